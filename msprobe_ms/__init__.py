@@ -1,0 +1,1 @@
+"""Dump and compare for MindSpore, MSAdapter and PyTorch training."""

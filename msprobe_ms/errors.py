@@ -1,0 +1,27 @@
+"""Every error a user can meet, each naming what happened, where, and what would be accepted."""
+
+from __future__ import annotations
+
+
+class MsprobeError(Exception):
+    """Base of all errors of this package; the command line prints its text and exits with 2."""
+
+
+class ConfigError(MsprobeError):
+    """A configuration cannot be used: names the file, the key's path, the value and what is accepted."""
+
+
+class DumpFormatError(MsprobeError):
+    """A dump, tensor or journal file cannot be read: names the file and the place in it."""
+
+
+class MappingError(MsprobeError):
+    """A mapping file cannot be used: names the file, the key's path and what is accepted."""
+
+
+class CompareError(MsprobeError):
+    """Two dumps cannot be compared as asked: names both sides and what would work."""
+
+
+class UsageError(MsprobeError):
+    """An argument or a call order cannot work: names it and says what would."""

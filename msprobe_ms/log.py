@@ -1,0 +1,36 @@
+"""The package's one logger: ``MSPROBE_LOG_LEVEL`` 0..4 = debug, info, warning, error, critical (default 1)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+
+#: Characters that would let a name from a dump forge a log line.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+_LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
+
+
+class _Formatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        stamp = self.formatTime(record, "%Y-%m-%d %H:%M:%S")
+        message = "\n".join(_CONTROL.sub("_", line) for line in record.getMessage().split("\n"))
+        return f"{stamp} ({record.process}) [{record.levelname}] {message}"
+
+
+def _configured() -> logging.Logger:
+    logger = logging.getLogger("msprobe_ms")
+    if not logger.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(_Formatter())
+        logger.addHandler(handler)
+        logger.propagate = False
+        wanted = os.environ.get("MSPROBE_LOG_LEVEL", "1")
+        logger.setLevel(_LEVELS[int(wanted)] if wanted in {"0", "1", "2", "3", "4"} else logging.INFO)
+    return logger
+
+
+#: Shared by all modules; messages may span lines, control characters inside a line become ``_``.
+logger = _configured()

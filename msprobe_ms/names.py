@@ -1,0 +1,112 @@
+"""The only grammar of entry, item and file names: parse and format.
+
+An *entry* is one recorded call (a key of dump.json's ``data``), an *item* one value of it, a *data name* the file that
+holds a tensor. Modules put direction before index, APIs after it::
+
+    Cell.net.fc1.Dense.forward.0          Functional.relu.0.forward
+    Cell.net.fc1.Dense.backward.0         Functional.relu.0.backward
+    Cell.net.fc1.Dense.parameters_grad.0  Primitive.matmul.MatMul.3.forward
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+FORWARD = "forward"
+BACKWARD = "backward"
+PARAMETERS_GRAD = "parameters_grad"
+DEBUG = "debug"
+
+#: Prefixes of entries that stand for modules: direction comes before the call index.
+MODULE_PREFIXES = ("Cell", "Module")
+
+_MODULE = re.compile(r"(Cell|Module)\.(?:(.*)\.)?([^.]+)\.(forward|backward|parameters_grad)(?:\.(\d+))?")
+_API = re.compile(r"([^.]+)\.(.+)\.(\d+)\.(forward|backward)")
+_DEBUG = re.compile(r"(.+)\.(\d+)\.debug")
+
+#: Longest file name common file systems take, in bytes.
+_LONGEST_FILE_NAME = 255
+_UNSAFE_IN_FILES = re.compile(r"[^\w.@+=,()\[\] -]", re.UNICODE)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryName:
+    """One entry name taken apart.
+
+    ``prefix`` is ``Cell``, ``Module``, ``Functional``…; ``name`` the dotted module name or the API name (for a
+    primitive ``{attribute}.{Class}``); ``class_name`` the module's class ("" for APIs); ``index`` the call within the
+    step, ``None`` where an old dump left it out.
+    """
+
+    prefix: str
+    name: str
+    class_name: str
+    direction: str
+    index: int | None
+
+    @property
+    def is_module(self) -> bool:
+        return self.prefix in MODULE_PREFIXES
+
+    def __str__(self) -> str:
+        index = "" if self.index is None else f".{self.index}"
+        if self.is_module:
+            name = f"{self.name}." if self.name else ""
+            return f"{self.prefix}.{name}{self.class_name}.{self.direction}{index}"
+        if self.direction == DEBUG:
+            return f"{self.name}{index}.{DEBUG}"
+        return f"{self.prefix}.{self.name}{index}.{self.direction}"
+
+    def in_direction(self, direction: str) -> EntryName:
+        """The same call's entry in another direction: ``forward``, ``backward`` or ``parameters_grad``."""
+        return replace(self, direction=direction)
+
+
+@lru_cache(maxsize=65536)
+def parse_entry(text: str) -> EntryName | None:
+    """Take an entry name apart; ``None`` when it follows neither grammar.
+
+    >>> parse_entry("Cell.net.fc1.Dense.forward.0")
+    EntryName(prefix='Cell', name='net.fc1', class_name='Dense', direction='forward', index=0)
+    >>> parse_entry("Functional.relu.2.backward").index
+    2
+    """
+    if found := _MODULE.fullmatch(text):
+        prefix, name, class_name, direction, index = found.groups()
+        if index is None and direction != PARAMETERS_GRAD:
+            return None
+        return EntryName(prefix, name or "", class_name, direction, None if index is None else int(index))
+    if found := _API.fullmatch(text):
+        prefix, name, index, direction = found.groups()
+        return None if prefix in MODULE_PREFIXES else EntryName(prefix, name, "", direction, int(index))
+    if found := _DEBUG.fullmatch(text):
+        return EntryName("", found[1], "", DEBUG, int(found[2]))
+    return None
+
+
+def module_entry(prefix: str, name: str, class_name: str, direction: str, index: int) -> str:
+    """``Cell.{name}.{Class}.{direction}.{index}``."""
+    return f"{prefix}.{name}.{class_name}.{direction}.{index}" if name else f"{prefix}.{class_name}.{direction}.{index}"
+
+
+def api_entry(prefix: str, name: str, index: int, direction: str) -> str:
+    """``{prefix}.{api}.{index}.{direction}``."""
+    return f"{prefix}.{name}.{index}.{direction}"
+
+
+def data_name(entry: str, category: str, path: tuple[str, ...], suffix: str) -> str:
+    """The file name of one tensor: ``{entry}.{category}.{path}{suffix}``; ``category`` "" for parameter gradients.
+
+    Characters a file system may refuse become ``_``; a name beyond 255 bytes keeps its head and gets a digest of the
+    whole, so that no two tensors share a file and none is skipped.
+    """
+    whole = ".".join(part for part in (entry, category, *path) if part)
+    safe = _UNSAFE_IN_FILES.sub("_", whole)
+    if safe != whole or len(safe.encode()) + len(suffix) > _LONGEST_FILE_NAME:
+        digest = hashlib.blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        room = _LONGEST_FILE_NAME - len(suffix) - len(digest) - 1
+        safe = safe.encode()[:room].decode("utf-8", "ignore") + "." + digest
+    return safe + suffix
