@@ -1,0 +1,36 @@
+# make demo   train a small net with the dump on and compare it with a PyTorch dump
+# make test   lint, then the tests (PYTEST_ARGS="-q tests/test_names.py" chooses)
+# make lint   ruff and mypy
+# make clean  remove .venv
+# PYTHON=python3.11 chooses the interpreter that .venv is made from.
+
+PYTHON ?= python3
+PYTEST_ARGS ?= -q
+BIN := .venv/bin
+
+.PHONY: demo test lint clean
+
+demo: .venv/installed-mindspore
+	$(BIN)/python samples/demo.py
+
+test: lint
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: .venv/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv
+
+# One stamp for each extra: nothing is installed again until the metadata changes.
+.PRECIOUS: .venv/installed-%
+.venv/installed-%: pyproject.toml setup.py | .venv/created
+	$(BIN)/python -m pip install --disable-pip-version-check -q -e '.[$*]'
+	@touch $@
+
+.venv/created:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; (3, 10) <= v[:2] <= (3, 12) or sys.exit( \
+	    "MindSpore needs Python 3.10, 3.11 or 3.12; $(PYTHON) is %d.%d. Choose another: make PYTHON=python3.11" % v[:2])'
+	$(PYTHON) -m venv --clear .venv
+	@touch $@

@@ -1,0 +1,7 @@
+"""``python -m msprobe_ms``: the command line, whoever owns the command ``msprobe``."""
+
+import sys
+
+from msprobe_ms.cli import main
+
+sys.exit(main())

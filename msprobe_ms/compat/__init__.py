@@ -1,0 +1,1 @@
+"""Living beside msprobe: its import name, and what to say when it is installed too."""

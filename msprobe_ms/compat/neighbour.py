@@ -1,0 +1,84 @@
+"""msprobe-ms and mindstudio-probe both install the import name ``msprobe``: find out and say whose it is.
+
+pip lets the later install overwrite the earlier one's files without a word, so either may be the one a script gets.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib import metadata, util
+from pathlib import Path
+
+from msprobe_ms.log import logger
+
+OURS = "msprobe-ms"
+THEIRS = "mindstudio-probe"
+
+#: What the alias package gives. Each of ours imports ``msprobe_ms``, which no file of the neighbour does.
+_ALIASES = ("__init__.py", "mindspore/__init__.py", "mindspore/common/utils.py", "pytorch/__init__.py")
+
+
+def describe_conflict() -> str | None:
+    """What a user has to know when mindstudio-probe is installed too; ``None`` when it is not.
+
+    Names both versions, which of the two ``import msprobe`` gives and how to choose. Imports neither.
+    """
+    try:
+        theirs = f"{THEIRS} {metadata.version(THEIRS)}"
+    except metadata.PackageNotFoundError:
+        return None
+    try:
+        ours = f"{OURS} {metadata.version(OURS)}"
+    except metadata.PackageNotFoundError:
+        ours = f"{OURS} (not installed, run from {Path(__file__).parents[1]})"
+    return (
+        f"{ours} and {theirs} are both installed, and both own the import name and the command `msprobe`.\n"
+        f"`import msprobe` gives {_whose_alias(ours, theirs)}.\n"
+        f"To make it {OURS}:\n"
+        f"  pip uninstall {THEIRS}\n"
+        f"  pip install --force-reinstall --no-deps {_our_requirement()}\n"
+        "To keep both, write `from msprobe_ms.mindspore import PrecisionDebugger` (or `msprobe_ms.pytorch`) and run\n"
+        f"`python -m msprobe_ms`: these are always {OURS}."
+    )
+
+
+def warn_of_conflict() -> None:
+    """Log `describe_conflict` as one warning, if there is a conflict."""
+    if conflict := describe_conflict():
+        logger.warning("%s", conflict)
+
+
+def _whose_alias(ours: str, theirs: str) -> str:
+    try:
+        spec = util.find_spec("msprobe")
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or not spec.submodule_search_locations:
+        return "neither: it is not found"
+    folder = Path(next(iter(spec.submodule_search_locations)))
+    owners = {_is_ours(folder / name) for name in _ALIASES}
+    if owners == {True}:
+        return f"{ours} ({folder})"
+    if owners == {False}:
+        return f"{theirs} ({folder})"
+    return f"a mixture of both, which will not work ({folder})"
+
+
+def _is_ours(file: Path) -> bool:
+    try:
+        return b"msprobe_ms" in file.read_bytes()
+    except OSError:
+        return False
+
+
+def _our_requirement() -> str:
+    """What ``pip install`` takes to install this distribution again: its name, or the place it came from."""
+    try:
+        origin = json.loads(metadata.distribution(OURS).read_text("direct_url.json") or "{}")
+    except (metadata.PackageNotFoundError, ValueError):
+        return OURS
+    if "url" not in origin:
+        return OURS
+    editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
+    scheme = f"{origin['vcs_info']['vcs']}+" if "vcs_info" in origin else ""
+    return f"{editable}{scheme}{origin['url']}"
