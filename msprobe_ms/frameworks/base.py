@@ -1,0 +1,150 @@
+"""The one seam to a framework: what a tensor is, how to read it, how calls and gradients are observed.
+
+Everything else in the package works through this interface; only the modules beside this one import a framework.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+
+#: Receives the gradients of watched tensors, in their order; None where no gradient reached one.
+OnGradients = Callable[[Sequence[Any]], None]
+
+
+class Removable(Protocol):
+    """A hook that can be taken off again."""
+
+    def remove(self) -> None: ...
+
+
+#: ``before(args, kwargs) -> (args, kwargs)`` and ``after(args, kwargs, output) -> output`` of one module call.
+Before = Callable[[tuple[Any, ...], dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
+After = Callable[[tuple[Any, ...], dict[str, Any], Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """A module or class whose callables can be wrapped.
+
+    ``path``         dotted name users write, ``mindspore.ops``
+    ``prefix``       what entries start with, ``Functional``
+    ``holder``       the object whose attributes are replaced
+    """
+
+    path: str
+    prefix: str
+    holder: Any
+
+
+class Framework(ABC):
+    """What the rest of the package needs to know of one framework."""
+
+    #: ``framework`` of dump.json.
+    name: str
+    #: Prefix of module entries, ``Cell`` or ``Module``.
+    module_prefix: str
+    #: ``type`` of tensor leaves.
+    tensor_type: str
+    #: Ending of tensor files.
+    file_suffix: str
+    #: File of the package's own API list.
+    api_list: str
+
+    # -- tensors ---------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def is_tensor(self, value: Any) -> bool: ...
+
+    @abstractmethod
+    def to_numpy(self, tensor: Any) -> np.ndarray:
+        """The tensor's values on the host; 16-bit brain floats as float32. May alias the tensor's memory."""
+
+    @abstractmethod
+    def dtype_text(self, tensor: Any) -> str: ...
+
+    def device_statistics(self, tensor: Any) -> tuple[Any, Any, Any, Any] | None:
+        """Max, Min, Mean, Norm computed where the tensor lives, or None to have numpy do it on the host."""
+        return None
+
+    def requires_grad(self, tensor: Any) -> bool | None:
+        """What the leaf says of ``requires_grad``; None leaves the key out."""
+        return None
+
+    def special_leaf(self, value: Any) -> dict[str, Any] | None:
+        """The leaf of a framework's own non-tensor value (dtype, size, process group), or None."""
+        return None
+
+    @abstractmethod
+    def save_tensor(self, tensor: Any, array: np.ndarray | None, file: BinaryIO) -> None:
+        """Write one tensor in the framework's file format; ``array`` is ``to_numpy(tensor)`` if already read."""
+
+    # -- gradients -------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def can_watch(self, tensor: Any, *, parameters: bool) -> bool:
+        """Whether a gradient may flow through this tensor and it can be watched without harm."""
+
+    @abstractmethod
+    def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
+        """Tensors to hand to the call instead: equal, sharing memory, reporting only this call's gradients."""
+
+    @abstractmethod
+    def watch_outputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
+        """Tensors to return instead (the same ones where hooks suffice), reporting the gradients that reach them."""
+
+    def settle_inputs(self, originals: Sequence[Any], watched: Sequence[Any]) -> None:
+        """After the call: carry in-place writes made to the watched tensors over to the caller's own."""
+        return None
+
+    @abstractmethod
+    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
+        """Report the parameter's accumulated gradient; None when it takes none."""
+
+    # -- modules ---------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def is_module(self, value: Any) -> bool: ...
+
+    @abstractmethod
+    def named_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
+        """Dotted name and module of every module below ``model`` (and ``model`` itself, named ""), each once."""
+
+    @abstractmethod
+    def parameters(self, module: Any) -> Iterable[tuple[str, Any]]:
+        """The module's own parameters, not its children's."""
+
+    @abstractmethod
+    def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]: ...
+
+    # -- APIs ------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def namespaces(self) -> Sequence[Namespace]:
+        """The namespaces the package's own API list may name."""
+
+    def opaque_calls(self) -> Sequence[tuple[Any, str]]:
+        """``(holder, attribute)`` of calls that compile user code: module namespaces must be genuine inside them."""
+        return ()
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Entered while the tool itself computes with tensors: nothing of it may enter a gradient graph."""
+        raise NotImplementedError
+
+    # -- process ---------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def rank(self) -> int | None:
+        """This process's rank, None when it is not part of a distributed job."""
+
+    def refusal(self) -> str | None:
+        """Why this process cannot be recorded right now, in words for the user; None when it can."""
+        return None
+
+    #: Path fragments of framework source files whose frames mean nothing to a user.
+    plumbing: tuple[str, ...] = ()

@@ -1,0 +1,77 @@
+"""A journal → dump.json, stack.json, construct.json, each whole or absent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.store.atomic import replacing
+from msprobe_ms.store.journal import JOURNAL_NAME
+from msprobe_ms.store.records import Contents, EntryPart
+from msprobe_ms.store.text import encode_text
+
+#: Called once per exported entry with nothing; for progress bars.
+Tick = Callable[[], object]
+
+
+def export(folder: Path, *, tick: Tick | None = None) -> int:
+    """Write the three files of ``folder`` from its journal and return the number of entries.
+
+    Raises DumpFormatError when the journal is no journal or has no envelope, OSError when the disk refuses.
+    """
+    contents = Contents(folder / JOURNAL_NAME)
+    if contents.envelope is None:
+        raise DumpFormatError(f"{contents.path}: the journal's first record is missing or damaged; nothing to export")
+    # dump.json goes last: whoever sees it sees its companions too.
+    _write_json(folder / "stack.json", _stack(contents))
+    _write_json(folder / "construct.json", _construct(contents))
+    with replacing(folder / "dump.json") as target, contents.path.open("rb") as journal:
+        _write_dump(contents, journal, target, tick)
+    return len(contents.entries)
+
+
+def _write_json(path: Path, value: object) -> None:
+    with replacing(path) as file:
+        file.write(json.dumps(value, indent=1).encode("utf-8", "surrogatepass"))
+
+
+def _stack(contents: Contents) -> dict[str, list[list[str]]]:
+    names: dict[int, list[str]] = {}
+    for name, part in contents.entries.items():
+        if part.call_site is not None:
+            names.setdefault(part.call_site, []).append(name)
+    return {str(number): [names[site], contents.call_sites.get(site, [])] for number, site in enumerate(names)}
+
+
+def _construct(contents: Contents) -> dict[str, str | None]:
+    """Parents of modules and of what runs in them; at L1 there are no modules and the file stays empty."""
+    assert contents.envelope is not None
+    if contents.envelope[1] == "L1":
+        return {}
+    return {name: part.parent for name, part in contents.entries.items() if ".parameters_grad." not in name}
+
+
+def _write_dump(contents: Contents, journal: BinaryIO, target: BinaryIO, tick: Tick | None) -> None:
+    assert contents.envelope is not None
+    keys = ("task", "level", "framework", "dump_data_dir")
+    head = ",\n".join(f' "{key}": {json.dumps(value)}' for key, value in zip(keys, contents.envelope, strict=True))
+    target.write(f'{{\n{head},\n "data": {{'.encode())
+    separator = b"\n"
+    for name, part in contents.entries.items():
+        target.write(separator + f"  {encode_text(name)}: {{\n".encode())
+        target.write(b",\n".join(_fields(part, journal)) + b"\n  }")
+        separator = b",\n"
+        if tick is not None:
+            tick()
+    target.write(b"\n }\n}" if contents.entries else b"}\n}")
+
+
+def _fields(part: EntryPart, journal: BinaryIO) -> list[bytes]:
+    texts = []
+    for offset, length in part.fields.values():
+        journal.seek(offset)
+        texts.append(journal.read(length))
+    return texts

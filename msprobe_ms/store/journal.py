@@ -1,0 +1,84 @@
+"""An append-only file of records that survives the process dying between any two instructions.
+
+A record is ``length (4 bytes, little-endian) | CRC-32 of kind and payload (4 bytes) | kind (1 byte) | payload``; the
+file starts with ``MAGIC``. A record is written by one ``write`` call, so after SIGKILL it is either whole in the page
+cache or a torn tail that its length and checksum give away; readers stop there.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from isal import isal_zlib
+
+from msprobe_ms.errors import DumpFormatError
+
+MAGIC = b"msprobe_ms journal 1\n"
+#: File name of a step's journal, beside its dump.json.
+JOURNAL_NAME = "dump.journal"
+
+_HEAD = struct.Struct("<II")
+#: No record comes near this; a larger length is damage, not data, and nothing is allocated for it.
+_LONGEST = 1 << 30
+
+
+class Record(NamedTuple):
+    """``kind`` is one byte, ``offset`` the payload's place in the file."""
+
+    kind: bytes
+    payload: bytes
+    offset: int
+
+
+class JournalWriter:
+    """Appends records; safe to call from several threads. Close it when the step is over."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o640)
+        os.write(self._file, MAGIC)
+
+    def append(self, kind: bytes, payload: bytes) -> None:
+        """Write one record. Raises OSError when the disk refuses (full, gone): the record is then not in the file."""
+        body = kind + payload
+        record = memoryview(_HEAD.pack(len(body), isal_zlib.crc32(body)) + body)
+        with self._lock:
+            end = os.lseek(self._file, 0, os.SEEK_END)
+            try:
+                while record:
+                    record = record[os.write(self._file, record) :]
+            except OSError:
+                # Half a record would hide every later one from readers.
+                os.ftruncate(self._file, end)
+                raise
+
+    def close(self) -> None:
+        with self._lock:
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
+
+
+def read_journal(path: Path) -> Iterator[Record]:
+    """Yield the whole records of a journal, stopping silently at a torn tail.
+
+    Raises DumpFormatError when the file is not a journal at all.
+    """
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise DumpFormatError(f"{path}: not a journal of msprobe_ms (it does not start with {MAGIC!r})")
+        while len(head := file.read(_HEAD.size)) == _HEAD.size:
+            length, expected = _HEAD.unpack(head)
+            if not 1 <= length <= _LONGEST:
+                return
+            offset = file.tell() + 1
+            body = file.read(length)
+            if len(body) < length or isal_zlib.crc32(body) != expected:
+                return
+            yield Record(body[:1], body[1:], offset)

@@ -1,0 +1,69 @@
+"""What the records of a dump's journal mean: the envelope, call sites, and entries whole or in parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msprobe_ms.store.journal import read_journal
+
+ENVELOPE = b"D"
+CALL_SITE = b"S"
+ENTRY = b"E"
+
+
+class EntryPart(NamedTuple):
+    """Where an entry's fields stand in the journal; an entry may come in several parts, later fields win."""
+
+    fields: dict[str, tuple[int, int]]
+    parent: str | None
+    call_site: int | None
+
+
+def envelope(task: str, level: str, framework: str, dump_data_dir: str | None) -> bytes:
+    return json.dumps([task, level, framework, dump_data_dir]).encode()
+
+
+def call_site(number: int, frames: Sequence[str]) -> bytes:
+    return json.dumps([number, list(frames)]).encode("utf-8", "surrogatepass")
+
+
+def entry(name: str, fields: Iterable[tuple[str, str]], parent: str | None, site: int | None) -> bytes:
+    """``fields`` are ``(name, text)`` pairs, the text as it will stand in dump.json (see ``text.field_text``)."""
+    texts = [(field, text.encode("utf-8", "surrogatepass")) for field, text in fields]
+    head = json.dumps([name, parent, site, [[field, len(text)] for field, text in texts]]).encode()
+    return b"\n".join((head, b"".join(text for _, text in texts)))
+
+
+class Contents:
+    """An index of a journal: what export needs, without the entries' text."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.envelope: list[Any] | None = None
+        self.call_sites: dict[int, list[str]] = {}
+        #: Entry name → its fields' places; in order of each entry's *last* part, which is when its call was complete.
+        self.entries: dict[str, EntryPart] = {}
+        for record in read_journal(path):
+            if record.kind == ENTRY:
+                self._add_entry(record.payload, record.offset)
+            elif record.kind == CALL_SITE:
+                number, frames = json.loads(record.payload)
+                self.call_sites[number] = frames
+            elif record.kind == ENVELOPE:
+                self.envelope = json.loads(record.payload)
+
+    def _add_entry(self, payload: bytes, offset: int) -> None:
+        head, _, _ = payload.partition(b"\n")
+        name, parent, site, lengths = json.loads(head)
+        earlier = self.entries.pop(name, None)
+        fields = {} if earlier is None else earlier.fields
+        position = offset + len(head) + 1
+        for field, length in lengths:
+            fields[field] = (position, length)
+            position += length
+        if earlier is not None:
+            parent, site = earlier.parent or parent, site if earlier.call_site is None else earlier.call_site
+        self.entries[name] = EntryPart(fields, parent, site)

@@ -1,0 +1,101 @@
+"""Values as the text dump.json holds: ``json.dump(indent=1)`` byte for byte, NaN and infinities as bare tokens.
+
+An entry is turned into text once, when its call ends; the journal holds that text and export only strings it together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from json.encoder import encode_basestring_ascii as encode_text
+from typing import NamedTuple
+
+from msprobe_ms.store.model import Statistic
+
+#: Depth of an entry's fields (``input_args``…) in dump.json.
+FIELD_LEVEL = 3
+
+#: Newline and indentation by depth; deeper ones are made when met.
+_BREAKS = tuple("\n" + " " * depth for depth in range(64))
+
+
+class TensorLeaf(NamedTuple):
+    """A tensor's leaf, keys in the order of the format."""
+
+    type: str
+    dtype: str
+    shape: Sequence[int]
+    maximum: Statistic
+    minimum: Statistic
+    mean: Statistic
+    norm: Statistic
+    requires_grad: bool | None = None
+    data_name: str | None = None
+    md5: str | None = None
+
+
+#: What an entry's field is made of.
+Value = None | bool | int | float | str | TensorLeaf | Sequence["Value"] | Mapping[str, "Value"]
+
+
+def _break(depth: int) -> str:
+    return _BREAKS[depth] if depth < len(_BREAKS) else "\n" + " " * depth
+
+
+def number_text(value: float) -> str:
+    """A float as Python's json writes it: shortest repr, or the tokens NaN, Infinity, -Infinity."""
+    if math.isfinite(value):
+        return float.__repr__(value)
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+def value_text(value: Value, depth: int) -> str:
+    """JSON text of ``value`` whose own opening bracket stands at ``depth`` spaces."""
+    kind = type(value)
+    if kind is TensorLeaf:
+        return _leaf_text(value, depth)
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return encode_text(value)
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        return number_text(value)
+    inner = _break(depth + 1)
+    if isinstance(value, Mapping):
+        if not value:
+            return "{}"
+        members = [f"{inner}{encode_text(key)}: {value_text(member, depth + 1)}" for key, member in value.items()]
+        return "{" + ",".join(members) + _break(depth) + "}"
+    if not value:
+        return "[]"
+    return "[" + ",".join([inner + value_text(member, depth + 1) for member in value]) + _break(depth) + "]"
+
+
+def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
+    line, deeper = _break(depth + 1), _break(depth + 2)
+    shape = "[" + ",".join([f"{deeper}{size}" for size in leaf.shape]) + line + "]" if leaf.shape else "[]"
+    text = (
+        f'{{{line}"type": "{leaf.type}",{line}"dtype": "{leaf.dtype}",{line}"shape": {shape},'
+        f'{line}"Max": {_statistic(leaf.maximum)},{line}"Min": {_statistic(leaf.minimum)},'
+        f'{line}"Mean": {_statistic(leaf.mean)},{line}"Norm": {_statistic(leaf.norm)}'
+    )
+    if leaf.requires_grad is not None:
+        text += f',{line}"requires_grad": {"true" if leaf.requires_grad else "false"}'
+    if leaf.data_name is not None:
+        text += f',{line}"data_name": {encode_text(leaf.data_name)}'
+    if leaf.md5 is not None:
+        text += f',{line}"md5": "{leaf.md5}"'
+    return text + _break(depth) + "}"
+
+
+def _statistic(value: Statistic) -> str:
+    return number_text(value) if type(value) is float else value_text(value, 0)
+
+
+def field_text(name: str, value: Value) -> str:
+    """One field of an entry, ``"input_args": […]``, indented for its place in dump.json."""
+    return f"{' ' * FIELD_LEVEL}{encode_text(name)}: {value_text(value, FIELD_LEVEL)}"

@@ -1,0 +1,91 @@
+"""One step's dump of one process, being written: its folder, its journal, its tensor files."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from msprobe_ms.log import logger
+from msprobe_ms.store import records
+from msprobe_ms.store.atomic import replacing
+from msprobe_ms.store.export import Tick, export
+from msprobe_ms.store.journal import JOURNAL_NAME, JournalWriter
+
+TENSOR_FOLDER = "dump_tensor_data"
+ERROR_LOG = "dump_error_info.log"
+
+
+def process_folder(dump_path: Path, step: int, rank: int | None) -> Path:
+    """``{dump_path}/step{N}/rank{R}``, or ``proc{pid}`` for a process that has no rank."""
+    return dump_path / f"step{step}" / (f"proc{os.getpid()}" if rank is None else f"rank{rank}")
+
+
+class DumpStore:
+    """Takes records as calls end and turns them into the files of §6 of the format.
+
+    Every accepted record is on disk when the method returns. ``export`` may be called any number of times; ``close``
+    exports what is new and removes the journal.
+    """
+
+    def __init__(self, folder: Path, *, task: str, level: str, framework: str, tensors: bool) -> None:
+        """Create ``folder``; a dump that already lies there is moved aside, never mixed with or lost.
+
+        Raises OSError when the folder cannot be made or written.
+        """
+        self.folder = folder
+        self.entries = 0
+        self._exported = -1
+        _move_aside(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._tensor_folder = folder / TENSOR_FOLDER
+        if tensors:
+            self._tensor_folder.mkdir(exist_ok=True)
+        self._journal = JournalWriter(folder / JOURNAL_NAME)
+        data_dir = str(self._tensor_folder.resolve()) if tensors else None
+        self._journal.append(records.ENVELOPE, records.envelope(task, level, framework, data_dir))
+
+    def call_site(self, number: int, frames: Sequence[str]) -> None:
+        self._journal.append(records.CALL_SITE, records.call_site(number, frames))
+
+    def entry(
+        self, name: str, fields: Iterable[tuple[str, str]], parent: str | None = None, call_site: int | None = None
+    ) -> None:
+        """Record an entry, or a further part of one: ``fields`` are ``(name, text)`` pairs (``text.field_text``)."""
+        self._journal.append(records.ENTRY, records.entry(name, fields, parent, call_site))
+        self.entries += 1
+
+    def tensor(self, data_name: str, write: Callable[[BinaryIO], None]) -> None:
+        """Write one tensor file through ``write``; it is whole or absent."""
+        self._tensor_folder.mkdir(exist_ok=True)
+        with replacing(self._tensor_folder / data_name) as file:
+            write(file)
+
+    def error(self, text: str) -> None:
+        with (self.folder / ERROR_LOG).open("a", encoding="utf-8", errors="replace") as log:
+            log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
+
+    def export(self, tick: Tick | None = None) -> None:
+        """Bring dump.json, stack.json and construct.json up to date, if anything was recorded since the last time."""
+        if self._exported != self.entries:
+            entries = self.entries
+            export(self.folder, tick=tick)
+            self._exported = entries
+
+    def close(self) -> None:
+        """Export and remove the journal: from here on the JSON files are the dump."""
+        self.export()
+        self._journal.close()
+        self._journal.path.unlink(missing_ok=True)
+
+
+def _move_aside(folder: Path) -> None:
+    if not any((folder / name).exists() for name in ("dump.json", JOURNAL_NAME, TENSOR_FOLDER)):
+        return
+    number = 1
+    while (aside := folder.with_name(f"earlier{number}_{folder.name}")).exists():
+        number += 1
+    folder.rename(aside)
+    logger.warning("%s already held a dump; it is now %s", folder, aside)
