@@ -1,0 +1,226 @@
+"""Measure pairs: fill each row's metrics, its deviation as one number, and the deviation its dtype explains.
+
+The deviation is relative to the tensor's own scale, so that one bound serves a net's loss and its smallest gradient:
+
+* statistics: the largest of |ΔMax|, |ΔMin| over the golden's largest magnitude, |ΔMean| over its root mean square (a
+  mean near zero is the rest of a cancellation and no scale of anything), |ΔNorm| over its Norm
+* tensor: ‖t−g‖₂ / ‖g‖₂
+* md5: 0 or inf
+* plain values: 0 or inf
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from msprobe_ms.compare.dtypes import parse_dtype, same_dtype, same_signatures
+from msprobe_ms.compare.metrics import TENSOR_METRICS, Missing, tensor_difference
+from msprobe_ms.compare.model import Metrics, Pair, Row
+from msprobe_ms.compare.tolerances import Tolerances
+from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.names import BACKWARD, PARAMETERS_GRAD
+from msprobe_ms.store.model import Dump, Item, Statistic
+
+#: Called after each pair with the number of pairs done.
+Progress = Callable[[int], None]
+
+#: Metric names of statistics: the difference and the relative error of each figure.
+STATISTICS = ("maximum", "minimum", "mean", "norm")
+DIFFERENCES = ("max_difference", "min_difference", "mean_difference", "norm_difference")
+RELATIVES = ("max_relative", "min_relative", "mean_relative", "norm_relative")
+
+#: ``Row.metrics`` key of a sentence about what could not be measured, for the report.
+NOTE = "note"
+
+
+def measure(
+    pairs: list[Pair],
+    target: Dump,
+    golden: Dump,
+    mode: str,
+    progress: Progress | None = None,
+    tolerances: Tolerances | None = None,
+) -> None:
+    """Fill ``metrics``, ``deviation`` and ``tolerance`` of every row; ``mode`` is statistics, md5 or tensor.
+
+    A tensor file that cannot be read leaves its row with its statistics and a note. Tensors are loaded a pair at a
+    time on one thread a core; nothing of the dumps is changed.
+    """
+    meter = _Meter(target, golden, mode, tolerances or Tolerances())
+    threads = min(os.cpu_count() or 1, 8) if mode == "tensor" else 1
+    if threads == 1:
+        _count(map(meter.measure_pair, pairs), progress)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        _count(pool.map(meter.measure_pair, pairs), progress)
+
+
+def _count(done: Iterator[None], progress: Progress | None) -> None:
+    for number, _ in enumerate(done, 1):
+        if progress:
+            progress(number)
+
+
+@dataclass(frozen=True)
+class _Meter:
+    target: Dump
+    golden: Dump
+    mode: str
+    tolerances: Tolerances
+
+    def measure_pair(self, pair: Pair) -> None:
+        floors = _gradient_floors(pair, self.tolerances.gradient_floor)
+        for row in pair.rows:
+            if row.target is None or row.golden is None:
+                row.metrics = {}
+            else:
+                self._measure_row(row, row.target, row.golden, floors.get(row.golden.name, 0.0))
+
+    def _measure_row(self, row: Row, target: Item, golden: Item, floor: float) -> None:
+        row.metrics = statistic_metrics(target, golden)
+        if target.kind == "tensor" and golden.kind == "tensor":
+            deviation, exact = self._tensor_deviation(row, target, golden, floor)
+        else:
+            deviation, exact = self._value_deviation(target, golden), True
+        row.deviation = deviation
+        if deviation is not None:
+            row.tolerance = self.tolerances.bound(
+                target.dtype, golden.dtype, exact=exact, same_framework=self._same_framework
+            )
+
+    @property
+    def _same_framework(self) -> bool:
+        return self.target.framework == self.golden.framework
+
+    def _tensor_deviation(self, row: Row, target: Item, golden: Item, floor: float) -> tuple[float | None, bool]:
+        """The deviation, and whether every element took part in it."""
+        deviation: float | None = None
+        exact = False
+        if self.mode == "md5" and target.md5 is not None and golden.md5 is not None:
+            deviation, exact = (0.0 if target.md5 == golden.md5 else math.inf), True
+        elif self.mode == "tensor":
+            deviation = self._real_data(row, target, golden, floor)
+            exact = deviation is not None
+        if deviation is None:
+            deviation = statistic_deviation(target, golden, floor)
+        if target.shape != golden.shape or parse_dtype(target.dtype).kind != parse_dtype(golden.dtype).kind:
+            deviation = math.inf
+        return deviation, exact
+
+    def _real_data(self, row: Row, target: Item, golden: Item, floor: float) -> float | None:
+        row.metrics.update(dict.fromkeys(TENSOR_METRICS, Missing.NO_DATA))
+        if target.data_name is None or golden.data_name is None:
+            return None
+        try:
+            mine, theirs = self.target.tensors.load(target.data_name), self.golden.tensors.load(golden.data_name)
+        except (DumpFormatError, OSError) as error:
+            row.metrics[NOTE] = f"Real data not compared: {error}"
+            return None
+        difference = tensor_difference(mine, theirs)
+        row.metrics.update(difference.metrics)
+        scale = max(difference.golden_rms, floor)
+        return difference.error_rms / scale if scale > 0 else difference.relative_l2
+
+    def _value_deviation(self, target: Item, golden: Item) -> float | None:
+        """Plain values agree or not. Signatures of two frameworks differ, so what differs there says nothing."""
+        if target.kind == "null" and golden.kind == "null":
+            return None
+        if target.kind != "null" and golden.kind != "null" and same_value(target, golden):
+            return 0.0
+        return math.inf if same_signatures(self.target.framework, self.golden.framework) else None
+
+
+def same_value(target: Item, golden: Item) -> bool:
+    """Whether two plain values mean the same: numbers by value, dtypes across frameworks, anything else as text."""
+    mine, theirs = target.maximum, golden.maximum
+    if mine is None or theirs is None:
+        return mine is theirs and str(target.shape) == str(golden.shape)
+    if isinstance(mine, str) or isinstance(theirs, str):
+        return str(mine) == str(theirs) or same_dtype(str(mine), str(theirs))
+    return mine == theirs or (mine != mine and theirs != theirs)
+
+
+def is_number(value: Statistic) -> bool:
+    """Whether a statistic is a number (bools count, as 0 and 1)."""
+    return isinstance(value, (int, float))
+
+
+def statistic_metrics(target: Item, golden: Item) -> Metrics:
+    """Difference target − golden and |difference / golden| of the four figures; None where one is not a number.
+
+    Equal figures differ by 0, NaN beside NaN included; a relative error over 0 is inf.
+    """
+    metrics: Metrics = {}
+    for name, difference, relative in zip(STATISTICS, DIFFERENCES, RELATIVES, strict=True):
+        mine, theirs = getattr(target, name), getattr(golden, name)
+        if not (is_number(mine) and is_number(theirs)):
+            metrics[difference] = metrics[relative] = None
+        elif mine == theirs or (mine != mine and theirs != theirs):
+            metrics[difference] = metrics[relative] = 0.0
+        else:
+            delta = mine - theirs
+            metrics[difference] = delta
+            metrics[relative] = abs(delta / theirs) if theirs else math.inf
+    return metrics
+
+
+def statistic_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | None:
+    """The four figures of two tensors as one relative difference; None when no figure is known on both sides.
+
+    ``floor``: least root mean square the tensor is held against (see ``Tolerances.gradient_floor``).
+    """
+    rms = max(root_mean_square(golden) or 0.0, floor)
+    peak = max([abs(value) for value in (golden.maximum, golden.minimum) if _finite(value)], default=0.0)
+    length = math.sqrt(max(1, element_count(golden)))
+    scales = (max(peak, rms), max(peak, rms), rms or peak, max(_magnitude(golden.norm), rms * length))
+    parts = [
+        _part(getattr(target, name), getattr(golden, name), scale) for name, scale in zip(STATISTICS, scales, strict=True)
+    ]
+    return max((part for part in parts if part is not None), default=None)
+
+
+def _part(mine: Statistic, theirs: Statistic, scale: float) -> float | None:
+    if not (isinstance(mine, (int, float)) and isinstance(theirs, (int, float))):
+        return None
+    if mine == theirs or (mine != mine and theirs != theirs):
+        return 0.0
+    delta = abs(mine - theirs)
+    return delta / scale if scale > 0 and math.isfinite(delta) else math.inf
+
+
+def _finite(value: Statistic) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _magnitude(value: Statistic) -> float:
+    return abs(float(value)) if isinstance(value, (int, float)) and math.isfinite(value) else 0.0
+
+
+def element_count(item: Item) -> int:
+    """Elements of a tensor; 0 where the shape is no tuple."""
+    return math.prod(item.shape) if isinstance(item.shape, tuple) else 0
+
+
+def root_mean_square(item: Item) -> float | None:
+    """Norm / sqrt(elements), from the statistics; None when they are not known."""
+    count = element_count(item)
+    return _magnitude(item.norm) / math.sqrt(count) if count and _finite(item.norm) else None
+
+
+def _gradient_floors(pair: Pair, share: float) -> dict[str, float]:
+    """Least scale of the golden items of a gradient entry by item name: the largest rms of its larger tensors."""
+    parsed = pair.golden.parsed if pair.golden else None
+    if pair.golden is None or parsed is None or parsed.direction not in (BACKWARD, PARAMETERS_GRAD) or share <= 0:
+        return {}
+    sized = [
+        (element_count(item), root_mean_square(item) or 0.0, item.name)
+        for item in pair.golden.items
+        if item.kind == "tensor" and parse_dtype(item.dtype).epsilon
+    ]
+    return {
+        name: share * max((rms for other, rms, _ in sized if other > count), default=0.0) for count, _, name in sized
+    }

@@ -1,0 +1,51 @@
+"""How far apart two healthy tensors may be: the one table, with where its figures come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from msprobe_ms.compare.dtypes import coarser
+
+#: Roundings a healthy tensor carries, in machine epsilons of its dtype. A chain of n roundings is off by about
+#: sqrt(n) epsilons of its largest terms (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., §2.8): a few
+#: hundred for the layers and reduction lengths of a net in fp32 and fp64. Narrow floats are accumulated in fp32 and
+#: rounded at each operation only, so a few of their own epsilons.
+_ROUNDINGS: Mapping[str, float] = MappingProxyType(
+    {
+        "float64": 256.0,
+        "float32": 256.0,
+        "complex128": 256.0,
+        "complex64": 256.0,
+        "float16": 4.0,
+        "bfloat16": 4.0,
+        "float8_e4m3fn": 2.0,
+        "float8_e5m2": 2.0,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """Bounds on ``Row.deviation``; override with ``dataclasses.replace``.
+
+    ``roundings``         epsilons a float tensor may be off by, by dtype name (the coarser of the two counts)
+    ``same_framework``    share of it left when one framework wrote both sides (same kernels, other device at most)
+    ``exact_statistics``  bound for integers and bools in statistics mode: their figures are rounded to fp32 on the way
+    ``gradient_floor``    a gradient is a sum of many terms; what cancels in it leaves their rounding noise. So an item
+                          of a backward or parameter gradient entry is held against at least this share of the root
+                          mean square of the entry's larger float tensors (0 turns it off)
+    """
+
+    roundings: Mapping[str, float] = field(default_factory=lambda: _ROUNDINGS)
+    same_framework: float = 0.5
+    exact_statistics: float = 1e-6
+    gradient_floor: float = 1.0
+
+    def bound(self, target_dtype: str | None, golden_dtype: str | None, *, exact: bool, same_framework: bool) -> float:
+        """The deviation two tensors of these dtypes may show; ``exact`` when every element was compared."""
+        dtype = coarser(target_dtype, golden_dtype)
+        if not dtype.epsilon:
+            return 0.0 if exact else self.exact_statistics
+        return self.roundings.get(dtype.name, 1.0) * dtype.epsilon * (self.same_framework if same_framework else 1.0)
