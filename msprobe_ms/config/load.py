@@ -1,0 +1,175 @@
+"""From a json file and a debugger's arguments to one `Config`, or to one error with every mistake in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from msprobe_ms.config.model import (
+    GENERAL_KEYS,
+    OTHER_TASKS,
+    SECTION_KEYS,
+    Config,
+    GeneralWithoutEffect,
+    SectionWithoutEffect,
+)
+from msprobe_ms.config.paths import beside_or_here, writable_folder
+from msprobe_ms.config.read import read_object
+from msprobe_ms.config.values import Rejected, printable, show, show_path, suggestion
+from msprobe_ms.errors import ConfigError
+
+#: Used when no file is given; the repository's ``configs/config.json`` holds the same.
+DEFAULT_FILE = Path(__file__).with_name("default.json")
+
+_SECTIONS = ("statistics", "tensor", *OTHER_TASKS)
+_MOST_LINES = 20
+
+#: What pydantic found, and what would have been accepted.
+_ACCEPTED_BY_TYPE = {
+    "bool_type": "true or false",
+    "string_type": "a text in quotes",
+    "path_type": 'a path, such as "./dump_path"',
+    "int_type": "a whole number",
+    "list_type": 'a list of texts, such as ["relu"]',
+    "tuple_type": 'a list of texts, such as ["relu"]',
+    "frozen_set_type": 'a list, such as ["all"]',
+}
+
+Place = tuple[str | int, ...]
+Mistake = tuple[Place, str]
+
+
+def load_config(
+    config_path: str | os.PathLike[str] | None = None,
+    *,
+    task: str | None = None,
+    dump_path: str | os.PathLike[str] | None = None,
+    level: str | None = None,
+    step: Any = None,
+) -> Config:
+    """Read ``config_path`` (None: the package's default) and let the other arguments override its keys.
+
+    ``dump_path`` becomes absolute; nothing is created. Raises `ConfigError`, one line a mistake.
+    """
+    file = DEFAULT_FILE if config_path is None else _as_path(config_path)
+    written = read_object(file)
+    given = {"task": task, "dump_path": dump_path, "level": level, "step": step}
+    arguments = {key: value for key, value in given.items() if value is not None}
+    general = {key: value for key, value in (written | arguments).items() if value is not None}
+
+    active, section, mistakes = _active_section(general)
+    mistakes += _unknown_keys(general, section, active)
+    ignored: list[str] = []
+    for model, values, place in ((GeneralWithoutEffect, general, ()), (SectionWithoutEffect, section, (active,))):
+        keys, problems = _without_effect(model, values)
+        ignored += [_path_text((*place, key)) for key in keys]
+        mistakes += [((*place, *where), text) for where, text in problems]
+
+    wanted = {key: general[key] for key in GENERAL_KEYS if key in general}
+    wanted |= {key: section[key] for key in SECTION_KEYS if key in section}
+    mistakes += _resolve_paths(wanted, file)
+    try:
+        config = Config(**wanted, ignored=tuple(ignored))
+    except ValidationError as error:
+        found = _mistakes_of(error)
+        mistakes += [((active, *where) if where[0] in SECTION_KEYS else where, text) for where, text in found]
+    if mistakes:
+        raise ConfigError(_report(mistakes, printable(str(file)), arguments))
+    return config
+
+
+def _as_path(config_path: object) -> Path:
+    path = os.fspath(config_path) if isinstance(config_path, (str, os.PathLike)) else None
+    if not isinstance(path, str) or not path or "\0" in path:
+        raise ConfigError(f"argument config_path: {show(config_path)} is not accepted; use the path of a json file")
+    return Path(path)
+
+
+def _active_section(general: dict[str, Any]) -> tuple[str, dict[str, Any], list[Mistake]]:
+    """The name and the content of the task's section; a task that is itself a mistake has an empty one."""
+    task = general.get("task", "statistics")
+    if task not in ("statistics", "tensor"):
+        return "statistics", {}, []
+    section = general.get(task, {})
+    if not isinstance(section, dict):
+        return task, {}, [((task,), f'{show(section)} is not accepted; use an object, such as {{"list": []}}')]
+    return task, {key: value for key, value in section.items() if value is not None}, []
+
+
+def _unknown_keys(general: dict[str, Any], section: dict[str, Any], active: str) -> Iterator[Mistake]:
+    known = (*GENERAL_KEYS, *GeneralWithoutEffect.model_fields, *_SECTIONS)
+    for key in general:
+        if key not in known:
+            home = f'this key belongs in the section "{active}"' if key in SECTION_KEYS else ""
+            yield (key,), home or _unknown(key, GENERAL_KEYS, known)
+    known = (*SECTION_KEYS, *SectionWithoutEffect.model_fields)
+    for key in section:
+        if key not in known:
+            home = "this key belongs at the top of the file" if key in GENERAL_KEYS else ""
+            yield (active, key), home or _unknown(key, SECTION_KEYS, known)
+
+
+def _unknown(key: str, useful: Iterable[str], known: Iterable[str]) -> str:
+    return f"unknown key; use one of {', '.join(useful)}{suggestion(key, known)}"
+
+
+def _without_effect(model: type[BaseModel], values: dict[str, Any]) -> tuple[list[str], list[Mistake]]:
+    """The keys that ask for something and have no effect, and the mistakes in such keys."""
+    try:
+        accepted = model(**{key: value for key, value in values.items() if key in model.model_fields})
+    except ValidationError as error:
+        return [], list(_mistakes_of(error))
+    nothing = model()
+    return [key for key in model.model_fields if getattr(accepted, key) != getattr(nothing, key)], []
+
+
+def _resolve_paths(wanted: dict[str, Any], file: Path) -> Iterator[Mistake]:
+    """Make paths absolute in place; values that are no paths are left for the model to refuse."""
+    for key, resolve in (("dump_path", writable_folder), ("api_list", lambda path: beside_or_here(path, file))):
+        value = wanted.get(key)
+        if not isinstance(value, (str, os.PathLike)) or not str(value).strip() or "\0" in str(value):
+            continue
+        try:
+            wanted[key] = resolve(Path(value).expanduser())
+        except Rejected as rejected:
+            yield from (((key, *where), text) for where, text in rejected.mistakes)
+        except (OSError, ValueError, RuntimeError, TypeError) as error:  # too long, not encodable, ~nobody, bytes
+            reason = (error.strerror if isinstance(error, OSError) else None) or printable(str(error))
+            yield (key,), f"{show_path(value)} cannot be used ({reason}); use another path"
+
+
+def _mistakes_of(error: ValidationError) -> Iterator[Mistake]:
+    for found in error.errors(include_url=False):
+        raised = found.get("ctx", {}).get("error")
+        if isinstance(raised, Rejected):
+            yield from (((*found["loc"], *where), text) for where, text in raised.mistakes)
+        elif found["type"] == "missing":
+            yield found["loc"], 'this key is missing; use the folder for the dump, such as "./dump_path"'
+        else:
+            accepted = _ACCEPTED_BY_TYPE.get(found["type"], found["msg"])
+            yield found["loc"], f"{show(found['input'])} is not accepted; use {accepted}"
+
+
+def _path_text(place: Place) -> str:
+    """``("statistics", "data_mode", 0)`` as ``statistics.data_mode[0]``."""
+    text = ""
+    for part in place:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            name = part if part.isidentifier() else show(part)
+            text += f".{name}" if text else name
+    return text
+
+
+def _report(mistakes: list[Mistake], file: str, arguments: dict[str, Any]) -> str:
+    lines = []
+    for place, text in dict.fromkeys(mistakes):
+        source = "argument " if place[0] in arguments else f"{file}: "
+        lines.append(f"{source}{_path_text(place)}: {text}")
+    left_out = len(lines) - _MOST_LINES
+    return "\n".join(lines[:_MOST_LINES] + ([f"… and {left_out} more mistakes"] if left_out > 0 else []))

@@ -1,0 +1,199 @@
+"""The configuration itself, and the keys of the msprobe family that are accepted without effect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationInfo,
+    field_validator,
+)
+
+from msprobe_ms.config.values import Rejected, numbers, one_of, show
+from msprobe_ms.names import BACKWARD, FORWARD, parse_entry
+
+#: Tasks of the msprobe family that have no dump here (yet); each may have its section in a file.
+OTHER_TASKS = (
+    "structure",
+    "exception_dump",
+    "overflow_check",
+    "free_benchmark",
+    "grad_probe",
+    "run_ut",
+    "online_run_ut",
+    "acc_check",
+    "diff_check",
+    "nan_check",
+)
+
+#: Levels at which modules, and at which APIs, are recorded.
+MODULE_LEVELS = ("L0", "mix")
+API_LEVELS = ("L1", "mix")
+
+_MODULE_GRAMMAR = (
+    'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
+)
+_API_GRAMMAR = 'an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Functional.relu.0.forward"'
+
+DATA_MODES = ("all", "input", "output", "forward", "backward")
+
+
+def _data_mode(value: frozenset[str]) -> frozenset[str]:
+    if not value:
+        raise Rejected(((), f"[] is not accepted; use a list of one or more of {', '.join(DATA_MODES)}"))
+    return frozenset({"all"}) if "all" in value else value
+
+
+def _summary_mode(value: object) -> object:
+    if isinstance(value, list):
+        raise Rejected(((), f"{show(value)} is for level L2, which is not supported yet; use one of statistics, md5"))
+    return one_of("statistics", "md5", planned=("xor",))(value)
+
+
+def _text_of_an_entry(value: str) -> str:
+    if not value:
+        raise Rejected(((), '"" is in every name; use a part of one, such as "relu", or [] for all'))
+    if value.startswith("name-regex("):
+        raise Rejected(((), f'{show(value)} is for level L2, which is not supported yet; use a part of a name: "relu"'))
+    return value
+
+
+def _path(value: object) -> object:
+    if isinstance(value, str) and (not value.strip() or "\0" in value):
+        raise Rejected(((), f'{show(value)} is not accepted; use a path, such as "./dump_path"'))
+    return value
+
+
+Task = Annotated[Literal["statistics", "tensor"], BeforeValidator(one_of("statistics", "tensor", planned=OTHER_TASKS))]
+Level = Annotated[Literal["L0", "L1", "mix"], BeforeValidator(one_of("L0", "L1", "mix", planned=("L2", "debug")))]
+SummaryMode = Annotated[Literal["statistics", "md5"], BeforeValidator(_summary_mode)]
+DataMode = Annotated[
+    frozenset[Annotated[str, BeforeValidator(one_of(*DATA_MODES))]],
+    AfterValidator(_data_mode),
+]
+Numbers = Annotated[frozenset[int], PlainValidator(numbers)]
+Texts = tuple[Annotated[str, AfterValidator(_text_of_an_entry)], ...]
+Switch = Annotated[bool, Field(strict=True)]
+FilePath = Annotated[Path, BeforeValidator(_path)]
+
+
+class Config(BaseModel):
+    """What one debugger does; `docs/config.md` explains every key. Fields carry the names of the keys.
+
+    ``rank``, ``step``   the selected numbers, empty = all
+    ``list``             substrings of entry names, any hit selects; empty = all
+    ``scope``            () = everything, or the first and the last entry of the range, both inclusive
+    ``data_mode``        ``{"all"}`` alone, or some of input, output, forward, backward (any hit keeps a field)
+    ``tensor_list``      substrings of entries whose tensors are stored as well (task statistics)
+    ``api_list``         a yaml file with more APIs to record
+    ``extra_info``       False: no stack.json, no construct.json
+    ``ignored``          key paths that were given, ask for something, and have no effect here
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    # Fields are validated in this order: the checks of later ones read `task` and `level`.
+    task: Task = "statistics"
+    level: Level = "L1"
+    dump_path: FilePath
+    rank: Numbers = frozenset()
+    step: Numbers = frozenset()
+    extra_info: Switch = True
+    api_list: FilePath | None = None
+    scope: tuple[str, ...] = ()
+    list: Texts = ()
+    tensor_list: Texts = ()
+    data_mode: DataMode = frozenset({"all"})
+    summary_mode: SummaryMode = "statistics"
+    ignored: tuple[str, ...] = ()
+
+    @field_validator("scope")
+    @classmethod
+    def _scope_is_a_range(cls, scope: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if len(scope) > 2:
+            raise Rejected(((), f"{len(scope)} names are not accepted; use [start, end], or [] for everything"))
+        level = info.data.get("level")  # absent when it is itself a mistake
+        mistakes = [((place,), problem) for place, name in enumerate(scope) if (problem := _scope_problem(name, level))]
+        if mistakes:
+            raise Rejected(*mistakes)
+        return scope * 2 if len(scope) == 1 else scope
+
+    @field_validator("api_list")
+    @classmethod
+    def _api_list_needs_apis(cls, api_list: Path | None, info: ValidationInfo) -> Path | None:
+        if api_list is not None and info.data.get("level", "L1") not in API_LEVELS:
+            raise Rejected(((), "level L0 records no APIs; use level L1 or mix, or remove this key"))
+        return api_list
+
+    @field_validator("tensor_list")
+    @classmethod
+    def _tensor_list_needs_statistics(cls, tensor_list: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if tensor_list and info.data.get("task") == "tensor":
+            raise Rejected(((), 'task tensor stores every tensor; use task statistics, or "list" to select entries'))
+        return tensor_list
+
+
+def _scope_problem(name: str, level: str | None) -> str:
+    parsed = parse_entry(name)
+    if parsed is None or parsed.direction not in (FORWARD, BACKWARD):
+        grammars = [_MODULE_GRAMMAR] if level != "L1" else []
+        grammars += [_API_GRAMMAR] if level != "L0" else []
+        return f"{show(name)} is not the name of an entry; use {'; or '.join(grammars)}"
+    if level == "L0" and not parsed.is_module:
+        return f"{show(name)} is an API, and level L0 records modules; use {_MODULE_GRAMMAR}"
+    if level == "L1" and parsed.is_module:
+        return f"{show(name)} is a module, and level L1 records APIs; use {_API_GRAMMAR}"
+    return ""
+
+
+class _WithoutEffect(BaseModel):
+    """Accepted so that files of the family run unchanged. A default is the value that asks for nothing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def _always_enabled(value: object) -> object:
+    if value is False:
+        raise Rejected(((), "false is not supported yet; remove this key, and call start() only where data is wanted"))
+    return value
+
+
+class GeneralWithoutEffect(_WithoutEffect):
+    precision: Annotated[str, BeforeValidator(one_of("high", "low"))] = "high"  # statistics take at least fp32 anyway
+    async_dump: bool = False
+    dump_enable: Annotated[bool, BeforeValidator(_always_enabled)] = True
+    enable_dataloader: bool = False
+    acl_config: str = ""
+    risk_level: str = "ALL"
+    custom_op_namespaces: list[str] = Field(default_factory=list)
+    seed: int | None = None
+    is_deterministic: bool = False
+
+
+class SectionWithoutEffect(_WithoutEffect):
+    file_format: Annotated[str, BeforeValidator(one_of("npy", "bin"))] = "npy"
+    device: Annotated[str, BeforeValidator(one_of("host", "device"))] = "host"
+    precision: Annotated[str, BeforeValidator(one_of("high", "low"))] = "high"
+    backward_input: list[str] = Field(default_factory=list)
+    slice: Any = None
+    request_id: Any = None
+    bench_path: str = ""
+    diff_nums: int | None = None
+    online_run_ut: bool = False
+    online_run_ut_recompute: bool = False
+    nfs_path: str = ""
+    tls_path: str = ""
+    host: str = ""
+    port: int = -1
+
+
+#: The keys of `Config` that stand in a task's section; the others stand at the top of the file.
+SECTION_KEYS = ("scope", "list", "tensor_list", "data_mode", "summary_mode")
+GENERAL_KEYS = tuple(key for key in Config.model_fields if key not in (*SECTION_KEYS, "ignored"))

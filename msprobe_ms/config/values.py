@@ -1,0 +1,110 @@
+"""How single values of a configuration are checked, and how what is wrong with them is said."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+#: ``rank`` and ``step`` select at most this many numbers (the msprobe family's bound).
+MOST_NUMBERS = 1_000_000
+
+NUMBERS = 'an integer of 0 or more, or an inclusive range such as "4-6"'
+
+#: 18 digits keep every number within 64 bits.
+_SPAN = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
+_LARGEST = 10**18 - 1
+_LONGEST_SHOWN = 80
+
+
+class Rejected(ValueError):
+    """A value with one or more mistakes: each the place below the value (``(2,)`` = its third member) and a text."""
+
+    def __init__(self, *mistakes: tuple[tuple[int | str, ...], str]) -> None:
+        super().__init__(mistakes)
+        self.mistakes = mistakes
+
+
+def show(value: object) -> str:
+    """A value as it stands in the file, at most 80 characters, nothing in it that could break a line or a terminal."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, TypeError, RecursionError):  # an int of thousands of digits, odd keys of a dict argument, depth
+        text = f"a value of type {type(value).__name__}"
+    text = printable(text)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+
+
+def show_path(path: object) -> str:
+    """A path in quotes, whole: its end is what tells it from others."""
+    return f'"{printable(str(path))}"'
+
+
+def printable(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def suggestion(value: object, accepted: Iterable[str]) -> str:
+    """`` (did you mean "output"?)`` for a near miss, else nothing."""
+    by_lower = {name.lower(): name for name in accepted}
+    near = difflib.get_close_matches(value.lower(), by_lower, n=1) if isinstance(value, str) else []
+    return f' (did you mean "{by_lower[near[0]]}"?)' if near else ""
+
+
+def one_of(*accepted: str, planned: Sequence[str] = ()) -> Callable[[object], object]:
+    """A check for one of ``accepted``; ``planned`` are known to the msprobe family but do not work here yet."""
+
+    def check(value: object) -> object:
+        if isinstance(value, str) and value in accepted:
+            return value
+        reason = "is not supported yet" if isinstance(value, str) and value in planned else "is not accepted"
+        raise Rejected(((), f"{show(value)} {reason}; use one of {', '.join(accepted)}{suggestion(value, accepted)}"))
+
+    return check
+
+
+def numbers(value: object) -> frozenset[int]:
+    """The members of ``rank`` or ``step``: integers, digit strings and inclusive ranges; a string is one of these.
+
+    >>> sorted(numbers([0, "3", "5-7"]))
+    [0, 3, 5, 6, 7]
+    """
+    if isinstance(value, str):
+        selected, problem = _span(value)
+        if problem:
+            raise Rejected(((), problem))
+        return _bounded([selected])
+    if not isinstance(value, (list, tuple, set, frozenset, range)):
+        raise Rejected(((), f'{show(value)} is not accepted; use a list, such as [0, 2, "4-6"], or [] for all'))
+    if len(value) > MOST_NUMBERS:
+        raise Rejected(((), _too_many()))
+    checked = [_span(member) for member in value]
+    mistakes = [((place,), problem) for place, (_, problem) in enumerate(checked) if problem]
+    if mistakes:
+        raise Rejected(*mistakes)
+    return _bounded([selected for selected, _ in checked])
+
+
+def _span(member: object) -> tuple[range, str]:
+    """What one member selects, and what is wrong with it ("" when nothing is)."""
+    if isinstance(member, int) and not isinstance(member, bool) and 0 <= member <= _LARGEST:
+        return range(member, member + 1), ""
+    found = _SPAN.fullmatch(member) if isinstance(member, str) else None
+    if not found:
+        return range(0), f"{show(member)} is not accepted; use {NUMBERS}"
+    first = int(found[1])
+    last = int(found[2] or found[1])
+    if last < first:
+        return range(0), f'{show(member)} ends before it starts; use "{last}-{first}"'
+    return range(first, last + 1), ""
+
+
+def _bounded(spans: list[range]) -> frozenset[int]:
+    if sum(map(len, spans)) > MOST_NUMBERS:  # before anything is expanded
+        raise Rejected(((), _too_many()))
+    return frozenset(number for span in spans for number in span)
+
+
+def _too_many() -> str:
+    return f"more than {MOST_NUMBERS} numbers are not accepted; use fewer, or [] for all"
