@@ -1,0 +1,159 @@
+"""Scripts written for msprobe, and mindstudio-probe installed beside us."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from installs import Environment, build_wheel, copy_of_sources, neighbour_wheel
+
+DESCRIBE = "from msprobe_ms.compat.neighbour import describe_conflict as d; import sys; print(d()); \
+assert 'msprobe' not in sys.modules"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    return build_wheel(copy_of_sources(folder / "source"), folder)
+
+
+@pytest.fixture
+def neighbour(tmp_path: Path) -> Path:
+    return neighbour_wheel(tmp_path)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Environment:
+    return Environment(tmp_path / "environment")
+
+
+def advised(message: str) -> list[list[str]]:
+    """The pip commands a message tells the user to run."""
+    return [shlex.split(line)[1:] for line in message.splitlines() if line.startswith("  pip ")]
+
+
+def test_import_of_msprobe_is_light_and_silent(environment: Environment, wheel: Path) -> None:
+    environment.pip("install", "--no-deps", wheel)
+    done = environment.python(
+        "import sys, msprobe; print(msprobe.__file__); "
+        "print(sorted({'mindspore', 'torch', 'numpy', 'pydantic', 'yaml'} & set(sys.modules)))"
+    )
+    assert done.stdout.splitlines() == [str(environment.site / "msprobe" / "__init__.py"), "[]"]
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("alias", "origin", "names"),
+    [
+        ("msprobe.mindspore", "msprobe_ms.mindspore", ("PrecisionDebugger", "seed_all")),
+        ("msprobe.mindspore.common.utils", "msprobe_ms.mindspore", ("MsprobeStep",)),
+        ("msprobe.pytorch", "msprobe_ms.pytorch", ("PrecisionDebugger", "seed_all")),
+    ],
+)
+def test_scripts_for_msprobe_get_the_very_objects(
+    environment: Environment, wheel: Path, alias: str, origin: str, names: tuple[str, ...]
+) -> None:
+    environment.pip("install", "--no-deps", wheel)
+    environment.borrow()
+    done = environment.python(
+        f"from {alias} import {', '.join(names)}\nimport {origin} as origin\n"
+        f"assert {' and '.join(f'{name} is origin.{name}' for name in names)}\nprint('same')"
+    )
+    assert done.stdout.splitlines()[-1] == "same"
+
+
+def test_alone_there_is_no_conflict(environment: Environment, wheel: Path) -> None:
+    environment.pip("install", "--no-deps", wheel)
+    assert environment.python(DESCRIBE).stdout == "None\n"
+
+
+def test_installed_after_the_neighbour_the_alias_warns_once(
+    environment: Environment, wheel: Path, neighbour: Path
+) -> None:
+    environment.pip("install", "--no-deps", neighbour)
+    environment.pip("install", "--no-deps", wheel)
+    message = environment.python(DESCRIBE).stdout
+    assert message.splitlines()[:2] == [
+        "msprobe-ms 0.1.0 and mindstudio-probe 26.2.0 are both installed, "
+        "and both own the import name and the command `msprobe`.",
+        f"`import msprobe` gives msprobe-ms 0.1.0 ({environment.site / 'msprobe'}).",
+    ]
+    warned = environment.python("import msprobe, msprobe_ms.compat.neighbour")
+    assert warned.stdout == "", "no file of the neighbour may run"
+    assert warned.stderr.count("WARNING") == 1
+    assert warned.stderr.endswith(message)
+
+
+def test_overwritten_by_the_neighbour_the_advice_brings_the_alias_back(
+    environment: Environment, wheel: Path, neighbour: Path
+) -> None:
+    environment.pip("install", "--no-deps", wheel)
+    environment.pip("install", "--no-deps", neighbour)
+    message = environment.python(DESCRIBE).stdout
+    assert f"`import msprobe` gives mindstudio-probe 26.2.0 ({environment.site / 'msprobe'})." in message
+    assert environment.python("import msprobe").stdout == "theirs: __init__.py\n"
+
+    uninstall, install = advised(message)
+    assert uninstall == ["uninstall", "mindstudio-probe"]
+    environment.pip(*uninstall)
+    environment.pip(*install)
+    assert environment.python(DESCRIBE).stdout == "None\n"
+    restored = environment.python("import msprobe; print(msprobe.__file__)")
+    assert (restored.stdout, restored.stderr) == (str(environment.site / "msprobe" / "__init__.py") + "\n", "")
+
+
+def test_from_an_index_the_advice_names_the_distribution(
+    environment: Environment, wheel: Path, neighbour: Path
+) -> None:
+    environment.pip("install", "--no-deps", "--find-links", wheel.parent, "msprobe-ms")
+    environment.pip("install", "--no-deps", neighbour)
+    assert advised(environment.python(DESCRIBE).stdout) == [
+        ["uninstall", "mindstudio-probe"],
+        ["install", "--force-reinstall", "--no-deps", "msprobe-ms"],
+    ]
+
+
+def test_a_neighbour_that_leaves_some_of_our_files_is_called_a_mixture(
+    environment: Environment, wheel: Path, tmp_path: Path
+) -> None:
+    environment.pip("install", "--no-deps", wheel)
+    environment.pip("install", "--no-deps", neighbour_wheel(tmp_path, files=("mindspore/__init__.py",)))
+    gives = f"`import msprobe` gives a mixture of both, which will not work ({environment.site / 'msprobe'})."
+    assert gives in environment.python(DESCRIBE).stdout
+    assert gives in environment.python("import msprobe").stderr
+
+
+def test_the_path_decides_between_two_folders(
+    environment: Environment, wheel: Path, neighbour: Path, tmp_path: Path
+) -> None:
+    environment.pip("install", "--no-deps", wheel)
+    environment.pip("install", "--no-deps", "--target", tmp_path / "theirs", neighbour)
+    first = environment.python(DESCRIBE, PYTHONPATH=str(tmp_path / "theirs")).stdout
+    assert f"gives mindstudio-probe 26.2.0 ({tmp_path / 'theirs' / 'msprobe'})." in first
+
+
+def test_when_neither_has_the_name_it_says_so(environment: Environment, wheel: Path, tmp_path: Path) -> None:
+    environment.pip("install", "--no-deps", wheel)
+    environment.pip("install", "--no-deps", neighbour_wheel(tmp_path, files=()))
+    shutil.rmtree(environment.site / "msprobe")
+    assert "`import msprobe` gives neither: it is not found." in environment.python(DESCRIBE).stdout
+
+
+def test_an_editable_install_is_advised_with_its_folder(
+    environment: Environment, neighbour: Path, tmp_path: Path
+) -> None:
+    source = copy_of_sources(tmp_path / "source")
+    environment.borrow()
+    environment.pip("install", "--no-deps", "--no-build-isolation", "-e", source)
+    assert environment.python("import msprobe; print(msprobe.__file__)").stdout.startswith(str(source))
+
+    environment.pip("install", "--no-deps", neighbour)
+    message = environment.python(DESCRIBE).stdout
+    assert f"gives mindstudio-probe 26.2.0 ({environment.site / 'msprobe'})." in message
+    assert advised(message)[1] == ["install", "--force-reinstall", "--no-deps", "-e", source.as_uri()]
+    for command in advised(message):
+        environment.pip(*command, *(["--no-build-isolation"] if command[0] == "install" else []))
+    assert environment.python(DESCRIBE).stdout == "None\n"
+    assert environment.python("import msprobe; print(msprobe.__file__)").stdout.startswith(str(source))
