@@ -34,7 +34,7 @@ def describe_conflict() -> str | None:
     return (
         f"{ours} and {theirs} are both installed, and both own the import name and the command `msprobe`.\n"
         f"`import msprobe` gives {_whose_alias(ours, theirs)}.\n"
-        f"To make it {OURS}:\n"
+        f"To keep only {OURS}:\n"
         f"  pip uninstall {THEIRS}\n"
         f"  pip install --force-reinstall --no-deps {_our_requirement()}\n"
         "To keep both, write `from msprobe_ms.mindspore import PrecisionDebugger` (or `msprobe_ms.pytorch`) and run\n"

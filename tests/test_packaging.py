@@ -1,0 +1,168 @@
+"""What an install brings: the wheel, its metadata, the make targets, and a base that needs no framework."""
+
+from __future__ import annotations
+
+import email.message
+import email.parser
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from installs import ROOT, Environment, build_wheel, copy_of_sources, run
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+#: Parts that work inside a training process, so may import its framework; all others compare dumps without one.
+IN_TRAINING = ("msprobe_ms.frameworks", "msprobe_ms.hooks", "msprobe_ms.mindspore", "msprobe_ms.pytorch")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_of_sources(tmp_path_factory.mktemp("packaging") / "source")
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path) -> Path:
+    return build_wheel(source, source.parent / "wheel")
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> email.message.Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return email.parser.Parser().parsestr(archive.read(name).decode())
+
+
+def requirements(metadata: email.message.Message, extra: str = "") -> dict[str, Requirement]:
+    """The requirements that ``extra`` adds, or those of the base, by canonical name."""
+    found = [Requirement(text) for text in metadata.get_all("Requires-Dist", [])]
+    wanted = (r for r in found if (r.marker is None if not extra else r.marker and r.marker.evaluate({"extra": extra})))
+    return {canonicalize_name(r.name): r for r in wanted}
+
+
+def packaged(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def test_the_base_install_has_no_framework(metadata: email.message.Message) -> None:
+    assert (metadata["Name"], metadata["Version"], metadata["Requires-Python"]) == ("msprobe-ms", "0.1.0", ">=3.10")
+    assert set(requirements(metadata)) == {"isal", "numpy", "packaging", "pydantic", "pyyaml", "tqdm", "xlsxwriter"}
+
+
+def test_the_extras_bring_frameworks_that_work(metadata: email.message.Message) -> None:
+    mindspore = requirements(metadata, "mindspore")
+    assert set(mindspore) == {"mindspore", "numpy"}
+    versions = ["2.6.0", "2.7.0", "2.8.0", "2.9.0", "2.10.0", "2.11.0"]
+    assert list(mindspore["mindspore"].specifier.filter(versions)) == versions[1:-1]
+    for extra in ("mindspore", "test"):
+        numpy = requirements(metadata, extra)["numpy"].specifier
+        assert "1.26.4" in numpy
+        assert "2.0.0" not in numpy
+    assert set(requirements(metadata, "pytorch")) == {"torch"}
+    assert set(requirements(metadata, "dataframe")) == {"pandas"}
+    assert str(requirements(metadata, "test")["torch"].specifier) == "==2.13.0"
+    assert str(requirements(metadata, "test")["mindspore"].specifier) == "==2.10.0"
+
+
+def test_the_wheel_holds_every_module_and_data_file_once(source: Path, wheel: Path) -> None:
+    expected = set()
+    for file in (source / "msprobe_ms").rglob("*"):
+        if file.suffix in {".py", ".yaml", ".json"} or file.name == "py.typed":
+            expected.add(file.relative_to(source).as_posix().replace("msprobe_ms/compat/msprobe/", "msprobe/"))
+    assert packaged(wheel) == expected
+    assert {"msprobe/mindspore/common/utils.py", "msprobe_ms/py.typed"} <= expected
+    with zipfile.ZipFile(wheel) as archive:
+        assert any(name.endswith(".dist-info/licenses/LICENSE") for name in archive.namelist())
+        (entry_points,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
+        assert archive.read(entry_points).decode().split("\n")[:2] == [
+            "[console_scripts]",
+            "msprobe = msprobe_ms.cli:main",
+        ]
+
+
+def test_the_sdist_of_setup_py_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    source = copy_of_sources(tmp_path / "source")
+    run(sys.executable, "setup.py", "-q", "sdist", cwd=source)
+    (sdist,) = (source / "dist").iterdir()
+    assert packaged(build_wheel(sdist, tmp_path / "wheel")) == packaged(wheel)
+
+
+def test_everything_offline_imports_without_a_framework(wheel: Path, tmp_path: Path) -> None:
+    environment = Environment(tmp_path / "environment")
+    environment.pip("install", "--no-deps", wheel)
+    environment.borrow()
+    done = environment.python(
+        "import importlib, pkgutil, sys\n"
+        "sys.modules.update(dict.fromkeys(('mindspore', 'torch', 'pandas')))  # importing one of them raises\n"
+        "import msprobe_ms\n"
+        "for module in pkgutil.walk_packages(msprobe_ms.__path__, 'msprobe_ms.', onerror=lambda name: None):\n"
+        f"    if not module.name.startswith(({', '.join(map(repr, IN_TRAINING))}, 'msprobe_ms.__main__')):\n"
+        "        importlib.import_module(module.name)\n"
+        "        print(module.name)\n"
+    )
+    assert {"msprobe_ms.names", "msprobe_ms.compare.model", "msprobe_ms.store.model"} <= set(done.stdout.split())
+
+
+@pytest.mark.parametrize("command", [("bin/msprobe",), ("bin/python", "-m", "msprobe_ms")])
+def test_the_command_line_starts_without_a_framework(wheel: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+    environment = Environment(tmp_path / "environment")
+    environment.pip("install", "--no-deps", wheel)
+    environment.borrow()
+    (environment.site / "blocked.pth").write_text("import sys; sys.modules.update(mindspore=None, torch=None)\n")
+    done = run(environment.folder / command[0], *command[1:], "--help", cwd=tmp_path)
+    assert "compare" in done.stdout
+
+
+def test_every_dependency_is_explained(metadata: email.message.Message) -> None:
+    """docs/dependencies.md has one line for each requirement of the base and of the extras, and no other."""
+    sections = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    explained = {
+        section.split("\n")[0].lower(): {
+            canonicalize_name(name) for name in re.findall(r"^\| (\S+) \|", section, re.MULTILINE) if name != "package"
+        }
+        for section in sections
+    }
+    extras = set().union(*(requirements(metadata, extra) for extra in metadata.get_all("Provides-Extra", [])))
+    assert explained == {"base": set(requirements(metadata)), "extras": extras}
+
+
+def test_continuous_integration_runs_make_test() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert script.read_text(encoding="utf-8").splitlines()[-1] == "make test"
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "lint"])
+def test_make_installs_again_only_when_the_metadata_changed(source: Path, target: str) -> None:
+    def installs() -> bool:
+        return "pip install" in run("make", "-n", target, cwd=source).stdout
+
+    (source / ".venv").mkdir(exist_ok=True)
+    assert installs()
+    for order, stamp in enumerate(("created", "installed-mindspore", "installed-test")):
+        (source / ".venv" / stamp).touch()
+        os.utime(source / ".venv" / stamp, (2e9 + order, 2e9 + order))
+    assert not installs()
+    os.utime(source / "pyproject.toml", (2.1e9, 2.1e9))
+    assert installs()
+    os.utime(source / "pyproject.toml", (1e9, 1e9))
+    for stamp in (source / ".venv").iterdir():
+        stamp.unlink()
+
+
+def test_make_refuses_an_interpreter_mindspore_has_no_wheels_for(source: Path, tmp_path: Path) -> None:
+    newer = tmp_path / "python3.13"
+    newer.write_text(
+        "#!/bin/sh\n"
+        f"exec {sys.executable} -c 'import sys; sys.version_info = (3, 13); exec(sys.argv[2])' \"$@\"\n"
+    )
+    newer.chmod(0o755)
+    done = subprocess.run(["make", "demo", f"PYTHON={newer}"], cwd=source, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "MindSpore needs Python 3.10, 3.11 or 3.12" in done.stderr
+    assert "is 3.13. Choose another: make PYTHON=python3.11" in done.stderr
