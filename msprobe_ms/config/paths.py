@@ -18,7 +18,8 @@ def writable_folder(path: Path) -> Path:
     path = Path(os.path.abspath(path))
     existing = _nearest_existing(path)
     if not existing.is_dir():
-        raise Rejected(((), f"{show_path(path)} is not usable: {_what_is(existing)}; use a folder, or a new path"))
+        unusable = f"{show_path(path)} is not usable: " if existing != path else ""
+        raise Rejected(((), f"{unusable}{_what_is(existing)}; use a folder, or a new path"))
     try:
         # Asking the kernel is the one check that holds for root, read-only mounts and kernel file systems alike.
         with tempfile.TemporaryFile(dir=existing):
