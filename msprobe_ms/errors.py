@@ -15,6 +15,10 @@ class DumpFormatError(MsprobeError):
     """A dump, tensor or journal file cannot be read: names the file and the place in it."""
 
 
+class MissingTensorError(DumpFormatError):
+    """An item has no tensor on disk (none recorded, or its file is gone): nothing to compare, but no fault."""
+
+
 class MappingError(MsprobeError):
     """A mapping file cannot be used: names the file, the key's path and what is accepted."""
 

@@ -1,0 +1,61 @@
+"""What a user points at → the dumps in it: a dump.json, a rank folder, a step folder, or a dump root of one step."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.log import logger
+
+#: Files that hold a dump, the first that exists.
+DUMP_FILES = ("dump.json", "debug.json")
+
+_ACCEPTED = "accepted are a dump.json, a rank folder that holds one, a step folder of rank folders"
+#: Folders between a dump root and its ranks: steps, and the halves of a mixed graph and PyNative run.
+_INNER = re.compile(r"step\d+|graph|pynative")
+
+
+def find_dumps(path: Path) -> dict[str, Path]:
+    """The dump files below ``path``: name of the rank folder → its dump.json (or debug.json), ranks in numeric order.
+
+    A dump.json or a rank folder gives one; a step folder one for each rank. A folder above with a single step is
+    followed down to it, and the log says so.
+
+    :raises DumpFormatError: there is no dump, or more than one step to choose from
+    """
+    if path.is_file():
+        return {path.absolute().parent.name: path}
+    if not path.is_dir():
+        raise DumpFormatError(f"{path}: no such file or folder; {_ACCEPTED}")
+    if file := dump_file(path):
+        return {path.absolute().name: file}
+    folders = sorted(_subfolders(path), key=_numeric)
+    if ranks := {folder.name: file for folder in folders if (file := dump_file(folder))}:
+        return ranks
+    inner = [folder for folder in folders if _INNER.fullmatch(folder.name)]
+    if len(inner) == 1:
+        logger.info("%s: its only step %s is taken", path, inner[0].name)
+        return find_dumps(inner[0])
+    names = ", ".join(folder.name for folder in folders[:20]) + (" …" if len(folders) > 20 else "")
+    if inner:
+        raise DumpFormatError(f"{path}: several to choose from: {names}; name one of them")
+    raise DumpFormatError(f"{path}: no dump in it: found {f'folders {names}' if names else 'no folder'}; {_ACCEPTED}")
+
+
+def dump_file(folder: Path) -> Path | None:
+    """The dump that ``folder`` directly holds."""
+    return next((folder / name for name in DUMP_FILES if (folder / name).is_file()), None)
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        return [inner for inner in folder.iterdir() if inner.is_dir()]
+    except OSError as error:
+        raise DumpFormatError(f"{folder}: cannot be read: {error.strerror or error}") from error
+
+
+def _numeric(folder: Path) -> list[tuple[int, int, str]]:
+    """Sorts ``rank2`` before ``rank10``."""
+    parts = re.split(r"(\d+)", folder.name)
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]

@@ -1,0 +1,60 @@
+"""Floats numpy has no dtype for, widened to float32 without loss: bfloat16 and the five float8 formats."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import numpy as np
+
+#: name → (exponent bits, mantissa bits, bias, codes of NaN, has infinities); the OCP 8-bit floating point specification
+#: (e4m3fn, e5m2), its microscaling companion (e8m0fnu: an exponent alone) and the "fnuz" variants of Graphcore and AMD.
+_FLOAT8 = {
+    "float8e4m3fn": (4, 3, 7, (0x7F, 0xFF), False),
+    "float8e5m2": (5, 2, 15, (), True),
+    "float8e4m3fnuz": (4, 3, 8, (0x80,), False),
+    "float8e5m2fnuz": (5, 2, 16, (0x80,), False),
+    "float8e8m0fnu": (8, 0, 127, (0xFF,), False),
+}
+_BFLOAT16 = "bfloat16"
+
+
+def _key(dtype: str) -> str:
+    """``BFloat16`` and ``torch.bfloat16``, ``Float8E4M3FN`` and ``torch.float8_e4m3fn`` mean the same."""
+    return re.sub(r"^(torch|mindspore)\.|_", "", dtype.lower())
+
+
+def bytes_of(dtype: str) -> int | None:
+    """Bytes one stored element of ``dtype`` takes; None when it is not one of the formats of this module."""
+    key = _key(dtype)
+    return 2 if key == _BFLOAT16 else 1 if key in _FLOAT8 else None
+
+
+def widen(codes: np.ndarray, dtype: str) -> np.ndarray:
+    """The float32 values of ``codes``: unsigned integers (uint16 for bfloat16, uint8 for float8), any shape."""
+    key = _key(dtype)
+    if key == _BFLOAT16:
+        return (codes.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return _float8_values(key)[codes]
+
+
+@lru_cache(maxsize=len(_FLOAT8))
+def _float8_values(key: str) -> np.ndarray:
+    """The float32 value of each of the 256 codes."""
+    exponent_bits, mantissa_bits, bias, not_numbers, has_infinities = _FLOAT8[key]
+    codes = np.arange(256)
+    top = (1 << exponent_bits) - 1
+    exponent = (codes >> mantissa_bits) & top
+    mantissa = (codes & ((1 << mantissa_bits) - 1)) / (1 << mantissa_bits)
+    if exponent_bits == 8:  # neither sign nor mantissa nor subnormals
+        values = np.ldexp(1.0, exponent - bias)
+    else:
+        sign = np.where(codes >> 7, -1.0, 1.0)
+        normal = np.ldexp(1 + mantissa, exponent - bias)
+        values = sign * np.where(exponent > 0, normal, np.ldexp(mantissa, 1 - bias))
+        if has_infinities:
+            values = np.where(exponent == top, np.where(mantissa == 0, sign * np.inf, np.nan), values)
+    values[list(not_numbers)] = np.nan
+    widened = values.astype(np.float32)
+    widened.flags.writeable = False
+    return widened
