@@ -1,0 +1,102 @@
+"""Layer mapping: a module's path is walked from the top; the class of each parent says how its children are renamed.
+
+The classes come from the dump itself: ``Cell.layers.0.EncoderLayer.forward.0`` says that ``layers.0`` is an
+``EncoderLayer``. A container without entries of its own (``CellList``) goes by its attribute name instead, so that
+``layers: {'5': '0'}`` speaks of the children of every ``layers``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+#: Class whose ``layers`` may be numbered globally on one side and from 0 on the other (pipeline stages).
+_PIPELINE_CLASS = "ParallelTransformer"
+_PIPELINE_CHILD = "layers"
+
+#: What the renumbering is called beside the user's rules.
+_RENUMBERING = f"{_PIPELINE_CLASS}.{_PIPELINE_CHILD} (renumbered)"
+
+Parts = tuple[str, ...]
+
+
+@dataclass
+class ModuleTree:
+    """The modules of one dump: path → class, and the numbered children of each container."""
+
+    classes: dict[Parts, str] = field(default_factory=dict)
+    numbered: dict[Parts, set[int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, modules: Iterable[tuple[str, str]]) -> ModuleTree:
+        """From (dotted path, class), each module once."""
+        tree = cls()
+        for path, class_name in modules:
+            parts = tuple(path.split(".")) if path else ()
+            tree.classes.setdefault(parts, class_name)
+            for place, part in enumerate(parts):
+                if part.isascii() and part.isdigit():
+                    tree.numbered.setdefault(parts[:place], set()).add(int(part))
+        return tree
+
+
+class LayerRules:
+    """Target path → golden path under a layer mapping; each distinct path is walked once."""
+
+    def __init__(self, rules: Mapping[str, Mapping[str, str]], target: ModuleTree, golden: ModuleTree) -> None:
+        self.target, self.golden = target, golden
+        self.rules: dict[str, dict[str, list[tuple[Parts, Parts]]]] = {}
+        for parent, children in rules.items():
+            by_first = self.rules.setdefault(parent, {})
+            for child, value in children.items():
+                key = tuple(child.split("."))
+                by_first.setdefault(key[0], []).append((key, tuple(value.split("."))))
+            for candidates in by_first.values():
+                candidates.sort(key=lambda rule: -len(rule[0]))
+        #: What each rule is called in messages.
+        self.spoken = {f"{parent}.{child}" for parent, children in rules.items() for child in children}
+        self._walked: dict[str, tuple[str, tuple[str, ...]]] = {}
+
+    def golden_path(self, path: str) -> tuple[str, tuple[str, ...]]:
+        """The golden path and the rules that moved it (none where it keeps its name)."""
+        if path not in self._walked:
+            self._walked[path] = self._walk(tuple(path.split(".")) if path else ())
+        return self._walked[path]
+
+    def _walk(self, parts: Parts) -> tuple[str, tuple[str, ...]]:
+        result: Parts = ()
+        rules: tuple[str, ...] = ()
+        place = 0
+        while place < len(parts):
+            taken, written, rule = self._step(parts, place, result)
+            rules += (rule,) if rule else ()
+            result, place = result + written, place + taken
+        return ".".join(result), rules
+
+    def _step(self, parts: Parts, place: int, result: Parts) -> tuple[int, Parts, str]:
+        """From here: components taken, what the golden calls them, the rule's name ("" where the name stays)."""
+        for parent in self._names_of(parts[:place]):
+            for key, value in self.rules.get(parent, {}).get(parts[place], ()):
+                if parts[place : place + len(key)] == key:
+                    return len(key), value, f"{parent}.{'.'.join(key)}"
+        number = self._renumbered(parts, place, result)
+        return 1, (number,), "" if number == parts[place] else _RENUMBERING
+
+    def _names_of(self, path: Parts) -> Parts:
+        """What a rule may call this parent: its class, else its attribute; the network also TopLayer."""
+        class_name = self.target.classes.get(path)
+        if not path:
+            return (class_name, "TopLayer") if class_name else ("TopLayer",)
+        return (class_name or path[-1],)
+
+    def _renumbered(self, parts: Parts, place: int, golden_container: Parts) -> str:
+        """A pipeline stage's layer number: shifted when both stages hold equally many, numbered from another start."""
+        part, container = parts[place], parts[:place]
+        if not (container and container[-1] == _PIPELINE_CHILD and part.isascii() and part.isdigit()):
+            return part
+        if self.target.classes.get(container[:-1]) != _PIPELINE_CLASS:
+            return part
+        ours, theirs = self.target.numbered[container], self.golden.numbered.get(golden_container, set())
+        if len(ours) != len(theirs):
+            return part
+        return str(int(part) - min(ours) + min(theirs))

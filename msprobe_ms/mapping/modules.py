@@ -1,0 +1,108 @@
+"""Which golden module a target module is: the most specific of layer mapping, cell mapping and its own name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from msprobe_ms.log import logger
+from msprobe_ms.mapping.cell import CellRules
+from msprobe_ms.mapping.data import listed
+from msprobe_ms.mapping.files import Mappings
+from msprobe_ms.mapping.layer import LayerRules, ModuleTree
+from msprobe_ms.names import parse_entry
+from msprobe_ms.store.model import Dump
+
+#: A module: dotted path and class.
+Module = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """The golden module of a target module, and what named it; ``rank`` 0 is the most specific."""
+
+    module: Module
+    how: str
+    rank: int
+    rules: tuple[str, ...] = ()
+
+
+def modules_of(dump: Dump) -> list[Module]:
+    """Modules with entries of their own and modules known only as a parent, each once, in execution order."""
+    found: dict[Module, None] = {}
+    for entry in dump.entries.values():
+        for parsed in (entry.parsed, parse_entry(entry.parent) if entry.parent else None):
+            if parsed and parsed.is_module:
+                found[parsed.name, parsed.class_name] = None
+    return list(found)
+
+
+def destinations(ours: list[Module], theirs: list[Module], mappings: Mappings) -> dict[Module, Destination]:
+    """Target module → golden module. The class is compared only where one path has several in the golden dump.
+
+    A golden module wanted twice goes to the most specific; the loser gets none and is named in a warning. A module
+    that a rule moves to a place where the golden dump has none gets none either: the rule said it is not elsewhere.
+    """
+    place = _Placing(ours, theirs, mappings)
+    classes: dict[str, list[str]] = {}
+    for path, class_name in theirs:
+        classes.setdefault(path, []).append(class_name)
+    winners: dict[Module, tuple[Module, Destination]] = {}
+    losers: list[str] = []
+    for module in ours:
+        wanted = place.of(module)
+        path, class_name = wanted.module
+        known = classes.get(path, [])
+        if class_name not in known and len(known) != 1:
+            continue
+        golden = (path, class_name if class_name in known else known[0])
+        place.found.update(wanted.rules)
+        rival = winners.get(golden)
+        better = rival is None or (wanted.rank, module[1] != golden[1]) < (rival[1].rank, rival[0][1] != golden[1])
+        if rival is not None:
+            losers.append(f"{'.'.join(rival[0] if better else module)} (to {'.'.join(golden)})")
+        if better:
+            winners[golden] = (module, replace(wanted, module=golden))
+    if losers:
+        logger.warning("two target modules for one golden module, the less specific is unmatched: %s", listed(losers))
+    place.warn_idle_rules(ours)
+    return dict(winners.values())
+
+
+class _Placing:
+    """The most specific word about a module, and which rules came to anything."""
+
+    def __init__(self, ours: list[Module], theirs: list[Module], mappings: Mappings) -> None:
+        self.layer = LayerRules(mappings.layer, ModuleTree.of(ours), ModuleTree.of(theirs)) if mappings.layer else None
+        self.cell = CellRules(mappings.cell) if mappings.cell else None
+        self.unsaid = "name" if mappings.cell is None else "cell"
+        self.met: set[str] = set()
+        self.found: set[str] = set()
+
+    def of(self, module: Module) -> Destination:
+        """Where rules put a module; the class is a wish, not yet looked up in the golden dump."""
+        wanted = Destination(module, self.unsaid, 2)
+        if self.cell:
+            path, class_name, rules = self.cell.golden(*module)
+            if rules:
+                wanted = Destination((path, class_name), "cell", 1, rules)
+        if self.layer:
+            path, rules = self.layer.golden_path(module[0])
+            if rules:
+                wanted = Destination((path, module[1]), "layer", 0, rules)
+        self.met.update(wanted.rules)
+        return wanted
+
+    def warn_idle_rules(self, ours: list[Module]) -> None:
+        """Rules that met no target module, or led to no golden module, are most often misspelt: name them."""
+        spoken = (self.layer.spoken if self.layer else set()) | (self.cell.spoken if self.cell else set())
+        if unmet := sorted(spoken - self.met):
+            classes = listed((name for name, _ in Counter(class_name for _, class_name in ours).most_common()), 30)
+            logger.warning(
+                "mapping rules that meet no module of the target: %s\n"
+                "A layer rule stands under the class of the parent (TopLayer is the network itself); classes here: %s",
+                listed(unmet),
+                classes,
+            )
+        if lost := sorted(self.met - self.found):
+            logger.warning("mapping rules that lead to no module of the golden dump: %s", listed(lost))
