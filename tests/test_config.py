@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import string
 import subprocess
@@ -19,6 +20,7 @@ from pydantic import ValidationError
 
 from msprobe_ms.config import Config, load_config
 from msprobe_ms.config.load import DEFAULT_FILE
+from msprobe_ms.config.model import GENERAL_KEYS, SECTION_KEYS, GeneralWithoutEffect, SectionWithoutEffect
 from msprobe_ms.config.values import MOST_NUMBERS, numbers
 from msprobe_ms.errors import ConfigError
 
@@ -105,6 +107,28 @@ def test_every_example_loads_as_its_name_says(example):
     assert config.task == "tensor" or not example.stem.startswith("tensor_") or config.tensor_list
     assert config.summary_mode == "md5" or "md5" not in example.stem
     assert bool(config.scope) == ("scope" in example.stem)
+
+
+DOCUMENT = (CONFIGS.parent / "docs/config.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("example", re.findall(r"```json\n(.*?)```", DOCUMENT, re.DOTALL))
+def test_every_documented_example_loads(example):
+    assert load_config(written(example)).ignored == ()
+
+
+def test_every_key_and_every_example_file_is_documented():
+    keys = {*GENERAL_KEYS, *SECTION_KEYS, *GeneralWithoutEffect.model_fields, *SectionWithoutEffect.model_fields}
+    assert {key for key in keys if f"`{key}`" not in DOCUMENT} == set()
+    names = {path.name for path in CONFIGS.glob("*.json")}
+    assert set(re.findall(r"`(\w+\.json)`", DOCUMENT)) - {"dump.json", "stack.json", "construct.json"} <= names
+
+
+def test_the_documented_refusals_are_the_real_ones():
+    document = {"dump_pth": "x", "dump_path": "out", "step": [0, 1, "x"], "statistics": {"data_mode": ["outputs"]}}
+    shown = re.search(r"```text\n(.*?)```", DOCUMENT, re.DOTALL)
+    assert shown is not None
+    assert sorted(refusal(document, level="L2").split("\n")) == sorted(shown[1].strip().split("\n"))
 
 
 def test_every_key_reaches_its_field():
@@ -306,11 +330,11 @@ def test_keys_without_effect_are_checked_for_type(document, message):
         ({"level": "l0"}, 'level: "l0" is not accepted; use one of L0, L1, mix (did you mean "L0"?)'),
         ({"level": 0}, "level: 0 is not accepted; use one of L0, L1, mix"),
         ({"extra_info": "false"}, 'extra_info: "false" is not accepted; use true or false'),
-        ({"dump_path": 3}, 'dump_path: 3 is not accepted; use a path, such as "./dump_path"'),
-        ({"dump_path": " "}, 'dump_path: " " is not accepted; use a path, such as "./dump_path"'),
-        ({"dump_path": "a\0b"}, 'dump_path: "a\\u0000b" is not accepted; use a path, such as "./dump_path"'),
+        ({"dump_path": 3}, "dump_path: 3 is not accepted; use a path"),
+        ({"dump_path": " "}, 'dump_path: " " is not accepted; use a path'),
+        ({"dump_path": "a\0b"}, 'dump_path: "a\\u0000b" is not accepted; use a path'),
         ({"dump_path": None}, 'dump_path: this key is missing; use the folder for the dump, such as "./dump_path"'),
-        ({"api_list": 3}, 'api_list: 3 is not accepted; use a path, such as "./dump_path"'),
+        ({"api_list": 3}, "api_list: 3 is not accepted; use a path"),
         ({"statistics": []}, 'statistics: [] is not accepted; use an object, such as {"list": []}'),
         ({"rank": 0}, 'rank: 0 is not accepted; use a list, such as [0, 2, "4-6"], or [] for all'),
         ({"step": {"0": 1}}, 'step: {"0": 1} is not accepted; use a list, such as [0, 2, "4-6"], or [] for all'),
@@ -505,7 +529,7 @@ def test_a_wrong_argument_is_called_an_argument():
     assert str(refused.value).split("\n") == [
         'argument task: "statistic" is not accepted; use one of statistics, tensor (did you mean "statistics"?)',
         'argument level: "L2" is not supported yet; use one of L0, L1, mix',
-        'argument dump_path: "" is not accepted; use a path, such as "./dump_path"',
+        'argument dump_path: "" is not accepted; use a path',
         f'argument step[1]: "x" is not accepted; use {NUMBERS}',
     ]
 

@@ -32,7 +32,7 @@ _MOST_LINES = 20
 _ACCEPTED_BY_TYPE = {
     "bool_type": "true or false",
     "string_type": "a text in quotes",
-    "path_type": 'a path, such as "./dump_path"',
+    "path_type": "a path",
     "int_type": "a whole number",
     "list_type": 'a list of texts, such as ["relu"]',
     "tuple_type": 'a list of texts, such as ["relu"]',

@@ -67,7 +67,7 @@ def _text_of_an_entry(value: str) -> str:
 
 def _path(value: object) -> object:
     if isinstance(value, str) and (not value.strip() or "\0" in value):
-        raise Rejected(((), f'{show(value)} is not accepted; use a path, such as "./dump_path"'))
+        raise Rejected(((), f"{show(value)} is not accepted; use a path"))
     return value
 
 
