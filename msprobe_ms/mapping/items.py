@@ -22,8 +22,9 @@ def pair_items(target: Sequence[Item], golden: Sequence[Item]) -> list[tuple[Ite
     """Every item once, beside its twin or alone: the target's in their order, then what only the golden has.
 
     Twins have the same suffix (``input.0``, ``parameters.weight``). What is left then pairs by the meaning of a
-    parameter's name, and tensors given by position with tensors given by keyword. Gradients an entry gives out pair
-    as tensors in order where only their ``null`` places differ.
+    parameter's name, and tensors given by position with tensors given by keyword. Gradients a backward entry gives
+    out have the shapes of the forward's inputs, so they pair with equal shapes only: some dumps list those of an inner
+    operation instead, or leave ``null`` places out.
     """
     twins: dict[int, int] = {}
     free = dict.fromkeys(range(len(golden)))
@@ -34,12 +35,13 @@ def pair_items(target: Sequence[Item], golden: Sequence[Item]) -> list[tuple[Ite
             del free[other]
 
     take(*_gradients_in_order(target, golden))
+    backward = _is_backward(target)
     for key in (_suffix, _meaning):
         waiting: dict[Hashable, deque[int]] = {}
         for other in free:
-            waiting.setdefault(key(golden[other]), deque()).append(other)
+            waiting.setdefault(key(golden[other], backward), deque()).append(other)
         for place, item in enumerate(target):
-            if place not in twins and (queue := waiting.get(key(item))):
+            if place not in twins and (queue := waiting.get(key(item, backward))):
                 take([place], [queue.popleft()])
         if len(twins) == len(target) or not free:
             break
@@ -52,14 +54,19 @@ def pair_items(target: Sequence[Item], golden: Sequence[Item]) -> list[tuple[Ite
     return rows + [(None, golden[other]) for other in free]
 
 
-def _suffix(item: Item) -> Hashable:
-    return item.suffix
+def _is_backward(items: Sequence[Item]) -> bool:
+    parsed = parse_entry(items[0].entry) if items else None
+    return parsed is not None and parsed.direction == BACKWARD
 
 
-def _meaning(item: Item) -> Hashable:
+def _suffix(item: Item, backward: bool) -> Hashable:
+    return (item.suffix, item.shape) if backward and item.state == "output" else item.suffix
+
+
+def _meaning(item: Item, backward: bool) -> Hashable:
     """The suffix with a parameter's name put in PyTorch's words; other items keep theirs."""
     if item.state not in ("parameters", "parameters_grad") or not item.path:
-        return item.suffix
+        return _suffix(item, backward)
     *owner, name = ".".join(item.path).split(".")
     return (item.state, *owner, PARAMETER_SYNONYMS.get(name, name))
 
@@ -69,16 +76,14 @@ def _gradients_in_order(target: Sequence[Item], golden: Sequence[Item]) -> tuple
 
     ``[null, dW, db]`` beside ``[dW, db]``: by suffix dW would stand beside null and db beside dW.
     """
-    ours, theirs = _gradients(target), _gradients(golden)
-    shapes, other_shapes = [target[place].shape for place in ours], [golden[place].shape for place in theirs]
-    return (ours, theirs) if shapes == other_shapes else ([], [])
+    if not (_is_backward(target) and _is_backward(golden)):
+        return [], []
+    ours, theirs = _output_tensors(target), _output_tensors(golden)
+    equal = [target[place].shape for place in ours] == [golden[place].shape for place in theirs]
+    return (ours, theirs) if equal else ([], [])
 
 
-def _gradients(items: Sequence[Item]) -> list[int]:
-    """Places of the tensors a backward entry gives out; none for other entries."""
-    parsed = parse_entry(items[0].entry) if items else None
-    if parsed is None or parsed.direction != BACKWARD:
-        return []
+def _output_tensors(items: Sequence[Item]) -> list[int]:
     return [place for place, item in enumerate(items) if item.state == "output" and item.kind == "tensor"]
 
 
