@@ -21,7 +21,7 @@ from msprobe_ms.compare.dtypes import parse_dtype, same_dtype, same_signatures
 from msprobe_ms.compare.metrics import TENSOR_METRICS, Missing, tensor_difference
 from msprobe_ms.compare.model import Metrics, Pair, Row
 from msprobe_ms.compare.tolerances import Tolerances
-from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.errors import MsprobeError
 from msprobe_ms.names import BACKWARD, PARAMETERS_GRAD
 from msprobe_ms.store.model import Dump, Item, Statistic
 
@@ -116,8 +116,8 @@ class _Meter:
         if target.data_name is None or golden.data_name is None:
             return None
         try:
-            mine, theirs = self.target.tensors.load(target.data_name), self.golden.tensors.load(golden.data_name)
-        except (DumpFormatError, OSError) as error:
+            mine, theirs = self.target.tensors.load(target), self.golden.tensors.load(golden)
+        except (MsprobeError, OSError) as error:
             row.metrics[NOTE] = f"Real data not compared: {error}"
             return None
         difference = tensor_difference(mine, theirs)
@@ -174,11 +174,12 @@ def statistic_deviation(target: Item, golden: Item, floor: float = 0.0) -> float
     ``floor``: least root mean square the tensor is held against (see ``Tolerances.gradient_floor``).
     """
     rms = max(root_mean_square(golden) or 0.0, floor)
-    peak = max([abs(value) for value in (golden.maximum, golden.minimum) if _finite(value)], default=0.0)
+    peak = max(_magnitude(golden.maximum), _magnitude(golden.minimum))
     length = math.sqrt(max(1, element_count(golden)))
     scales = (max(peak, rms), max(peak, rms), rms or peak, max(_magnitude(golden.norm), rms * length))
     parts = [
-        _part(getattr(target, name), getattr(golden, name), scale) for name, scale in zip(STATISTICS, scales, strict=True)
+        _part(getattr(target, name), getattr(golden, name), scale)
+        for name, scale in zip(STATISTICS, scales, strict=True)
     ]
     return max((part for part in parts if part is not None), default=None)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 
 
 class Missing(str, Enum):

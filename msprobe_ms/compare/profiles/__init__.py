@@ -1,0 +1,19 @@
+"""The two ages of the report: ``v110`` (msprobe 1.1.0) and ``latest`` (26.x, its defects mended)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from msprobe_ms.compare.model import Comparison
+from msprobe_ms.compare.profiles.base import Profile
+from msprobe_ms.compare.profiles.latest import Latest
+from msprobe_ms.compare.profiles.v110 import V110
+
+#: By name; another set of thresholds is ``dataclasses.replace(PROFILES["v110"], thresholds=…)``.
+PROFILES: Mapping[str, Profile] = MappingProxyType({"v110": V110(), "latest": Latest()})
+
+
+def judge(comparison: Comparison, profile: Profile) -> None:
+    """Fill every row's ``result``, ``reason`` and ``colour`` by the profile's rules."""
+    profile.judge(comparison)

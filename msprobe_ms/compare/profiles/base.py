@@ -1,0 +1,84 @@
+"""What a profile is: the columns of a report, how a row fills them, and how rows are judged."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from msprobe_ms.compare.model import Comparison, Pair, Row
+from msprobe_ms.store.model import Item
+
+#: What a spreadsheet cell can hold; None is a blank cell.
+Cell = str | float | int | bool | None
+
+NO_BENCH = "No bench data matched."
+
+#: Column titles of the four statistics, in the order Max, Min, Mean, Norm: both ages share them.
+DIFFERENCE_TITLES = ("Max diff", "Min diff", "Mean diff", "L2norm diff")
+RELATIVE_TITLES = ("MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr")
+NPU_TITLES = ("NPU max", "NPU min", "NPU mean", "NPU l2norm")
+BENCH_TITLES = ("Bench max", "Bench min", "Bench mean", "Bench l2norm")
+
+
+class Line(NamedTuple):
+    """One line of a report: always an item of the target, with its golden twin where there is one.
+
+    ``stack`` is the call site on the first input row of an entry, None elsewhere.
+    """
+
+    pair: Pair
+    row: Row
+    target: Item
+    golden: Item | None
+    mode: str
+    stack: tuple[str, ...] | None
+
+
+class Column(NamedTuple):
+    title: str
+    cell: Callable[[Line], Cell]
+
+
+class Profile(ABC):
+    """One age of the report."""
+
+    name: str
+    #: RGB of the row colours ``red`` and ``yellow``.
+    colours: Mapping[str, str]
+
+    @abstractmethod
+    def columns(self, mode: str, *, stack: bool) -> list[Column]:
+        """The columns of a mode, in order; ``stack`` adds the call sites."""
+
+    @abstractmethod
+    def judge(self, comparison: Comparison) -> None:
+        """Fill every row's ``result``, ``reason`` and ``colour``."""
+
+
+def lines(comparison: Comparison) -> Iterator[Line]:
+    """The report's lines in order: rows without a target item have no line, in both ages (the summary counts them)."""
+    for pair in comparison.pairs:
+        stack = pair.target.stack if pair.target and pair.target.stack else None
+        for row in pair.rows:
+            if row.target is None:
+                continue
+            first_input = stack is not None and row.target.state == "input"
+            yield Line(pair, row, row.target, row.golden, comparison.mode, stack if first_input else None)
+            if first_input:
+                stack = None
+
+
+def item_name(item: Item, mode: str) -> str:
+    """The item's name in a report; in real data mode a keyword tensor is named as its file is (``….kwargs.{name}``)."""
+    if mode == "tensor" and item.keyword and item.data_name is not None:
+        return ".".join((item.entry, "kwargs", *item.path))
+    return item.name
+
+
+def stack_text(line: Line) -> str:
+    return str(list(line.stack)) if line.stack else "None"
+
+
+def shape_text(item: Item) -> str | None:
+    return str(list(item.shape)) if isinstance(item.shape, tuple) else item.shape

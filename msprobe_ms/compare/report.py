@@ -1,0 +1,190 @@
+"""Write what a comparison found: the tables (xlsx, csv) and the summary (json). Each file is whole or absent."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import xlsxwriter
+from xlsxwriter.format import Format
+from xlsxwriter.worksheet import Worksheet
+
+from msprobe_ms.compare.model import Comparison, Metrics
+from msprobe_ms.compare.profiles.base import Cell, Column, Line, Profile, lines
+from msprobe_ms.errors import UsageError
+from msprobe_ms.store.atomic import replacing
+
+#: Rows a sheet holds before the next begins; Excel's own limit is 1,048,576.
+ROWS_A_SHEET = 1_048_500
+#: Excel's limit of characters in a cell.
+_LONGEST_CELL = 32_767
+#: What a spreadsheet program may take for the beginning of a formula, full-width twins included (formats §27).
+_FORMULA_STARTS = tuple("=+-%@＝＋－％＠\t\r\n")
+
+
+def write_tables(
+    comparison: Comparison,
+    profile: Profile,
+    folder: Path,
+    timestamp: str,
+    *,
+    csv: bool = False,
+    stack: bool = False,
+    name_suffix: str = "",
+) -> list[Path]:
+    """Write ``compare_result{suffix}_{timestamp}.xlsx`` (or ``.csv``) into ``folder``; return what was written.
+
+    ``timestamp`` is ``YYYYmmddHHMMSS``. Rows are coloured in xlsx only. ``stack`` adds the column of call sites.
+
+    :raises UsageError: the folder cannot be written
+    """
+    columns = profile.columns(comparison.mode, stack=stack)
+    path = folder / f"compare_result{name_suffix}_{timestamp}.{'csv' if csv else 'xlsx'}"
+    with writing(path) as file:
+        if csv:
+            _write_csv(file, columns, lines(comparison))
+        else:
+            _write_xlsx(file, columns, lines(comparison), profile)
+    return [path]
+
+
+def write_summary(comparison: Comparison, folder: Path, timestamp: str, name_suffix: str = "") -> Path:
+    """Write ``compare_summary{suffix}_{timestamp}.json``; numbers that are not finite are the texts nan, inf, -inf.
+
+    :raises UsageError: the folder cannot be written
+    """
+    path = folder / f"compare_summary{name_suffix}_{timestamp}.json"
+    with writing(path) as file:
+        text = json.dumps(summary(comparison), indent=1, ensure_ascii=True, allow_nan=False)
+        file.write((text + "\n").encode("ascii"))
+    return path
+
+
+def summary(comparison: Comparison) -> dict[str, object]:
+    """The summary's content. The counts are of rows: an item beside its twin, or alone."""
+    matched = unmatched_target = unmatched_golden = 0
+    for row in comparison.rows:
+        matched += row.matched
+        unmatched_target += row.golden is None
+        unmatched_golden += row.target is None
+    return {
+        "mode": comparison.mode,
+        "verdict": comparison.verdict,
+        "matched": matched,
+        "unmatched_target": unmatched_target,
+        "unmatched_golden": unmatched_golden,
+        "origins": [
+            {
+                "target": origin.target,
+                "golden": origin.golden,
+                "state": origin.state,
+                "reason": origin.reason,
+                "metrics": _strict(origin.metrics),
+            }
+            for origin in comparison.origins
+        ],
+    }
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """``replacing`` for reports: makes the folder, and turns what the system refuses into one error that names it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            yield file
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"{path}: the report cannot be written: {reason}; accepted is a writable folder") from error
+
+
+def _strict(metrics: Metrics) -> dict[str, Cell]:
+    return {
+        name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in metrics.items()
+    }
+
+
+def _write_csv(file: BinaryIO, columns: Sequence[Column], rows: Iterable[Line]) -> None:
+    """UTF-8, one header; text that looks like a formula gets a leading apostrophe, which spreadsheets show as text."""
+    text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="", write_through=False)
+    writer = csv.writer(text)
+    writer.writerow([column.title for column in columns])
+    cells = [column.cell for column in columns]
+    writer.writerows([_inert(cell(line)) for cell in cells] for line in rows)
+    text.flush()
+    text.detach()
+
+
+def _inert(cell: Cell) -> Cell:
+    """The cell, its text made harmless: no spreadsheet program may take it for a formula."""
+    return "'" + cell if isinstance(cell, str) and looks_like_formula(cell) else cell
+
+
+def looks_like_formula(text: str) -> bool:
+    """Whether a spreadsheet program could run ``text``: a formula's first character, also after a ``;``, no number."""
+    if not text.startswith(_FORMULA_STARTS) and ";" not in text:
+        return False
+    return any(part.startswith(_FORMULA_STARTS) and not _is_number(part) for part in text.split(";"))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.removesuffix("%"))
+    except ValueError:
+        return False
+    return True
+
+
+def _write_xlsx(file: BinaryIO, columns: Sequence[Column], rows: Iterator[Line], profile: Profile) -> None:
+    # constant_memory: each row goes to disk as it is made; text is never read as formula, number or link.
+    with xlsxwriter.Workbook(file, {"constant_memory": True}) as book:
+        formats = {colour: book.add_format({"bg_color": f"#{rgb}"}) for colour, rgb in profile.colours.items()}
+        header = book.add_format({"bold": True})
+        cells = [column.cell for column in columns]
+        sheet, number = _new_sheet(book, columns, header), 0
+        for line in rows:
+            if number == ROWS_A_SHEET:
+                _finish_sheet(sheet, number, len(columns))
+                sheet, number = _new_sheet(book, columns, header), 0
+            number += 1
+            _write_row(sheet, number, [cell(line) for cell in cells], formats.get(line.row.colour))
+        _finish_sheet(sheet, number, len(columns))
+
+
+def _new_sheet(book: xlsxwriter.Workbook, columns: Sequence[Column], header: Format) -> Worksheet:
+    sheet = book.add_worksheet()
+    sheet.freeze_panes(1, 1)
+    sheet.set_column(0, 1, 40)
+    for place, column in enumerate(columns):
+        sheet.write_string(0, place, column.title, header)
+    return sheet
+
+
+def _finish_sheet(sheet: Worksheet, rows: int, columns: int) -> None:
+    sheet.autofilter(0, 0, rows, columns - 1)
+
+
+def _write_row(sheet: Worksheet, number: int, row: list[Cell], colour: Format | None) -> None:
+    for place, cell in enumerate(row):
+        if isinstance(cell, str):
+            sheet.write_string(number, place, _writable(cell), colour)
+        elif isinstance(cell, bool):
+            sheet.write_boolean(number, place, cell, colour)
+        elif cell is not None:
+            sheet.write_number(number, place, cell, colour)
+        elif colour is not None:
+            sheet.write_blank(number, place, None, colour)
+
+
+def _writable(text: str) -> str:
+    """Text Excel takes: within its length, and free of half characters."""
+    if len(text) > _LONGEST_CELL:
+        text = text[: _LONGEST_CELL - 1] + "…"
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
