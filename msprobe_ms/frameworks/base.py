@@ -49,6 +49,8 @@ class Framework(ABC):
     name: str
     #: Prefix of module entries, ``Cell`` or ``Module``.
     module_prefix: str
+    #: What a user calls a network of this framework, in messages.
+    module_type: str
     #: ``type`` of tensor leaves.
     tensor_type: str
     #: Ending of tensor files.
@@ -146,5 +148,7 @@ class Framework(ABC):
         """Why this process cannot be recorded right now, in words for the user; None when it can."""
         return None
 
+    #: Path fragments of the source files a module call runs through between the user's code and the hooks.
+    machinery: tuple[str, ...] = ()
     #: Path fragments of framework source files whose frames mean nothing to a user.
     plumbing: tuple[str, ...] = ()

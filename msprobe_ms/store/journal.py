@@ -17,6 +17,7 @@ from typing import NamedTuple
 from isal import isal_zlib
 
 from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.store.atomic import replacing
 
 MAGIC = b"msprobe_ms journal 1\n"
 #: File name of a step's journal, beside its dump.json.
@@ -35,19 +36,25 @@ class Record(NamedTuple):
     offset: int
 
 
+def _record(kind: bytes, payload: bytes) -> bytes:
+    body = kind + payload
+    return _HEAD.pack(len(body), isal_zlib.crc32(body)) + body
+
+
 class JournalWriter:
     """Appends records; safe to call from several threads. Close it when the step is over."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kind: bytes, payload: bytes) -> None:
+        """Create the file with its first record in it: a journal exists whole to that point or not at all."""
         self.path = path
         self._lock = threading.Lock()
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o640)
-        os.write(self._file, MAGIC)
+        with replacing(path) as file:
+            file.write(MAGIC + _record(kind, payload))
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
 
     def append(self, kind: bytes, payload: bytes) -> None:
         """Write one record. Raises OSError when the disk refuses (full, gone): the record is then not in the file."""
-        body = kind + payload
-        record = memoryview(_HEAD.pack(len(body), isal_zlib.crc32(body)) + body)
+        record = memoryview(_record(kind, payload))
         with self._lock:
             end = os.lseek(self._file, 0, os.SEEK_END)
             try:

@@ -43,9 +43,9 @@ class DumpStore:
         self._tensor_folder = folder / TENSOR_FOLDER
         if tensors:
             self._tensor_folder.mkdir(exist_ok=True)
-        self._journal = JournalWriter(folder / JOURNAL_NAME)
         data_dir = str(self._tensor_folder.resolve()) if tensors else None
-        self._journal.append(records.ENVELOPE, records.envelope(task, level, framework, data_dir))
+        envelope = records.envelope(task, level, framework, data_dir)
+        self._journal = JournalWriter(folder / JOURNAL_NAME, records.ENVELOPE, envelope)
 
     def call_site(self, number: int, frames: Sequence[str]) -> None:
         self._journal.append(records.CALL_SITE, records.call_site(number, frames))

@@ -1,0 +1,137 @@
+"""``PrecisionDebugger``: what a training script holds. Start, stop and step a recording."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from msprobe_ms.config import Config, load_config
+from msprobe_ms.errors import UsageError
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.hooks.apis import ApiHooks, ApiList
+from msprobe_ms.log import logger
+from msprobe_ms.session import Session
+
+
+class _MethodOfCurrent:
+    """A method that may also be called on the class, as scripts do: ``PrecisionDebugger.step()``."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, instance: Any, owner: type[BaseDebugger]) -> Callable[..., Any]:
+        if instance is None:
+            instance = owner.current
+            if instance is None:
+                name = self._method.__name__
+                raise UsageError(f"PrecisionDebugger.{name}: construct a PrecisionDebugger before calling {name}")
+        return self._method.__get__(instance, owner)
+
+
+class BaseDebugger:
+    """The debugger of one framework; ``PrecisionDebugger`` of ``msprobe_ms`` and ``msprobe_ms.pytorch`` derive from it."""
+
+    #: The debugger constructed last: what calls on the class go to.
+    current: BaseDebugger | None = None
+
+    def __init__(
+        self,
+        config_path: str | Path | None = None,
+        task: str | None = None,
+        dump_path: str | Path | None = None,
+        level: str | None = None,
+        step: Sequence[int | str] | None = None,
+    ) -> None:
+        """Read the configuration; arguments that are given override the file.
+
+        Raises ConfigError, which names the file, the key, the value and what is accepted.
+        """
+        self.config: Config = load_config(config_path, task=task, dump_path=dump_path, level=level, step=step)
+        self._framework = self._load_framework()
+        self._apis: ApiHooks | None = None
+        if self.config.level != "L0":
+            self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
+        self._step = 0
+        self._session: Session | None = None
+        if self.config.ignored:
+            logger.info("these configuration keys have no effect here: %s", ", ".join(self.config.ignored))
+        type(self).current = self
+        atexit.register(self._finish)
+
+    def _load_framework(self) -> Framework:
+        raise NotImplementedError
+
+    @_MethodOfCurrent
+    def start(self, model: Any = None, token_range: Sequence[int] | None = None, rank_id: int | None = None) -> None:
+        """Record from here to ``stop``.
+
+        ``model`` is the network (a module, or a list or tuple of them); levels L0 and mix need it. ``token_range``
+        ``[first, last]`` records only those of the model's calls within the step, for inference. ``rank_id`` names the
+        dump's folder where the framework does not know the rank.
+
+        Raises UsageError when the call cannot work.
+        """
+        self._check_start(model, token_range, rank_id)
+        if not self._selected(rank_id):
+            return
+        if self._session is None:
+            self._session = Session.open(self.config, self._framework, self._apis, self._step, self._rank(rank_id))
+        if self._session is not None:
+            self._session.start(model, token_range)
+
+    def _check_start(self, model: Any, token_range: Sequence[int] | None, rank_id: int | None) -> None:
+        framework, level = self._framework, self.config.level
+        models = model if isinstance(model, (list, tuple)) else [] if model is None else [model]
+        for index, each in enumerate(models):
+            if not framework.is_module(each):
+                where = f"model[{index}]" if isinstance(model, (list, tuple)) else "model"
+                raise UsageError(
+                    f"start: {where} is a {type(each).__name__}; give a {framework.module_type} or a list of them"
+                )
+        if not models and level != "L1":
+            raise UsageError(f"start: level {level} records modules and needs the network: start(model)")
+        if token_range is not None and (
+            len(token_range) != 2
+            or not all(isinstance(end, int) and end >= 0 for end in token_range)
+            or token_range[0] > token_range[1]
+            or not models
+        ):
+            raise UsageError(f"start: token_range {token_range!r} is not accepted; give [first, last] and a model")
+        if rank_id is not None and (not isinstance(rank_id, int) or rank_id < 0):
+            raise UsageError(f"start: rank_id {rank_id!r} is not accepted; give an integer from 0 up")
+        if (refusal := framework.refusal()) is not None:
+            raise UsageError(f"start: {refusal}")
+
+    def _rank(self, rank_id: int | None) -> int | None:
+        return self._framework.rank() if rank_id is None else rank_id
+
+    def _selected(self, rank_id: int | None) -> bool:
+        steps, ranks = self.config.step, self.config.rank
+        return (not steps or self._step in steps) and (not ranks or (self._rank(rank_id) or 0) in ranks)
+
+    @_MethodOfCurrent
+    def stop(self) -> None:
+        """Pause recording: every hook and wrapper is gone until ``start``. Gradients of recorded calls still come in."""
+        if self._session is not None:
+            self._session.stop()
+
+    @_MethodOfCurrent
+    def step(self) -> None:
+        """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
+        self._finish()
+        self._step += 1
+
+    @_MethodOfCurrent
+    def set_init_step(self, step: int) -> None:
+        """Count steps from ``step``, for a training that was resumed."""
+        if not isinstance(step, int) or isinstance(step, bool) or step < 0:
+            raise UsageError(f"set_init_step: {step!r} is not accepted; give an integer from 0 up")
+        self._step = step
+
+    def _finish(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.finish()

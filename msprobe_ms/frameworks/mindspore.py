@@ -1,0 +1,175 @@
+"""MindSpore 2.7 to 2.10, dynamic graphs (PyNative)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, BinaryIO
+
+import mindspore
+import numpy as np
+from mindspore import Parameter, Tensor, mint, nn, ops
+from mindspore.communication import GlobalComm, get_rank
+
+from msprobe_ms.frameworks.base import After, Before, Framework, Namespace, OnGradients, Removable
+
+_FLOATS = frozenset(
+    getattr(mindspore, name)
+    for name in ("float16", "float32", "float64", "bfloat16", "complex64", "complex128")
+    if hasattr(mindspore, name)
+)
+
+
+class MindSpore(Framework):
+    """What the package needs to know of MindSpore."""
+
+    name = "mindspore"
+    module_prefix = "Cell"
+    module_type = "mindspore.nn.Cell"
+    tensor_type = "mindspore.Tensor"
+    file_suffix = ".npy"
+    api_list = "mindspore_apis.yaml"
+    machinery = ("mindspore/nn/cell.py", "mindspore/graph/_utils/check_jit_forbidden_api.py")
+    plumbing = (
+        "mindspore/common/",
+        "mindspore/ops/",
+        "mindspore/graph/",
+        "mindspore/_",
+        "mindspore/parallel/",
+        "mindspore/mint/",
+    )
+
+    # -- tensors ---------------------------------------------------------------------------------------------------
+
+    def is_tensor(self, value: Any) -> bool:
+        return isinstance(value, Tensor)
+
+    def to_numpy(self, tensor: Any) -> np.ndarray:
+        array = tensor.asnumpy()
+        if array.dtype.kind == "V" and tensor.dtype == mindspore.bfloat16:
+            # MindSpore's own 16-bit numpy dtype: the upper half of a float32.
+            return (array.view("<u2").astype("<u4") << 16).view("<f4")
+        return array
+
+    def dtype_text(self, tensor: Any) -> str:
+        return str(tensor.dtype)
+
+    def special_leaf(self, value: Any) -> dict[str, Any] | None:
+        if isinstance(value, mindspore.common.dtype.Type):
+            return {"type": "mindspore.dtype", "value": str(value)}
+        return None
+
+    def save_tensor(self, tensor: Any, array: np.ndarray | None, file: BinaryIO) -> None:
+        np.save(file, self.to_numpy(tensor) if array is None else array, allow_pickle=False)
+
+    # -- gradients -------------------------------------------------------------------------------------------------
+
+    def can_watch(self, tensor: Any, *, parameters: bool) -> bool:
+        # A watched parameter comes back as a plain Tensor, so it is only done where a function takes it as a value.
+        if isinstance(tensor, Parameter) and not parameters:
+            return False
+        return tensor.dtype in _FLOATS and getattr(tensor, "_requires_grad", True)
+
+    def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
+        # A primitive that is the identity forward, and backward hands over one gradient a tensor (zeros if unused).
+        def report(gradients: Sequence[Any]) -> None:
+            on_gradients(gradients)
+
+        watched = ops.HookBackward(report)(*tensors)
+        return watched if isinstance(watched, tuple) else (watched,)
+
+    watch_outputs = watch_inputs
+
+    def settle_inputs(self, originals: Sequence[Any], watched: Sequence[Any]) -> None:
+        """An in-place write moves only the watched twin to a new node of the graph; the caller's tensor follows it."""
+        for original, twin in zip(originals, watched, strict=True):
+            if not str(getattr(twin, "_grad_node", "HookBackward")).startswith("<HookBackward"):
+                original.assign_value(twin)
+
+    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
+        if not parameter.requires_grad:
+            return None
+
+        def report(gradient: Any) -> None:
+            on_gradient(gradient)
+
+        return parameter.register_hook(report)
+
+    # -- modules ---------------------------------------------------------------------------------------------------
+
+    def is_module(self, value: Any) -> bool:
+        return isinstance(value, nn.Cell)
+
+    def named_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
+        return iter(model.cells_and_names())
+
+    def parameters(self, module: Any) -> Iterable[tuple[str, Any]]:
+        return [(name, parameter) for name, parameter in module._params.items() if parameter is not None]
+
+    def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
+        def pre_hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return before(args, kwargs)
+
+        def forward_hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+            return after(args, kwargs, output)
+
+        pre = module.register_forward_pre_hook(pre_hook, with_kwargs=True)
+        if module.has_bprop:
+            # MindSpore refuses forward hooks on cells with their own bprop, though it would run them.
+            return pre, _ForwardHookEntry(module, forward_hook)
+        return pre, module.register_forward_hook(forward_hook, with_kwargs=True)
+
+    # -- APIs ------------------------------------------------------------------------------------------------------
+
+    def namespaces(self) -> Sequence[Namespace]:
+        found = [
+            Namespace("mindspore.ops", "Functional", ops),
+            Namespace("mindspore.ops.functional", "Functional", ops.functional),
+            Namespace("mindspore.Tensor", "Tensor", Tensor),
+            Namespace("mindspore.mint", "Mint", mint),
+            Namespace("mindspore.mint.nn.functional", "MintFunctional", mint.nn.functional),
+        ]
+        return found
+
+    def opaque_calls(self) -> Sequence[tuple[Any, str]]:
+        try:
+            from mindspore.graph import api
+        except ImportError:  # before 2.9
+            from mindspore.common import api
+        found = [(api._JitExecutor, "__call__"), (api._CellGraphExecutor, "compile")]
+        return [(holder, name) for holder, name in found if hasattr(holder, name)]
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        # Reading a tensor with asnumpy enters no graph.
+        return nullcontext()
+
+    # -- process ---------------------------------------------------------------------------------------------------
+
+    def rank(self) -> int | None:
+        if GlobalComm.INITED:
+            return int(get_rank())
+        launched = os.environ.get("RANK_ID", "")
+        return int(launched) if launched.isdigit() and os.environ.get("MS_WORKER_NUM", "1") != "1" else None
+
+    def refusal(self) -> str | None:
+        if mindspore.get_context("mode") == mindspore.GRAPH_MODE:
+            return (
+                "MindSpore is in GRAPH_MODE; levels L0, L1 and mix record dynamic graphs. "
+                "Call mindspore.set_context(mode=mindspore.PYNATIVE_MODE) before start"
+            )
+        return None
+
+
+class _ForwardHookEntry:
+    """A forward hook put into a cell's own tables, with the interface of MindSpore's handles."""
+
+    def __init__(self, cell: Any, hook: Callable[..., Any]) -> None:
+        self._cell = cell
+        self._key = id(self)
+        cell._forward_hook[self._key] = hook
+        cell._forward_hook_with_kwargs[self._key] = True
+
+    def remove(self) -> None:
+        self._cell._forward_hook.pop(self._key, None)
+        self._cell._forward_hook_with_kwargs.pop(self._key, None)

@@ -1,0 +1,203 @@
+"""Wrappers around a framework's functions and tensor methods: put in place at start, gone after stop."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from msprobe_ms.errors import ConfigError
+from msprobe_ms.frameworks.base import Framework, Namespace
+from msprobe_ms.log import logger
+from msprobe_ms.recorder import Recorder, Subject
+
+#: Largest API list read; a longer file is not an API list.
+_LONGEST_LIST = 1 << 20
+
+#: Marks that a class had no attribute of its own before ours.
+_INHERITED: Any = object()
+
+
+class ApiList:
+    """Which callables to wrap: ``{namespace path: [names]}`` from the package's list and the user's.
+
+    A namespace the package does not know (``mypackage.kernels``) is imported; its entries start with the last part of
+    its path.
+    """
+
+    def __init__(self, framework: Framework, extra: Path | None = None) -> None:
+        """Read the lists. Raises ConfigError naming the file, the key and what is accepted."""
+        self._namespaces = {space.path: space for space in framework.namespaces()}
+        own = Path(__file__).parent.parent / "frameworks" / framework.api_list
+        self.apis: dict[Namespace, list[str]] = {}
+        for path, names in _read_list(own).items():
+            if path in self._namespaces:  # a namespace this version of the framework lacks is left out
+                self._add(self._namespaces[path], names)
+        for path, names in ({} if extra is None else _read_list(extra)).items():
+            space = self._namespaces.get(path) or _import_namespace(path, extra)
+            self._add(space, [_existing(space, name, extra) for name in names])
+
+    def _add(self, space: Namespace, names: list[str]) -> None:
+        known = self.apis.setdefault(space, [])
+        known += [name for name in names if name not in known]
+
+
+def _read_list(path: Path) -> dict[str, list[str]]:
+    form = "a mapping of a module or class to a list of names, such as\n  mindspore.ops:\n    - relu"
+    try:
+        with path.open("rb") as file:
+            content = yaml.safe_load(file.read(_LONGEST_LIST)) or {}
+    except OSError as error:
+        raise ConfigError(f"{path}: api_list cannot be read: {error.strerror}; give a yaml file with {form}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: api_list is not valid yaml: {error}; expected {form}") from error
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path}: api_list holds a {type(content).__name__}; expected {form}")
+    for key, names in content.items():
+        if not isinstance(key, str) or not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+            raise ConfigError(f"{path}: {key}: {names!r} is not accepted; expected {form}")
+    return content
+
+
+def _import_namespace(path: str, source: Path | None) -> Namespace:
+    parts = path.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            holder: Any = importlib.import_module(".".join(parts[:length]))
+            for part in parts[length:]:
+                holder = getattr(holder, part)
+            return Namespace(path, parts[-1], holder)
+        except (ImportError, AttributeError):
+            continue
+    raise ConfigError(f"{source}: {path}: no such module or class can be imported; give a dotted name like mindspore.ops")
+
+
+def _existing(space: Namespace, name: str, source: Path | None) -> str:
+    if callable(getattr(space.holder, name, None)):
+        return name
+    raise ConfigError(f"{source}: {space.path}: {name!r} is not something that can be called there")
+
+
+#: Names of APIs that change their arguments, and of functions of ``mindspore.ops`` that update a Parameter given first.
+_IN_PLACE = re.compile(r"__i(?!n)\w+__|__(set|del)item__|(?!__)\w*[^_]_|inplace_\w+|assign\w*|set_\w+|copy_")
+_IN_PLACE_FUNCTIONS = re.compile(r"scatter_(nd_)?(add|sub|mul|div|max|min|update)|index_add|(bernoulli|normal|random)_")
+
+
+def writes_in_place(prefix: str, name: str) -> bool:
+    """Whether an API of this name changes its arguments, which must then be the caller's own objects.
+
+    >>> [writes_in_place("Tensor", name) for name in ("add_", "__iadd__", "__invert__", "add")]
+    [True, True, False, False]
+    """
+    return bool(_IN_PLACE.fullmatch(name) or (prefix == "Functional" and _IN_PLACE_FUNCTIONS.fullmatch(name)))
+
+
+class ApiHooks:
+    """The wrappers of one debugger, made once. ``install`` and ``remove`` may be repeated."""
+
+    def __init__(self, framework: Framework, apis: ApiList) -> None:
+        self._recorder: Recorder | None = None
+        self._patches = [*_Patch.of(apis, self._wrap), *self._opaque_patches(framework)]
+
+    def install(self, recorder: Recorder) -> None:
+        """Bring calls of the listed APIs to ``recorder`` until ``remove``."""
+        self._recorder = recorder
+        for patch in self._patches:
+            patch.apply()
+
+    def remove(self) -> None:
+        """Put the framework's own functions back; wrappers somebody still holds only pass calls on."""
+        for patch in reversed(self._patches):
+            patch.undo()
+        self._recorder = None
+
+    def _wrap(self, original: Callable[..., Any], subject: Subject) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            recorder = self._recorder
+            call = None if recorder is None else recorder.enter(subject)
+            if recorder is None or call is None:
+                return original(*args, **kwargs)
+            try:
+                args, kwargs = recorder.before(call, args, kwargs)
+                output = original(*args, **kwargs)
+            except BaseException:
+                recorder.abandon(call)
+                raise
+            return recorder.after(call, args, kwargs, output)
+
+        return wrapper
+
+    def _opaque_patches(self, framework: Framework) -> Iterator[_Patch]:
+        for holder, name in framework.opaque_calls():
+            original = getattr(holder, name)
+
+            @functools.wraps(original)
+            def wrapper(*args: Any, _original: Callable[..., Any] = original, **kwargs: Any) -> Any:
+                recorder = self._recorder
+                if recorder is None:
+                    return _original(*args, **kwargs)
+                with self._genuine_modules(), recorder.blind():
+                    return _original(*args, **kwargs)
+
+            yield _Patch(holder, name, original, wrapper)
+
+    @contextmanager
+    def _genuine_modules(self) -> Iterator[None]:
+        """A compiler reads user code by its names: there it must find the framework's functions, not ours."""
+        patches = [patch for patch in self._patches if patch.in_module and patch.applied]
+        for patch in patches:
+            patch.undo()
+        try:
+            yield
+        finally:
+            for patch in patches:
+                patch.apply()
+
+
+class _Patch:
+    """One attribute replaced on one module or class."""
+
+    def __init__(self, holder: Any, name: str, original: Any, wrapper: Callable[..., Any]) -> None:
+        self._holder = holder
+        self._name = name
+        self._wrapper = wrapper
+        self.in_module = not isinstance(holder, type)
+        self._before: Any = vars(holder).get(name, _INHERITED) if not self.in_module else original
+        self.applied = False
+
+    @staticmethod
+    def of(apis: ApiList, wrap: Callable[[Callable[..., Any], Subject], Callable[..., Any]]) -> Iterator[_Patch]:
+        subjects: dict[str, Subject] = {}
+        for space, names in apis.apis.items():
+            for name in names:
+                original = getattr(space.holder, name, None)
+                if not callable(original):
+                    continue  # another version of the framework
+                base = f"{space.prefix}.{name}"
+                subject = subjects.setdefault(
+                    base, Subject(base, is_module=False, writes_in_place=writes_in_place(space.prefix, name))
+                )
+                try:
+                    yield _Patch(space.holder, name, original, wrap(original, subject))
+                except (AttributeError, TypeError) as error:
+                    logger.debug("%s.%s cannot be wrapped: %s", space.path, name, error)
+
+    def apply(self) -> None:
+        setattr(self._holder, self._name, self._wrapper)
+        self.applied = True
+
+    def undo(self) -> None:
+        # Whoever replaced our wrapper meanwhile keeps what they put there.
+        if self.applied and vars(self._holder).get(self._name) is self._wrapper:
+            if self._before is _INHERITED:
+                delattr(self._holder, self._name)
+            else:
+                setattr(self._holder, self._name, self._before)
+        self.applied = False

@@ -1,0 +1,81 @@
+"""Hooks on modules and their parameters: put on at start, gone after stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from msprobe_ms.frameworks.base import Framework, Removable
+from msprobe_ms.recorder import Recorder, Subject
+
+
+class ModuleHooks:
+    """The hooks of one model (or several) for one recording."""
+
+    def __init__(self, framework: Framework, recorder: Recorder, models: Any) -> None:
+        self._framework = framework
+        self._recorder = recorder
+        self._models = models
+        self._forward: list[Removable] = []
+        self._parameters: list[Removable] = []
+
+    def install(self) -> None:
+        """Hook every module below the models; the models themselves have no entry of their own."""
+        hooked: set[int] = set()
+        for base, module in self._subjects():
+            # A module reachable under two names is hooked once, under the first.
+            if id(module) in hooked:
+                continue
+            hooked.add(id(module))
+            calls = _ModuleCalls(self._framework, self._recorder, Subject(base, is_module=True), module)
+            self._forward += self._framework.hook_module(module, calls.before, calls.after)
+            for name, parameter in self._framework.parameters(module):
+                hook = self._framework.hook_parameter(
+                    parameter, partial(self._recorder.parameter_gradient, base, name)
+                )
+                if hook is not None:
+                    self._parameters.append(hook)
+
+    def _subjects(self) -> Iterator[tuple[str, Any]]:
+        several = isinstance(self._models, (list, tuple))
+        for index, model in enumerate(self._models if several else [self._models]):
+            head = f"{self._framework.module_prefix}.{index}" if several else self._framework.module_prefix
+            for name, module in self._framework.named_modules(model):
+                if name:
+                    yield f"{head}.{name}.{type(module).__name__}", module
+
+    def remove_forward(self) -> None:
+        """Take the hooks off the modules; gradients of calls already made still come in."""
+        _remove(self._forward)
+
+    def remove_parameters(self) -> None:
+        """Take the hooks off the parameters."""
+        _remove(self._parameters)
+
+
+def _remove(hooks: list[Removable]) -> None:
+    while hooks:
+        hooks.pop().remove()
+
+
+class _ModuleCalls:
+    """Brings the calls of one module to the recorder. A module may be called again before its call ends."""
+
+    def __init__(self, framework: Framework, recorder: Recorder, subject: Subject, module: Any) -> None:
+        self._framework = framework
+        self._recorder = recorder
+        self._subject = subject
+        self._module = module
+
+    def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        call = self._recorder.enter(self._subject)
+        return (args, kwargs) if call is None else self._recorder.before(call, args, kwargs)
+
+    def after(self, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        call = self._recorder.innermost(self._subject)
+        if call is None:
+            return output
+        return self._recorder.after(call, args, kwargs, output, self._framework.parameters(self._module))
+
+

@@ -1,0 +1,116 @@
+"""Arguments and results of calls → the leaves of §6.3 of the format; tensor files are written on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.names import data_name
+from msprobe_ms.store.text import TensorLeaf, Value
+from msprobe_ms.store.writer import DumpStore
+from msprobe_ms.summary import Statistics, checksum, statistics
+
+#: Containers nested deeper than this become null: nobody reads them, and a cycle must end somewhere.
+_DEEPEST = 64
+
+
+class LeafBuilder:
+    """Turns values into leaves for one store. ``md5`` adds checksums."""
+
+    def __init__(self, framework: Framework, store: DumpStore, *, md5: bool) -> None:
+        self._framework = framework
+        self._store = store
+        self._md5 = md5
+
+    def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
+        """The leaf (or list or object of leaves) of ``value``, which stands at ``entry``.``category``.``path``.
+
+        With ``save`` every tensor in it is written to its own file. Values of unknown types become null.
+        """
+        if len(path) > _DEEPEST:
+            return None
+        if value is None:
+            return None
+        if self._framework.is_tensor(value):
+            return self._tensor(value, entry, category, path, save)
+        if (special := self._framework.special_leaf(value)) is not None:
+            return special
+        if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+            return [self.build(member, entry, category, (*path, str(i)), save) for i, member in enumerate(value)]
+        members = _members(value)
+        if members is not None:
+            return {
+                str(key): self.build(member, entry, category, (*path, str(key)), save)
+                for key, member in members.items()
+            }
+        if isinstance(value, np.ndarray):
+            return self._array(value, entry, category, path, save)
+        return _plain(value)
+
+    def _tensor(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> TensorLeaf:
+        framework = self._framework
+        figures = None if save or self._md5 else framework.device_statistics(tensor)
+        array = None if figures is not None else framework.to_numpy(tensor)
+        if array is not None:
+            figures = statistics(array)
+        assert figures is not None
+        file = None
+        if save:
+            file = data_name(entry, category, path, framework.file_suffix)
+            self._store.tensor(file, lambda stream: framework.save_tensor(tensor, array, stream))
+        md5 = checksum(array) if self._md5 and array is not None else None
+        return TensorLeaf(
+            framework.tensor_type,
+            framework.dtype_text(tensor),
+            tuple(tensor.shape),
+            *Statistics(*figures),
+            framework.requires_grad(tensor),
+            file,
+            md5,
+        )
+
+    def _array(self, array: np.ndarray, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
+        if array.dtype.kind not in "fiubc":
+            return None
+        figures = statistics(array)
+        file = None
+        if save:
+            file = data_name(entry, category, path, ".npy")
+            self._store.tensor(file, lambda stream: np.save(stream, array, allow_pickle=False))
+        md5 = checksum(array) if self._md5 else None
+        return TensorLeaf("numpy.ndarray", str(array.dtype), array.shape, *figures, None, file, md5)
+
+
+def _members(value: Any) -> Mapping[Any, Any] | None:
+    """Named members of dictionaries, named tuples and dataclass instances; None for anything else."""
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, tuple):
+        return dict(zip(value._fields, value, strict=False))  # type: ignore[attr-defined]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return None
+
+
+def _plain(value: Any) -> Value:
+    if isinstance(value, enum.Enum):
+        return None
+    if isinstance(value, (bool, int, float, str)):
+        return {"type": _builtin_name(value), "value": value}
+    if isinstance(value, slice):
+        ends: Sequence[Any] = (value.start, value.stop, value.step)
+        return {"type": "slice", "value": [end if isinstance(end, int) else None for end in ends]}
+    if value is Ellipsis:
+        return {"type": "ellipsis", "value": "..."}
+    if isinstance(value, np.generic) and value.dtype.kind in "fiub":
+        return {"type": type(value).__name__, "value": value.item()}
+    return None
+
+
+def _builtin_name(value: Any) -> str:
+    return next(kind.__name__ for kind in (bool, int, float, str) if isinstance(value, kind))

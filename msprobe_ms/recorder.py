@@ -1,0 +1,369 @@
+"""One step being recorded: names calls, decides what is kept, summarises, hands records to the store.
+
+Hooks call it in this order for every call, on the thread that makes the call::
+
+    call = recorder.enter(subject)
+    args, kwargs = recorder.before(call, args, kwargs)
+    output = recorder.after(call, args, kwargs, output, parameters)      # or recorder.abandon(call)
+
+and gradients come back through the watches that ``before`` and ``after`` set. No method raises: an error of ours is
+reported once and the host's values pass unchanged.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from msprobe_ms.callsite import CallSites
+from msprobe_ms.config import Config
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.gradients import Plan, Watch, fill
+from msprobe_ms.leaves import LeafBuilder
+from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.selection import FieldFilter, NameList, Scope
+from msprobe_ms.store.text import Value, field_text
+from msprobe_ms.store.writer import DumpStore
+from msprobe_ms.trouble import Trouble
+
+
+class Subject:
+    """What is called: a module (``Cell.fc1.Dense``) or an API (``Functional.relu``), with its name grammar."""
+
+    __slots__ = ("base", "is_module", "writes_in_place")
+
+    def __init__(self, base: str, *, is_module: bool, writes_in_place: bool = False) -> None:
+        self.base = base
+        self.is_module = is_module
+        #: Arguments of such an API must be the caller's own objects, so their gradients are not watched.
+        self.writes_in_place = writes_in_place
+
+    def entry(self, direction: str, index: int) -> str:
+        return f"{self.base}.{direction}.{index}" if self.is_module else f"{self.base}.{index}.{direction}"
+
+
+class Call:
+    """One call in flight, and what its gradients need when they come back."""
+
+    __slots__ = (
+        "backward", "depth", "forward", "keep_backward", "keep_forward", "inputs", "originals", "output_fields",
+        "parent", "plan", "site", "subject", "watch", "watched",
+    )  # fmt: skip
+
+    def __init__(self, subject: Subject, index: int, parent: Call | None, depth: int) -> None:
+        self.subject = subject
+        self.forward = subject.entry(FORWARD, index)
+        self.backward = subject.entry(BACKWARD, index)
+        self.parent = parent
+        self.depth = depth
+        self.keep_forward = self.keep_backward = False
+        self.site: int | None = None
+        #: Fields known before the call ran.
+        self.inputs: list[tuple[str, str]] = []
+        #: The watch on the arguments, the places of their gradients, the caller's tensors and those handed on.
+        self.watch: Watch | None = None
+        self.plan: list[Plan] = []
+        self.originals: Sequence[Any] = ()
+        self.watched: Sequence[Any] = ()
+        self.output_fields: list[Plan] = []
+
+    def parent_entry(self, direction: str) -> str | None:
+        """The enclosing module's entry."""
+        if self.parent is None:
+            return None
+        return self.parent.forward if direction == FORWARD else self.parent.backward
+
+
+class _Thread(threading.local):
+    """What belongs to one thread: its open calls, and whether the tool itself is at work on it."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.busy = False
+
+
+class Recorder:
+    """Records one step of one process into one store."""
+
+    def __init__(self, config: Config, framework: Framework, store: DumpStore, trouble: Trouble) -> None:
+        self._framework = framework
+        self._store = store
+        self._trouble = trouble
+        self._save_all = config.task == "tensor"
+        self._save_some = NameList(config.tensor_list) if config.tensor_list else None
+        self._leaves = LeafBuilder(framework, store, md5=config.summary_mode == "md5")
+        self._list = NameList(config.list)
+        self._cascades = config.level == "mix" and bool(config.list)
+        self._scope = Scope(config.scope)
+        self._fields = FieldFilter(config.data_mode)
+        self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
+        self._counters: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._thread = _Thread()
+        #: Whether any gradient has come back yet; hooks on parameters may go once it has and recording stops.
+        self.saw_backward = False
+        self._closed = False
+
+    def close(self) -> None:
+        """The step is over: gradients that come later belong to nothing and are dropped."""
+        self._closed = True
+
+    # -- forward ---------------------------------------------------------------------------------------------------
+
+    def enter(self, subject: Subject) -> Call | None:
+        """Open a call; None when it is not one of its own: inside another API, or the tool's own doing."""
+        thread = self._thread
+        if thread.busy:
+            return None
+        thread.busy = True
+        try:
+            return self._enter(subject, thread.calls)
+        except Exception as error:
+            self._trouble.report(error, subject.base)
+            return None
+        finally:
+            thread.busy = False
+
+    def _enter(self, subject: Subject, calls: list[Call]) -> Call | None:
+        depth, frames = self._sites.locate(sys._getframe(2), is_module=subject.is_module)
+        # An enclosing call always stands on a shallower stack; a deeper one left by an exception and never said so.
+        while calls and calls[-1].depth >= depth:
+            calls.pop()
+        if not subject.is_module and calls and not calls[-1].subject.is_module:
+            return None
+        parent = next((call for call in reversed(calls) if call.subject.is_module), None)
+        call = Call(subject, self._count(subject.base), parent, depth)
+        self._select(call)
+        if call.keep_forward and frames:
+            call.site, new = self._sites.number(frames)
+            if new is not None:
+                self._store.call_site(call.site, new)
+        calls.append(call)
+        return call
+
+    def _count(self, base: str) -> int:
+        with self._lock:
+            index = self._counters.get(base, 0)
+            self._counters[base] = index + 1
+        return index
+
+    def _select(self, call: Call) -> None:
+        in_scope = self._scope.begins(call.forward)
+        forward, backward = self._list.accepts(call.forward), self._list.accepts(call.backward)
+        if self._cascades and call.parent is not None:
+            forward, backward = forward or call.parent.keep_forward, backward or call.parent.keep_backward
+        call.keep_forward = forward and in_scope and self._fields.keeps_any(FORWARD)
+        # Whether backward falls into the scope shows only when it runs.
+        call.keep_backward = backward and self._fields.keeps_any(BACKWARD)
+
+    def innermost(self, subject: Subject) -> Call | None:
+        """The open call of this module that the current hook ends; None if it was never opened."""
+        thread = self._thread
+        if thread.busy:
+            return None
+        depth = self._sites.depth(sys._getframe(1))
+        for call in reversed(thread.calls):
+            if call.depth <= depth:
+                return call if call.subject is subject and call.depth == depth else None
+        return None
+
+    def before(
+        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Record the inputs as they are now and watch their gradients; the arguments to call with."""
+        if not (call.keep_forward or call.keep_backward):
+            return args, kwargs
+        thread = self._thread
+        thread.busy = True
+        try:
+            with self._framework.quiet():
+                self._record_inputs(call, args, kwargs)
+            return self._watch_inputs(call, args, kwargs)
+        except Exception as error:
+            self._trouble.report(error, call.forward)
+            return args, kwargs
+        finally:
+            thread.busy = False
+
+    def _record_inputs(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if not call.keep_forward:
+            return
+        save = self._saves(call.forward)
+        build = self._leaves.build
+        if self._fields.keeps(FORWARD, "input_args"):
+            positional = [build(value, call.forward, "input", (str(i),), save) for i, value in enumerate(args)]
+            named = {key: build(value, call.forward, "kwargs", (key,), save) for key, value in kwargs.items()}
+            call.inputs += [("input_args", field_text("input_args", positional))]
+            call.inputs += [("input_kwargs", field_text("input_kwargs", named))]
+
+    def _watch_inputs(
+        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        if not call.keep_backward or call.subject.writes_in_place or "out" in kwargs or kwargs.get("inplace") is True:
+            return args, kwargs
+        watch = self._new_watch(parameters=not call.subject.is_module)
+        values = [*args, *kwargs.values()]
+        call.plan = watch.plan(values)
+        if not watch.tensors:
+            return args, kwargs
+        call.originals = watch.tensors
+        call.watched = self._framework.watch_inputs(watch.tensors, partial(self._input_gradients, call))
+        call.watch = watch
+        swapped = watch.swap(values, call.watched)
+        return tuple(swapped[: len(args)]), dict(zip(kwargs, swapped[len(args) :], strict=True))
+
+    def _new_watch(self, *, parameters: bool) -> Watch:
+        framework = self._framework
+        return Watch(framework.is_tensor, partial(framework.can_watch, parameters=parameters))
+
+    def after(
+        self,
+        call: Call,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        output: Any,
+        parameters: Iterable[tuple[str, Any]] = (),
+    ) -> Any:
+        """Close the call and record it; the value to return instead of ``output`` (equal to it)."""
+        thread = self._thread
+        thread.busy = True
+        try:
+            self._close(call, thread.calls)
+            if call.keep_forward:
+                with self._framework.quiet():
+                    self._record_output(call, args, output, parameters)
+            return self._watch_output(call, output)
+        except Exception as error:
+            self._trouble.report(error, call.forward)
+            return output
+        finally:
+            thread.busy = False
+
+    @contextmanager
+    def blind(self) -> Iterator[None]:
+        """Nothing called inside is recorded: a compiler at work, not the user's code."""
+        thread = self._thread
+        was_busy, thread.busy = thread.busy, True
+        try:
+            yield
+        finally:
+            thread.busy = was_busy
+
+    def abandon(self, call: Call) -> None:
+        """The call raised: it is closed without a record, and the exception goes its way."""
+        try:
+            self._close(call, self._thread.calls)
+        except Exception as error:
+            self._trouble.report(error, call.forward)
+
+    def _close(self, call: Call, calls: list[Call]) -> None:
+        if call in calls:
+            del calls[calls.index(call) :]
+        self._scope.ends(call.forward)
+        if call.watch is not None:
+            call.watch.restore()
+            call.watch = None
+            self._framework.settle_inputs(call.originals, call.watched)
+            call.originals = call.watched = ()
+
+    def _record_output(
+        self, call: Call, args: tuple[Any, ...], output: Any, parameters: Iterable[tuple[str, Any]]
+    ) -> None:
+        save = self._saves(call.forward)
+        build = self._leaves.build
+        fields = call.inputs
+        if self._fields.keeps(FORWARD, "output"):
+            if output is None and call.subject.writes_in_place and args:
+                output = args[0]
+            values = output if isinstance(output, (list, tuple)) and not hasattr(output, "_fields") else (output,)
+            leaves = [build(value, call.forward, "output", (str(i),), save) for i, value in enumerate(values)]
+            fields.append(("output", field_text("output", leaves)))
+        if call.subject.is_module and self._fields.keeps(FORWARD, "parameters"):
+            named = {name: build(value, call.forward, "parameters", (name,), save) for name, value in parameters}
+            if named:
+                fields.append(("parameters", field_text("parameters", named)))
+        self._store.entry(call.forward, fields, call.parent_entry(FORWARD), call.site)
+        call.inputs = []
+
+    def _watch_output(self, call: Call, output: Any) -> Any:
+        if not call.keep_backward or call.subject.writes_in_place:
+            return output
+        watch = self._new_watch(parameters=False)
+        values = list(output) if type(output) in (list, tuple) else [output]
+        call.output_fields = watch.plan(values)
+        if not watch.tensors:
+            return output
+        twins = self._framework.watch_outputs(watch.tensors, partial(self._output_gradients, call))
+        return watch.swap([output], twins)[0]
+
+    # -- backward --------------------------------------------------------------------------------------------------
+
+    def _output_gradients(self, call: Call, gradients: Sequence[Any]) -> None:
+        """Backward of the call begins. Its record is on disk at once; the input gradients are added when they come."""
+        self._from_backward(call.backward, lambda: self._backward_begins(call, gradients))
+
+    def _backward_begins(self, call: Call, gradients: Sequence[Any]) -> None:
+        self.saw_backward = True
+        call.keep_backward = self._scope.begins(call.backward)
+        if call.keep_backward:
+            fields = self._gradient_field(call, "input", call.output_fields, gradients)
+            fields += self._gradient_field(call, "output", call.plan, ())
+            self._store.entry(call.backward, fields, call.parent_entry(BACKWARD))
+        if not any(plan is not None for plan in call.plan):
+            self._scope.ends(call.backward)
+
+    def _input_gradients(self, call: Call, gradients: Sequence[Any]) -> None:
+        self._from_backward(call.backward, lambda: self._backward_ends(call, gradients))
+
+    def _backward_ends(self, call: Call, gradients: Sequence[Any]) -> None:
+        self.saw_backward = True
+        if call.keep_backward:
+            fields = self._gradient_field(call, "output", call.plan, gradients)
+            self._store.entry(call.backward, fields, call.parent_entry(BACKWARD))
+        self._scope.ends(call.backward)
+
+    def _gradient_field(
+        self, call: Call, field: str, plan: Sequence[Plan], gradients: Sequence[Any]
+    ) -> list[tuple[str, str]]:
+        if not self._fields.keeps(BACKWARD, field):
+            return []
+        save = self._saves(call.backward)
+
+        def leaf(position: int, path: tuple[str, ...]) -> Value:
+            gradient = gradients[position] if position < len(gradients) else None
+            return self._leaves.build(gradient, call.backward, field, path, save)
+
+        return [(field, field_text(field, fill(plan, leaf)))]
+
+    def parameter_gradient(self, base: str, name: str, gradient: Any) -> None:
+        """Record a parameter's accumulated gradient; ``base`` is its module's, ``Cell.fc1.Dense``."""
+
+        def record() -> None:
+            self.saw_backward = True
+            entry = f"{base}.{PARAMETERS_GRAD}.{self._count(f'{base}.{PARAMETERS_GRAD}.{name}')}"
+            kept = self._list.accepts(entry) and self._fields.keeps(BACKWARD, PARAMETERS_GRAD)
+            if kept and self._scope.begins(entry):
+                leaf = self._leaves.build(gradient, entry, "", (name,), self._saves(entry))
+                self._store.entry(entry, [(name, field_text(name, [leaf]))])
+
+        self._from_backward(f"{base}.{PARAMETERS_GRAD}", record)
+
+    def _from_backward(self, where: str, action: Callable[[], None]) -> None:
+        if self._closed:
+            return
+        thread = self._thread
+        was_busy, thread.busy = thread.busy, True
+        try:
+            with self._framework.quiet():
+                action()
+        except Exception as error:
+            self._trouble.report(error, where)
+        finally:
+            thread.busy = was_busy
+
+    def _saves(self, entry: str) -> bool:
+        return self._save_all or (self._save_some is not None and self._save_some.accepts(entry))

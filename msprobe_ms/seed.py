@@ -1,0 +1,29 @@
+"""``seed_all``: make two runs of a script draw the same random numbers."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import numpy as np
+
+from msprobe_ms.errors import UsageError
+
+#: Largest seed numpy takes.
+_LARGEST_SEED = 2**32 - 1
+
+
+def seed_process(seed: int, mode: bool) -> None:
+    """Seed Python, numpy and the hash of child processes; ``mode`` asks the collective library for determinism.
+
+    Raises UsageError for a seed that is not an integer from 0 to 2**32 - 1 or a mode that is not a bool.
+    """
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= _LARGEST_SEED:
+        raise UsageError(f"seed_all: seed {seed!r} is not accepted; give an integer from 0 to {_LARGEST_SEED}")
+    if not isinstance(mode, bool):
+        raise UsageError(f"seed_all: mode {mode!r} is not accepted; give True or False")
+    # This process's own string hashes were seeded when Python started; children inherit the variable.
+    os.environ["PYTHONHASHSEED"] = str(seed)
+    os.environ["HCCL_DETERMINISTIC"] = str(mode)
+    random.seed(seed)
+    np.random.seed(seed)

@@ -1,0 +1,92 @@
+"""One step of one process from the first ``start`` to ``step``: its store, its recorder, its hooks."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from msprobe_ms.config import Config
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.hooks.apis import ApiHooks
+from msprobe_ms.hooks.modules import ModuleHooks
+from msprobe_ms.log import logger
+from msprobe_ms.recorder import Recorder
+from msprobe_ms.store.writer import DumpStore, process_folder
+from msprobe_ms.trouble import Trouble
+
+
+class Session:
+    """Everything a step's recording owns. Nothing here raises into the host once ``open`` has returned."""
+
+    @staticmethod
+    def open(
+        config: Config, framework: Framework, apis: ApiHooks | None, step: int, rank: int | None
+    ) -> Session | None:
+        """Make the step's folder; None, with a warning, when the disk does not allow it."""
+        folder = process_folder(config.dump_path, step, rank)
+        try:
+            store = DumpStore(
+                folder,
+                task=config.task,
+                level=config.level,
+                framework=framework.name,
+                tensors=config.task == "tensor" or bool(config.tensor_list),
+            )
+        except OSError as error:
+            logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror, step)
+            return None
+        return Session(config, framework, apis, store)
+
+    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, store: DumpStore) -> None:
+        self._level = config.level
+        self._framework = framework
+        self._store = store
+        self._trouble = Trouble(store)
+        self._recorder = Recorder(config, framework, store, self._trouble)
+        self._apis = apis
+        self._modules: ModuleHooks | None = None
+        # A forked child (a data loader's worker) inherits the hooks but must not write into its parent's dump.
+        self._process = os.getpid()
+
+    def start(self, model: Any, token_range: Any) -> None:
+        self.stop()
+        try:
+            if self._level != "L1":
+                self._drop_parameter_hooks()
+                self._modules = ModuleHooks(self._framework, self._recorder, model)
+                self._modules.install()
+            if self._apis is not None:
+                self._apis.install(self._recorder)
+        except Exception as error:
+            self._trouble.report(error, "start")
+
+    def stop(self) -> None:
+        try:
+            if self._apis is not None:
+                self._apis.remove()
+            if self._modules is not None:
+                self._modules.remove_forward()
+                # Before its backward ran, a step still waits for parameter gradients; `step` ends that.
+                if self._recorder.saw_backward:
+                    self._drop_parameter_hooks()
+            if os.getpid() == self._process:
+                self._store.export()
+        except Exception as error:
+            self._trouble.report(error, "stop")
+
+    def finish(self) -> None:
+        self.stop()
+        self._drop_parameter_hooks()
+        self._recorder.close()
+        if os.getpid() != self._process:
+            return
+        try:
+            self._store.close()
+        except Exception as error:
+            self._trouble.report(error, "step")
+        if self._trouble.count:
+            logger.warning("%s: %d problems, see dump_error_info.log", self._store.folder, self._trouble.count)
+
+    def _drop_parameter_hooks(self) -> None:
+        if self._modules is not None:
+            self._modules.remove_parameters()

@@ -1,0 +1,42 @@
+"""What happens to the tool's own errors: a line in the dump's error log and one warning a kind. Nothing is raised."""
+
+from __future__ import annotations
+
+import errno
+import traceback
+
+from msprobe_ms.log import logger
+from msprobe_ms.store.writer import ERROR_LOG, DumpStore
+
+#: Lines written to the error log of one step; an error in a hot path must not fill the disk it failed on.
+_MOST_LINES = 1000
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+
+
+class Trouble:
+    """Collects the tool's errors of one step."""
+
+    def __init__(self, store: DumpStore) -> None:
+        self._store = store
+        self._warned: set[str] = set()
+        self.count = 0
+
+    def report(self, error: BaseException, where: str) -> None:
+        """Log ``error``, which happened while recording ``where``."""
+        self.count += 1
+        try:
+            frames = traceback.extract_tb(error.__traceback__)
+            place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "unknown place"
+            kind = type(error).__name__
+            if f"{kind} {place}" not in self._warned:
+                self._warned.add(f"{kind} {place}")
+                why = "the disk is full or read-only" if getattr(error, "errno", None) in _NO_ROOM else str(error)
+                logger.warning(
+                    "%s could not be recorded: %s: %s. Training goes on; further cases are only in %s",
+                    where, kind, why, self._store.folder / ERROR_LOG,
+                )  # fmt: skip
+            if self.count <= _MOST_LINES:
+                self._store.error(f"{where}: {kind}: {error} ({place})")
+        except Exception:  # Reporting is the last resort; there is nowhere left to say that it failed.
+            return
