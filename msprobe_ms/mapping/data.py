@@ -53,9 +53,8 @@ def resolve_data(rules: Mapping[str, str], target: Dump, golden: Dump) -> DataPa
             pairs.items[item.name] = twin
             mapped.setdefault(item.entry, Counter())[twin.entry] += 1
         else:
-            unknown.extend(_unknown(name, "target", target, ours) + _unknown(golden_name, "golden", golden, theirs))
-            if name in target.entries or golden_name in golden.entries:
-                unknown.append(f"{name}: {golden_name} (an entry beside an item)")
+            missing = _missing(name, "target", target, ours) + _missing(golden_name, "golden", golden, theirs)
+            unknown.extend(missing or [f"{name}: {golden_name} (an entry beside an item)"])
     for entry, golden_entries in mapped.items():
         whole = all(item.name in pairs.items for item in target.entries[entry].items if item.kind == "tensor")
         twin_entry = golden_entries.most_common(1)[0][0]
@@ -65,7 +64,7 @@ def resolve_data(rules: Mapping[str, str], target: Dump, golden: Dump) -> DataPa
         else:
             pairs.fallback[entry] = twin_entry
     if unknown:
-        logger.warning("data mapping: %d names are in neither dump and skipped: %s", len(unknown), listed(unknown))
+        logger.warning("data mapping: %d names are not in the dump and skipped: %s", len(unknown), listed(unknown))
     if refused:
         logger.warning("data mapping: the golden name is taken by an earlier line, skipped: %s", listed(refused))
     return pairs
@@ -91,5 +90,5 @@ def _items_by_name(dump: Dump) -> dict[str, Item]:
     return found
 
 
-def _unknown(name: str, side: str, dump: Dump, items: Mapping[str, Item]) -> list[str]:
+def _missing(name: str, side: str, dump: Dump, items: Mapping[str, Item]) -> list[str]:
     return [] if name in dump.entries or name in items else [f"{name} ({side})"]
