@@ -12,9 +12,7 @@ The deviation is relative to the tensor's own scale, so that one bound serves a 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from msprobe_ms.compare.dtypes import parse_dtype, same_dtype, same_signatures
@@ -48,19 +46,11 @@ def measure(
     """Fill ``metrics``, ``deviation`` and ``tolerance`` of every row; ``mode`` is statistics, md5 or tensor.
 
     A tensor file that cannot be read leaves its row with its statistics and a note. Tensors are loaded a pair at a
-    time on one thread a core; nothing of the dumps is changed.
+    time (threads were measured and made it slower); nothing of the dumps is changed.
     """
     meter = _Meter(target, golden, mode, tolerances or Tolerances())
-    threads = min(os.cpu_count() or 1, 8) if mode == "tensor" else 1
-    if threads == 1:
-        _count(map(meter.measure_pair, pairs), progress)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        _count(pool.map(meter.measure_pair, pairs), progress)
-
-
-def _count(done: Iterator[None], progress: Progress | None) -> None:
-    for number, _ in enumerate(done, 1):
+    for number, pair in enumerate(pairs, 1):
+        meter.measure_pair(pair)
         if progress:
             progress(number)
 

@@ -39,8 +39,9 @@ ONE_THOUSANDTH = "one_thousandth_ratio"
 FIVE_THOUSANDTHS = "five_thousandths_ratio"
 TENSOR_METRICS = (COSINE, EUCLIDEAN, MAX_ABSOLUTE, MAX_RELATIVE, ONE_THOUSANDTH, FIVE_THOUSANDTHS)
 
-#: Elements a block: three doubles of it stay in a core's second-level cache.
-_BLOCK = 1 << 15
+#: Elements a block: its doubles stay in a core's second-level cache and below what malloc hands back to the system;
+#: measured from 2^12 to 2^18 the fastest, twice as fast as 2^15.
+_BLOCK = 1 << 13
 
 
 @dataclass(slots=True)

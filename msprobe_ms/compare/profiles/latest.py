@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -138,13 +137,6 @@ def _requires_grad_consistent(line: Line) -> Cell:
     return str(line.target.requires_grad == line.golden.requires_grad)
 
 
-def _md5(item: Item) -> Statistic:
-    """The checksum; a plain value's is the CRC-32 of its text."""
-    if item.kind == "value" and item.md5 is None:
-        return f"{zlib.crc32(str(item.maximum).encode('utf-8', 'replace')):08x}"
-    return item.md5
-
-
 def _message(line: Line) -> Cell:
     """A JSON list of texts, as tools of 26.x read it."""
     return json.dumps([line.row.reason] if line.row.reason else [], ensure_ascii=False)
@@ -182,7 +174,7 @@ _FIGURES = (
     *map(Column, BENCH_TITLES, map(_of_golden, map(attrgetter, STATISTICS))),
 )
 
-_MD5 = (Column("NPU MD5", _of_target(_md5)), Column("BENCH MD5", _of_golden(_md5)))
+_MD5 = (Column("NPU MD5", _of_target(attrgetter("md5"))), Column("BENCH MD5", _of_golden(attrgetter("md5"))))
 
 _VERDICT = (
     Column("Requires_grad Consistent", _requires_grad_consistent),

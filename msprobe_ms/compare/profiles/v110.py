@@ -91,8 +91,8 @@ class V110(Profile):
         result = [Column("Result", _result), Column("Err_message", lambda line: line.row.reason or None)]
         if mode == "md5":
             md5 = [
-                Column("NPU MD5", lambda line: _text(line.target.md5)),
-                Column("BENCH MD5", _of_bench(lambda item: item.md5)),
+                Column("NPU MD5", _of_target(_checksum)),
+                Column("BENCH MD5", _of_bench(_checksum)),
             ]
             return [*_BASIC, *md5, result[0], *stacks]
         if mode == "tensor":
@@ -112,7 +112,7 @@ class V110(Profile):
         if row.target is None or row.golden is None:
             row.result, row.reason = NOT_AVAILABLE, NO_BENCH
         elif mode == "md5":
-            row.result = "pass" if row.target.md5 == row.golden.md5 else "Different"
+            row.result = "pass" if _checksum(row.target) == _checksum(row.golden) else "Different"
         elif mode == "tensor":
             row.result = self._accuracy(row)
             row.reason = str(row.metrics.get(NOTE) or "")
@@ -210,6 +210,11 @@ def _relative_to_bench(row: Row, mode: str) -> float:
     maximum = row.golden.maximum if row.golden else None
     scale = max(0.01, float(maximum)) if isinstance(maximum, (int, float)) else 0.01
     return abs((_difference(row, mode) or 0.0) / scale)
+
+
+def _checksum(item: Item) -> str | None:
+    """Plain values have none in 1.1.0, and always pass."""
+    return item.md5 if item.kind == "tensor" else None
 
 
 def _overflows(row: Row) -> bool:
