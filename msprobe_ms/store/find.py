@@ -50,7 +50,8 @@ def dump_file(folder: Path) -> Path | None:
 
 def _subfolders(folder: Path) -> list[Path]:
     try:
-        return [inner for inner in folder.iterdir() if inner.is_dir()]
+        # Dumps that were moved out of a later run's way are reached by their own name only.
+        return [inner for inner in folder.iterdir() if inner.is_dir() and not inner.name.startswith("earlier")]
     except OSError as error:
         raise DumpFormatError(f"{folder}: cannot be read: {error.strerror or error}") from error
 

@@ -97,7 +97,7 @@ def _read_object(path: Path) -> dict[str, Any]:
         raise DumpFormatError(f"{path}: empty: the dumping process ended before it was written")
     try:
         value = json.loads(raw)
-        if b"\\u" in raw:
+        if b"\\u" in raw or b"\xed" in raw:  # only there can they come from
             value = _without_lone_surrogates(value)
     except RecursionError as error:
         raise DumpFormatError(f"{path}: nested deeper than {DEEPEST} levels") from error
@@ -109,9 +109,13 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 
 def _without_lone_surrogates(value: Any) -> Any:
-    """Escapes like ``\\ud800`` alone are JSON but no text: they could be neither printed nor written."""
+    """``value`` with ``?`` for half characters (an escape ``\\ud800`` alone), which nothing can print or write."""
     text = json.dumps(value, ensure_ascii=False)
-    return value if text.isascii() else json.loads(text.encode("utf-8", "replace"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.loads(text.encode("utf-8", "replace"))
+    return value
 
 
 def _entries(path: Path, data: dict[str, Any], level: object) -> dict[str, Entry]:
@@ -193,7 +197,7 @@ def _add_value_checksums(entries: dict[str, Entry]) -> None:
     """In today's md5 tables a plain value has the checksum of its text (§11.2)."""
     for entry in entries.values():
         for place, item in enumerate(entry.items):
-            if item.kind == "value":
+            if item.kind == "value" and item.maximum is not None:
                 entry.items[place] = replace(item, md5=f"{zlib.crc32(str(item.maximum).encode()):08x}")
 
 

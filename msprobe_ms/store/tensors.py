@@ -79,6 +79,7 @@ def _is_folder(folder: Path) -> bool:
 
 def _load_npy(path: Path, dtype: str | None) -> np.ndarray:
     """The array of one ``.npy`` file; ``dtype`` is the item's, to tell what two-byte items without a type mean."""
+    shape: tuple[int, ...] = ()
     try:
         with open(path, "rb") as file:
             shape, column_major, stored = _read_header(path, file, dtype)
@@ -88,12 +89,14 @@ def _load_npy(path: Path, dtype: str | None) -> np.ndarray:
                 raise DumpFormatError(
                     f"{path}: shape {shape} of {stored} takes {count * stored.itemsize} bytes, {room} are there"
                 )
-            flat = np.fromfile(file, stored, count)
+            array = np.fromfile(file, stored, count).reshape(shape, order="F" if column_major else "C")
     except OSError as error:
         raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, OverflowError) as error:  # more or larger dimensions than numpy has, though without elements
+        raise DumpFormatError(f"{path}: shape {str(shape)[:100]} is impossible: {error}") from error
     if stored.kind == "V":
-        flat = narrow_floats.widen(flat.view(f"<u{stored.itemsize}"), dtype or "")
-    return flat.reshape(shape, order="F" if column_major else "C")
+        return narrow_floats.widen(array.view(f"<u{stored.itemsize}"), dtype or "")
+    return array
 
 
 def _read_header(path: Path, file: BinaryIO, dtype: str | None) -> tuple[tuple[int, ...], bool, np.dtype]:

@@ -119,15 +119,18 @@ def _view(tensor: TensorRecord, data: bytes, order: str) -> np.ndarray:
         raise Refused("its shape, strides and offset cannot be a tensor's")
     itemsize, stored = _stored_dtype(tensor.dtype, order)
     held = len(data) // itemsize
-    if math.prod(size for size in shape if size) * itemsize > max(len(data), LARGEST_EXPANDED):
-        raise Refused(f"its shape asks for more than {LARGEST_EXPANDED >> 30} GiB")
     if 0 in shape:
-        return _decode(np.empty(0, stored), tensor).reshape(shape)
+        try:
+            return _decode(np.empty(0, stored), tensor).reshape(shape)
+        except (ValueError, OverflowError) as error:  # numpy bounds even empty arrays
+            raise Refused(f"its shape is impossible: {error}") from error
+    if math.prod(shape) * itemsize > max(len(data), LARGEST_EXPANDED):
+        raise Refused(f"its shape asks for more than {LARGEST_EXPANDED >> 30} GiB")
     extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
     if tensor.offset + extent > held:
         raise Refused(f"its elements reach to {tensor.offset + extent}, the storage holds {held}")
     flat = _decode(np.frombuffer(data, stored, extent, tensor.offset * itemsize), tensor)
-    steps = [stride * flat.itemsize for stride in strides]
+    steps = [stride * flat.itemsize if size > 1 else 0 for size, stride in zip(shape, strides, strict=True)]
     return np.lib.stride_tricks.as_strided(flat, shape, steps, writeable=False)
 
 

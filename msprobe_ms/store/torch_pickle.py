@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-#: A tensor's description takes some 200 bytes; one that is longer is something else.
-LONGEST_PICKLE = 1 << 20
+#: A tensor's description takes some 200 bytes, with attributes of its own a few thousand; more is something else.
+LONGEST_PICKLE = 64 << 10
 
 #: Typed storages of torch and the dtype of their elements.
 _STORAGES = {
@@ -85,7 +85,7 @@ def describe(data: bytes) -> TensorRecord:
         found = _Machine().run(data)
     except Refused:
         raise
-    except (ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
         raise Refused(f"the pickle is damaged ({type(error).__name__})") from error
     if not isinstance(found, TensorRecord):
         raise Refused(f"it holds a {type(found).__name__}, not one tensor")
@@ -244,6 +244,8 @@ def _tensor_v2(arguments: tuple[Any, ...]) -> TensorRecord:
 def _tensor_v3(arguments: tuple[Any, ...]) -> TensorRecord:
     """(storage, offset, size, stride, requires_grad, backward_hooks, dtype[, metadata])."""
     storage, offset, shape, strides, _requires_grad, _hooks, dtype = arguments[:7]
+    if not isinstance(dtype, _Name):
+        raise TypeError
     return _tensor(storage, offset, shape, strides, _DTYPES[dtype], arguments[7] if len(arguments) > 7 else {})
 
 
