@@ -31,7 +31,7 @@ def walk(rules, path, modules=NET, golden=()):
         ({"layers": {"5": "0"}}, "layers.5.ffn", "layers.0.ffn"),
         ({"layers": {"5": "0"}}, "layers.0.ffn", "layers.0.ffn"),
         ({"TopLayer": {"layers": "h"}, "layers": {"5": "0"}, "Block": {"ffn": "mlp"}}, "layers.5.ffn", "h.0.mlp"),
-        ({"TopLayer": {"layers.0": "first", "layers": "h"}}, "layers.0.ffn", "first.ffn"),
+        ({"TopLayer": {"layers": "h", "layers.0": "first"}}, "layers.0.ffn", "first.ffn"),
         ({"TopLayer": {"layers.0": "first", "layers": "h"}}, "layers.5.ffn", "h.5.ffn"),
         ({"TopLayer": {"layers.5.ffn": "x"}, "FeedForward": {"norm": "ln"}}, "layers.5.ffn.norm", "x.ln"),
         ({"FeedForward": {"ffn": "never"}, "Block": {"norm": "never"}}, "layers.5.ffn.norm", "layers.5.ffn.norm"),

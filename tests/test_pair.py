@@ -214,6 +214,13 @@ def test_data_mapping_moves_single_items_and_the_rest_pairs_as_ever():
     assert set(hows(pairs).values()) == {"name"}
 
 
+def test_a_golden_entry_whose_items_are_all_placed_is_not_listed_again():
+    target = dump("mindspore", "Cell.a.A.forward.0")
+    golden = dump("pytorch", "Module.a.A.forward.0", entry("Torch.f.0.forward", {"output.0": (2, 3)}))
+    pairs = pair(target, golden, Mappings(data={"Cell.a.A.forward.0.output.0": "Torch.f.0.forward.output.0"}))
+    assert [p.golden.name for p in pairs] == ["Module.a.A.forward.0"]
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -1,0 +1,42 @@
+"""The examples of docs/mapping.md are files people copy: each is read and does what the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from built_dumps import dump, module_calls, paired
+
+from msprobe_ms.compare.pair import pair
+from msprobe_ms.mapping.files import load_mappings
+
+PAGE = (Path(__file__).parents[1] / "docs" / "mapping.md").read_text()
+EXAMPLES = re.findall(r"^ *```yaml\n(.*?)^ *```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_every_example_is_accepted(tmp_path):
+    path = tmp_path / "example.yaml"
+    kinds = []
+    for text in EXAMPLES:
+        path.write_text(text)
+        kind = "layer" if text.rstrip().splitlines()[-1].startswith(" ") else "cell"
+        load_mappings(**{kind: path})
+        kinds.append(kind)
+    assert kinds == ["layer", "layer", "cell", "cell", "layer"]
+
+
+def test_the_first_example_pairs_what_the_page_says(tmp_path):
+    path = tmp_path / "layer.yaml"
+    path.write_text(EXAMPLES[0])
+    ours = (
+        ("backbone.0", "EncoderLayer"),
+        ("backbone.0.attention", "Attention"),
+        ("backbone.0.attention.out_proj", "Dense"),
+    )
+    target = dump("mindspore", *(call for module in ours for call in module_calls("Cell", *module)))
+    golden = dump("pytorch", *module_calls("Module", "module.encoder.0.self_attention.dense", "Linear"))
+    found = paired(pair(target, golden, load_mappings(layer=path)))
+    ours_name = "Cell.backbone.0.attention.out_proj.Dense"
+    theirs_name = "Module.module.encoder.0.self_attention.dense.Linear"
+    ways = ("forward", "backward", "parameters_grad")
+    assert found == {f"{ours_name}.{way}.0": f"{theirs_name}.{way}.0" for way in ways}
