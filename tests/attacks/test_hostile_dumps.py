@@ -1,4 +1,4 @@
-"""No trust in files (invariant 8): a dump from elsewhere runs nothing, takes no more than its size, ends in an error."""
+"""No trust in files (invariant 8): dumps from elsewhere run nothing, take no more than their size, end in one error."""
 
 from __future__ import annotations
 
