@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from msprobe_ms.store.model import Entry, Item
 
-#: Measured values by metric name: numbers, or the fixed tokens of the format ("N/A", "unsupported", "shape unmatched"…).
+#: Measured values by metric name: numbers, or the fixed tokens of the format (`"N/A"`…).
 Metrics = dict[str, float | int | str | None]
 
 
@@ -88,4 +88,5 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        return "divergent" if self.origins else "consistent"
+        """``consistent`` only when something was compared and nothing in it has an origin of error."""
+        return "divergent" if self.origins or not any(row.matched for row in self.rows) else "consistent"

@@ -1,0 +1,165 @@
+"""The console command ``msprobe``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msprobe_ms import __version__
+from msprobe_ms.compat.neighbour import warn_of_conflict
+from msprobe_ms.errors import MsprobeError, UsageError
+
+#: Exit statuses: done, divergence found (with --exit-code), could not be done.
+_DONE, _DIVERGENT, _FAILED = 0, 1, 2
+
+_COMPARE_EPILOG = """\
+examples:
+  msprobe compare -tp ms_dump/step0/proc123 -gp pt_dump/step0/proc456 -o out -lm layer_mapping.yaml
+  msprobe -f mindspore compare -i compare.json -o out -s     (the form and the columns of msprobe 1.1.0)
+
+compare.json holds {"npu_path": …, "bench_path": …}: the dump under suspicion and the one to trust.
+-f before the subcommand names the framework, after it it asks for a fuzzy match, as in msprobe 1.1.0."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status: 0 done, 1 divergence found with ``--exit-code``, 2 an error."""
+    warn_of_conflict()
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return _FAILED
+    try:
+        return int(options.run(options))
+    except MsprobeError as error:
+        print(f"msprobe: {error}", file=sys.stderr)
+        return _FAILED
+    except KeyboardInterrupt:
+        print("msprobe: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="msprobe", description="Find where two training runs begin to differ.")
+    parser.add_argument("--version", action="version", version=f"msprobe_ms {__version__}")
+    parser.add_argument(
+        "-f", "--framework", choices=("mindspore", "pytorch"), help="the target's framework (optional: dumps tell it)"
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    _add_compare(commands)
+    _add_recover(commands)
+    return parser
+
+
+def _add_compare(commands: Any) -> None:
+    parser = commands.add_parser(
+        "compare",
+        help="compare two dumps and say where the error begins",
+        epilog=_COMPARE_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    dump = "a dump.json, a rank folder or a step folder"
+    sides = parser.add_argument_group("dumps: either -i, or -tp and -gp")
+    sides.add_argument("-i", "--input_path", type=Path, metavar="FILE", help="compare.json naming both dumps")
+    sides.add_argument("-tp", "--target_path", type=Path, metavar="PATH", help=f"the dump under suspicion: {dump}")
+    sides.add_argument("-gp", "--golden_path", type=Path, metavar="PATH", help=f"the dump to trust: {dump}")
+    report = parser.add_argument_group("report")
+    report.add_argument("-o", "--output_path", type=Path, metavar="DIR", help="where reports go (default ./output)")
+    report.add_argument("-s", "--stack_mode", action="store_true", help="add the column of call sites")
+    report.add_argument("-c", "--compare_only", action="store_true", help="no advisor file")
+    form = report.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="write the table as csv")
+    form.add_argument("--xlsx", action="store_true", help="write the table as xlsx (the default)")
+    report.add_argument(
+        "--profile", choices=("v110", "latest"), help="columns and thresholds (default: v110 with -i, else latest)"
+    )
+    report.add_argument("--exit-code", action="store_true", help="exit with 1 when the dumps diverge")
+    pairing = parser.add_argument_group("pairing")
+    pairing.add_argument(
+        "-f", "-fm", "--fuzzy_match", action="store_true", help="ignore call indices while pairing entries"
+    )
+    pairing.add_argument(
+        "-cm", "--cell_mapping", nargs="?", const=True, metavar="YAML", help="Cell to Module, with renames from a file"
+    )
+    pairing.add_argument("-lm", "--layer_mapping", type=Path, metavar="YAML", help="renames of children by class")
+    pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full item names")
+    parser.set_defaults(run=_compare)
+
+
+def _add_recover(commands: Any) -> None:
+    parser = commands.add_parser("recover", help="rebuild the JSON files of a dump whose process was killed")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="a dump folder, one of its steps, or a rank of a step")
+    parser.set_defaults(run=_recover)
+
+
+class _Sides(NamedTuple):
+    target: Path
+    golden: Path
+
+
+def _compare(options: argparse.Namespace) -> int:
+    # Imported here: `msprobe -h` and `recover` need none of it.
+    from msprobe_ms.compare.run import Options, compare
+    from msprobe_ms.compare.verdict import verdict_lines
+    from msprobe_ms.mapping.files import load_mappings
+
+    sides = _sides(options)
+    old_form = options.input_path is not None
+    profile = options.profile or ("v110" if old_form else "latest")
+    cell = options.cell_mapping if options.cell_mapping in (None, True) else Path(options.cell_mapping)
+    settings = Options(
+        mappings=load_mappings(cell, options.layer_mapping, options.data_mapping),
+        fuzzy=options.fuzzy_match,
+        profile=profile,
+        csv=options.csv,
+        stack=options.stack_mode,
+        advice=profile == "v110" and not options.compare_only,
+    )
+    divergent = False
+    for outcome in compare(sides.target, sides.golden, options.output_path or Path("output"), settings):
+        print("\n".join(verdict_lines(outcome)), flush=True)
+        divergent = divergent or outcome.comparison.verdict == "divergent"
+    return _DIVERGENT if divergent and options.exit_code else _DONE
+
+
+def _sides(options: argparse.Namespace) -> _Sides:
+    if options.input_path is not None:
+        if options.target_path or options.golden_path:
+            raise UsageError("compare: give either -i or -tp and -gp, not both")
+        return _read_compare_json(options.input_path)
+    if options.target_path is None or options.golden_path is None:
+        missing = "-gp" if options.target_path else "-tp" if options.golden_path else "-i, or -tp and -gp"
+        raise UsageError(f"compare: {missing} is missing; see msprobe compare -h")
+    return _Sides(options.target_path, options.golden_path)
+
+
+def _read_compare_json(path: Path) -> _Sides:
+    form = 'expected {"npu_path": "…/dump.json", "bench_path": "…/dump.json"}'
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}; {form}") from error
+    except ValueError as error:
+        raise UsageError(f"{path}: not valid JSON: {error}; {form}") from error
+    if not isinstance(content, dict):
+        raise UsageError(f"{path}: holds a {type(content).__name__}; {form}")
+    for key in ("npu_path", "bench_path"):
+        if not isinstance(content.get(key), str) or not content[key]:
+            raise UsageError(f"{path}: {key}: {content.get(key)!r} is not accepted; {form}")
+    if "rank_id" in content:
+        raise UsageError(f"{path}: rank_id: comparing kernel dumps of static graphs is not available yet; {form}")
+    return _Sides(Path(content["npu_path"]), Path(content["bench_path"]))
+
+
+def _recover(options: argparse.Namespace) -> int:
+    from msprobe_ms.store.recover import recover
+
+    failed = False
+    for result in recover(options.folder):
+        failed = failed or bool(result.problem)
+        print(f"{result.folder}: {result.problem or f'{result.entries} entries recovered'}")
+    return _FAILED if failed else _DONE

@@ -1,0 +1,278 @@
+"""Where error begins: the nodes, in execution order, whose inputs agree and whose output does not.
+
+What a node differs by is measured in tolerances (its *strain*: deviation / tolerance, 1 = as far apart as dtype and
+framework explain). A node is an origin when its output is strained beyond 1, its inputs are not, and the strain jumped
+inside it; a drift that crosses the bound by degrees is no origin. Difference is inherited when an origin lies inside
+the node, or when its inputs already differ. Two things have no node to blame and are origins of their own: an input
+that differs although nothing computed before it does (data, a weight, code that was not recorded), and a parameter
+that differs before the step has computed anything with it.
+
+A record can be wrong where the computation is right: when every later node that takes in the very tensor an output
+recorded finds it to agree, the difference is the record's and no origin (tools that record the gradient of
+``cross_entropy`` with respect to its inner log-softmax leave such entries).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from msprobe_ms.compare.model import Metrics, Origin, Pair, Row
+from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName
+
+#: What tells one recorded tensor from another.
+Fingerprint = tuple[object, ...]
+
+#: Least growth of strain inside a node for it to be an origin; kernels of healthy frameworks differ by less.
+_JUMP = 3.0
+#: Inputs this little strained count as not strained at all when growth is judged: below it lies rounding.
+_REST = 0.03
+#: Inputs strained beyond 1 by no more than this may still be drift; a node that multiplies it is to blame all the same.
+_DRIFT = 3.0
+_JUMP_FROM_DRIFT = 30.0
+
+
+def find_origins(pairs: list[Pair]) -> list[Origin]:
+    """The origins among measured pairs, in execution order; [] when the two dumps agree."""
+    nodes = _nodes(pairs)
+    origins: list[tuple[int, Origin]] = []
+    explained: set[str] = set()
+    consumers = _Consumers(nodes)
+    for node in nodes:
+        if node.is_origin and node.name not in explained and not consumers.refute(node):
+            origins.append((node.order, _describe(node, nodes)))
+            explained.add(node.name)
+            explained.update(ancestor.name for ancestor in node.ancestors())
+    outside = _from_outside(nodes, explained, before=min((order for order, _ in origins), default=len(pairs)))
+    if outside is not None:
+        origins.append((outside.order, _describe_outside(outside)))
+    if not origins:
+        origins += _drift(nodes)
+    return [origin for _, origin in sorted(origins, key=lambda found: found[0])]
+
+
+@dataclass(eq=False, slots=True)
+class _Node:
+    """A matched pair of entries, with what judging it needs."""
+
+    order: int
+    pair: Pair
+    name: str
+    parsed: EntryName | None
+    parent: _Node | None = None
+    children: list[_Node] = field(default_factory=list)
+    #: What went into the computation besides this entry's own inputs: a backward node's forward twin, the calls whose
+    #: gradients a parameter gradient sums.
+    context: list[_Node] = field(default_factory=list)
+    strain_in: float = 0.0
+    strain_parameters: float = 0.0
+    strain_out: float = 0.0
+
+    @property
+    def is_backward(self) -> bool:
+        return self.parsed is not None and self.parsed.direction in (BACKWARD, PARAMETERS_GRAD)
+
+    @property
+    def strain_before(self) -> float:
+        """The largest strain of anything the outputs are computed from, parameters apart."""
+        return max((self.strain_in, *(_whole_strain(node) for node in self.context)))
+
+    @property
+    def is_origin(self) -> bool:
+        before, after = self.strain_before, max(self.strain_out, self.strain_parameters)
+        if after <= 1:
+            return False
+        jump = after / max(before, _REST)
+        return jump >= _JUMP if before <= 1 else before <= _DRIFT and jump >= _JUMP_FROM_DRIFT
+
+    def ancestors(self) -> Iterator[_Node]:
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
+
+def _whole_strain(node: _Node) -> float:
+    return max(node.strain_in, node.strain_parameters, 0.0 if node.is_backward else node.strain_out)
+
+
+def strain(row: Row) -> float:
+    """Deviation of a row in tolerances; 0 where there is nothing to compare."""
+    if row.deviation is None or row.tolerance is None or row.deviation == 0:
+        return 0.0
+    return row.deviation / row.tolerance if row.tolerance > 0 else math.inf
+
+
+def _worst(rows: Iterable[Row]) -> Row | None:
+    return max(rows, key=strain, default=None)
+
+
+def _strain_of(pair: Pair, *states: str) -> float:
+    return max((strain(row) for row in pair.rows if _state(row) in states), default=0.0)
+
+
+def _state(row: Row) -> str:
+    item = row.target or row.golden
+    return item.state if item is not None else ""
+
+
+def _nodes(pairs: list[Pair]) -> list[_Node]:
+    nodes: list[_Node] = []
+    for order, pair in enumerate(pairs):
+        if pair.target is None or pair.golden is None:
+            continue
+        node = _Node(order, pair, pair.target.name, pair.target.parsed)
+        node.strain_in = _strain_of(pair, "input")
+        node.strain_parameters = _strain_of(pair, "parameters")
+        node.strain_out = _strain_of(pair, "output", "parameters_grad", "debug")
+        nodes.append(node)
+    by_name = {node.name: node for node in nodes}
+    forwards: dict[str, list[_Node]] = defaultdict(list)
+    backwards: dict[str, list[_Node]] = defaultdict(list)
+    for node in nodes:
+        node.parent = by_name.get((node.pair.target.parent if node.pair.target else None) or "")
+        if node.parent is not None:
+            node.parent.children.append(node)
+        if node.parsed is not None and node.parsed.is_module:
+            group = {FORWARD: forwards, BACKWARD: backwards}.get(node.parsed.direction)
+            if group is not None:
+                group[node.parsed.name].append(node)
+    for node in nodes:
+        node.context = _context(node, by_name, forwards, backwards)
+    return nodes
+
+
+class _Consumers:
+    """Which inputs of later nodes are the very tensor that an output recorded: same shape, same four figures."""
+
+    def __init__(self, nodes: list[_Node]) -> None:
+        self._inputs: dict[Fingerprint, list[tuple[int, Row]]] = defaultdict(list)
+        for node in nodes:
+            for row in node.pair.rows:
+                if _state(row) == "input" and (key := _fingerprint(row)) is not None:
+                    self._inputs[key].append((node.order, row))
+
+    def refute(self, node: _Node) -> bool:
+        """Whether every strained output was taken in later, and agreed there."""
+        strained = [row for row in node.pair.rows if _state(row) == "output" and strain(row) > 1]
+        return bool(strained) and node.strain_parameters <= 1 and all(self._agreed(node, row) for row in strained)
+
+    def _agreed(self, node: _Node, output: Row) -> bool:
+        key = _fingerprint(output)
+        taken = [row for order, row in self._inputs.get(key, ()) if order > node.order] if key else []
+        return bool(taken) and all(strain(row) <= 1 for row in taken)
+
+
+def _fingerprint(row: Row) -> Fingerprint | None:
+    item = row.target
+    if item is None or row.golden is None or item.kind != "tensor" or item.norm is None:
+        return None
+    return item.shape, item.maximum, item.minimum, item.mean, item.norm
+
+
+def _context(
+    node: _Node, by_name: dict[str, _Node], forwards: dict[str, list[_Node]], backwards: dict[str, list[_Node]]
+) -> list[_Node]:
+    if node.parsed is None:
+        return []
+    if node.parsed.direction == BACKWARD:
+        twin = by_name.get(str(node.parsed.in_direction(FORWARD)))
+        return [] if twin is None else [twin]
+    if node.parsed.direction == PARAMETERS_GRAD:
+        return [*forwards[node.parsed.name], *backwards[node.parsed.name]]
+    return []
+
+
+def _from_outside(nodes: list[_Node], explained: set[str], before: int) -> _Node | None:
+    """The first node with a strained input that nothing computed before it, and no origin around it, accounts for."""
+    for node in nodes:
+        if node.order > before:
+            return None
+        if node.strain_in > 1:
+            return None if any(ancestor.name in explained for ancestor in node.ancestors()) else node
+        if node.strain_out > 1:
+            return None
+    return None
+
+
+def _drift(nodes: list[_Node]) -> list[tuple[int, Origin]]:
+    """Nothing jumps, yet something is out of bounds: the first node where it is, named as what it is."""
+    for node in nodes:
+        row = _worst(node.pair.rows)
+        if row is not None and strain(row) > 1:
+            reason = f"error grows by degrees and crosses the tolerance here: {_figures(row)}"
+            return [(node.order, _origin(row, reason))]
+    return []
+
+
+def _describe(node: _Node, nodes: list[_Node]) -> Origin:
+    parameter = _worst(row for row in node.pair.rows if _state(row) == "parameters")
+    if parameter is not None and strain(parameter) > 1:
+        reason = (
+            f"its inputs agree, but its parameter differs before the computation: {_figures(parameter)}; "
+            "look at initialisation, checkpoint loading and the steps before"
+        )
+        return _origin(parameter, reason)
+    row = _worst(row for row in node.pair.rows if _state(row) in ("output", "parameters_grad", "debug"))
+    assert row is not None
+    return _origin(row, f"{_what_agrees(node)}, {_figures(row)}{_inside(node)}{_around(node)}")
+
+
+def _what_agrees(node: _Node) -> str:
+    if node.parsed is not None and node.parsed.direction == PARAMETERS_GRAD:
+        return "the layer's inputs and the gradients that reach it agree, its parameter gradient does not"
+    worst = max((strain(row) for row in node.pair.rows if _state(row) == "input"), default=0.0)
+    margin = "exactly" if worst == 0 else f"to {worst:.2g} of the tolerance"
+    return f"its inputs agree {margin}, its output does not"
+
+
+def _figures(row: Row) -> str:
+    item = row.target or row.golden
+    suffix = item.suffix if item is not None else ""
+    target, golden = row.target, row.golden
+    if target is not None and golden is not None and target.kind == "value" == golden.kind:
+        return f"{suffix} is {target.maximum} against {golden.maximum}"
+    if target is not None and golden is not None and target.shape != golden.shape:
+        return f"{suffix} has shape {_shape(target.shape)} against {_shape(golden.shape)}"
+    if row.deviation == math.inf:
+        return f"{suffix} differs beyond measure"
+    return f"{suffix} deviates by {row.deviation:.3g} (tolerance {row.tolerance:.3g})"
+
+
+def _shape(shape: object) -> str:
+    return str(list(shape)) if isinstance(shape, tuple) else str(shape)
+
+
+def _inside(node: _Node) -> str:
+    """What the calls recorded inside an origin say: they agree, so the fault is in its own code, or where it enters."""
+    for child in node.children:
+        row = _worst(row for row in child.pair.rows if _state(row) == "input")
+        if row is not None and strain(row) > 1 and row.target is not None:
+            return f"; inside it the difference shows first at {row.target.name}"
+    if node.children:
+        return f"; the {len(node.children)} calls recorded inside it agree: look at the code between and after them"
+    return ""
+
+
+def _around(node: _Node) -> str:
+    if node.parent is None or (node.parsed is not None and node.parsed.is_module):
+        return ""
+    return f"; called in {node.parent.name}"
+
+
+def _describe_outside(node: _Node) -> Origin:
+    row = next(row for row in node.pair.rows if _state(row) == "input" and strain(row) > 1)
+    if node.is_backward:
+        source = "the gradient differs on arrival: look at the loss and at what follows this node"
+    else:
+        source = "it comes from outside: input data, a weight, an argument, or code that was not recorded"
+    return _origin(row, f"{_figures(row)}, though nothing recorded before it differs; {source}{_around(node)}")
+
+
+def _origin(row: Row, reason: str) -> Origin:
+    assert row.target is not None and row.golden is not None
+    metrics: Metrics = dict(row.metrics)
+    metrics["deviation"], metrics["tolerance"] = row.deviation, row.tolerance
+    return Origin(row.target.name, row.golden.name, row.target.state, reason, metrics)

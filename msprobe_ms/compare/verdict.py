@@ -1,0 +1,79 @@
+"""The verdict in words a person can act on, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msprobe_ms.compare.model import Origin, Pair
+from msprobe_ms.compare.report import summary
+from msprobe_ms.compare.run import Outcome, unmatched_modules
+from msprobe_ms.mapping.suggest import suggest
+from msprobe_ms.names import BACKWARD, FORWARD
+from msprobe_ms.store.model import Entry
+
+#: Origins and names told in full; the rest is in the report.
+_TOLD = 3
+
+
+def verdict_lines(outcome: Outcome) -> Iterator[str]:
+    """What was compared, where the error begins, what has no twin and how to give it one, and where the report is."""
+    comparison = outcome.comparison
+    counts = summary(comparison)
+    if outcome.title:
+        yield f"{outcome.title}:"
+    yield (
+        f"{counts['matched']} values compared ({comparison.mode}); without a twin: "
+        f"{counts['unmatched_target']} in the target, {counts['unmatched_golden']} in the golden"
+    )
+    if not counts["matched"]:
+        yield "DIVERGENT: nothing in the two dumps could be paired"
+    elif comparison.origins:
+        yield "DIVERGENT: the error begins at"
+        entries = {pair.target.name: pair for pair in comparison.pairs if pair.target is not None}
+        for origin in comparison.origins[:_TOLD]:
+            yield from _origin_lines(origin, entries)
+        if len(comparison.origins) > _TOLD:
+            yield f"  and {len(comparison.origins) - _TOLD} further places, see the summary"
+    else:
+        yield "CONSISTENT: no value differs by more than its dtype explains"
+    yield from _unmatched_lines(comparison.pairs)
+    for file in outcome.files:
+        yield f"report: {file}"
+
+
+def _origin_lines(origin: Origin, pairs: dict[str, Pair]) -> Iterator[str]:
+    yield f"  {origin.target}"
+    yield f"    golden: {origin.golden}"
+    yield f"    {origin.reason}"
+    entry = _entry_of(origin.target, pairs)
+    if entry is not None and (place := _call_site(entry, pairs)):
+        yield f"    called at {place}"
+
+
+def _entry_of(item_name: str, pairs: dict[str, Pair]) -> Entry | None:
+    name = item_name
+    while name:
+        if name in pairs:
+            return pairs[name].target
+        name = name.rpartition(".")[0]
+    return None
+
+
+def _call_site(entry: Entry, pairs: dict[str, Pair]) -> str:
+    """The user's line of the call, or for a gradient that of the forward call."""
+    if not entry.stack and entry.parsed is not None and entry.parsed.direction == BACKWARD:
+        forward = pairs.get(str(entry.parsed.in_direction(FORWARD)))
+        entry = forward.target if forward is not None and forward.target is not None else entry
+    frames = [frame for frame in entry.stack if "site-packages" not in frame] or list(entry.stack)
+    return " ".join(frames[0].split()) if frames else ""
+
+
+def _unmatched_lines(pairs: list[Pair]) -> Iterator[str]:
+    ours, theirs = unmatched_modules(pairs)
+    for side, names in (("target", ours), ("golden", theirs)):
+        if names:
+            more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
+            yield f"modules only in the {side}: {', '.join(names[:_TOLD])}{more}"
+    if ours and theirs and (lines := suggest(pairs)):
+        yield "a layer mapping that may pair them (check it, save it as a yaml file, give it with -lm):"
+        yield from (f"  {line}" for line in lines)
