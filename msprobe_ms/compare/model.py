@@ -19,6 +19,7 @@ class Row:
     ``deviation``  filled by measure: relative difference of the pair as one number (0 = equal, inf = not comparable
                    in value, e.g. other shape or one-sided NaN); None when there is nothing to compare
     ``tolerance``  the deviation up to which the two are held to agree; None together with ``deviation``
+    ``refuted``    filled by the origin finder: the record differs, yet every later use of the tensor agrees
     ``result``     filled by judge: the text of the Result / Accuracy column
     ``reason``     filled by judge: one reason, a person can read it
     ``colour``     filled by judge: "red", "yellow" or ""
@@ -29,6 +30,7 @@ class Row:
     metrics: Metrics = field(default_factory=dict)
     deviation: float | None = None
     tolerance: float | None = None
+    refuted: bool = False
     result: str = ""
     reason: str = ""
     colour: str = ""
@@ -40,7 +42,9 @@ class Row:
     @property
     def differs(self) -> bool:
         """Whether the two are further apart than their dtype, size and framework explain."""
-        return self.deviation is not None and self.tolerance is not None and not self.deviation <= self.tolerance
+        if self.refuted or self.deviation is None or self.tolerance is None:
+            return False
+        return not self.deviation <= self.tolerance
 
 
 @dataclass(slots=True)

@@ -36,12 +36,12 @@ _JUMP_FROM_DRIFT = 30.0
 
 def find_origins(pairs: list[Pair]) -> list[Origin]:
     """The origins among measured pairs, in execution order; [] when the two dumps agree."""
+    _refute(pairs)
     nodes = _nodes(pairs)
     origins: list[tuple[int, Origin]] = []
     explained: set[str] = set()
-    consumers = _Consumers(nodes)
     for node in nodes:
-        if node.is_origin and node.name not in explained and not consumers.refute(node):
+        if node.is_origin and node.name not in explained:
             origins.append((node.order, _describe(node, nodes)))
             explained.add(node.name)
             explained.update(ancestor.name for ancestor in node.ancestors())
@@ -99,8 +99,8 @@ def _whole_strain(node: _Node) -> float:
 
 
 def strain(row: Row) -> float:
-    """Deviation of a row in tolerances; 0 where there is nothing to compare."""
-    if row.deviation is None or row.tolerance is None or row.deviation == 0:
+    """Deviation of a row in tolerances; 0 where there is nothing to compare or the record was refuted."""
+    if row.refuted or row.deviation is None or row.tolerance is None or row.deviation == 0:
         return 0.0
     return row.deviation / row.tolerance if row.tolerance > 0 else math.inf
 
@@ -144,30 +144,23 @@ def _nodes(pairs: list[Pair]) -> list[_Node]:
     return nodes
 
 
-class _Consumers:
-    """Which inputs of later nodes are the very tensor that an output recorded: same shape, same four figures."""
-
-    def __init__(self, nodes: list[_Node]) -> None:
-        self._inputs: dict[Fingerprint, list[tuple[int, Row]]] = defaultdict(list)
-        for node in nodes:
-            for row in node.pair.rows:
-                if _state(row) == "input" and (key := _fingerprint(row)) is not None:
-                    self._inputs[key].append((node.order, row))
-
-    def refute(self, node: _Node) -> bool:
-        """Whether every strained output was taken in later, and agreed there."""
-        strained = [row for row in node.pair.rows if _state(row) == "output" and strain(row) > 1]
-        return bool(strained) and node.strain_parameters <= 1 and all(self._agreed(node, row) for row in strained)
-
-    def _agreed(self, node: _Node, output: Row) -> bool:
-        key = _fingerprint(output)
-        taken = [row for order, row in self._inputs.get(key, ()) if order > node.order] if key else []
-        return bool(taken) and all(strain(row) <= 1 for row in taken)
+def _refute(pairs: list[Pair]) -> None:
+    """Mark the strained outputs that later nodes took in, each time in agreement: same shape, same four figures."""
+    inputs: dict[Fingerprint, list[tuple[int, Row]]] = defaultdict(list)
+    for order, pair in enumerate(pairs):
+        for row in pair.rows:
+            if _state(row) == "input" and (key := _fingerprint(row)) is not None:
+                inputs[key].append((order, row))
+    for order, pair in enumerate(pairs):
+        for row in pair.rows:
+            if _state(row) == "output" and strain(row) > 1 and (key := _fingerprint(row)) is not None:
+                taken = [use for later, use in inputs.get(key, ()) if later > order]
+                row.refuted = bool(taken) and all(strain(use) <= 1 for use in taken)
 
 
 def _fingerprint(row: Row) -> Fingerprint | None:
     item = row.target
-    if item is None or row.golden is None or item.kind != "tensor" or item.norm is None:
+    if item is None or row.golden is None or item.kind != "tensor" or item.norm is None or item.maximum == item.minimum:
         return None
     return item.shape, item.maximum, item.minimum, item.mean, item.norm
 
