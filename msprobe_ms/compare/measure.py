@@ -24,7 +24,7 @@ from msprobe_ms.names import BACKWARD, PARAMETERS_GRAD
 from msprobe_ms.store.model import Dump, Item, Statistic
 
 #: Called after each pair with the number of pairs done.
-Progress = Callable[[int], None]
+Progress = Callable[[int], object]
 
 #: Metric names of statistics: the difference and the relative error of each figure.
 STATISTICS = ("maximum", "minimum", "mean", "norm")

@@ -1,0 +1,301 @@
+"""Each row's deviation: relative to the tensor's own scale, 0 for equals, above the tolerance for real faults."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from compare_parts import DATA, dump, null, scale_against_good, side_by_side, tensor, value
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msprobe_ms.compare.measure import NOTE, measure, statistic_deviation
+from msprobe_ms.compare.metrics import COSINE, MAX_ABSOLUTE, TENSOR_METRICS, Missing
+from msprobe_ms.compare.model import Row
+from msprobe_ms.compare.pair import pair
+from msprobe_ms.compare.tolerances import Tolerances
+from msprobe_ms.mapping.files import Mappings, load_mappings
+from msprobe_ms.store.model import Item
+from msprobe_ms.store.reader import read_dump
+
+
+def measured(
+    target: Item | None, golden: Item | None, mode: str = "statistics", frameworks: tuple[str, str] = ("mindspore",) * 2
+) -> Row:
+    one = side_by_side((target, golden))
+    measure([one], dump([], frameworks[0]), dump([], frameworks[1]), mode)
+    return one.rows[0]
+
+
+CROSS = ("mindspore", "pytorch")
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+    return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+def tanh_gelu(x: np.ndarray) -> np.ndarray:
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def test_statistics_metrics_are_signed_differences_and_relative_errors() -> None:
+    row = measured(tensor("output.0", [1.0, 4.0]), tensor("output.0", [2.0, 0.0]))
+    assert row.metrics["max_difference"] == 2.0
+    assert row.metrics["max_relative"] == 1.0
+    assert row.metrics["min_difference"] == 1.0
+    assert row.metrics["min_relative"] == math.inf
+    assert row.metrics["mean_difference"] == 1.5
+    assert row.metrics["mean_relative"] == 1.5
+    assert row.metrics["norm_difference"] == pytest.approx(math.sqrt(17) - 2)
+
+
+def test_cancelled_mean_is_no_deviation() -> None:
+    """A mean of 1e-9 beside one of -2e-9 is rounding where the elements are of size 1."""
+    golden = tensor("output.0", np.random.standard_normal((64, 64)).astype(np.float32))
+    row = measured(*(tensor("output.0", np.ones(1), **_figures(golden, mean=mean)) for mean in (1e-9, -2e-9)))
+    assert row.metrics["mean_relative"] == pytest.approx(1.5)
+    assert row.deviation is not None
+    assert row.deviation < 1e-8
+    assert not row.differs
+
+
+def _figures(item: Item, **changed: float) -> dict[str, Any]:
+    names = ("maximum", "minimum", "mean", "norm", "shape", "dtype")
+    return {**{name: getattr(item, name) for name in names}, **changed}
+
+
+@given(st.floats(1e-30, 1e30), st.integers(0, 2**32 - 1))
+def test_deviation_does_not_depend_on_scale(scale: float, seed: int) -> None:
+    """One bound serves a loss and the smallest gradient."""
+    random = np.random.default_rng(seed)
+    golden, error = random.standard_normal((2, 30))
+    target = golden + 1e-3 * error
+
+    def deviation(factor: float) -> float:
+        found = statistic_deviation(tensor("output.0", target * factor), tensor("output.0", golden * factor))
+        assert found is not None
+        return found
+
+    assert deviation(scale) == pytest.approx(deviation(1.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["statistics", "tensor"])
+def test_tanh_gelu_for_exact_gelu_differs(tmp_path: Path, mode: str) -> None:
+    x = np.random.standard_normal((8, 32, 64))
+    row = _real(tmp_path, tanh_gelu(x).astype(np.float32), gelu(x).astype(np.float32), mode)
+    assert row.differs
+
+
+@pytest.mark.parametrize("mode", ["statistics", "tensor"])
+def test_float_noise_does_not_differ(tmp_path: Path, mode: str) -> None:
+    """Sums in another order, as another framework's kernels do them."""
+    a, b = np.random.standard_normal((2, 256, 256)).astype(np.float32)
+    order = np.random.permutation(256)
+    row = _real(tmp_path, a[:, order] @ b[order], a @ b, mode)
+    assert row.deviation is not None
+    assert row.deviation > 0
+    assert not row.differs
+
+
+def _real(folder: Path, target: np.ndarray, golden: np.ndarray, mode: str, **changed: Any) -> Row:
+    """A row of two files on disk."""
+    pairs = []
+    for side, array in (("target", target), ("golden", golden)):
+        (folder / side / "dump_tensor_data").mkdir(parents=True, exist_ok=True)
+        item = tensor("output.0", array, **changed)
+        np.save(folder / side / "dump_tensor_data" / str(item.data_name), array)
+        pairs.append((item, dump([item], folder=folder / side)))
+    (one, left), (other, right) = pairs
+    both = side_by_side((one, other))
+    measure([both], left, right, mode)
+    return both.rows[0]
+
+
+def test_tensor_deviation_is_relative_l2(tmp_path: Path) -> None:
+    golden = np.random.standard_normal((20, 30)).astype(np.float32)
+    target = golden * np.float32(1.01)
+    row = _real(tmp_path, target, golden, "tensor")
+    exact = np.linalg.norm(target.astype(float) - golden) / np.linalg.norm(golden.astype(float))
+    assert row.deviation == pytest.approx(exact, rel=1e-6)
+    assert row.metrics[MAX_ABSOLUTE] == np.abs(target.astype(float) - golden).max()
+
+
+def test_transposed_tensor_differs_in_real_data_only(tmp_path: Path) -> None:
+    golden = np.random.standard_normal((16, 16)).astype(np.float32)
+    assert _real(tmp_path, golden.T.copy(), golden, "tensor").differs
+    assert not _real(tmp_path, golden.T.copy(), golden, "statistics").differs
+
+
+def test_integers_and_bools_must_be_equal_in_real_data(tmp_path: Path) -> None:
+    ids = np.arange(100_000)
+    other = ids.copy()
+    other[5] += 1
+    assert not _real(tmp_path, ids, ids.copy(), "tensor").differs
+    assert _real(tmp_path, other, ids, "tensor").differs
+    mask = np.ones(10_000, bool)
+    flipped = mask.copy()
+    flipped[7] = False
+    assert _real(tmp_path, flipped, mask, "tensor").differs
+
+
+def test_missing_file_falls_back_to_statistics_and_says_so(tmp_path: Path) -> None:
+    array = np.ones(3, np.float32)
+    items = [tensor("output.0", array), tensor("output.0", array * 2)]
+    sides = [dump([item], folder=tmp_path) for item in items]
+    both = side_by_side((items[0], items[1]))
+    measure([both], *sides, "tensor")
+    row = both.rows[0]
+    assert row.deviation == 0.5
+    assert row.differs
+    assert row.metrics[COSINE] is Missing.NO_DATA
+    assert str(tmp_path) in str(row.metrics[NOTE])
+
+
+def test_damaged_file_falls_back_to_statistics(tmp_path: Path) -> None:
+    array = np.ones(3, np.float32)
+    _real(tmp_path, array, array, "tensor")
+    for file in tmp_path.rglob("*.npy"):
+        file.write_bytes(file.read_bytes()[:-5])
+    item = tensor("output.0", array)
+    sides = [dump([item], folder=tmp_path / side) for side in ("target", "golden")]
+    both = side_by_side((item, item))
+    measure([both], *sides, "tensor")
+    assert both.rows[0].deviation == 0.0
+    assert ".npy" in str(both.rows[0].metrics[NOTE])
+
+
+def test_other_shape_or_kind_of_dtype_is_not_comparable() -> None:
+    golden = tensor("output.0", np.ones((2, 3), np.float32))
+    assert measured(tensor("output.0", np.ones((3, 2), np.float32)), golden).deviation == math.inf
+    assert measured(tensor("output.0", np.ones((2, 3), np.int32)), golden).deviation == math.inf
+
+
+def test_dtypes_compare_by_meaning_and_the_coarser_sets_the_tolerance() -> None:
+    values = np.linspace(-1, 1, 50, dtype=np.float32)
+    mine = tensor("output.0", values)
+    torch = tensor("output.0", values, dtype="torch.float32", type="torch.Tensor")
+    row = measured(mine, torch, frameworks=CROSS)
+    assert row.deviation == 0
+    assert not row.differs
+    half = tensor("output.0", values.astype(np.float16), dtype="torch.bfloat16", type="torch.Tensor")
+    assert not measured(mine, half, frameworks=CROSS).differs
+    assert measured(mine, half, frameworks=CROSS).tolerance == 4 * 2**-7
+
+
+def test_one_sided_nan_is_not_comparable_and_shared_nan_is_equal() -> None:
+    nan, one = tensor("output.0", [np.nan, 1.0]), tensor("output.0", [0.5, 1.0])
+    assert measured(nan, one).deviation == math.inf
+    assert measured(one, nan).deviation == math.inf
+    assert measured(nan, nan).deviation == 0.0
+    infinite = tensor("output.0", [np.inf, 1.0])
+    assert measured(infinite, infinite).deviation == 0.0
+    assert measured(infinite, tensor("output.0", [-np.inf, 1.0])).deviation == math.inf
+
+
+def test_unknown_figures_are_skipped() -> None:
+    known = tensor("input.0", [1, 2, 3])
+    unknown = tensor("input.0", [1, 2, 3], mean=None, norm=None)
+    assert measured(unknown, known).deviation == 0.0
+    nothing = dict.fromkeys(("maximum", "minimum", "mean", "norm"))
+    assert measured(tensor("input.0", [1], **nothing), tensor("input.0", [1], **nothing)).deviation is None
+
+
+def test_md5() -> None:
+    one, other = tensor("output.0", [1.0, 2.0]), tensor("output.0", [1.0, 2.0000001])
+    assert measured(one, one, "md5").deviation == 0.0
+    assert measured(one, other, "md5").deviation == math.inf
+    assert measured(one, tensor("output.0", [1.0, 2.0], md5=None), "md5").deviation == 0.0
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "equal"),
+    [
+        (2, 2.0, True),
+        (True, True, True),
+        (2, 3, False),
+        ("mean", "mean", True),
+        ("mean", "sum", False),
+        ("Float32", "torch.float32", True),
+        (float("nan"), float("nan"), True),
+        ("2", 2, True),
+    ],
+)
+def test_plain_values_agree_or_not(mine: Any, theirs: Any, equal: bool) -> None:
+    assert measured(value("input.1", mine), value("input.1", theirs)).deviation == (0.0 if equal else math.inf)
+    # Two frameworks' signatures differ: a differing argument is no deviation that could hide or make an origin.
+    cross = measured(value("input.1", mine), value("input.1", theirs), frameworks=CROSS)
+    assert cross.deviation == (0.0 if equal else None)
+
+
+def test_nothing_beside_nothing_and_beside_something() -> None:
+    something = tensor("input.0", [1.0])
+    assert measured(null("input.0"), null("input.0")).deviation is None
+    assert measured(null("input.0"), something).deviation == math.inf
+    assert measured(null("input.0"), something, frameworks=CROSS).deviation is None
+    alone = measured(something, None)
+    assert alone.deviation is None
+    assert alone.tolerance is None
+    assert alone.metrics == {}
+
+
+def test_gradient_that_cancels_is_held_against_the_larger_one_of_its_entry() -> None:
+    """A convolution's bias before a batch norm has gradient 0; what is left of it, 1e-8 and -3e-8, is rounding."""
+    entry = "Cell.conv.Conv2d.parameters_grad.0"
+    weight = tensor("parameters_grad.weight", np.full((6, 25), 0.02, np.float32), entry)
+    noise = [tensor("parameters_grad.bias", np.full(6, size, np.float32), entry) for size in (1e-8, -3e-8)]
+    pairs = [side_by_side((weight, weight), (noise[0], noise[1]))]
+    measure(pairs, dump([], "mindspore"), dump([], "pytorch"), "statistics")
+    assert [row.differs for row in pairs[0].rows] == [False, False]
+    wrong = tensor("parameters_grad.bias", np.full(6, 1e-4, np.float32), entry)
+    pairs = [side_by_side((weight, weight), (wrong, noise[0]))]
+    measure(pairs, dump([], "mindspore"), dump([], "pytorch"), "statistics")
+    assert [row.differs for row in pairs[0].rows] == [False, True]
+    pairs = [side_by_side((weight, weight), (noise[0], noise[1]))]
+    measure(pairs, dump([]), dump([]), "statistics", tolerances=Tolerances(gradient_floor=0))
+    assert pairs[0].rows[1].differs
+
+
+def test_forward_items_are_never_held_against_others() -> None:
+    """A mask of -1e9 beside it must not hide a fault in a small output."""
+    mask = tensor("input.0", np.full((8, 8), -1e9))
+    output = [tensor("output.0", np.full(4, size)) for size in (1e-3, 2e-3)]
+    pairs = [side_by_side((mask, mask), (output[0], output[1]))]
+    measure(pairs, dump([]), dump([]), "statistics")
+    assert pairs[0].rows[1].differs
+
+
+def test_nothing_differs_between_two_frameworks_with_the_same_weights() -> None:
+    """A real transformer encoder and its gradients, MindSpore and PyTorch, attribute names apart."""
+    target, golden = (read_dump(DATA / "mapping" / f"encoder_{name}_L0" / "dump.json") for name in CROSS)
+    pairs = pair(target, golden, load_mappings(layer=DATA / "mapping" / "encoder_layer_mapping.yaml"))
+    measure(pairs, target, golden, "statistics")
+    rows = [row for one in pairs for row in one.rows]
+    assert sum(row.deviation is not None for row in rows) > 300
+    assert [row.target.name for row in rows if row.differs and row.target] == []
+
+
+def test_lenet_with_convolution_biases_before_batch_norm() -> None:
+    target, golden = (read_dump(DATA / "mapping" / f"lenet_{name}_mix" / "dump.json") for name in CROSS)
+    pairs = pair(target, golden, Mappings(cell={}))
+    measure(pairs, target, golden, "statistics")
+    differing = [row.target.entry for one in pairs for row in one.rows if row.differs and row.target]
+    # PyTorch's cross_entropy backward was recorded with respect to the log-softmax.
+    assert set(differing) <= {"Functional.cross_entropy.0.backward"}
+
+
+def test_the_first_difference_is_the_changed_weight(tmp_path: Path) -> None:
+    comparison, target, golden = scale_against_good(tmp_path)
+    counted: list[int] = []
+    measure(comparison.pairs, target, golden, "statistics", progress=counted.append)
+    first = next(row for row in comparison.rows if row.differs)
+    assert first.target is not None
+    assert first.target.name == "Functional.layer_norm.2.forward.input.2"
+    assert counted == list(range(1, len(comparison.pairs) + 1))
+
+
+def test_metrics_of_real_data_are_all_there(tmp_path: Path) -> None:
+    row = _real(tmp_path, np.ones(3), np.ones(3), "tensor")
+    assert set(TENSOR_METRICS) < set(row.metrics)

@@ -1,0 +1,210 @@
+"""The files a comparison writes: whole, readable by strict readers, harmless in a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openpyxl
+import pytest
+from compare_parts import dump, side_by_side, tensor, value
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msprobe_ms.compare import report
+from msprobe_ms.compare.advisor import write_advice
+from msprobe_ms.compare.measure import measure
+from msprobe_ms.compare.metrics import Missing
+from msprobe_ms.compare.model import Comparison, Origin, Pair
+from msprobe_ms.compare.profiles import PROFILES, judge
+from msprobe_ms.compare.report import looks_like_formula, write_summary, write_tables
+from msprobe_ms.errors import UsageError
+
+STAMP = "20260102030405"
+LATEST = PROFILES["latest"]
+
+
+def compared(*pairs: Pair, profile: str = "latest") -> Comparison:
+    comparison = Comparison("statistics", list(pairs))
+    measure(comparison.pairs, dump([]), dump([]), "statistics")
+    judge(comparison, PROFILES[profile])
+    return comparison
+
+
+def one_pair(target: float = 2.0, name: str = "Functional.op.0.forward") -> Pair:
+    inputs = tensor("input.0", [1.0], name)
+    return side_by_side((inputs, inputs), (tensor("output.0", [target], name), tensor("output.0", [1.0], name)))
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_files_are_named_by_time_and_suffix(tmp_path: Path) -> None:
+    comparison = compared(one_pair())
+    out = tmp_path / "made" / "for_it"
+    written = [
+        *write_tables(comparison, LATEST, out, STAMP),
+        *write_tables(comparison, LATEST, out, STAMP, csv=True, name_suffix="_rank0"),
+        write_summary(comparison, out, STAMP),
+        write_advice(comparison, out, STAMP, "_rank0"),
+    ]
+    assert [path.name for path in written] == [
+        f"compare_result_{STAMP}.xlsx",
+        f"compare_result_rank0_{STAMP}.csv",
+        f"compare_summary_{STAMP}.json",
+        f"advisor_rank0_{STAMP}.txt",
+    ]
+    assert sorted(os.listdir(out)) == sorted(path.name for path in written), "nothing else is left behind"
+
+
+@pytest.mark.parametrize("profile", ["v110", "latest"])
+def test_csv_and_xlsx_hold_the_same(tmp_path: Path, profile: str) -> None:
+    comparison = compared(one_pair(), one_pair(np.nan, "Functional.op.1.forward"), profile=profile)
+    chosen = PROFILES[profile]
+    (sheet,) = write_tables(comparison, chosen, tmp_path, STAMP, stack=True)
+    (text,) = write_tables(comparison, chosen, tmp_path, STAMP, stack=True, csv=True)
+    with text.open(encoding="utf-8", newline="") as file:
+        plain = list(csv.reader(file))
+    cells = [[cell.value for cell in row] for row in openpyxl.load_workbook(sheet).worksheets[0].iter_rows()]
+    assert plain[0] == cells[0] == [column.title for column in chosen.columns("statistics", stack=True)]
+    assert len(plain) == len(cells) == 5
+    for left, right in zip(plain[1:], cells[1:], strict=True):
+        for one, other in zip(left, right, strict=True):
+            assert one == ("" if other is None else str(other)) or float(one) == float(other)
+
+
+def test_numbers_stay_numbers_to_the_last_digit(tmp_path: Path) -> None:
+    comparison = compared(one_pair(0.1 + 0.2))
+    (text,) = write_tables(comparison, LATEST, tmp_path, STAMP, csv=True)
+    assert float(read_csv(text)[1]["NPU max"]) == 0.1 + 0.2
+    (sheet,) = write_tables(comparison, LATEST, tmp_path, STAMP)
+    rows = list(openpyxl.load_workbook(sheet).worksheets[0].values)
+    assert rows[2][rows[0].index("NPU max")] == pytest.approx(0.3, rel=1e-15)
+
+
+def test_rows_are_coloured_by_result(tmp_path: Path) -> None:
+    comparison = compared(one_pair(2.0), one_pair(1.01, "Functional.op.1.forward"))
+    (path,) = write_tables(comparison, LATEST, tmp_path, STAMP)
+    sheet = openpyxl.load_workbook(path).worksheets[0]
+    assert sheet.freeze_panes == "B2"
+    assert sheet.auto_filter.ref is not None
+    colours = [{cell.fill.fgColor.rgb if cell.fill.fill_type else "" for cell in row} for row in sheet.iter_rows()]
+    assert colours == [{""}, {""}, {"FFFF0000"}, {""}, {"FFFFFF00"}]
+
+
+FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "%x", "＝1+1", "\t=1", "a;=HYPERLINK(1)", "\r=1"]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_text_that_looks_like_a_formula_is_inert_and_never_fatal(tmp_path: Path, text: str) -> None:
+    item = value("input.0", text)
+    comparison = compared(side_by_side((item, item)))
+    (sheet,) = write_tables(comparison, LATEST, tmp_path, STAMP)
+    rows = list(openpyxl.load_workbook(sheet).worksheets[0].iter_rows())
+    cell = rows[1][[head.value for head in rows[0]].index("NPU max")]
+    assert cell.data_type in ("s", "inlineStr"), "text, not a formula"
+    assert cell.value.replace("_x000D_", "\r") == text
+    (plain,) = write_tables(comparison, LATEST, tmp_path, STAMP, csv=True)
+    assert read_csv(plain)[0]["NPU max"] == "'" + text
+
+
+@pytest.mark.parametrize("text", ["-1", "-1.5e-3", "+inf", "-inf", " inf", "-50.0%", "", "a=b", "none", "a;b", "-1;-2"])
+def test_numbers_and_plain_text_are_no_formulas(text: str) -> None:
+    assert not looks_like_formula(text)
+
+
+def test_unusual_names_are_never_fatal(tmp_path: Path) -> None:
+    names = ["=1+1.0.forward", "a\x00b\x1f", "\ud800", "x" * 40_000, "名前", "<&>"]
+    pairs = [one_pair(name=name) for name in names]
+    comparison = compared(*pairs)
+    (sheet,) = write_tables(comparison, LATEST, tmp_path, STAMP)
+    assert openpyxl.load_workbook(sheet).worksheets[0].max_row == 1 + 2 * len(names)
+    (plain,) = write_tables(comparison, LATEST, tmp_path, STAMP, csv=True)
+    csv.field_size_limit(1_000_000)
+    assert len(read_csv(plain)) == 2 * len(names)
+    comparison.origins.append(Origin("\ud800", "名前", "output", "because", {}))
+    assert json.loads(write_summary(comparison, tmp_path, STAMP).read_text())["origins"][0]["golden"] == "名前"
+
+
+@given(st.text(max_size=30))
+def test_any_text_survives_csv(text: str) -> None:
+    """What a csv reader gets back is the text, or the text behind one apostrophe."""
+    item = value("input.0", text)
+    with tempfile.TemporaryDirectory() as folder:
+        (plain,) = write_tables(compared(side_by_side((item, item))), LATEST, Path(folder), STAMP, csv=True)
+        found = read_csv(plain)[0]["NPU max"]
+    assert found in (text, "'" + text)
+    assert not looks_like_formula(found)
+
+
+def test_sheets_split_before_excel_s_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert report.ROWS_A_SHEET == 1_048_500
+    monkeypatch.setattr(report, "ROWS_A_SHEET", 3)
+    comparison = compared(*(one_pair(name=f"Functional.op.{call}.forward") for call in range(4)))
+    (path,) = write_tables(comparison, LATEST, tmp_path, STAMP)
+    sheets = openpyxl.load_workbook(path).worksheets
+    assert [sheet.max_row for sheet in sheets] == [4, 4, 3]
+    assert {sheet.cell(1, 1).value for sheet in sheets} == {"NPU Name"}
+
+
+def strict(text: str) -> Any:
+    def refuse(token: str) -> None:
+        raise AssertionError(f"{token} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_summary_is_strict_json_and_counts_rows(tmp_path: Path) -> None:
+    alone = side_by_side((tensor("input.0", [1.0]), None), (tensor("output.0", [1.0]), None))
+    lonely = side_by_side((None, tensor("input.0", [1.0])))
+    comparison = compared(one_pair(), alone, lonely)
+    figures = {"deviation": float("inf"), "cosine": float("nan"), "low": -float("inf"), "why": Missing.SHAPE, "x": 0.5}
+    comparison.origins.append(Origin("a.output.0", "b.output.0", "output", "its inputs agree", figures))
+    assert strict(write_summary(comparison, tmp_path, STAMP).read_text()) == {
+        "mode": "statistics",
+        "verdict": "divergent",
+        "matched": 2,
+        "unmatched_target": 2,
+        "unmatched_golden": 1,
+        "origins": [
+            {
+                "target": "a.output.0",
+                "golden": "b.output.0",
+                "state": "output",
+                "reason": "its inputs agree",
+                "metrics": {"deviation": "inf", "cosine": "nan", "low": "-inf", "why": "shape differs", "x": 0.5},
+            }
+        ],
+    }
+
+
+def test_summary_of_consistent_dumps(tmp_path: Path) -> None:
+    found = strict(write_summary(compared(one_pair(1.0)), tmp_path, STAMP).read_text())
+    assert (found["verdict"], found["origins"]) == ("consistent", [])
+
+
+def test_a_report_that_fails_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    comparison = compared(one_pair())
+    comparison.pairs[0].rows[1].target = "no item"  # type: ignore[assignment]
+    for as_csv in (True, False):
+        with pytest.raises(AttributeError):
+            write_tables(comparison, LATEST, tmp_path, STAMP, csv=as_csv)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    comparison = compared(one_pair())
+    for write in (write_summary, write_advice):
+        with pytest.raises(UsageError, match=r"the report cannot be written: .*accepted is a writable folder"):
+            write(comparison, file / "below", STAMP)
+    with pytest.raises(UsageError, match=str(file)):
+        write_tables(comparison, LATEST, file / "below", STAMP)
