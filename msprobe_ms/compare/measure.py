@@ -21,7 +21,7 @@ from msprobe_ms.compare.model import Metrics, Pair, Row
 from msprobe_ms.compare.tolerances import Tolerances
 from msprobe_ms.errors import MsprobeError
 from msprobe_ms.names import BACKWARD, PARAMETERS_GRAD
-from msprobe_ms.store.model import Dump, Item, Statistic
+from msprobe_ms.store.model import Dump, Entry, Item, Statistic
 
 #: Called after each pair with the number of pairs done.
 Progress = Callable[[int], object]
@@ -48,7 +48,8 @@ def measure(
     A tensor file that cannot be read leaves its row with its statistics and a note. Tensors are loaded a pair at a
     time (threads were measured and made it slower); nothing of the dumps is changed.
     """
-    meter = _Meter(target, golden, mode, tolerances or Tolerances())
+    tolerances = tolerances or Tolerances()
+    meter = _Meter(target, golden, mode, tolerances, _Floors(golden, tolerances.gradient_floor))
     for number, pair in enumerate(pairs, 1):
         meter.measure_pair(pair)
         if progress:
@@ -61,9 +62,10 @@ class _Meter:
     golden: Dump
     mode: str
     tolerances: Tolerances
+    floors: _Floors
 
     def measure_pair(self, pair: Pair) -> None:
-        floors = _gradient_floors(pair, self.tolerances.gradient_floor)
+        floors = self.floors.of(pair)
         for row in pair.rows:
             if row.target is None or row.golden is None:
                 row.metrics = {}
@@ -90,7 +92,7 @@ class _Meter:
         """The deviation, and whether every element took part in it."""
         deviation: float | None = None
         exact = False
-        if self.mode == "md5" and target.md5 is not None and golden.md5 is not None:
+        if self.mode == "md5" and checksums_comparable(target, golden):
             deviation, exact = (0.0 if target.md5 == golden.md5 else math.inf), True
         elif self.mode == "tensor":
             deviation = self._real_data(row, target, golden, floor)
@@ -100,6 +102,13 @@ class _Meter:
         if target.shape != golden.shape or parse_dtype(target.dtype).kind != parse_dtype(golden.dtype).kind:
             deviation = math.inf
         return deviation, exact
+
+    def _checksum_deviation(self, target: Item, golden: Item, floor: float) -> tuple[float, bool]:
+        """Checksums agree or not; across frameworks, whose bits never agree, the figures beside them decide."""
+        if target.md5 == golden.md5:
+            return 0.0, True
+        figures = None if self._same_framework else statistic_deviation(target, golden, floor)
+        return (math.inf, True) if figures is None else (figures, False)
 
     def _real_data(self, row: Row, target: Item, golden: Item, floor: float) -> float | None:
         row.metrics.update(dict.fromkeys(TENSOR_METRICS, Missing.NO_DATA))
@@ -122,6 +131,11 @@ class _Meter:
         if target.kind != "null" and golden.kind != "null" and same_value(target, golden):
             return 0.0
         return math.inf if same_signatures(self.target.framework, self.golden.framework) else None
+
+
+def checksums_comparable(target: Item, golden: Item) -> bool:
+    """Whether both have a checksum, of bytes of one dtype: equal numbers of two dtypes have other bytes."""
+    return target.md5 is not None and golden.md5 is not None and same_dtype(target.dtype, golden.dtype)
 
 
 def same_value(target: Item, golden: Item) -> bool:
@@ -202,16 +216,52 @@ def root_mean_square(item: Item) -> float | None:
     return _magnitude(item.norm) / math.sqrt(count) if count and _finite(item.norm) else None
 
 
-def _gradient_floors(pair: Pair, share: float) -> dict[str, float]:
-    """Least scale of the golden items of a gradient entry by item name: the largest rms of its larger tensors."""
-    parsed = pair.golden.parsed if pair.golden else None
-    if pair.golden is None or parsed is None or parsed.direction not in (BACKWARD, PARAMETERS_GRAD) or share <= 0:
-        return {}
-    sized = [
-        (element_count(item), root_mean_square(item) or 0.0, item.name)
-        for item in pair.golden.items
-        if item.kind == "tensor" and parse_dtype(item.dtype).epsilon
-    ]
-    return {
-        name: share * max((rms for other, rms, _ in sized if other > count), default=0.0) for count, _, name in sized
-    }
+class _Floors:
+    """Least scales of gradients, by golden item name: what cancels in a sum leaves the rounding noise of its terms.
+
+    An item of a gradient entry is held against at least ``share`` of the largest rms among the entry's larger tensors.
+    A vector (a bias, a norm's weight) sums n terms of the gradient that arrives at its module, which may cancel wholly
+    (the bias of an attention's key): it is held against at least sqrt(n) · rms of that gradient, the size such a sum
+    has when nothing cancels.
+    """
+
+    def __init__(self, golden: Dump, share: float) -> None:
+        self._share = share
+        #: Module name → sum of squares and elements of the gradients that arrive at it, over its calls.
+        self._arriving: dict[str, tuple[float, int]] = {}
+        for entry in golden.entries.values():
+            if entry.parsed is not None and entry.parsed.is_module and entry.parsed.direction == BACKWARD:
+                squares, count = self._arriving.get(entry.parsed.name, (0.0, 0))
+                more_squares, more_count = _arriving(entry)
+                self._arriving[entry.parsed.name] = squares + more_squares, count + more_count
+
+    def of(self, pair: Pair) -> dict[str, float]:
+        """The floors of the golden items of one pair; items without one have none."""
+        entry = pair.golden
+        if entry is None or entry.parsed is None or self._share <= 0:
+            return {}
+        if entry.parsed.direction == PARAMETERS_GRAD:
+            squares, terms = self._arriving.get(entry.parsed.name, (0.0, 0))
+        elif entry.parsed.direction == BACKWARD:
+            squares, terms = _arriving(entry)
+        else:
+            return {}
+        sized = [
+            (element_count(item), root_mean_square(item) or 0.0, item)
+            for item in entry.items
+            if item.kind == "tensor" and parse_dtype(item.dtype).epsilon
+        ]
+        floors = {}
+        for count, _, item in sized:
+            largest = max((rms for other, rms, _ in sized if other > count), default=0.0)
+            if item.state != "input" and isinstance(item.shape, tuple) and len(item.shape) <= 1 and terms > count > 0:
+                # ‖g‖₂ / sqrt(count) = sqrt(terms / count) · rms(g)
+                largest = max(largest, math.sqrt(squares / count))
+            floors[item.name] = self._share * largest
+        return floors
+
+
+def _arriving(entry: Entry) -> tuple[float, int]:
+    """Sum of squares and number of elements of the gradients a backward entry takes in."""
+    items = [item for item in entry.items if item.state == "input" and item.kind == "tensor"]
+    return sum(_magnitude(item.norm) ** 2 for item in items), sum(map(element_count, items))

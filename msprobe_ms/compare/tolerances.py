@@ -32,20 +32,19 @@ class Tolerances:
 
     ``roundings``         epsilons a float tensor may be off by, by dtype name (the coarser of the two counts)
     ``same_framework``    share of it left when one framework wrote both sides (same kernels, other device at most)
-    ``exact_statistics``  bound for integers and bools in statistics mode: their figures are rounded to fp32 on the way
-    ``gradient_floor``    a gradient is a sum of many terms; what cancels in it leaves their rounding noise. So an item
-                          of a backward or parameter gradient entry is held against at least this share of the root
-                          mean square of the entry's larger float tensors (0 turns it off)
+    ``statistics``        least bound in statistics mode, whatever the dtype: figures may be rounded to fp32 on the way
+    ``gradient_floor``    a gradient is a sum of many terms; what cancels in it leaves their rounding noise. So it is
+                          held against at least this share of its terms' size (``measure._Floors``; 0 turns it off)
     """
 
     roundings: Mapping[str, float] = field(default_factory=lambda: _ROUNDINGS)
     same_framework: float = 0.5
-    exact_statistics: float = 1e-6
+    statistics: float = 1e-6
     gradient_floor: float = 1.0
 
     def bound(self, target_dtype: str | None, golden_dtype: str | None, *, exact: bool, same_framework: bool) -> float:
         """The deviation two tensors of these dtypes may show; ``exact`` when every element was compared."""
         dtype = coarser(target_dtype, golden_dtype)
-        if not dtype.epsilon:
-            return 0.0 if exact else self.exact_statistics
-        return self.roundings.get(dtype.name, 1.0) * dtype.epsilon * (self.same_framework if same_framework else 1.0)
+        share = self.same_framework if same_framework else 1.0
+        least = 0.0 if exact else self.statistics
+        return max(least, self.roundings.get(dtype.name, 1.0) * dtype.epsilon * share)

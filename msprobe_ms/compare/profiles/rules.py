@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from msprobe_ms.compare.dtypes import parse_dtype
-from msprobe_ms.compare.measure import NOTE, RELATIVES, same_value
+from msprobe_ms.compare.measure import NOTE, RELATIVES, checksums_comparable, same_value
 from msprobe_ms.compare.metrics import COSINE, ONE_THOUSANDTH
 from msprobe_ms.compare.model import Comparison, Pair, Row
 from msprobe_ms.compare.profiles.base import NO_BENCH
@@ -119,7 +119,9 @@ def _row_findings(row: Row, target: Item, golden: Item, mode: str) -> Iterator[F
     """What the row's own two items show."""
     if target.kind == "tensor" and golden.kind == "tensor":
         if mode == "md5":
-            if row.differs:
+            if not checksums_comparable(target, golden):
+                yield Finding(WARNING, f"No checksums of one dtype: {target.dtype} and {golden.dtype}.")
+            elif row.differs:
                 yield Finding(ERROR, f"The checksums differ: {target.md5} and {golden.md5}.")
         else:
             yield from _tensor_findings(row, target, golden)

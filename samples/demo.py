@@ -1,0 +1,77 @@
+"""Train a small transformer in MindSpore with the dump on, compare it with PyTorch's, and read the verdict.
+
+Twice: once as it should be, once with a mistake planted in one layer, which the comparison has to find.
+
+    make demo        # or: python samples/demo.py
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor, nn
+from net_mindspore import Reverser, load
+
+from msprobe_ms import PrecisionDebugger
+
+HERE = Path(__file__).parent
+OUTPUT = HERE.parent / "demo_output"
+
+
+def batches(count: int) -> list[tuple[Tensor, Tensor]]:
+    """Sequences and what they should become; the same as in net_pytorch.py."""
+    generator = np.random.default_rng(5)
+    sequences = [generator.integers(0, 32, (16, 12)).astype(np.int32) for _ in range(count)]
+    return [(Tensor(sequence), Tensor(sequence[:, ::-1].copy())) for sequence in sequences]
+
+
+def train(dump_path: Path, faulty_layer: int | None) -> None:
+    net = load(Reverser(faulty_layer=faulty_layer), dict(np.load(HERE / "first_weights.npz")))
+    net.set_train()
+    cross_entropy = nn.CrossEntropyLoss()
+    optimizer = nn.SGD(net.trainable_params(), learning_rate=0.1)
+
+    def forward(ids: Tensor, expected: Tensor) -> Tensor:
+        return cross_entropy(net(ids).reshape(-1, 32), expected.reshape(-1))
+
+    training_step = ms.value_and_grad(forward, None, net.trainable_params())
+
+    debugger = PrecisionDebugger(task="statistics", level="L0", dump_path=dump_path, step=[0])
+    for ids, expected in batches(3):
+        debugger.start(net)
+        loss, gradients = training_step(ids, expected)
+        debugger.stop()
+        optimizer(gradients)
+        debugger.step()
+        print(f"  loss {float(loss):.6f}", flush=True)
+
+
+def compare(dump_path: Path) -> None:
+    command = [
+        sys.executable, "-m", "msprobe_ms", "compare",
+        "-tp", str(dump_path / "step0"), "-gp", str(HERE / "golden" / "step0"),
+        "-lm", str(HERE / "layer_mapping.yaml"), "-o", str(OUTPUT),
+    ]  # fmt: skip
+    subprocess.run(command, check=True)
+
+
+def main() -> None:
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+    for title, name, faulty_layer in (
+        ("The net as it should be", "good", None),
+        ("The same net, layers.1.norm1 with epsilon 1e-2 instead of 1e-5", "faulty", 1),
+    ):
+        print(f"\n{title}: training 3 steps in MindSpore, step 0 is dumped", flush=True)
+        train(OUTPUT / name, faulty_layer)
+        print("compared with the PyTorch dump in samples/golden:", flush=True)
+        compare(OUTPUT / name)
+
+
+if __name__ == "__main__":
+    main()
