@@ -93,7 +93,7 @@ class _Meter:
         deviation: float | None = None
         exact = False
         if self.mode == "md5" and checksums_comparable(target, golden):
-            deviation, exact = (0.0 if target.md5 == golden.md5 else math.inf), True
+            deviation, exact = self._checksum_deviation(target, golden, floor)
         elif self.mode == "tensor":
             deviation = self._real_data(row, target, golden, floor)
             exact = deviation is not None
