@@ -167,6 +167,17 @@ def test_damaged_file_falls_back_to_statistics(tmp_path: Path) -> None:
     assert ".npy" in str(both.rows[0].metrics[NOTE])
 
 
+def test_statistics_of_any_dtype_may_be_rounded_to_fp32_on_the_way() -> None:
+    for dtype in (np.float64, np.int64):
+        golden = tensor("output.0", np.arange(1, 9, dtype=dtype))
+        assert golden.norm is not None
+        rounded = tensor("output.0", np.arange(1, 9, dtype=dtype), norm=float(np.float32(golden.norm)))
+        row = measured(rounded, golden)
+        assert row.deviation is not None
+        assert row.deviation > 0
+        assert not row.differs
+
+
 def test_other_shape_or_kind_of_dtype_is_not_comparable() -> None:
     golden = tensor("output.0", np.ones((2, 3), np.float32))
     assert measured(tensor("output.0", np.ones((3, 2), np.float32)), golden).deviation == math.inf
@@ -208,6 +219,9 @@ def test_md5() -> None:
     assert measured(one, one, "md5").deviation == 0.0
     assert measured(one, other, "md5").deviation == math.inf
     assert measured(one, tensor("output.0", [1.0, 2.0], md5=None), "md5").deviation == 0.0
+    # The same token ids as Int32 and int64 have other bytes: their statistics speak.
+    ids = tensor("input.0", np.arange(4, dtype=np.int32)), tensor("input.0", np.arange(4, dtype=np.int64))
+    assert measured(*ids, "md5").deviation == 0.0
 
 
 @pytest.mark.parametrize(

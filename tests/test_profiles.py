@@ -28,8 +28,9 @@ from msprobe_ms.compare.pair import pair
 from msprobe_ms.compare.profiles import PROFILES, judge
 from msprobe_ms.compare.profiles.base import Cell, Profile, lines
 from msprobe_ms.compare.profiles.latest import Latest
-from msprobe_ms.compare.profiles.rules import LatestThresholds
-from msprobe_ms.compare.profiles.v110 import V110, V110Thresholds
+from msprobe_ms.compare.profiles.latest_rules import LatestThresholds
+from msprobe_ms.compare.profiles.v110 import V110
+from msprobe_ms.compare.profiles.v110_rules import V110Thresholds
 from msprobe_ms.compare.report import write_tables
 from msprobe_ms.mapping.files import load_mappings
 from msprobe_ms.store.model import Item
@@ -324,6 +325,7 @@ def test_latest_nothing_beside_something() -> None:
 def test_latest_md5() -> None:
     assert result((tensor("output.0", [1.0]), tensor("output.0", [2.0])), mode="md5") == "error"
     assert result((tensor("output.0", [1.0]), None), mode="md5") == "warning"
+    assert result((tensor("output.0", [1], dtype="Int32"), tensor("output.0", [1])), mode="md5") == "warning"
 
 
 def real_result(before: dict[str, Any], after: dict[str, Any]) -> str:

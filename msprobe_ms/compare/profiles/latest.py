@@ -1,4 +1,4 @@
-"""The report of today: columns and tokens of msprobe 26.x; how its rows are judged is in ``rules``."""
+"""The report of today: columns and tokens of msprobe 26.x; how its rows are judged is in ``latest_rules``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from msprobe_ms.compare.profiles.base import (
     shape_text,
     stack_text,
 )
-from msprobe_ms.compare.profiles.rules import LatestThresholds, judge_pair, mark_origins
+from msprobe_ms.compare.profiles.latest_rules import LatestThresholds, judge_pair, mark_origins
 from msprobe_ms.store.model import Item, Statistic
 
 NOT_AVAILABLE = "N/A"
