@@ -21,7 +21,7 @@ from typing import Any
 
 from msprobe_ms.callsite import CallSites
 from msprobe_ms.config import Config
-from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.base import Framework, InputWatch
 from msprobe_ms.gradients import Plan, Watch, fill
 from msprobe_ms.leaves import LeafBuilder
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD
@@ -50,8 +50,8 @@ class Call:
     """One call in flight, and what its gradients need when they come back."""
 
     __slots__ = (
-        "backward", "depth", "forward", "keep_backward", "keep_forward", "inputs", "originals", "output_fields",
-        "parent", "plan", "site", "subject", "watch", "watched",
+        "backward", "backward_begun", "depth", "forward", "input_watch", "inputs", "keep_backward", "keep_forward",
+        "output_fields", "parent", "plan", "site", "subject", "watch",
     )  # fmt: skip
 
     def __init__(self, subject: Subject, index: int, parent: Call | None, depth: int) -> None:
@@ -64,12 +64,12 @@ class Call:
         self.site: int | None = None
         #: Fields known before the call ran.
         self.inputs: list[tuple[str, str]] = []
-        #: The watch on the arguments, the places of their gradients, the caller's tensors and those handed on.
+        #: The arguments' tensors, the framework's watch on them, the places of their gradients.
         self.watch: Watch | None = None
+        self.input_watch: InputWatch | None = None
         self.plan: list[Plan] = []
-        self.originals: Sequence[Any] = ()
-        self.watched: Sequence[Any] = ()
         self.output_fields: list[Plan] = []
+        self.backward_begun = False
 
     def parent_entry(self, direction: str) -> str | None:
         """The enclosing module's entry."""
@@ -117,7 +117,7 @@ class Recorder:
     def enter(self, subject: Subject) -> Call | None:
         """Open a call; None when it is not one of its own: inside another API, or the tool's own doing."""
         thread = self._thread
-        if thread.busy:
+        if thread.busy or self._framework.is_tracing():
             return None
         thread.busy = True
         try:
@@ -203,17 +203,19 @@ class Recorder:
     def _watch_inputs(
         self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        if not call.keep_backward or call.subject.writes_in_place or "out" in kwargs or kwargs.get("inplace") is True:
+        in_place = call.subject.writes_in_place or "out" in kwargs or kwargs.get("inplace") is True
+        if not call.keep_backward or (in_place and not self._framework.watches_in_place):
             return args, kwargs
         watch = self._new_watch(parameters=not call.subject.is_module)
         values = [*args, *kwargs.values()]
         call.plan = watch.plan(values)
         if not watch.tensors:
             return args, kwargs
-        call.originals = watch.tensors
-        call.watched = self._framework.watch_inputs(watch.tensors, partial(self._input_gradients, call))
+        call.input_watch = self._framework.watch_inputs(
+            watch.tensors, partial(self._input_gradients, call), is_module=call.subject.is_module
+        )
         call.watch = watch
-        swapped = watch.swap(values, call.watched)
+        swapped = watch.swap(values, call.input_watch.tensors)
         return tuple(swapped[: len(args)]), dict(zip(kwargs, swapped[len(args) :], strict=True))
 
     def _new_watch(self, *, parameters: bool) -> Watch:
@@ -233,10 +235,17 @@ class Recorder:
         thread.busy = True
         try:
             self._close(call, thread.calls)
+            # What an API without a result wrote to stands for its output.
+            result = args[0] if output is None and call.subject.writes_in_place and args else output
+            watch = self._plan_output(call, result)
+            self._settle(call, watch.tensors)
             if call.keep_forward:
                 with self._framework.quiet():
-                    self._record_output(call, args, output, parameters)
-            return self._watch_output(call, output)
+                    self._record_output(call, result, parameters)
+            if not watch.tensors:
+                return output
+            twins = self._framework.watch_outputs(watch.tensors, partial(self._output_gradients, call))
+            return watch.swap([output], twins)[0]
         except Exception as error:
             self._trouble.report(error, call.forward)
             return output
@@ -257,6 +266,7 @@ class Recorder:
         """The call raised: it is closed without a record, and the exception goes its way."""
         try:
             self._close(call, self._thread.calls)
+            self._settle(call, ())
         except Exception as error:
             self._trouble.report(error, call.forward)
 
@@ -264,21 +274,18 @@ class Recorder:
         if call in calls:
             del calls[calls.index(call) :]
         self._scope.ends(call.forward)
-        if call.watch is not None:
-            call.watch.restore()
-            call.watch = None
-            self._framework.settle_inputs(call.originals, call.watched)
-            call.originals = call.watched = ()
 
-    def _record_output(
-        self, call: Call, args: tuple[Any, ...], output: Any, parameters: Iterable[tuple[str, Any]]
-    ) -> None:
+    def _settle(self, call: Call, outputs: Sequence[Any]) -> None:
+        if call.watch is not None and call.input_watch is not None:
+            call.watch.restore()
+            call.input_watch.settle(outputs)
+        call.watch = call.input_watch = None
+
+    def _record_output(self, call: Call, output: Any, parameters: Iterable[tuple[str, Any]]) -> None:
         save = self._saves(call.forward)
         build = self._leaves.build
         fields = call.inputs
         if self._fields.keeps(FORWARD, "output"):
-            if output is None and call.subject.writes_in_place and args:
-                output = args[0]
             values = output if isinstance(output, (list, tuple)) and not hasattr(output, "_fields") else (output,)
             leaves = [build(value, call.forward, "output", (str(i),), save) for i, value in enumerate(values)]
             fields.append(("output", field_text("output", leaves)))
@@ -289,29 +296,30 @@ class Recorder:
         self._store.entry(call.forward, fields, call.parent_entry(FORWARD), call.site)
         call.inputs = []
 
-    def _watch_output(self, call: Call, output: Any) -> Any:
-        if not call.keep_backward or call.subject.writes_in_place:
-            return output
+    def _plan_output(self, call: Call, output: Any) -> Watch:
         watch = self._new_watch(parameters=False)
-        values = list(output) if type(output) in (list, tuple) else [output]
-        call.output_fields = watch.plan(values)
-        if not watch.tensors:
-            return output
-        twins = self._framework.watch_outputs(watch.tensors, partial(self._output_gradients, call))
-        return watch.swap([output], twins)[0]
+        if call.keep_backward and (self._framework.watches_in_place or not call.subject.writes_in_place):
+            call.output_fields = watch.plan(list(output) if type(output) in (list, tuple) else [output])
+        return watch
 
     # -- backward --------------------------------------------------------------------------------------------------
 
     def _output_gradients(self, call: Call, gradients: Sequence[Any]) -> None:
-        """Backward of the call begins. Its record is on disk at once; the input gradients are added when they come."""
+        """Backward of the call begins. Its record is on disk at once; the input gradients are added when they come.
+
+        Gradients of further outputs may come later, with those that came before.
+        """
         self._from_backward(call.backward, lambda: self._backward_begins(call, gradients))
 
     def _backward_begins(self, call: Call, gradients: Sequence[Any]) -> None:
         self.saw_backward = True
-        call.keep_backward = self._scope.begins(call.backward)
+        first, call.backward_begun = not call.backward_begun, True
+        if first:
+            call.keep_backward = self._scope.begins(call.backward)
         if call.keep_backward:
             fields = self._gradient_field(call, "input", call.output_fields, gradients)
-            fields += self._gradient_field(call, "output", call.plan, ())
+            if first:
+                fields += self._gradient_field(call, "output", call.plan, ())
             self._store.entry(call.backward, fields, call.parent_entry(BACKWARD))
         if not any(plan is not None for plan in call.plan):
             self._scope.ends(call.backward)

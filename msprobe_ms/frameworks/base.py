@@ -42,6 +42,17 @@ class Namespace:
     holder: Any
 
 
+class InputWatch:
+    """Tensors watched during one call."""
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        #: What to hand to the call, in the order of the tensors to watch.
+        self.tensors = tensors
+
+    def settle(self, outputs: Sequence[Any]) -> None:
+        """The call is over: ``outputs`` are the tensors it returned, none when it raised."""
+
+
 class Framework(ABC):
     """What the rest of the package needs to know of one framework."""
 
@@ -57,6 +68,8 @@ class Framework(ABC):
     file_suffix: str
     #: File of the package's own API list.
     api_list: str
+    #: Whether calls under watch get the caller's own tensors, so that APIs which write in place can be watched too.
+    watches_in_place: bool = False
 
     # -- tensors ---------------------------------------------------------------------------------------------------
 
@@ -93,16 +106,18 @@ class Framework(ABC):
         """Whether a gradient may flow through this tensor and it can be watched without harm."""
 
     @abstractmethod
-    def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
-        """Tensors to hand to the call instead: equal, sharing memory, reporting only this call's gradients."""
+    def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnGradients, *, is_module: bool) -> InputWatch:
+        """Watch the arguments of a call for the gradients that this call alone sends them.
+
+        What is handed to the call instead is equal to the arguments and shares their memory.
+        """
 
     @abstractmethod
     def watch_outputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
-        """Tensors to return instead (the same ones where hooks suffice), reporting the gradients that reach them."""
+        """Tensors to return instead (the same ones where hooks suffice), reporting the gradients that reach them.
 
-    def settle_inputs(self, originals: Sequence[Any], watched: Sequence[Any]) -> None:
-        """After the call: carry in-place writes made to the watched tensors over to the caller's own."""
-        return None
+        May report more than once, each time with all gradients that have come by then.
+        """
 
     @abstractmethod
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
@@ -133,6 +148,14 @@ class Framework(ABC):
     def opaque_calls(self) -> Sequence[tuple[Any, str]]:
         """``(holder, attribute)`` of calls that compile user code: module namespaces must be genuine inside them."""
         return ()
+
+    def mark_wrapper(self, wrapper: Callable[..., Any]) -> None:
+        """Tell the framework's compilers to leave calls of this wrapper alone."""
+        return None
+
+    def is_tracing(self) -> bool:
+        """Whether calls made on this thread now are a tracer's or a transform's, on stand-ins that hold no values."""
+        return False
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Entered while the tool itself computes with tensors: nothing of it may enter a gradient graph."""

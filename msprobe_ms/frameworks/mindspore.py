@@ -12,7 +12,7 @@ import numpy as np
 from mindspore import Parameter, Tensor, mint, nn, ops
 from mindspore.communication import GlobalComm, get_rank
 
-from msprobe_ms.frameworks.base import After, Before, Framework, Namespace, OnGradients, Removable
+from msprobe_ms.frameworks.base import After, Before, Framework, InputWatch, Namespace, OnGradients, Removable
 
 _FLOATS = frozenset(
     getattr(mindspore, name)
@@ -71,21 +71,16 @@ class MindSpore(Framework):
             return False
         return tensor.dtype in _FLOATS and getattr(tensor, "_requires_grad", True)
 
-    def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
+    def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnGradients, *, is_module: bool) -> InputWatch:
+        return _Twins(tensors, self.watch_outputs(tensors, on_gradients))
+
+    def watch_outputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
         # A primitive that is the identity forward, and backward hands over one gradient a tensor (zeros if unused).
         def report(gradients: Sequence[Any]) -> None:
             on_gradients(gradients)
 
         watched = ops.HookBackward(report)(*tensors)
         return watched if isinstance(watched, tuple) else (watched,)
-
-    watch_outputs = watch_inputs
-
-    def settle_inputs(self, originals: Sequence[Any], watched: Sequence[Any]) -> None:
-        """An in-place write moves only the watched twin to a new node of the graph; the caller's tensor follows it."""
-        for original, twin in zip(originals, watched, strict=True):
-            if not str(getattr(twin, "_grad_node", "HookBackward")).startswith("<HookBackward"):
-                original.assign_value(twin)
 
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         if not parameter.requires_grad:
@@ -159,6 +154,20 @@ class MindSpore(Framework):
                 "Call mindspore.set_context(mode=mindspore.PYNATIVE_MODE) before start"
             )
         return None
+
+
+class _Twins(InputWatch):
+    """Watched twins of a call's arguments."""
+
+    def __init__(self, originals: Sequence[Any], twins: Sequence[Any]) -> None:
+        super().__init__(twins)
+        self._originals = originals
+
+    def settle(self, outputs: Sequence[Any]) -> None:
+        """An in-place write moves only the watched twin to a new node of the graph; the caller's tensor follows it."""
+        for original, twin in zip(self._originals, self.tensors, strict=True):
+            if not str(getattr(twin, "_grad_node", "HookBackward")).startswith("<HookBackward"):
+                original.assign_value(twin)
 
 
 class _ForwardHookEntry:

@@ -20,7 +20,7 @@ from msprobe_ms.recorder import Recorder, Subject
 #: Largest API list read; a longer file is not an API list.
 _LONGEST_LIST = 1 << 20
 
-#: Marks that a class had no attribute of its own before ours.
+#: Marks that a class or module had no attribute of its own before ours.
 _INHERITED: Any = object()
 
 
@@ -102,8 +102,9 @@ class ApiHooks:
     """The wrappers of one debugger, made once. ``install`` and ``remove`` may be repeated."""
 
     def __init__(self, framework: Framework, apis: ApiList) -> None:
+        self._framework = framework
         self._recorder: Recorder | None = None
-        self._patches = [*_Patch.of(apis, self._wrap), *self._opaque_patches(framework)]
+        self._patches = [*_Patch.of(apis, self._wrap), *self._opaque_patches()]
 
     def install(self, recorder: Recorder) -> None:
         """Bring calls of the listed APIs to ``recorder`` until ``remove``."""
@@ -132,10 +133,11 @@ class ApiHooks:
                 raise
             return recorder.after(call, args, kwargs, output)
 
+        self._framework.mark_wrapper(wrapper)
         return wrapper
 
-    def _opaque_patches(self, framework: Framework) -> Iterator[_Patch]:
-        for holder, name in framework.opaque_calls():
+    def _opaque_patches(self) -> Iterator[_Patch]:
+        for holder, name in self._framework.opaque_calls():
             original = getattr(holder, name)
 
             @functools.wraps(original)
@@ -169,7 +171,7 @@ class _Patch:
         self._name = name
         self._wrapper = wrapper
         self.in_module = not isinstance(holder, type)
-        self._before: Any = vars(holder).get(name, _INHERITED) if not self.in_module else original
+        self._before: Any = vars(holder).get(name, _INHERITED)
         self.applied = False
 
     @staticmethod
