@@ -66,13 +66,15 @@ class _Meter:
 
     def measure_pair(self, pair: Pair) -> None:
         floors = self.floors.of(pair)
+        parsed = pair.golden.parsed if pair.golden else None
+        gradient = parsed is not None and parsed.direction in (BACKWARD, PARAMETERS_GRAD)
         for row in pair.rows:
             if row.target is None or row.golden is None:
                 row.metrics = {}
             else:
-                self._measure_row(row, row.target, row.golden, floors.get(row.golden.name, 0.0))
+                self._measure_row(row, row.target, row.golden, floors.get(row.golden.name, 0.0), gradient)
 
-    def _measure_row(self, row: Row, target: Item, golden: Item, floor: float) -> None:
+    def _measure_row(self, row: Row, target: Item, golden: Item, floor: float, gradient: bool) -> None:
         row.metrics = statistic_metrics(target, golden)
         if target.kind == "tensor" and golden.kind == "tensor":
             deviation, exact = self._tensor_deviation(row, target, golden, floor)
@@ -81,7 +83,7 @@ class _Meter:
         row.deviation = deviation
         if deviation is not None:
             row.tolerance = self.tolerances.bound(
-                target.dtype, golden.dtype, exact=exact, same_framework=self._same_framework
+                target.dtype, golden.dtype, exact=exact, same_framework=self._same_framework, gradient=gradient
             )
 
     @property

@@ -26,12 +26,14 @@ from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName
 Fingerprint = tuple[object, ...]
 
 #: Least growth of strain inside a node for it to be an origin; kernels of healthy frameworks differ by less.
-_JUMP = 3.0
+_JUMP = 5.0
 #: Inputs this little strained count as not strained at all when growth is judged: below it lies rounding.
 _REST = 0.03
 #: Inputs strained beyond 1 by no more than this may still be drift; a node that multiplies it is to blame all the same.
 _DRIFT = 3.0
 _JUMP_FROM_DRIFT = 30.0
+#: Where nothing jumps, error that grew by degrees is told from this strain on; below it the net is only deep.
+_DRIFTED = 10.0
 
 
 def find_origins(pairs: list[Pair]) -> list[Origin]:
@@ -191,7 +193,9 @@ def _from_outside(nodes: list[_Node], explained: set[str], before: int) -> _Node
 
 
 def _drift(nodes: list[_Node]) -> list[tuple[int, Origin]]:
-    """Nothing jumps, yet something is out of bounds: the first node where it is, named as what it is."""
+    """Nothing jumps, yet something is far out of bounds: the first node that is out of bounds at all."""
+    if all(strain(row) <= _DRIFTED for node in nodes for row in node.pair.rows):
+        return []
     for node in nodes:
         row = _worst(node.pair.rows)
         if row is not None and strain(row) > 1:
