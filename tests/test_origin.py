@@ -1,0 +1,202 @@
+"""Where error begins: small histories of a step, written down node by node."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from msprobe_ms.compare.model import Origin, Pair, Row
+from msprobe_ms.compare.origin import find_origins, strain
+from msprobe_ms.names import parse_entry
+from msprobe_ms.store.model import Entry, Item
+
+#: Deviations in tolerances: rounding, a fault, and what a fault becomes further on.
+REST, FAULT, CARRIED = 0.02, 400.0, 60.0
+
+
+def node(name: str, parent: str | None = None, figures: tuple[float, float] = (3.0, 1.0), **strains: float) -> Pair:
+    """A matched pair of entries; ``input_0=400`` is a row whose deviation is 400 tolerances.
+
+    ``figures`` are the target's recorded Max and Norm, by which a tensor is known again.
+    """
+    rows = []
+    for place, amount in strains.items():
+        state, _, path = place.rpartition("_")
+        item = Item(name, state, (path,), kind="tensor", type="mindspore.Tensor", dtype="Float32", shape=(2, 3),
+                    maximum=figures[0], minimum=-1.0, mean=0.1, norm=figures[1])  # fmt: skip
+        rows.append(Row(item, item, deviation=amount * 1e-5, tolerance=1e-5))
+    entry = Entry(name, parse_entry(name), [row.target for row in rows if row.target], parent)
+    return Pair(entry, entry, rows, "name")
+
+
+def origins(*pairs: Pair) -> list[str]:
+    return [origin.target for origin in find_origins(list(pairs))]
+
+
+def only(*pairs: Pair) -> Origin:
+    found = find_origins(list(pairs))
+    assert len(found) == 1
+    return found[0]
+
+
+BLOCK = "Cell.layers.0.Block.forward.0"
+NEXT = "Cell.layers.1.Block.forward.0"
+
+
+def test_the_first_node_whose_inputs_agree_and_whose_output_does_not() -> None:
+    found = only(
+        node("Cell.layers.0.norm.LayerNorm.forward.0", BLOCK, input_0=REST, output_0=FAULT),
+        node("Cell.layers.0.fc.Dense.forward.0", BLOCK, input_0=FAULT, output_0=CARRIED),
+        node(BLOCK, None, input_0=REST, output_0=CARRIED),
+        node(NEXT, None, input_0=CARRIED, output_0=FAULT * 10),
+    )
+    assert found.target == "Cell.layers.0.norm.LayerNorm.forward.0.output.0"
+    assert found.state == "output"
+    assert found.metrics["deviation"] == pytest.approx(400e-5)
+    assert found.reason.startswith("its inputs agree to 0.02 of the tolerance, its output does not, output.0 deviates by")
+
+
+def test_agreeing_dumps_have_no_origin() -> None:
+    assert origins(node(BLOCK, None, input_0=REST, output_0=0.4), node(NEXT, None, input_0=0.4, output_0=0.9)) == []
+
+
+def test_a_fault_in_a_modules_own_code_is_its_own_when_its_children_agree() -> None:
+    found = only(
+        node("Cell.layers.0.conv.Conv2d.forward.0", BLOCK, input_0=REST, output_0=REST),
+        node("Cell.layers.0.bn.BatchNorm2d.forward.0", BLOCK, input_0=REST, output_0=REST),
+        node(BLOCK, None, input_0=REST, output_0=FAULT),
+        node(NEXT, None, input_0=FAULT, output_0=FAULT),
+    )
+    assert found.target == f"{BLOCK}.output.0"
+    assert "the 2 calls recorded inside it agree" in found.reason
+
+
+def test_a_fault_between_two_children_is_the_parents_and_says_where_it_shows_first() -> None:
+    found = only(
+        node("Cell.a.q.Dense.forward.0", "Cell.a.Attention.forward.0", input_0=REST, output_0=REST),
+        node("Cell.a.out.Dense.forward.0", "Cell.a.Attention.forward.0", input_0=FAULT, output_0=FAULT),
+        node("Cell.a.Attention.forward.0", None, input_0=REST, output_0=FAULT),
+    )
+    assert found.target == "Cell.a.Attention.forward.0.output.0"
+    assert "inside it the difference shows first at Cell.a.out.Dense.forward.0.input.0" in found.reason
+
+
+def test_an_input_that_differs_before_anything_computed_does_is_an_origin() -> None:
+    found = only(
+        node("Functional.layer_norm.1.forward", input_0=REST, output_0=REST),
+        node("Functional.layer_norm.2.forward", input_0=REST, input_2=FAULT, output_0=FAULT),
+        node("Functional.linear.6.forward", input_0=FAULT, output_0=FAULT),
+    )
+    assert (found.target, found.state) == ("Functional.layer_norm.2.forward.input.2", "input")
+    assert "it comes from outside" in found.reason
+
+
+def test_a_parameter_that_differs_is_named_itself() -> None:
+    found = only(
+        node("Cell.a.Dense.forward.0", input_0=REST, parameters_weight=FAULT, output_0=FAULT),
+        node("Cell.b.Dense.forward.0", input_0=FAULT, parameters_weight=REST, output_0=FAULT),
+    )
+    assert (found.target, found.state) == ("Cell.a.Dense.forward.0.parameters.weight", "parameters")
+
+
+def test_two_independent_faults_are_two_origins_in_execution_order() -> None:
+    assert origins(
+        node("Cell.a.Dense.forward.0", input_0=REST, output_0=FAULT),
+        node("Cell.b.Dense.forward.0", input_0=FAULT, output_0=FAULT),
+        node("Cell.side.Dense.forward.0", input_0=REST, output_0=FAULT),
+    ) == ["Cell.a.Dense.forward.0.output.0", "Cell.side.Dense.forward.0.output.0"]
+
+
+def test_calls_of_one_module_are_told_apart() -> None:
+    assert origins(
+        node("Cell.relu.ReLU.forward.0", input_0=REST, output_0=REST),
+        node("Cell.relu.ReLU.forward.1", input_0=REST, output_0=FAULT),
+    ) == ["Cell.relu.ReLU.forward.1.output.0"]
+
+
+class TestDrift:
+    def test_error_that_crosses_the_bound_by_degrees_is_no_origin(self) -> None:
+        deep = [node(f"Cell.layers.{i}.L.forward.0", input_0=1.2**i / 10, output_0=1.2 ** (i + 1) / 10) for i in range(20)]
+        assert origins(*deep) == []
+
+    def test_drift_far_beyond_the_bound_is_told_at_its_crossing(self) -> None:
+        deep = [node(f"Cell.layers.{i}.L.forward.0", input_0=2.0**i / 10, output_0=2.0 ** (i + 1) / 10) for i in range(9)]
+        found = only(*deep)
+        assert found.target == "Cell.layers.3.L.forward.0.output.0"
+        assert found.reason.startswith("error grows by degrees")
+
+    def test_a_fault_beyond_drift_is_found_at_the_fault(self) -> None:
+        assert origins(
+            node("Cell.a.L.forward.0", input_0=0.8, output_0=1.3),
+            node("Cell.b.L.forward.0", input_0=1.3, output_0=FAULT),
+        ) == ["Cell.b.L.forward.0.output.0"]
+
+
+class TestBackward:
+    def test_a_wrong_gradient_is_found_when_forward_agrees(self) -> None:
+        found = only(
+            node("Cell.a.L.forward.0", input_0=REST, output_0=REST),
+            node("Cell.a.L.backward.0", input_0=REST, output_0=FAULT),
+        )
+        assert found.target == "Cell.a.L.backward.0.output.0"
+
+    def test_gradients_of_a_forward_fault_are_not_blamed(self) -> None:
+        assert origins(
+            node("Cell.a.L.forward.0", input_0=REST, output_0=FAULT),
+            node("Cell.b.L.forward.0", input_0=FAULT, output_0=FAULT),
+            node("Cell.b.L.parameters_grad.0", parameters_grad_weight=FAULT),
+            node("Cell.b.L.backward.0", input_0=REST, output_0=FAULT),
+            node("Cell.a.L.backward.0", input_0=FAULT, output_0=FAULT),
+        ) == ["Cell.a.L.forward.0.output.0"]
+
+    def test_a_parameter_gradient_alone_is_an_origin(self) -> None:
+        found = only(
+            node("Cell.a.L.forward.0", input_0=REST, output_0=REST),
+            node("Cell.a.L.parameters_grad.0", parameters_grad_weight=FAULT),
+            node("Cell.a.L.backward.0", input_0=REST, output_0=REST),
+        )
+        assert (found.target, found.state) == ("Cell.a.L.parameters_grad.0.weight", "parameters_grad")
+
+    def test_a_gradient_that_differs_on_arrival_points_at_the_loss(self) -> None:
+        found = only(
+            node("Cell.head.Dense.forward.0", input_0=REST, output_0=REST),
+            node("Cell.head.Dense.backward.0", input_0=FAULT, output_0=FAULT),
+        )
+        assert (found.target, found.state) == ("Cell.head.Dense.backward.0.input.0", "input")
+        assert "look at the loss" in found.reason
+
+
+class TestRefutation:
+    def test_a_record_every_later_use_refutes_is_no_origin(self) -> None:
+        recorded = (0.5, 0.25)
+        pairs = [
+            node("Functional.cross_entropy.0.backward", None, recorded, input_0=REST, output_0=FAULT),
+            node("Tensor.reshape.0.backward", None, recorded, input_0=REST, output_0=REST),
+        ]
+        assert origins(*pairs) == []
+        assert pairs[0].rows[1].refuted and not pairs[0].rows[1].differs
+
+    def test_a_fault_that_was_taken_in_stays_one(self) -> None:
+        assert origins(
+            node("Cell.a.L.forward.0", None, (0.5, 0.25), input_0=REST, output_0=FAULT),
+            node("Cell.b.L.forward.0", None, (0.5, 0.25), input_0=FAULT, output_0=FAULT),
+        ) == ["Cell.a.L.forward.0.output.0"]
+
+
+def test_checksums_are_exact() -> None:
+    pairs = [node("Cell.a.L.forward.0", input_0=0, output_0=1), node("Cell.b.L.forward.0", input_0=1, output_0=1)]
+    for pair in pairs:
+        for row in pair.rows:
+            row.deviation, row.tolerance = (math.inf if row.deviation else 0.0), 0.0
+    assert strain(pairs[0].rows[1]) == math.inf
+    assert origins(*pairs) == ["Cell.a.L.forward.0.output.0"]
+
+
+def test_unmatched_entries_take_no_part() -> None:
+    alone = node("Cell.x.L.forward.0", input_0=0, output_0=FAULT)
+    alone.golden = None
+    for row in alone.rows:
+        row.golden = None
+        row.deviation = row.tolerance = None
+    assert origins(alone, node("Cell.a.L.forward.0", input_0=REST, output_0=REST)) == []
