@@ -1,0 +1,239 @@
+"""PyTorch 2.x, eager mode, on CPU and CUDA."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, BinaryIO
+
+import numpy as np
+import torch
+from torch import nn
+from torch._guards import TracingContext
+
+from msprobe_ms.frameworks import pytorch_autograd as autograd
+from msprobe_ms.frameworks.base import After, Before, Framework, InputWatch, Namespace, OnGradients, Removable
+from msprobe_ms.log import logger
+
+#: dtypes numpy has no twin of, and the wider one that holds their values exactly.
+_WIDER: dict[torch.dtype, torch.dtype] = {torch.bfloat16: torch.float32, torch.complex32: torch.complex64} | {
+    dtype: torch.float32
+    for name, dtype in vars(torch).items()
+    if name.startswith("float8_") and isinstance(dtype, torch.dtype)
+}
+
+#: What torch.compile works in, None outside of it.
+_tracing_context: Callable[[], Any] = getattr(TracingContext, "try_get", TracingContext.get)
+
+_FOLDER = os.path.dirname(os.path.abspath(torch.__file__))
+
+
+class PyTorch(Framework):
+    """What the package needs to know of PyTorch."""
+
+    name = "pytorch"
+    module_prefix = "Module"
+    module_type = "torch.nn.Module"
+    tensor_type = "torch.Tensor"
+    file_suffix = ".pt"
+    api_list = "pytorch_apis.yaml"
+    watches_in_place = True
+    machinery = (f"{_FOLDER}/nn/modules/module.py",)
+    plumbing = tuple(
+        f"{_FOLDER}/{part}"
+        for part in ("_", "autograd/", "cuda/", "distributed/", "fx/", "jit/", "nn/functional.py", "nn/parallel/", "utils/")
+    )
+
+    # -- tensors ---------------------------------------------------------------------------------------------------
+
+    def is_tensor(self, value: Any) -> bool:
+        return isinstance(value, torch.Tensor)
+
+    def to_numpy(self, tensor: Any) -> np.ndarray:
+        tensor = _strided(tensor)
+        if tensor.is_meta:
+            return np.empty(0, np.float32)  # there are no values to read
+        if (wider := _WIDER.get(tensor.dtype)) is not None:
+            tensor = tensor.to(wider)
+        return tensor.cpu().numpy()
+
+    def dtype_text(self, tensor: Any) -> str:
+        return str(tensor.dtype)
+
+    def device_statistics(self, tensor: Any) -> tuple[Any, Any, Any, Any] | None:
+        return cuda_statistics(_strided(tensor)) if tensor.is_cuda else None
+
+    def requires_grad(self, tensor: Any) -> bool | None:
+        return bool(tensor.requires_grad)
+
+    def special_leaf(self, value: Any) -> dict[str, Any] | None:
+        if isinstance(value, torch.Size):
+            return {"type": "torch.Size", "value": [int(size) for size in value]}
+        if isinstance(value, torch.dtype):
+            return {"type": "torch.dtype", "value": str(value)}
+        if isinstance(value, torch.device):
+            return {"type": "torch.device", "value": str(value)}
+        if isinstance(value, torch.memory_format):
+            return {"type": "torch.memory_format", "format": str(value).removeprefix("torch.")}
+        if torch.distributed.is_available() and isinstance(value, torch.distributed.ProcessGroup):
+            ranks = torch.distributed.get_process_group_ranks(value)
+            group_id = f"{zlib.crc32(str(ranks).encode()):08x}"
+            return {"type": "torch.ProcessGroup", "group_ranks": ranks, "group_id": group_id}
+        return None
+
+    def save_tensor(self, tensor: Any, array: np.ndarray | None, file: BinaryIO) -> None:
+        tensor = _strided(tensor).cpu()
+        # A file holds a tensor's whole storage: of a view, only the part that is the view.
+        if not tensor.is_contiguous() or tensor.untyped_storage().nbytes() != tensor.numel() * tensor.element_size():
+            tensor = tensor.clone(memory_format=torch.contiguous_format)
+        torch.save(tensor, file)
+
+    # -- gradients -------------------------------------------------------------------------------------------------
+
+    def can_watch(self, tensor: Any, *, parameters: bool) -> bool:
+        return bool(tensor.requires_grad) and torch.is_grad_enabled()
+
+    def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnGradients, *, is_module: bool) -> InputWatch:
+        return autograd.ConsumerWatch(tensors, on_gradients, bounded=is_module)
+
+    def watch_outputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
+        autograd.watch_outputs(tensors, on_gradients)
+        return tensors
+
+    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
+        if not parameter.requires_grad:
+            return None
+
+        def report(gradient: Any) -> None:
+            on_gradient(gradient)
+
+        # On a leaf this fires once a backward, with the sum of what that backward adds to `.grad`.
+        return parameter.register_hook(report)
+
+    # -- modules ---------------------------------------------------------------------------------------------------
+
+    def is_module(self, value: Any) -> bool:
+        return isinstance(value, nn.Module)
+
+    def named_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
+        """As ``Module.named_modules``, without modules that were compiled or scripted and what lies below them."""
+        sealed: list[str] = []
+        for name, module in model.named_modules():
+            if any(name.startswith(prefix) for prefix in sealed):
+                continue
+            if _is_compiled(module):
+                sealed.append(f"{name}." if name else "")
+                where = f"the module {name}" if name else "the model"
+                logger.warning("%s is compiled or scripted: its modules are not recorded; give the eager one", where)
+            else:
+                yield name, module
+
+    def parameters(self, module: Any) -> Iterable[tuple[str, Any]]:
+        return [(name, parameter) for name, parameter in module._parameters.items() if parameter is not None]
+
+    def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
+        def pre_hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return before(args, kwargs)
+
+        def forward_hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+            return after(args, kwargs, output)
+
+        return (
+            module.register_forward_pre_hook(pre_hook, with_kwargs=True),
+            module.register_forward_hook(forward_hook, with_kwargs=True),
+        )
+
+    # -- APIs ------------------------------------------------------------------------------------------------------
+
+    def namespaces(self) -> Sequence[Namespace]:
+        return [
+            Namespace("torch", "Torch", torch),
+            Namespace("torch.nn.functional", "Functional", nn.functional),
+            Namespace("torch.Tensor", "Tensor", torch.Tensor),
+            Namespace("torch._VF", "VF", torch._VF),
+        ]
+
+    def opaque_calls(self) -> Sequence[tuple[Any, str]]:
+        compilers = [(torch.jit, name) for name in ("script", "trace", "trace_module")]
+        # Printing a tensor computes with it.
+        return [*compilers, (torch.fx.Tracer, "trace"), (torch.Tensor, "__repr__")]
+
+    def mark_wrapper(self, wrapper: Callable[..., Any]) -> None:
+        # What torch.compiler.disable sets: compiled code calls the wrapper as it stands instead of tracing into it.
+        wrapper._torchdynamo_disable = True  # type: ignore[attr-defined]
+
+    def is_tracing(self) -> bool:
+        return (
+            torch._C._get_tracing_state() is not None
+            or torch._C._functorch.peek_interpreter_stack() is not None
+            or _tracing_context() is not None
+        )
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        return torch.no_grad()
+
+    # -- process ---------------------------------------------------------------------------------------------------
+
+    def rank(self) -> int | None:
+        distributed = torch.distributed
+        if distributed.is_available() and distributed.is_initialized():
+            return int(distributed.get_rank())
+        return None
+
+
+def _is_compiled(module: nn.Module) -> bool:
+    if isinstance(module, torch.jit.ScriptModule) or getattr(module, "_compiled_call_impl", None) is not None:
+        return True
+    # The class torch.compile returns; its package is slow to import, and imported only once something was compiled.
+    dynamo = sys.modules.get("torch._dynamo.eval_frame")
+    return dynamo is not None and isinstance(module, dynamo.OptimizedModule)
+
+
+def _strided(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor's values as a plain dense tensor outside every graph; of a distributed tensor, this rank's part."""
+    tensor = tensor.detach()
+    if hasattr(tensor, "to_local"):
+        tensor = tensor.to_local()
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    if tensor.layout != torch.strided:
+        tensor = tensor.to_dense()
+    return tensor.resolve_conj().resolve_neg()
+
+
+def cuda_statistics(tensor: torch.Tensor) -> tuple[Any, Any, Any, Any]:
+    """Max, Min, Mean and Norm of a dense tensor by four reductions where it lives, with one read-back.
+
+    The figures and their exceptions are those of ``summary.statistics``: at least float32 for floats, double for
+    integers, magnitudes of complex numbers, booleans without Mean and Norm, None throughout for an empty tensor.
+    """
+    if tensor.numel() == 0:
+        return None, None, None, None
+    if tensor.dtype == torch.bool:
+        maximum, minimum = torch.stack([tensor.any(), tensor.all()]).tolist()
+        return maximum, minimum, None, None
+    if tensor.is_complex():
+        tensor = tensor.to(_WIDER.get(tensor.dtype, tensor.dtype)).abs()
+    if not tensor.is_floating_point():
+        tensor = tensor.double()
+    if tensor.dim() == 0:
+        value = tensor.item()
+        return value, value, value, value
+    figures = _reduce(tensor.float() if tensor.element_size() < 4 else tensor)
+    maximum, minimum, mean, norm = figures
+    finite = math.isfinite(maximum) and math.isfinite(minimum)
+    if finite and not (math.isfinite(mean) and math.isfinite(norm) and (norm >= 1e-18 or not (maximum or minimum))):
+        # Finite values whose float32 sums overflowed or underflowed: once more in double.
+        figures = _reduce(tensor.double())
+    return figures
+
+
+def _reduce(tensor: torch.Tensor) -> tuple[float, float, float, float]:
+    minimum, maximum = torch.aminmax(tensor)
+    figures = (maximum, minimum, tensor.mean(), torch.linalg.vector_norm(tensor))
+    maximum, minimum, mean, norm = torch.stack([figure.double() for figure in figures]).tolist()
+    return maximum, minimum, mean, norm
