@@ -39,7 +39,8 @@ class CallSites:
         """
         kinds = self._kinds
         skipped = _MACHINERY if is_module else _OWN
-        depth, frames, arrived = 0, [], False
+        depth, arrived = 0, False
+        frames: list[tuple[CodeType, int]] = []
         while frame is not None:
             code = frame.f_code
             kind = kinds.get(code)

@@ -52,7 +52,8 @@ class Scope:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._first, self._last = (names[0], names[-1]) if names else (None, None)
+        self._first: str | None = names[0] if names else None
+        self._last: str | None = names[-1] if names else None
         self._open = not names
 
     def begins(self, name: str) -> bool:

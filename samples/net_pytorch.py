@@ -1,6 +1,6 @@
 """The same transformer in PyTorch, with the names its authors chose; and how the golden dump beside it was made.
 
-    python samples/net_pytorch.py        # needs torch; rewrites samples/golden and samples/first_weights.npz
+python samples/net_pytorch.py        # needs torch; rewrites samples/golden and samples/first_weights.npz
 """
 
 from __future__ import annotations

@@ -87,7 +87,10 @@ def test_steps_with_several_ranks_are_compared_rank_by_rank(
             folder.mkdir(parents=True)
             (folder / "dump.json").write_bytes((both[1] / "dump.json").read_bytes())
     out = tmp_path / "out"
-    assert main(["compare", "-tp", str(tmp_path / "mine/step0"), "-gp", str(tmp_path / "theirs/step0"), "-o", str(out)]) == 0
+    assert (
+        main(["compare", "-tp", str(tmp_path / "mine/step0"), "-gp", str(tmp_path / "theirs/step0"), "-o", str(out)])
+        == 0
+    )
     assert sorted(path.name.split("_")[2] for path in out.glob("compare_result_*.xlsx")) == ["rank0", "rank10"]
     assert "rank0:\n" in capsys.readouterr().out
 

@@ -54,7 +54,9 @@ def test_the_first_node_whose_inputs_agree_and_whose_output_does_not() -> None:
     assert found.target == "Cell.layers.0.norm.LayerNorm.forward.0.output.0"
     assert found.state == "output"
     assert found.metrics["deviation"] == pytest.approx(400e-5)
-    assert found.reason.startswith("its inputs agree to 0.02 of the tolerance, its output does not, output.0 deviates by")
+    assert found.reason.startswith(
+        "its inputs agree to 0.02 of the tolerance, its output does not, output.0 deviates by"
+    )
 
 
 def test_agreeing_dumps_have_no_origin() -> None:
@@ -117,11 +119,15 @@ def test_calls_of_one_module_are_told_apart() -> None:
 
 class TestDrift:
     def test_error_that_crosses_the_bound_by_degrees_is_no_origin(self) -> None:
-        deep = [node(f"Cell.layers.{i}.L.forward.0", input_0=1.2**i / 10, output_0=1.2 ** (i + 1) / 10) for i in range(20)]
+        deep = [
+            node(f"Cell.layers.{i}.L.forward.0", input_0=1.2**i / 10, output_0=1.2 ** (i + 1) / 10) for i in range(20)
+        ]
         assert origins(*deep) == []
 
     def test_drift_far_beyond_the_bound_is_told_at_its_crossing(self) -> None:
-        deep = [node(f"Cell.layers.{i}.L.forward.0", input_0=2.0**i / 10, output_0=2.0 ** (i + 1) / 10) for i in range(9)]
+        deep = [
+            node(f"Cell.layers.{i}.L.forward.0", input_0=2.0**i / 10, output_0=2.0 ** (i + 1) / 10) for i in range(9)
+        ]
         found = only(*deep)
         assert found.target == "Cell.layers.3.L.forward.0.output.0"
         assert found.reason.startswith("error grows by degrees")

@@ -43,6 +43,9 @@ def find_origins(pairs: list[Pair]) -> list[Origin]:
     origins: list[tuple[int, Origin]] = []
     explained: set[str] = set()
     for node in nodes:
+        # Through the loss, a forward fault reaches every gradient of the step.
+        if node.is_backward and origins:
+            break
         if node.is_origin and node.name not in explained:
             origins.append((node.order, _describe(node, nodes)))
             explained.add(node.name)

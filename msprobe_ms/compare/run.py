@@ -83,9 +83,7 @@ def compare_dumps(target: Dump, golden: Dump, options: Options) -> Comparison:
     return comparison
 
 
-def _compare_one(
-    target: Path, golden: Path, output: Path, options: Options, timestamp: str, suffix: str
-) -> Outcome:
+def _compare_one(target: Path, golden: Path, output: Path, options: Options, timestamp: str, suffix: str) -> Outcome:
     ours, theirs = read_dump(target), read_dump(golden)
     comparison = compare_dumps(ours, theirs, options)
     tables = write_tables(
@@ -102,7 +100,7 @@ def _rank_pairs(target: Path, golden: Path, profile: str) -> list[tuple[str, Pat
     """``(suffix of the report's name, target, golden)`` of each pair of ranks; one dump a side needs no suffix."""
     ours, theirs = find_dumps(target), find_dumps(golden)
     if len(ours) == len(theirs) == 1:
-        return [("", *ours.values(), *theirs.values())]
+        return [("", next(iter(ours.values())), next(iter(theirs.values())))]
     common = [rank for rank in ours if rank in theirs]
     if not common:
         raise CompareError(

@@ -6,11 +6,14 @@ An entry is turned into text once, when its call ends; the journal holds that te
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from json.encoder import encode_basestring_ascii as encode_text
+from collections.abc import Callable, Mapping, Sequence
+from json.encoder import encode_basestring_ascii
 from typing import NamedTuple
 
 from msprobe_ms.store.model import Statistic
+
+#: A text as a JSON string, quotes included.
+encode_text: Callable[[str], str] = encode_basestring_ascii
 
 #: Depth of an entry's fields (``input_args``…) in dump.json.
 FIELD_LEVEL = 3
@@ -51,12 +54,11 @@ def number_text(value: float) -> str:
 
 def value_text(value: Value, depth: int) -> str:
     """JSON text of ``value`` whose own opening bracket stands at ``depth`` spaces."""
-    kind = type(value)
-    if kind is TensorLeaf:
+    if isinstance(value, TensorLeaf):
         return _leaf_text(value, depth)
     if value is None:
         return "null"
-    if kind is bool:
+    if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return encode_text(value)

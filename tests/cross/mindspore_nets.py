@@ -63,9 +63,7 @@ class ResidualNet(nn.Cell):
         super().__init__()
         self.stem = nn.Conv2d(3, 8, 3, pad_mode="pad", padding=1, has_bias=True)
         self.bn = nn.BatchNorm2d(8)
-        self.blocks = nn.SequentialCell(
-            Block(8, 0.5), Block(8, 1.0 if fault == "scale" else 0.5), Block(8, 0.5)
-        )
+        self.blocks = nn.SequentialCell(Block(8, 0.5), Block(8, 1.0 if fault == "scale" else 0.5), Block(8, 0.5))
         self.head = nn.Dense(8, 10)
 
     def construct(self, x: Tensor) -> Tensor:

@@ -128,7 +128,7 @@ def _row_findings(row: Row, target: Item, golden: Item, mode: str) -> Iterator[F
         if note := row.metrics.get(NOTE):
             yield Finding(WARNING, str(note))
     elif target.kind == "null" or golden.kind == "null":
-        if target.kind != golden.kind:
+        if target.kind != golden.kind and row.deviation != 0:
             missing, level = ("target" if target.kind == "null" else "golden"), ERROR if row.differs else WARNING
             yield Finding(level, f"The {missing} has no value here, the other side has one.")
     elif not same_value(target, golden):
