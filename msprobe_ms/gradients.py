@@ -12,9 +12,6 @@ from typing import Any
 #: A plan: lists and dictionaries of positions in the watched tensors; None for a tensor that is not watched.
 Plan = int | None | list["Plan"] | dict[str, "Plan"]
 
-#: Twins waiting for the places of the tensor with this id, last place first.
-Twins = dict[int, list[Any]]
-
 #: Marks what takes no part in a plan.
 _SKIP: Any = object()
 
@@ -28,9 +25,12 @@ class Watch:
     def __init__(self, is_tensor: Callable[[Any], bool], can_watch: Callable[[Any], bool]) -> None:
         self._is_tensor = is_tensor
         self._can_watch = can_watch
-        #: The watched tensors, in the order their gradients will come in.
+        #: The watched tensors, in the order their gradients will come in; one given twice is watched once.
         self.tensors: list[Any] = []
-        self._undo: list[tuple[Any, Any, Any, Any]] = []
+        self._positions: dict[int, int] = {}
+        #: The containers written into, and by a replacement's id the tensor it stands for.
+        self._written: list[Any] = []
+        self._originals: dict[int, Any] = {}
 
     def plan(self, values: Iterable[Any]) -> list[Plan]:
         """Walk ``values`` and remember the tensors to watch."""
@@ -41,8 +41,10 @@ class Watch:
         if self._is_tensor(value):
             if not self._can_watch(value):
                 return None
-            self.tensors.append(value)
-            return len(self.tensors) - 1
+            position = self._positions.setdefault(id(value), len(self.tensors))
+            if position == len(self.tensors):
+                self.tensors.append(value)
+            return position
         if depth > _DEEPEST:
             return _SKIP
         if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -58,48 +60,42 @@ class Watch:
         return _SKIP
 
     def swap(self, values: Sequence[Any], replacements: Sequence[Any]) -> list[Any]:
-        """``values`` with each watched tensor replaced by its twin.
+        """``values`` with each watched tensor replaced.
 
         Tuples are rebuilt; lists and dictionaries are written into, because the call may keep or change them, until
         ``restore`` puts the originals back.
         """
-        twins: Twins = {}
-        for tensor, twin in zip(reversed(self.tensors), reversed(replacements), strict=True):
-            twins.setdefault(id(tensor), []).append(twin)
-        return [self._swap(value, twins, 0) for value in values]
+        pairs = [(old, new) for old, new in zip(self.tensors, replacements, strict=True) if new is not old]
+        self._originals = {id(new): old for old, new in pairs}
+        return self._exchange(values, {id(old): new for old, new in pairs}) if pairs else list(values)
 
-    def _swap(self, value: Any, twins: Twins, depth: int) -> Any:
+    def _exchange(self, values: Sequence[Any], others: dict[int, Any]) -> list[Any]:
+        return [self._other(value, others, 0) for value in values]
+
+    def _other(self, value: Any, others: dict[int, Any], depth: int) -> Any:
         if self._is_tensor(value):
-            # A tensor given twice has a twin for each place, in order.
-            waiting = twins.get(id(value))
-            return waiting.pop() if waiting else value
+            return others.get(id(value), value)
         if depth > _DEEPEST:
             return value
         if isinstance(value, tuple):
-            members = [self._swap(member, twins, depth + 1) for member in value]
+            members = [self._other(member, others, depth + 1) for member in value]
             if all(new is old for new, old in zip(members, value, strict=True)):
                 return value
             return value._make(members) if hasattr(value, "_make") else tuple(members)
-        if isinstance(value, list):
-            self._swap_members(value, list(enumerate(value)), twins, depth)
-        elif isinstance(value, dict):
-            self._swap_members(value, list(value.items()), twins, depth)
+        if isinstance(value, (list, dict)):
+            for key, member in list(value.items() if isinstance(value, dict) else enumerate(value)):
+                other = self._other(member, others, depth + 1)
+                if other is not member:
+                    value[key] = other
+                    self._written.append(value)
         return value
 
-    def _swap_members(self, container: Any, members: list[tuple[Any, Any]], twins: Twins, depth: int) -> None:
-        for key, member in members:
-            twin = self._swap(member, twins, depth + 1)
-            if twin is not member:
-                container[key] = twin
-                self._undo.append((container, key, member, twin))
-
     def restore(self) -> None:
-        """Put the caller's tensors back into its lists and dictionaries, where the call left the twins."""
-        for container, key, original, twin in self._undo:
-            held = container.get(key) if isinstance(container, dict) else container[key : key + 1]
-            if held is twin or (isinstance(held, list) and held and held[0] is twin):
-                container[key] = original
-        self._undo.clear()
+        """Put the caller's tensors back into its lists and dictionaries, wherever the call left the replacements."""
+        written, self._written = self._written, []
+        for container in written:
+            self._other(container, self._originals, 0)
+        self._written = []
 
 
 def fill(plans: Sequence[Plan], make: Callable[[int, tuple[str, ...]], Any]) -> list[Any]:

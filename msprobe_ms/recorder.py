@@ -132,7 +132,7 @@ class Recorder:
         depth, frames = self._sites.locate(sys._getframe(2), is_module=subject.is_module)
         # An enclosing call always stands on a shallower stack; a deeper one left by an exception and never said so.
         while calls and calls[-1].depth >= depth:
-            calls.pop()
+            self._close(calls[-1], calls)
         if not subject.is_module and calls and not calls[-1].subject.is_module:
             return None
         parent = next((call for call in reversed(calls) if call.subject.is_module), None)
@@ -234,11 +234,10 @@ class Recorder:
         thread = self._thread
         thread.busy = True
         try:
-            self._close(call, thread.calls)
             # What an API without a result wrote to stands for its output.
             result = args[0] if output is None and call.subject.writes_in_place and args else output
             watch = self._plan_output(call, result)
-            self._settle(call, watch.tensors)
+            self._close(call, thread.calls, watch.tensors)
             if call.keep_forward:
                 with self._framework.quiet():
                     self._record_output(call, result, parameters)
@@ -248,6 +247,7 @@ class Recorder:
             return watch.swap([output], twins)[0]
         except Exception as error:
             self._trouble.report(error, call.forward)
+            self.abandon(call)
             return output
         finally:
             thread.busy = False
@@ -266,16 +266,17 @@ class Recorder:
         """The call raised: it is closed without a record, and the exception goes its way."""
         try:
             self._close(call, self._thread.calls)
-            self._settle(call, ())
         except Exception as error:
             self._trouble.report(error, call.forward)
 
-    def _close(self, call: Call, calls: list[Call]) -> None:
-        if call in calls:
-            del calls[calls.index(call) :]
-        self._scope.ends(call.forward)
+    def _close(self, call: Call, calls: list[Call], outputs: Sequence[Any] = ()) -> None:
+        """End the call, and those in it that an exception left open."""
+        while call in calls and (left := calls.pop()) is not call:
+            self._settle(left, ())
+        self._settle(call, outputs)
 
     def _settle(self, call: Call, outputs: Sequence[Any]) -> None:
+        self._scope.ends(call.forward)
         if call.watch is not None and call.input_watch is not None:
             call.watch.restore()
             call.input_watch.settle(outputs)

@@ -49,7 +49,7 @@ class MindSpore(Framework):
         array = tensor.asnumpy()
         if array.dtype.kind == "V" and tensor.dtype == mindspore.bfloat16:
             # MindSpore's own 16-bit numpy dtype: the upper half of a float32.
-            return (array.view("<u2").astype("<u4") << 16).view("<f4")
+            return (array.reshape(-1).view("<u2").astype("<u4") << 16).view("<f4").reshape(array.shape)
         return array
 
     def dtype_text(self, tensor: Any) -> str:
@@ -72,15 +72,10 @@ class MindSpore(Framework):
         return tensor.dtype in _FLOATS and getattr(tensor, "_requires_grad", True)
 
     def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnGradients, *, is_module: bool) -> InputWatch:
-        return _Twins(tensors, self.watch_outputs(tensors, on_gradients))
+        return _Hooked(tensors, on_gradients)
 
     def watch_outputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
-        # A primitive that is the identity forward, and backward hands over one gradient a tensor (zeros if unused).
-        def report(gradients: Sequence[Any]) -> None:
-            on_gradients(gradients)
-
-        watched = ops.HookBackward(report)(*tensors)
-        return watched if isinstance(watched, tuple) else (watched,)
+        return _Hooked(tensors, on_gradients).tensors
 
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         if not parameter.requires_grad:
@@ -156,18 +151,58 @@ class MindSpore(Framework):
         return None
 
 
-class _Twins(InputWatch):
-    """Watched twins of a call's arguments."""
+class _Hooked(InputWatch):
+    """Tensors that stand on a node of their own in the gradient graph, which reports what flows through it.
 
-    def __init__(self, originals: Sequence[Any], twins: Sequence[Any]) -> None:
-        super().__init__(twins)
-        self._originals = originals
+    They are the very tensors that were given: another object in their place would change what `is`, views and writes in
+    place do in the user's code. A twin stands in for a leaf, by which the framework finds gradients, and for a tensor
+    that was written in place, whose version the framework checks.
+    """
+
+    def __init__(self, tensors: Sequence[Any], on_gradients: OnGradients) -> None:
+        super().__init__(tensors)
+        #: The tensors that have twins, and the others with what they stood on before.
+        self._twins: list[tuple[Any, Any]] = []
+        self._moved: list[tuple[Any, Any]] = []
+        self.tensors = [self._move(*pair) for pair in zip(tensors, _hook(tensors, on_gradients), strict=True)]
+
+    def _move(self, tensor: Any, hooked: Any) -> Any:
+        if getattr(tensor, "_is_leaf", True) or _version(tensor):
+            # As MindSpore links a view to its tensor: what is written into a part of the twin reaches the tensor.
+            hooked.parent_tensor_, hooked.index_of_parent_ = tensor, ...
+            self._twins.append((tensor, hooked))
+            return hooked
+        self._moved.append((tensor, Tensor(tensor)))
+        return tensor.assign_value(hooked)
 
     def settle(self, outputs: Sequence[Any]) -> None:
-        """An in-place write moves only the watched twin to a new node of the graph; the caller's tensor follows it."""
-        for original, twin in zip(self._originals, self.tensors, strict=True):
-            if not str(getattr(twin, "_grad_node", "HookBackward")).startswith("<HookBackward"):
-                original.assign_value(twin)
+        """Put the tensors back where they stood, unless the call wrote into them or handed them on."""
+        handed_on = {id(tensor) for tensor in outputs}
+        for tensor, before in self._moved:
+            if _is_hooked(tensor) and not _version(tensor) and id(tensor) not in handed_on:
+                tensor.assign_value(before)
+        for tensor, twin in self._twins:
+            if not _is_hooked(twin):
+                tensor.assign_value(twin)
+
+
+def _hook(tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
+    # A primitive that is the identity forward, and backward hands over one gradient a tensor (zeros if unused).
+    def report(gradients: Sequence[Any]) -> None:
+        on_gradients(gradients)
+
+    hooked = ops.HookBackward(report)(*tensors)
+    return hooked if isinstance(hooked, tuple) else (hooked,)
+
+
+def _version(tensor: Any) -> int:
+    """How often the tensor was written in place."""
+    return getattr(tensor, "_version", 0)
+
+
+def _is_hooked(tensor: Any) -> bool:
+    """Whether the tensor stands where a hook put it; before 2.8 nothing tells, and nothing is taken for changed."""
+    return str(getattr(tensor, "_grad_node", "<HookBackward")).startswith("<HookBackward")
 
 
 class _ForwardHookEntry:
@@ -182,3 +217,54 @@ class _ForwardHookEntry:
     def remove(self) -> None:
         self._cell._forward_hook.pop(self._key, None)
         self._cell._forward_hook_with_kwargs.pop(self._key, None)
+
+
+class _Watched(list[Any]):
+    """Tensors whose gradients are reported, each standing on a node of its own in the graph.
+
+    They are the very tensors that were given: a copy in their place would break what ``is``, views and writes in place
+    mean to the user's code. A twin stands in only where the tensor must not move, because the framework finds gradients
+    by it (a leaf), or cannot, because it is given twice and each place has its own gradient.
+    """
+
+    def __init__(self, tensors: Sequence[Any], on_gradients: OnGradients) -> None:
+        super().__init__()
+        #: Tensor, what it stood on before (None for a twin's), what it stands on now.
+        self._moved: list[tuple[Any, Any, Any]] = []
+
+        # A primitive that is the identity forward, and backward hands over one gradient a tensor (zeros if unused).
+        def report(gradients: Sequence[Any]) -> None:
+            on_gradients(gradients)
+
+        hooked = ops.HookBackward(report)(*tensors)
+        self._node = _node(hooked[0] if isinstance(hooked, tuple) else hooked)
+        seen: set[int] = set()
+        for tensor, twin in zip(tensors, hooked if isinstance(hooked, tuple) else (hooked,), strict=True):
+            if id(tensor) in seen or getattr(tensor, "_is_leaf", True):
+                self._moved.append((twin, None, tensor))
+                self.append(_linked(twin, tensor))
+            else:
+                self._moved.append((tensor, Tensor(tensor), None))
+                tensor.assign_value(twin)
+                self.append(tensor)
+            seen.add(id(tensor))
+
+    def leave(self) -> None:
+        """Put the tensors back where they stood; one written into since stays, and a twin's tensor follows it."""
+        for tensor, before, original in self._moved:
+            untouched = _node(tensor) == self._node
+            if before is not None and untouched:
+                tensor.assign_value(before)
+            elif before is None and not untouched:
+                original.assign_value(tensor)
+
+
+def _node(tensor: Any) -> str:
+    """The node of the gradient graph that made the tensor; the same for all before MindSpore 2.8, which does not tell."""
+    return str(getattr(tensor, "_grad_node", ""))
+
+
+def _linked(twin: Any, tensor: Any) -> Any:
+    """Make ``twin`` a view of all of ``tensor``: what is written into it reaches the tensor."""
+    twin.parent_tensor_, twin.index_of_parent_ = tensor, ...
+    return twin

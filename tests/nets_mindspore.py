@@ -1,0 +1,191 @@
+"""The five nets the recording is measured on, with fixed weights and one small batch each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+from mindspore import Parameter, Tensor, nn, ops
+
+
+class TwoLinear(nn.Cell):
+    """Two linear layers and an activation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc1 = nn.Dense(16, 32)
+        self.relu = nn.ReLU()
+        self.fc2 = nn.Dense(32, 10)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.fc2(self.relu(self.fc1(x)))
+
+
+class LeNet(nn.Cell):
+    """Convolutions whose activation and pooling cells are called twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 6, 5, pad_mode="valid", has_bias=True)
+        self.conv2 = nn.Conv2d(6, 16, 5, pad_mode="valid", has_bias=True)
+        self.relu = nn.ReLU()
+        self.pool = nn.MaxPool2d(2, 2)
+        self.flatten = nn.Flatten()
+        self.fc1 = nn.Dense(16 * 4 * 4, 120)
+        self.fc2 = nn.Dense(120, 84)
+        self.fc3 = nn.Dense(84, 10)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = self.pool(self.relu(self.conv1(x)))
+        x = self.pool(self.relu(self.conv2(x)))
+        x = self.flatten(x)
+        return self.fc3(self.relu(self.fc2(self.relu(self.fc1(x)))))
+
+
+class ResidualBlock(nn.Cell):
+    """conv-bn-relu-conv-bn beside an identity."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, channels, 3)
+        self.bn1 = nn.BatchNorm2d(channels)
+        self.conv2 = nn.Conv2d(channels, channels, 3)
+        self.bn2 = nn.BatchNorm2d(channels)
+        self.relu = nn.ReLU()
+
+    def construct(self, x: Tensor) -> Tensor:
+        y = self.relu(self.bn1(self.conv1(x)))
+        return self.relu(x + self.bn2(self.conv2(y)))
+
+
+class ResidualNet(nn.Cell):
+    """A residual convolutional net with batch normalisation (which writes its own statistics in place)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3)
+        self.blocks = nn.SequentialCell(ResidualBlock(8), ResidualBlock(8))
+        self.head = nn.Dense(8, 10)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.head(self.blocks(self.stem(x)).mean((2, 3)))
+
+
+class Recurrent(nn.Cell):
+    """An LSTM: tuples in, nested tuples out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(8, 16, num_layers=1, batch_first=True)
+        self.head = nn.Dense(16, 10)
+
+    def construct(self, x: Tensor) -> Tensor:
+        state = (ops.zeros((1, x.shape[0], 16), ms.float32), ops.zeros((1, x.shape[0], 16), ms.float32))
+        sequence, (hidden, _) = self.lstm(x, state)
+        return self.head(sequence[:, -1] + hidden[0])
+
+
+class Attention(nn.Cell):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads, self.size = heads, width // heads
+        self.q = nn.Dense(width, width)
+        self.k = nn.Dense(width, width)
+        self.v = nn.Dense(width, width)
+        self.out = nn.Dense(width, width)
+
+    def _split(self, x: Tensor) -> Tensor:
+        batch, length, _ = x.shape
+        return x.reshape(batch, length, self.heads, self.size).transpose(0, 2, 1, 3)
+
+    def construct(self, x: Tensor) -> Tensor:
+        q, k, v = self._split(self.q(x)), self._split(self.k(x)), self._split(self.v(x))
+        weights = ops.softmax(ops.matmul(q, k.transpose(0, 1, 3, 2)) * self.size**-0.5, -1)
+        return self.out(ops.matmul(weights, v).transpose(0, 2, 1, 3).reshape(x.shape))
+
+
+class EncoderLayer(nn.Cell):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.norm1 = nn.LayerNorm((width,))
+        self.attention = Attention(width, heads)
+        self.norm2 = nn.LayerNorm((width,))
+        self.up = nn.Dense(width, 2 * width)
+        self.act = nn.GELU()
+        self.down = nn.Dense(2 * width, width)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = x + self.attention(self.norm1(x))
+        return x + self.down(self.act(self.up(self.norm2(x))))
+
+
+class Encoder(nn.Cell):
+    """Four layers of a transformer encoder, 256 wide."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(50, 256)
+        self.position = Parameter(Tensor(np.zeros((12, 256), np.float32)), name="position")
+        self.layers = nn.CellList([EncoderLayer(256, 4) for _ in range(4)])
+        self.norm = nn.LayerNorm((256,))
+        self.head = nn.Dense(256, 10)
+
+    def construct(self, ids: Tensor) -> Tensor:
+        x = self.embedding(ids) + self.position
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(self.norm(x).mean(1))
+
+
+def _values(shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
+    return generator.standard_normal(shape).astype(np.float32)
+
+
+_BATCHES: dict[str, tuple[type[nn.Cell], Callable[[np.random.Generator], np.ndarray]]] = {
+    "two_linear": (TwoLinear, lambda generator: _values((4, 16), generator)),
+    "lenet": (LeNet, lambda generator: _values((2, 1, 28, 28), generator)),
+    "residual": (ResidualNet, lambda generator: _values((2, 3, 8, 8), generator)),
+    "lstm": (Recurrent, lambda generator: _values((2, 5, 8), generator)),
+    "encoder": (Encoder, lambda generator: generator.integers(0, 50, (2, 12)).astype(np.int32)),
+}
+
+NETS = tuple(_BATCHES)
+
+
+def make(name: str) -> tuple[nn.Cell, Tensor, Tensor]:
+    """A net in training mode with the same weights on every call, a batch and its labels."""
+    generator = np.random.default_rng(7)
+    net_class, batch = _BATCHES[name]
+    net = net_class()
+    for parameter in net.get_parameters():
+        if "moving" in parameter.name:  # running statistics stay 0 and 1
+            continue
+        value = _values(parameter.shape, generator) / np.sqrt(max(parameter.shape[-1], 1))
+        parameter.set_data(Tensor(value + (1 if "gamma" in parameter.name else 0), ms.float32))
+    net.set_train()
+    x = batch(generator)
+    labels = generator.integers(0, 10, len(x)).astype(np.int32)
+    return net, Tensor(x), Tensor(labels)
+
+
+def loss(net: nn.Cell, x: Tensor, labels: Tensor) -> Tensor:
+    """Cross entropy; ``ops.cross_entropy`` itself is now and then off by a bit from run to run on CPU."""
+    return cross_entropy(net(x), labels)
+
+
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    picked = ops.log_softmax(logits, -1) * ops.one_hot(labels, logits.shape[-1])
+    return -picked.sum() / logits.shape[0]
+
+
+def value_and_grad(net: nn.Cell, x: Tensor, labels: Tensor) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The loss and the gradient of every trainable parameter, by name."""
+
+    def forward(x: Tensor, labels: Tensor) -> Tensor:
+        return loss(net, x, labels)
+
+    value, gradients = ms.value_and_grad(forward, None, net.trainable_params())(x, labels)
+    names = [parameter.name for parameter in net.trainable_params()]
+    return value.asnumpy().copy(), {n: g.asnumpy().copy() for n, g in zip(names, gradients, strict=True)}

@@ -1,0 +1,87 @@
+"""Record something, and read back what a user finds on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from msprobe_ms.mindspore import PrecisionDebugger
+from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER
+
+SECTION = ("list", "scope", "data_mode", "summary_mode", "tensor_list")
+
+FIGURES = ("Max", "Min", "Mean", "Norm")
+
+
+def write_config(dump_path: Path, *, task: str = "statistics", level: str = "L0", **keys: Any) -> Path:
+    """A config.json beside ``dump_path``; keys of a task's section go there, the others to the top."""
+    section = {key: keys.pop(key) for key in SECTION if key in keys}
+    path = dump_path.with_name(f"{dump_path.name}.json")
+    path.write_text(json.dumps({"task": task, "level": level, "dump_path": str(dump_path), **keys, task: section}))
+    return path
+
+
+@contextmanager
+def recording(model: Any, dump_path: Path, **keys: Any) -> Iterator[PrecisionDebugger]:
+    """Record what runs inside as one step."""
+    debugger = PrecisionDebugger(write_config(dump_path, **keys))
+    debugger.start(model)
+    try:
+        yield debugger
+    finally:
+        debugger.stop()
+        debugger.step()
+
+
+class Step(NamedTuple):
+    """The dump of one step of one process."""
+
+    folder: Path
+    data: dict[str, Any]
+    stack: dict[str, Any]
+    construct: dict[str, Any]
+
+    def array(self, leaf: dict[str, Any]) -> np.ndarray:
+        return np.load(self.folder / TENSOR_FOLDER / leaf["data_name"], allow_pickle=False)
+
+    def forward(self, base: str, index: int = 0) -> dict[str, Any]:
+        return self.data[f"{base}.forward.{index}" if base.startswith("Cell.") else f"{base}.{index}.forward"]
+
+    def backward(self, base: str, index: int = 0) -> dict[str, Any]:
+        return self.data[f"{base}.backward.{index}" if base.startswith("Cell.") else f"{base}.{index}.backward"]
+
+    def calls(self, base: str) -> list[str]:
+        """Entries of one module or API, parameter gradients aside."""
+        return [name for name in self.data if name.startswith(f"{base}.") and ".parameters_grad." not in name]
+
+
+def step_folder(dump_path: Path, step: int = 0) -> Path:
+    (folder,) = (dump_path / f"step{step}").iterdir()
+    return folder
+
+
+def read_step(dump_path: Path, step: int = 0, *, troubles: bool = False) -> Step:
+    """The step's three files; nothing else may lie there, and without ``troubles`` no error log either."""
+    folder = step_folder(dump_path, step)
+    known = {"dump.json", "stack.json", "construct.json", TENSOR_FOLDER} | ({ERROR_LOG} if troubles else set())
+    log = folder / ERROR_LOG
+    assert {path.name for path in folder.iterdir()} <= known, log.read_text() if log.exists() else list(folder.iterdir())
+    files = {name: json.loads((folder / f"{name}.json").read_text()) for name in ("dump", "stack", "construct")}
+    return Step(folder, files["dump"]["data"], files["stack"], files["construct"])
+
+
+def leaves(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Every tensor leaf below ``value`` with its place."""
+    if isinstance(value, dict) and "dtype" in value and "shape" in value:
+        yield place, value
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            yield from leaves(member, (*place, key))
+    elif isinstance(value, list):
+        for index, member in enumerate(value):
+            yield from leaves(member, (*place, str(index)))

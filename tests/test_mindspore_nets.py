@@ -1,0 +1,197 @@
+"""Five nets, three levels: the training is untouched, the figures are numpy's, no call and no gradient is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import mindspore
+import nets_mindspore
+import numpy as np
+import pytest
+from mindspore import nn, ops
+from recording import FIGURES, Step, leaves, read_step, recording
+
+LEVELS = ("L0", "L1", "mix")
+
+#: What fp32 accumulation leaves of a sum, relative to the sum of magnitudes.
+TOLERANCE = 1e-6
+
+
+class Bare(dict):
+    """A net's loss, gradients and calls without the tool."""
+
+
+@pytest.fixture(scope="module")
+def bare() -> dict[str, Any]:
+    mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+    mindspore.runtime.launch_blocking()
+    results = {}
+    for name in nets_mindspore.NETS:
+        net, x, labels = nets_mindspore.make(name)
+        results[name] = (*nets_mindspore.value_and_grad(net, x, labels), called_cells(*nets_mindspore.make(name)))
+    return results
+
+
+def called_cells(net: nn.Cell, x: Any, labels: Any) -> Counter[str]:
+    """How often each Cell below the net is called, counted by hooks of our own."""
+    counts: Counter[str] = Counter()
+    for name, cell in net.cells_and_names():
+        if name:
+            base = f"Cell.{name}.{type(cell).__name__}"
+            cell.register_forward_hook(lambda cell, args, output, base=base: counts.update([base]))
+    nets_mindspore.loss(net, x, labels)
+    return counts
+
+
+def assert_figures(step: Step) -> int:
+    """Every leaf's figures are numpy's on the very tensor in its file; how many leaves there were."""
+    count = 0
+    for place, leaf in leaves(step.data):
+        array = step.array(leaf)
+        assert list(array.shape) == leaf["shape"], place
+        if array.size == 0 or array.dtype == bool:
+            continue
+        values = array.astype(np.float32) if array.dtype.kind == "f" else array.astype(np.float64)
+        assert leaf["Max"] == values.max(), place
+        assert leaf["Min"] == values.min(), place
+        assert leaf["Mean"] == pytest.approx(float(values.mean()), rel=TOLERANCE), place
+        assert leaf["Mean"] == pytest.approx(
+            values.mean(dtype=np.float64), abs=TOLERANCE * float(np.abs(values).mean(dtype=np.float64))
+        ), place
+        norm = float(np.linalg.norm(values.astype(np.float64)))
+        assert leaf["Norm"] == pytest.approx(abs(norm) if array.ndim else float(array), rel=TOLERANCE), place
+        count += 1
+    return count
+
+
+def same_bits(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool:
+    return first.keys() == second.keys() and all(first[name].tobytes() == second[name].tobytes() for name in first)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", nets_mindspore.NETS)
+def test_a_recorded_training_step(ms: Any, bare: dict[str, Any], dump_path: Path, name: str, level: str) -> None:
+    expected_loss, expected_gradients, calls = bare[name]
+    steps = {}
+    for task in ("tensor", "statistics"):
+        net, x, labels = nets_mindspore.make(name)
+        folder = dump_path.with_name(task)
+        with recording(net, folder, level=level, task=task):
+            loss, gradients = nets_mindspore.value_and_grad(net, x, labels)
+        # Invariant 1, neutral.
+        assert loss.tobytes() == expected_loss.tobytes()
+        assert same_bits(gradients, expected_gradients)
+        steps[task] = read_step(folder)
+
+    # Invariant 5, right numbers.
+    step = steps["tensor"]
+    assert assert_figures(step) > 3
+    assert list(steps["statistics"].data) == list(step.data)
+    plain = {place: [leaf[key] for key in FIGURES] for place, leaf in leaves(steps["statistics"].data)}
+    assert plain == {place: [leaf[key] for key in FIGURES] for place, leaf in leaves(step.data)}
+
+    if level == "L1":
+        assert not [entry for entry in step.data if entry.startswith("Cell.")]
+        assert step.construct == {}
+        return
+    # Every call of every Cell, forward and backward, and not one more.
+    entries = [entry for entry in step.data if entry.startswith("Cell.") and ".parameters_grad." not in entry]
+    expected = {f"{base}.{d}.{i}" for base, count in calls.items() for d in ("forward", "backward") for i in range(count)}
+    assert set(entries) == expected
+    for entry in entries:
+        if ".backward." in entry:
+            assert step.data[entry]["input"][0]["Norm"] is not None, entry
+    assert_parameter_gradients(step, net, expected_gradients)
+
+
+def assert_parameter_gradients(step: Step, net: nn.Cell, gradients: dict[str, np.ndarray]) -> None:
+    """The gradient files of every Cell below the net hold what ``value_and_grad`` returned, bit for bit."""
+    seen = 0
+    for name, cell in net.cells_and_names():
+        if not name:
+            continue
+        own = {key: parameter for key, parameter in cell._params.items() if parameter.requires_grad}
+        entry = step.data.get(f"Cell.{name}.{type(cell).__name__}.parameters_grad.0", {})
+        assert set(entry) == set(own), name
+        for key, parameter in own.items():
+            assert step.array(entry[key][0]).tobytes() == gradients[parameter.name].tobytes(), (name, key)
+            seen += 1
+    assert seen
+
+
+def by_value_and_grad(net: nn.Cell, x: Any, labels: Any) -> list[Any]:
+    return list(mindspore.value_and_grad(net, None, net.trainable_params())(x, labels)[1])
+
+
+def by_grad(net: nn.Cell, x: Any, labels: Any) -> list[Any]:
+    return list(mindspore.grad(net, None, net.trainable_params())(x, labels))
+
+
+def by_gradient_of_function(net: nn.Cell, x: Any, labels: Any) -> list[Any]:
+    return list(mindspore.grad(lambda x, labels: net(x, labels), None, net.trainable_params())(x, labels))
+
+
+def by_grad_operation(net: nn.Cell, x: Any, labels: Any) -> list[Any]:
+    return list(ops.GradOperation(get_by_list=True)(net, net.trainable_params())(x, labels))
+
+
+class Loss(nn.Cell):
+    def construct(self, logits: Any, labels: Any) -> Any:
+        return nets_mindspore.cross_entropy(logits, labels)
+
+
+@pytest.mark.parametrize("level", ["L0", "mix"])
+@pytest.mark.parametrize("gradient", [by_value_and_grad, by_grad, by_gradient_of_function, by_grad_operation])
+def test_every_way_to_a_gradient(ms: Any, dump_path: Path, gradient: Any, level: str) -> None:
+    def with_loss() -> tuple[nn.Cell, Any, Any]:
+        net, x, labels = nets_mindspore.make("two_linear")
+        return nn.WithLossCell(net, Loss()), x, labels
+
+    expected = [each.asnumpy().copy() for each in gradient(*with_loss())]
+    net, x, labels = with_loss()
+    with recording(net, dump_path, level=level, task="tensor"):
+        gradients = [each.asnumpy().copy() for each in gradient(net, x, labels)]
+    assert [each.tobytes() for each in gradients] == [each.tobytes() for each in expected]
+    step = read_step(dump_path)
+    by_name = dict(zip((p.name for p in net.trainable_params()), gradients, strict=True))
+    assert_parameter_gradients(step, net, by_name)
+    for base in ("_backbone.fc1.Dense", "_backbone.relu.ReLU", "_backbone.fc2.Dense", "_backbone.TwoLinear", "_loss_fn.Loss"):
+        assert step.calls(f"Cell.{base}") == [f"Cell.{base}.forward.0", f"Cell.{base}.backward.0"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_train_one_step_cell(ms: Any, dump_path: Path, level: str) -> None:
+    """Three optimizer steps of nn.TrainOneStepCell: losses and weights bit for bit, gradients recorded each step."""
+
+    def train(debugger_of: Any) -> tuple[list[bytes], dict[str, bytes]]:
+        net, x, labels = nets_mindspore.make("two_linear")
+        optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+        trainer = nn.TrainOneStepCell(nn.WithLossCell(net, Loss()), optimizer)
+        trainer.set_train()
+        losses = []
+        for step in range(3):
+            with debugger_of(net, step):
+                losses.append(trainer(x, labels).asnumpy().tobytes())
+        return losses, {p.name: p.asnumpy().tobytes() for p in net.trainable_params()}
+
+    from contextlib import nullcontext
+
+    expected = train(lambda net, step: nullcontext())
+    found = train(lambda net, step: recording(net, dump_path.with_name(str(step)), level=level))
+    assert found == expected
+    for number in range(3):
+        step = read_step(dump_path.with_name(str(number)))
+        if level != "L1":
+            assert set(step.data["Cell.fc1.Dense.parameters_grad.0"]) == {"weight", "bias"}
+            assert step.backward("Cell.fc2.Dense")["input"][0]["shape"] == [4, 10]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_forward_without_gradient_has_no_backward(ms: Any, dump_path: Path, level: str) -> None:
+    net, x, labels = nets_mindspore.make("two_linear")
+    expected = net(x).asnumpy().tobytes()
+    with recording(net, dump_path, level=level):
+        assert net(x).asnumpy().tobytes() == expected
+    assert not [entry for entry in read_step(dump_path).data if "backward" in entry or "parameters_grad" in entry]
