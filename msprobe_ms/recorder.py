@@ -287,8 +287,8 @@ class Recorder:
         build = self._leaves.build
         fields = call.inputs
         if self._fields.keeps(FORWARD, "output"):
-            values = output if isinstance(output, (list, tuple)) and not hasattr(output, "_fields") else (output,)
-            leaves = [build(value, call.forward, "output", (str(i),), save) for i, value in enumerate(values)]
+            results = enumerate(_results(output))
+            leaves = [build(value, call.forward, "output", (str(index),), save) for index, value in results]
             fields.append(("output", field_text("output", leaves)))
         if call.subject.is_module and self._fields.keeps(FORWARD, "parameters"):
             named = {name: build(value, call.forward, "parameters", (name,), save) for name, value in parameters}
@@ -300,7 +300,7 @@ class Recorder:
     def _plan_output(self, call: Call, output: Any) -> Watch:
         watch = self._new_watch(parameters=False)
         if call.keep_backward and (self._framework.watches_in_place or not call.subject.writes_in_place):
-            call.output_fields = watch.plan(list(output) if type(output) in (list, tuple) else [output])
+            call.output_fields = watch.plan(_results(output))
         return watch
 
     # -- backward --------------------------------------------------------------------------------------------------
@@ -312,11 +312,16 @@ class Recorder:
         """
         self._from_backward(call.backward, lambda: self._backward_begins(call, gradients))
 
-    def _backward_begins(self, call: Call, gradients: Sequence[Any]) -> None:
+    def _begin_backward(self, call: Call) -> bool:
+        """Whether this is the first gradient that came to the call, or out of it."""
         self.saw_backward = True
         first, call.backward_begun = not call.backward_begun, True
         if first:
             call.keep_backward = self._scope.begins(call.backward)
+        return first
+
+    def _backward_begins(self, call: Call, gradients: Sequence[Any]) -> None:
+        first = self._begin_backward(call)
         if call.keep_backward:
             fields = self._gradient_field(call, "input", call.output_fields, gradients)
             if first:
@@ -329,7 +334,7 @@ class Recorder:
         self._from_backward(call.backward, lambda: self._backward_ends(call, gradients))
 
     def _backward_ends(self, call: Call, gradients: Sequence[Any]) -> None:
-        self.saw_backward = True
+        self._begin_backward(call)
         if call.keep_backward:
             fields = self._gradient_field(call, "output", call.plan, gradients)
             self._store.entry(call.backward, fields, call.parent_entry(BACKWARD))
@@ -376,3 +381,8 @@ class Recorder:
 
     def _saves(self, entry: str) -> bool:
         return self._save_all or (self._save_some is not None and self._save_some.accepts(entry))
+
+
+def _results(output: Any) -> Sequence[Any]:
+    """The results of a call: the members of a list or tuple, or the one value that it returned."""
+    return output if isinstance(output, (list, tuple)) and not hasattr(output, "_fields") else (output,)

@@ -683,6 +683,199 @@ def test_a_parameter_given_as_argument_stays_one(ms: Any, dump_path: Path) -> No
     assert values(gradient) == [1, 2]
 
 
+def body_view_given(net: Any, x: Tensor) -> Tensor:
+    """A Cell writes into the view it is given."""
+    y = x * 2
+    net.child(y[1:])
+    return y * x
+
+
+def body_row_of_a_result(net: Any, x: Tensor) -> Tensor:
+    """The caller writes into a view of a result."""
+    y = net.child(x)
+    y[1:][0] = 5
+    return y * x
+
+
+def body_chain(net: Any, x: Tensor) -> Tensor:
+    """Two views deep."""
+    y = ops.stack([x, x * 2])
+    y[1][1:][0] = 5
+    return (y * net.child(x)).sum(0)
+
+
+def body_reshaped(net: Any, x: Tensor) -> Tensor:
+    y = net.child(x).reshape(3, 1)
+    y[0][0] = 5
+    return y.reshape(3) * x
+
+
+def body_constant_mask(net: Any, x: Tensor) -> Tensor:
+    """What no gradient flows through is not touched at all."""
+    mask = ops.ones((2, 3), ms_float32())
+    mask[0][1] = 0
+    mask[1] = 5
+    return net.child(x) * mask[0] * mask[1]
+
+
+def body_same_object(net: Any, x: Tensor) -> Tensor:
+    """`is` means the same with the tool."""
+    y = net.child(x)
+    z = net.identity(y)
+    return y * (3 if z is y else 5) * (7 if net.pair(y, y) else 11)
+
+
+def body_identity_and_write(net: Any, x: Tensor) -> Tensor:
+    y = net.child(x)
+    z = net.identity(y)
+    z[0] = 9
+    y[1] = 8
+    return y * z * x
+
+
+def body_identity_of_an_argument_used_again(net: Any, x: Tensor) -> Tensor:
+    y = x * 2
+    return net.child(net.identity(y)) + y * 3
+
+
+def ms_float32() -> Any:
+    return mindspore.float32
+
+
+def doubled(x: Tensor) -> Tensor:
+    return x * 2
+
+
+def doubled_in_place(x: Tensor) -> Tensor:
+    x[0] = 4
+    return x * 2
+
+
+@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
+@pytest.mark.parametrize("child", [doubled, doubled_in_place])
+@pytest.mark.parametrize(
+    "body",
+    [
+        body_view_given, body_row_of_a_result, body_chain, body_reshaped, body_constant_mask, body_same_object,
+        body_identity_and_write, body_identity_of_an_argument_used_again,
+    ],
+)  # fmt: skip
+def test_views_and_aliases(ms: Any, dump_path: Path, body: Any, child: Any, level: str) -> None:
+    run(
+        lambda: Net(
+            lambda net, x: body(net, x * 1),
+            child=Child(child), identity=Child(lambda x: x), pair=Child(lambda a, b: a is b),
+        ),
+        dump_path, tensor(1, 2, 3), level=level,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
+def test_writes_into_a_parameter(ms: Any, dump_path: Path, level: str) -> None:
+    """Into a part of it, through a view, in a Cell."""
+
+    class Memory(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows = Parameter(Tensor(np.zeros((2, 3), np.float32)), name="rows", requires_grad=False)
+
+        def construct(self, x: Tensor) -> Tensor:
+            self.rows[0] = x
+            self.rows[1][1:] = x[1:] * 2
+            return x * self.rows[0] + self.rows[1]
+
+    step = run(lambda: Net(lambda net, x: net.memory(net.memory(x)), memory=Memory()), dump_path, tensor(1, 2, 3), level=level)
+    if level != "L1":
+        rows = step.forward("Cell.memory.Memory")["parameters"]["rows"]
+        assert step.array(rows).tolist() == [[1, 2, 3], [0, 4, 6]]
+
+
+@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
+def test_gradient_of_a_gradient(ms: Any, dump_path: Path, level: str) -> None:
+    def second(net: nn.Cell, x: Tensor) -> bytes:
+        return mindspore.grad(lambda y: mindspore.grad(lambda z: net(z).sum())(y).sum())(x).asnumpy().tobytes()
+
+    def make() -> nn.Cell:
+        return Net(lambda net, x: net.cube(x * 1), cube=Child(lambda x: x * x * x))
+
+    expected = second(make(), tensor(1, 2))
+    net = make()
+    with recording(net, dump_path, level=level):
+        assert second(net, tensor(1, 2)) == expected
+    read_step(dump_path)
+
+
+@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
+def test_recompute(ms: Any, dump_path: Path, level: str) -> None:
+    """A recomputed Cell runs its forward twice; both runs are recorded, apart."""
+
+    def make() -> nn.Cell:
+        net = Net(lambda net, x: net.after(net.block(x)), block=nn.SequentialCell(Scale(2), Child(lambda x: x * x)), after=Scale(3))
+        net.block.recompute()
+        return net
+
+    step = run(make, dump_path, tensor(1, 2), level=level)
+    if level != "L1":
+        assert {name.rsplit(".", 1)[0] for name in step.calls("Cell.after.Scale")} == {
+            "Cell.after.Scale.forward", "Cell.after.Scale.backward",
+        }  # fmt: skip
+        # The second run is the one that gradients flow through.
+        assert step.calls("Cell.block.0.Scale") == [
+            "Cell.block.0.Scale.forward.0", "Cell.block.0.Scale.forward.1", "Cell.block.0.Scale.backward.1",
+        ]  # fmt: skip
+        assert first(step, "Cell.block.0.Scale.backward.1", "output") == [24, 48]
+
+
+@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
+def test_two_backwards_of_one_forward_function(ms: Any, dump_path: Path, level: str) -> None:
+    """Forward and backward twice in one step, as with gradient accumulation: calls count on."""
+    net = Net(lambda net, x: net.cube(x), cube=Child(lambda x: x * x * x))
+    with recording(net, dump_path, level=level, task="tensor"):
+        for value in (1, 2):
+            mindspore.grad(lambda x: net(x * 1).sum())(tensor(value))
+    step = read_step(dump_path)
+    if level != "L1":
+        assert [first(step, f"Cell.cube.Child.backward.{i}", "output") for i in range(2)] == [[3], [12]]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_sequence_of_results_that_is_a_subclass(ms: Any, dump_path: Path, level: str) -> None:
+    """Inputs, results and their gradients stand at the same places whatever the container's class."""
+
+    class Results(list[Any]):
+        pass
+
+    step = run(
+        lambda: Net(
+            lambda net, x: (lambda out: out[0] + out[1] * 2)(net.child(Results([x, x * 2]))),
+            child=Child(lambda items: Results([items[0] * 3, items[1] * 5])),
+        ),
+        dump_path, tensor(1, 2), level=level,
+    )  # fmt: skip
+    forward, backward = step.forward("Cell.child.Child"), step.backward("Cell.child.Child")
+    for forward_side, backward_side in (("input_args", "output"), ("output", "input")):
+        shape = [[leaf["shape"] for leaf in side] if isinstance(side, list) else side["shape"] for side in forward[forward_side]]
+        assert shape == [
+            [leaf["shape"] for leaf in side] if isinstance(side, list) else side["shape"] for side in backward[backward_side]
+        ]
+
+
+def test_gradients_are_those_of_the_tensors_in_order(ms: Any, dump_path: Path) -> None:
+    """Values that are no tensors have no place among them; a tensor that takes no gradient has null."""
+    step = run(
+        lambda: Net(
+            lambda net, x: net.child(3, x, "t", tensor(2, 2), [x * 2, None], c=x * 3)[1],
+            child=Child(lambda n, a, t, constant, pair, c: (n, a * pair[0] * constant + c, t)),
+        ),
+        dump_path, tensor(1, 2),
+    )  # fmt: skip
+    backward = step.backward("Cell.child.Child")
+    assert [step.array(leaf).tolist() for leaf in backward["input"]] == [[1, 1]]
+    a, constant, (first_of_pair,), c = backward["output"]
+    assert constant is None
+    assert [step.array(leaf).tolist() for leaf in (a, first_of_pair, c)] == [[4, 8], [2, 4], [1, 1]]
+
+
 # -- lifetime ------------------------------------------------------------------------------------------------------------
 
 

@@ -167,6 +167,8 @@ class _Hooked(InputWatch):
         self.tensors = [self._move(*pair) for pair in zip(tensors, _hook(tensors, on_gradients), strict=True)]
 
     def _move(self, tensor: Any, hooked: Any) -> Any:
+        if not _is_hooked(hooked):
+            return tensor  # gradients are switched off, as in the first run of a recomputed cell
         if getattr(tensor, "_is_leaf", True) or _version(tensor):
             # As MindSpore links a view to its tensor: what is written into a part of the twin reaches the tensor.
             hooked.parent_tensor_, hooked.index_of_parent_ = tensor, ...
