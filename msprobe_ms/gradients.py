@@ -6,6 +6,7 @@ are left out, tensors no gradient flows through are null.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -49,6 +50,8 @@ class Watch:
             return _SKIP
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             value = dict(zip(value._fields, value, strict=False))
+        elif _is_dataclass(value):
+            value = _fields(value)
         if isinstance(value, (list, tuple)):
             members = [self._plan(member, depth + 1) for member in value]
             members = [member for member in members if member is not _SKIP]
@@ -62,8 +65,8 @@ class Watch:
     def swap(self, values: Sequence[Any], replacements: Sequence[Any]) -> list[Any]:
         """``values`` with each watched tensor replaced.
 
-        Tuples are rebuilt; lists and dictionaries are written into, because the call may keep or change them, until
-        ``restore`` puts the originals back.
+        Tuples are rebuilt; lists, dictionaries and dataclass instances are written into, because the call may keep
+        or change them, until ``restore`` puts the originals back.
         """
         pairs = [(old, new) for old, new in zip(self.tensors, replacements, strict=True) if new is not old]
         self._originals = {id(new): old for old, new in pairs}
@@ -88,6 +91,12 @@ class Watch:
                 if other is not member:
                     value[key] = other
                     self._written.append(value)
+        elif _is_dataclass(value):
+            for key, member in _fields(value).items():
+                other = self._other(member, others, depth + 1)
+                if other is not member:
+                    object.__setattr__(value, key, other)  # a frozen one as well: its value stays equal
+                    self._written.append(value)
         return value
 
     def restore(self) -> None:
@@ -96,6 +105,14 @@ class Watch:
         for container in written:
             self._other(container, self._originals, 0)
         self._written = []
+
+
+def _is_dataclass(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, (type, dict))
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
 
 
 def fill(plans: Sequence[Plan], make: Callable[[int, tuple[str, ...]], Any]) -> list[Any]:

@@ -117,7 +117,7 @@ class Recorder:
     def enter(self, subject: Subject) -> Call | None:
         """Open a call; None when it is not one of its own: inside another API, or the tool's own doing."""
         thread = self._thread
-        if thread.busy or self._framework.is_tracing():
+        if thread.busy or self._closed or self._framework.is_tracing():
             return None
         thread.busy = True
         try:

@@ -45,7 +45,17 @@ class PyTorch(Framework):
     machinery = (f"{_FOLDER}/nn/modules/module.py",)
     plumbing = tuple(
         f"{_FOLDER}/{part}"
-        for part in ("_", "autograd/", "cuda/", "distributed/", "fx/", "jit/", "nn/functional.py", "nn/parallel/", "utils/")
+        for part in (
+            "_",
+            "autograd/",
+            "cuda/",
+            "distributed/",
+            "fx/",
+            "jit/",
+            "nn/functional.py",
+            "nn/parallel/",
+            "utils/",
+        )
     )
 
     # -- tensors ---------------------------------------------------------------------------------------------------
@@ -86,7 +96,9 @@ class PyTorch(Framework):
         return None
 
     def save_tensor(self, tensor: Any, array: np.ndarray | None, file: BinaryIO) -> None:
-        tensor = _strided(tensor).cpu()
+        tensor = _strided(tensor)
+        if not tensor.is_meta:
+            tensor = tensor.cpu()
         # A file holds a tensor's whole storage: of a view, only the part that is the view.
         if not tensor.is_contiguous() or tensor.untyped_storage().nbytes() != tensor.numel() * tensor.element_size():
             tensor = tensor.clone(memory_format=torch.contiguous_format)
@@ -171,6 +183,8 @@ class PyTorch(Framework):
             torch._C._get_tracing_state() is not None
             or torch._C._functorch.peek_interpreter_stack() is not None
             or _tracing_context() is not None
+            # Reading a value back would break the capture of a CUDA graph.
+            or (torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
         )
 
     def quiet(self) -> AbstractContextManager[Any]:
@@ -223,17 +237,20 @@ def cuda_statistics(tensor: torch.Tensor) -> tuple[Any, Any, Any, Any]:
     if tensor.dim() == 0:
         value = tensor.item()
         return value, value, value, value
-    figures = _reduce(tensor.float() if tensor.element_size() < 4 else tensor)
+    if tensor.element_size() == 1:
+        tensor = tensor.float()
+    figures = _reduce(tensor, torch.promote_types(tensor.dtype, torch.float32))
     maximum, minimum, mean, norm = figures
     finite = math.isfinite(maximum) and math.isfinite(minimum)
     if finite and not (math.isfinite(mean) and math.isfinite(norm) and (norm >= 1e-18 or not (maximum or minimum))):
         # Finite values whose float32 sums overflowed or underflowed: once more in double.
-        figures = _reduce(tensor.double())
+        figures = _reduce(tensor, torch.float64)
     return figures
 
 
-def _reduce(tensor: torch.Tensor) -> tuple[float, float, float, float]:
+def _reduce(tensor: torch.Tensor, accumulate: torch.dtype) -> tuple[float, float, float, float]:
     minimum, maximum = torch.aminmax(tensor)
-    figures = (maximum, minimum, tensor.mean(), torch.linalg.vector_norm(tensor))
+    # With a dtype, the sums widen element by element: no wider copy of the tensor is made.
+    figures = (maximum, minimum, tensor.mean(dtype=accumulate), torch.linalg.vector_norm(tensor, dtype=accumulate))
     maximum, minimum, mean, norm = torch.stack([figure.double() for figure in figures]).tolist()
     return maximum, minimum, mean, norm

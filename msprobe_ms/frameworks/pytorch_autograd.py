@@ -44,7 +44,7 @@ class ConsumerWatch(InputWatch):
         if bounded:
             newest = next((view for view in reversed(views) if view is not None), None)
             node = (_view_as(tensors[0], tensors[0]) if newest is None else newest).grad_fn
-            self._floor = node._sequence_nr()
+            self._floor = _number(node, -1)
 
     def settle(self, outputs: Sequence[Any]) -> None:
         slots: dict[Edge, list[int]] = {}
@@ -60,8 +60,8 @@ class ConsumerWatch(InputWatch):
         gathering = _Gathering(len(self.tensors), len(consumers) + len(handed_through), self._on_gradients)
         for node, places in consumers:
             node.register_hook(gathering.from_node(places))
-        for tensor, places in handed_through:
-            tensor.register_hook(gathering.from_tensor(places))
+        for tensor, same in handed_through:
+            tensor.register_hook(gathering.from_tensor(same))
         self._edges = []
 
 
@@ -69,7 +69,7 @@ def _consumers(roots: list[Any], slots: dict[Edge, list[int]], floor: int) -> li
     """The nodes between ``roots`` and the watched edges that use them, with ``(position among its inputs, slot)``."""
     found: list[tuple[Any, list[tuple[int, int]]]] = []
     watched = {node for node, _ in slots}
-    waiting = [node for node in dict.fromkeys(roots) if node not in watched and _is_newer(node, floor)]
+    waiting = [node for node in dict.fromkeys(roots) if node not in watched and _number(node, floor + 1) > floor]
     seen = set(waiting)
     while waiting:
         node = waiting.pop()
@@ -79,7 +79,7 @@ def _consumers(roots: list[Any], slots: dict[Edge, list[int]], floor: int) -> li
                 places += [(position, slot) for slot in hits]
                 continue
             older = edge[0]
-            if older is not None and older not in seen and _is_newer(older, floor):
+            if older is not None and older not in seen and _number(older, floor + 1) > floor:
                 seen.add(older)
                 waiting.append(older)
         if places:
@@ -87,10 +87,10 @@ def _consumers(roots: list[Any], slots: dict[Edge, list[int]], floor: int) -> li
     return found
 
 
-def _is_newer(node: Any, floor: int) -> bool:
-    # Nodes of Python functions have no number in older releases; numbers count per thread.
+def _number(node: Any, unknown: int) -> int:
+    """A node's place in the order of creation on its thread; older releases do not tell it of every node."""
     number = getattr(node, "_sequence_nr", None)
-    return floor < 0 or number is None or number() > floor
+    return unknown if number is None else number()
 
 
 class _Gathering:

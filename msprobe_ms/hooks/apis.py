@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -68,14 +68,25 @@ def _read_list(path: Path) -> dict[str, list[str]]:
 def _import_namespace(path: str, source: Path | None) -> Namespace:
     parts = path.split(".")
     for length in range(len(parts), 0, -1):
+        module = ".".join(parts[:length])
         try:
-            holder: Any = importlib.import_module(".".join(parts[:length]))
+            holder: Any = importlib.import_module(module)
             for part in parts[length:]:
                 holder = getattr(holder, part)
             return Namespace(path, parts[-1], holder)
-        except (ImportError, AttributeError):
-            continue
+        except ModuleNotFoundError as error:
+            if f"{module}.".startswith(f"{error.name}."):
+                continue
+            raise _import_error(path, source, error) from error
+        except AttributeError:
+            break
+        except Exception as error:  # a module of the user's own may fail in any way
+            raise _import_error(path, source, error) from error
     raise ConfigError(f"{source}: {path}: no such module or class can be imported; give a dotted name like mindspore.ops")
+
+
+def _import_error(path: str, source: Path | None, error: Exception) -> ConfigError:
+    return ConfigError(f"{source}: {path}: importing it failed: {type(error).__name__}: {error}")
 
 
 def _existing(space: Namespace, name: str, source: Path | None) -> str:

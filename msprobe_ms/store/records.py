@@ -67,7 +67,7 @@ class Contents:
         if earlier is not None:
             parent, site = earlier.parent or parent, site if earlier.call_site is None else earlier.call_site
         self.entries[name] = EntryPart(fields, parent, site)
-        # A module's own gradients may be complete before those of a call in it; the module stands after it all the same.
+        # A module's own gradients may be complete before those of a call in it; it stands after the call all the same.
         while parent is not None and (enclosing := self.entries.pop(parent, None)) is not None:
             self.entries[parent] = enclosing
             parent = enclosing.parent
