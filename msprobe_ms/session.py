@@ -9,6 +9,7 @@ from msprobe_ms.config import Config
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks
 from msprobe_ms.hooks.modules import ModuleHooks
+from msprobe_ms.hooks.opaque import OpaqueCalls
 from msprobe_ms.log import logger
 from msprobe_ms.recorder import Recorder
 from msprobe_ms.store.writer import DumpStore, process_folder
@@ -45,6 +46,7 @@ class Session:
         self._recorder = Recorder(config, framework, store, self._trouble)
         self._apis = apis
         self._modules: ModuleHooks | None = None
+        self._opaque: OpaqueCalls | None = None
         # A forked child (a data loader's worker) inherits the hooks but must not write into its parent's dump.
         self._process = os.getpid()
 
@@ -57,11 +59,16 @@ class Session:
                 self._modules.install()
             if self._apis is not None:
                 self._apis.install(self._recorder)
+            hooks = [hooks for hooks in (self._modules, self._apis) if hooks is not None]
+            self._opaque = OpaqueCalls(self._framework, self._recorder, hooks)
+            self._opaque.install()
         except Exception as error:
             self._trouble.report(error, "start")
 
     def stop(self) -> None:
         try:
+            if self._opaque is not None:
+                self._opaque.remove()
             if self._apis is not None:
                 self._apis.remove()
             if self._modules is not None:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import mindspore
 import numpy as np
-from mindspore import Parameter, Tensor, mint, nn, ops
+from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
 from mindspore.communication import GlobalComm, get_rank
 
 from msprobe_ms.frameworks.base import After, Before, Framework, InputWatch, Namespace, OnGradients, Removable
@@ -123,12 +123,9 @@ class MindSpore(Framework):
         return found
 
     def opaque_calls(self) -> Sequence[tuple[Any, str]]:
-        try:
-            from mindspore.graph import api
-        except ImportError:  # before 2.9
-            from mindspore.common import api
-        found = [(api._JitExecutor, "__call__"), (api._CellGraphExecutor, "compile")]
-        return [(holder, name) for holder, name in found if hasattr(holder, name)]
+        # Reached only when something is compiled, not when it runs again.
+        executors = [getattr(_c_expression, name, None) for name in ("JitExecutor_", "GraphExecutor_")]
+        return [(executor, "compile") for executor in executors if hasattr(executor, "compile")]
 
     def quiet(self) -> AbstractContextManager[Any]:
         # Reading a tensor with asnumpy enters no graph.
@@ -262,7 +259,7 @@ class _Watched(list[Any]):
 
 
 def _node(tensor: Any) -> str:
-    """The node of the gradient graph that made the tensor; the same for all before MindSpore 2.8, which does not tell."""
+
     return str(getattr(tensor, "_grad_node", ""))
 
 

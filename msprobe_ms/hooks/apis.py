@@ -14,14 +14,12 @@ import yaml
 
 from msprobe_ms.errors import ConfigError
 from msprobe_ms.frameworks.base import Framework, Namespace
+from msprobe_ms.hooks.patch import Patch
 from msprobe_ms.log import logger
 from msprobe_ms.recorder import Recorder, Subject
 
 #: Largest API list read; a longer file is not an API list.
 _LONGEST_LIST = 1 << 20
-
-#: Marks that a class or module had no attribute of its own before ours.
-_INHERITED: Any = object()
 
 
 class ApiList:
@@ -115,7 +113,7 @@ class ApiHooks:
     def __init__(self, framework: Framework, apis: ApiList) -> None:
         self._framework = framework
         self._recorder: Recorder | None = None
-        self._patches = [*_Patch.of(apis, self._wrap), *self._opaque_patches()]
+        self._patches = list(self._make_patches(apis))
 
     def install(self, recorder: Recorder) -> None:
         """Bring calls of the listed APIs to ``recorder`` until ``remove``."""
@@ -128,6 +126,22 @@ class ApiHooks:
         for patch in reversed(self._patches):
             patch.undo()
         self._recorder = None
+
+    def _make_patches(self, apis: ApiList) -> Iterator[Patch]:
+        subjects: dict[str, Subject] = {}
+        for space, names in apis.apis.items():
+            for name in names:
+                original = getattr(space.holder, name, None)
+                if not callable(original):
+                    continue  # another version of the framework
+                base = f"{space.prefix}.{name}"
+                subject = subjects.setdefault(
+                    base, Subject(base, is_module=False, writes_in_place=writes_in_place(space.prefix, name))
+                )
+                try:
+                    yield Patch(space.holder, name, self._wrap(original, subject))
+                except (AttributeError, TypeError) as error:
+                    logger.debug("%s.%s cannot be wrapped: %s", space.path, name, error)
 
     def _wrap(self, original: Callable[..., Any], subject: Subject) -> Callable[..., Any]:
         @functools.wraps(original)
@@ -147,22 +161,8 @@ class ApiHooks:
         self._framework.mark_wrapper(wrapper)
         return wrapper
 
-    def _opaque_patches(self) -> Iterator[_Patch]:
-        for holder, name in self._framework.opaque_calls():
-            original = getattr(holder, name)
-
-            @functools.wraps(original)
-            def wrapper(*args: Any, _original: Callable[..., Any] = original, **kwargs: Any) -> Any:
-                recorder = self._recorder
-                if recorder is None:
-                    return _original(*args, **kwargs)
-                with self._genuine_modules(), recorder.blind():
-                    return _original(*args, **kwargs)
-
-            yield _Patch(holder, name, original, wrapper)
-
     @contextmanager
-    def _genuine_modules(self) -> Iterator[None]:
+    def suspended(self) -> Iterator[None]:
         """A compiler reads user code by its names: there it must find the framework's functions, not ours."""
         patches = [patch for patch in self._patches if patch.in_module and patch.applied]
         for patch in patches:
@@ -172,45 +172,3 @@ class ApiHooks:
         finally:
             for patch in patches:
                 patch.apply()
-
-
-class _Patch:
-    """One attribute replaced on one module or class."""
-
-    def __init__(self, holder: Any, name: str, original: Any, wrapper: Callable[..., Any]) -> None:
-        self._holder = holder
-        self._name = name
-        self._wrapper = wrapper
-        self.in_module = not isinstance(holder, type)
-        self._before: Any = vars(holder).get(name, _INHERITED)
-        self.applied = False
-
-    @staticmethod
-    def of(apis: ApiList, wrap: Callable[[Callable[..., Any], Subject], Callable[..., Any]]) -> Iterator[_Patch]:
-        subjects: dict[str, Subject] = {}
-        for space, names in apis.apis.items():
-            for name in names:
-                original = getattr(space.holder, name, None)
-                if not callable(original):
-                    continue  # another version of the framework
-                base = f"{space.prefix}.{name}"
-                subject = subjects.setdefault(
-                    base, Subject(base, is_module=False, writes_in_place=writes_in_place(space.prefix, name))
-                )
-                try:
-                    yield _Patch(space.holder, name, original, wrap(original, subject))
-                except (AttributeError, TypeError) as error:
-                    logger.debug("%s.%s cannot be wrapped: %s", space.path, name, error)
-
-    def apply(self) -> None:
-        setattr(self._holder, self._name, self._wrapper)
-        self.applied = True
-
-    def undo(self) -> None:
-        # Whoever replaced our wrapper meanwhile keeps what they put there.
-        if self.applied and vars(self._holder).get(self._name) is self._wrapper:
-            if self._before is _INHERITED:
-                delattr(self._holder, self._name)
-            else:
-                setattr(self._holder, self._name, self._before)
-        self.applied = False

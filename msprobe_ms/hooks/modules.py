@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ class ModuleHooks:
         self._framework = framework
         self._recorder = recorder
         self._models = models
+        self._calls: list[_ModuleCalls] = []
         self._forward: list[Removable] = []
         self._parameters: list[Removable] = []
 
@@ -28,14 +30,29 @@ class ModuleHooks:
             if id(module) in hooked:
                 continue
             hooked.add(id(module))
-            calls = _ModuleCalls(self._framework, self._recorder, Subject(base, is_module=True), module)
-            self._forward += self._framework.hook_module(module, calls.before, calls.after)
+            self._calls.append(_ModuleCalls(self._framework, self._recorder, Subject(base, is_module=True), module))
             for name, parameter in self._framework.parameters(module):
                 hook = self._framework.hook_parameter(
                     parameter, partial(self._recorder.parameter_gradient, base, name)
                 )
                 if hook is not None:
                     self._parameters.append(hook)
+        self._install_forward()
+
+    def _install_forward(self) -> None:
+        for calls in self._calls:
+            self._forward += calls.hook()
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """A compiler would compile the hooks into the user's graph."""
+        installed = bool(self._forward)
+        self.remove_forward()
+        try:
+            yield
+        finally:
+            if installed:
+                self._install_forward()
 
     def _subjects(self) -> Iterator[tuple[str, Any]]:
         several = isinstance(self._models, (list, tuple))
@@ -67,6 +84,9 @@ class _ModuleCalls:
         self._recorder = recorder
         self._subject = subject
         self._module = module
+
+    def hook(self) -> Sequence[Removable]:
+        return self._framework.hook_module(self._module, self.before, self.after)
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         call = self._recorder.enter(self._subject)

@@ -1,0 +1,48 @@
+"""Calls in which the framework reads or compiles user code: nothing of ours may be met inside them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, Protocol
+
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.hooks.patch import Patch
+from msprobe_ms.recorder import Recorder
+
+
+class Suspendable(Protocol):
+    """Hooks that can be away for a while."""
+
+    def suspended(self) -> AbstractContextManager[None]: ...
+
+
+class OpaqueCalls:
+    """Steps aside in the framework's opaque calls: hooks are taken off, and nothing called inside is recorded."""
+
+    def __init__(self, framework: Framework, recorder: Recorder, hooks: Sequence[Suspendable]) -> None:
+        self._recorder = recorder
+        self._hooks = hooks
+        self._patches = [
+            Patch(holder, name, self._wrap(getattr(holder, name))) for holder, name in framework.opaque_calls()
+        ]
+
+    def install(self) -> None:
+        for patch in self._patches:
+            patch.apply()
+
+    def remove(self) -> None:
+        for patch in reversed(self._patches):
+            patch.undo()
+
+    def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with ExitStack() as away:
+                away.enter_context(self._recorder.blind())
+                for hooks in self._hooks:
+                    away.enter_context(hooks.suspended())
+                return original(*args, **kwargs)
+
+        return wrapper
