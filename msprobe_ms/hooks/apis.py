@@ -80,7 +80,9 @@ def _import_namespace(path: str, source: Path | None) -> Namespace:
             break
         except Exception as error:  # a module of the user's own may fail in any way
             raise _import_error(path, source, error) from error
-    raise ConfigError(f"{source}: {path}: no such module or class can be imported; give a dotted name like mindspore.ops")
+    raise ConfigError(
+        f"{source}: {path}: no such module or class can be imported; give a dotted name like mindspore.ops"
+    )
 
 
 def _import_error(path: str, source: Path | None, error: Exception) -> ConfigError:
@@ -158,7 +160,6 @@ class ApiHooks:
                 raise
             return recorder.after(call, args, kwargs, output)
 
-        self._framework.mark_wrapper(wrapper)
         return wrapper
 
     @contextmanager

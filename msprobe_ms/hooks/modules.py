@@ -32,9 +32,7 @@ class ModuleHooks:
             hooked.add(id(module))
             self._calls.append(_ModuleCalls(self._framework, self._recorder, Subject(base, is_module=True), module))
             for name, parameter in self._framework.parameters(module):
-                hook = self._framework.hook_parameter(
-                    parameter, partial(self._recorder.parameter_gradient, base, name)
-                )
+                hook = self._framework.hook_parameter(parameter, partial(self._recorder.parameter_gradient, base, name))
                 if hook is not None:
                     self._parameters.append(hook)
         self._install_forward()
@@ -97,5 +95,3 @@ class _ModuleCalls:
         if call is None:
             return output
         return self._recorder.after(call, args, kwargs, output, self._framework.parameters(self._module))
-
-
