@@ -12,7 +12,11 @@ __all__ = ["PrecisionDebugger", "seed_all"]
 
 
 class PrecisionDebugger(BaseDebugger):
-    """Records a PyTorch network (eager mode): ``start(net)``, one training step, ``stop()``, ``step()``."""
+    """Records a PyTorch network (eager mode): ``start(net)``, one training step, ``stop()``, ``step()``.
+
+    Modules compiled by torch.compile or scripted run untouched and are not recorded. A *function* compiled with
+    ``fullgraph=True`` that calls recorded modules or APIs cannot be called while recording: PyTorch raises.
+    """
 
     def _load_framework(self) -> PyTorch:
         return PyTorch()

@@ -53,6 +53,7 @@ class Session:
     def start(self, model: Any, token_range: Any) -> None:
         self.stop()
         try:
+            self._framework.prepare()
             if self._level != "L1":
                 self._drop_parameter_hooks()
                 self._modules = ModuleHooks(self._framework, self._recorder, model)

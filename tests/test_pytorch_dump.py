@@ -827,7 +827,7 @@ def test_compiled_and_scripted_code(level: str, dump_path: Path, caplog: pytest.
             return F.softmax(x, -1).exp()
 
     x = torch.randn(3, 4, requires_grad=True)
-    compiled = torch.compile(Softmax(), backend="aot_eager")
+    compiled = torch.compile(Softmax(), backend="aot_eager", fullgraph=True)
     before = torch.jit.script(Softmax())
     expected = Softmax()(x)
     net = Holder(compiled=compiled, scripted=before, plain=Softmax())
@@ -839,7 +839,7 @@ def test_compiled_and_scripted_code(level: str, dump_path: Path, caplog: pytest.
             torch.fx.symbolic_trace(Softmax()),
         ):
             assert torch.equal(made(x), expected)
-        assert torch.equal(net.compiled(x), expected)
+        assert torch.equal(net.compiled(x), expected) and torch.equal(net.compiled(x[:2]), expected[:2])
         assert torch.equal(torch.func.vmap(F.softmax)(x, dim=-1), F.softmax(x, -1))
         net.plain(x).sum().backward()
     step = read_step(dump_path)
@@ -847,6 +847,22 @@ def test_compiled_and_scripted_code(level: str, dump_path: Path, caplog: pytest.
     assert not any("compiled" in name or "scripted" in name for name in step.data)
     said = "the module compiled is compiled or scripted: its modules are not recorded; give the eager one"
     assert (said in caplog.text) == (level != "L1")
+    assert torch.equal(compiled(x), expected)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_compiled_functions(level: str, dump_path: Path) -> None:
+    """A compiled function that calls recorded modules is recorded call by call, and is whole again afterwards."""
+    net, x = TwoLinear(), torch.randn(2, 6)
+
+    @torch.compile(backend="aot_eager")
+    def compiled(x: torch.Tensor) -> torch.Tensor:
+        return F.softmax(net(x), -1)
+
+    expected = compiled(x)
+    with recording(net, dump_path, level):
+        assert torch.equal(compiled(x), expected)
+    assert not any(name.startswith("Module") for name in read_step(dump_path).data if level == "L1")
     assert torch.equal(compiled(x), expected)
 
 

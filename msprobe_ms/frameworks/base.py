@@ -149,8 +149,8 @@ class Framework(ABC):
         """``(holder, attribute)`` of calls that compile user code: module namespaces must be genuine inside them."""
         return ()
 
-    def mark_wrapper(self, wrapper: Callable[..., Any]) -> None:
-        """Tell the framework's compilers to leave calls of this wrapper alone."""
+    def prepare(self) -> None:
+        """Called at every start, before anything is put in place."""
         return None
 
     def is_tracing(self) -> bool:

@@ -58,6 +58,9 @@ class PyTorch(Framework):
         )
     )
 
+    def __init__(self) -> None:
+        self._kept_out = False
+
     # -- tensors ---------------------------------------------------------------------------------------------------
 
     def is_tensor(self, value: Any) -> bool:
@@ -117,7 +120,7 @@ class PyTorch(Framework):
         return tensors
 
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
-        if not parameter.requires_grad:
+        if not parameter.requires_grad or nn.parameter.is_lazy(parameter):
             return None
 
         def report(gradient: Any) -> None:
@@ -170,13 +173,20 @@ class PyTorch(Framework):
         ]
 
     def opaque_calls(self) -> Sequence[tuple[Any, str]]:
-        compilers = [(torch.jit, name) for name in ("script", "trace", "trace_module")]
+        compilers: list[tuple[Any, str]] = [(torch.jit, name) for name in ("script", "trace", "trace_module")]
+        if (optimized := _optimized_module()) is not None:
+            compilers.append((optimized, "__call__"))
         # Printing a tensor computes with it.
         return [*compilers, (torch.fx.Tracer, "trace"), (torch.Tensor, "__repr__")]
 
-    def mark_wrapper(self, wrapper: Callable[..., Any]) -> None:
-        # What torch.compiler.disable sets: compiled code calls the wrapper as it stands instead of tracing into it.
-        wrapper._torchdynamo_disable = True  # type: ignore[attr-defined]
+    def prepare(self) -> None:
+        """Keep torch.compile out of this package: a function it compiles while recording, it splits at our hooks."""
+        dynamo = sys.modules.get("torch._dynamo")
+        if dynamo is not None and not self._kept_out:
+            rules = getattr(dynamo, "trace_rules", None) or getattr(dynamo, "skipfiles", None)  # before 2.2
+            if rules is not None:
+                rules.add(__name__.partition(".")[0])
+                self._kept_out = True
 
     def is_tracing(self) -> bool:
         return (
@@ -202,9 +212,13 @@ class PyTorch(Framework):
 def _is_compiled(module: nn.Module) -> bool:
     if isinstance(module, torch.jit.ScriptModule) or getattr(module, "_compiled_call_impl", None) is not None:
         return True
-    # The class torch.compile returns; its package is slow to import, and imported only once something was compiled.
-    dynamo = sys.modules.get("torch._dynamo.eval_frame")
-    return dynamo is not None and isinstance(module, dynamo.OptimizedModule)
+    optimized = _optimized_module()
+    return optimized is not None and isinstance(module, optimized)
+
+
+def _optimized_module() -> Any:
+    """The class of what torch.compile makes of a module; its package is imported only once something was compiled."""
+    return getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
 
 
 def _strided(tensor: torch.Tensor) -> torch.Tensor:
