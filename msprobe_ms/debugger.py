@@ -32,9 +32,12 @@ class _MethodOfCurrent:
 
 
 class BaseDebugger:
-    """The debugger of one framework; ``PrecisionDebugger`` of ``msprobe_ms`` and ``msprobe_ms.pytorch`` derive from it."""
+    """The debugger of one framework; ``PrecisionDebugger`` of ``msprobe_ms`` and ``msprobe_ms.pytorch`` derive from it.
 
-    #: The debugger constructed last: what calls on the class go to.
+    Only one records at a time: `start` ends the step of another.
+    """
+
+    #: The debugger constructed or started last: what calls on the class go to.
     current: BaseDebugger | None = None
 
     def __init__(
@@ -75,6 +78,9 @@ class BaseDebugger:
         Raises UsageError when the call cannot work.
         """
         self._check_start(model, token_range, rank_id)
+        previous, type(self).current = type(self).current, self
+        if previous is not None and previous is not self:
+            previous._finish()
         if not self._selected(rank_id):
             return
         if self._session is None:
@@ -93,12 +99,7 @@ class BaseDebugger:
                 )
         if not models and level != "L1":
             raise UsageError(f"start: level {level} records modules and needs the network: start(model)")
-        if token_range is not None and (
-            len(token_range) != 2
-            or not all(isinstance(end, int) and end >= 0 for end in token_range)
-            or token_range[0] > token_range[1]
-            or not models
-        ):
+        if token_range is not None and not (models and _is_range(token_range)):
             raise UsageError(f"start: token_range {token_range!r} is not accepted; give [first, last] and a model")
         if rank_id is not None and (not isinstance(rank_id, int) or rank_id < 0):
             raise UsageError(f"start: rank_id {rank_id!r} is not accepted; give an integer from 0 up")
@@ -135,3 +136,10 @@ class BaseDebugger:
         session, self._session = self._session, None
         if session is not None:
             session.finish()
+
+
+def _is_range(value: Any) -> bool:
+    """Whether ``value`` is ``[first, last]``, two integers from 0 up in this order."""
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        return False
+    return all(isinstance(end, int) and not isinstance(end, bool) for end in value) and 0 <= value[0] <= value[1]

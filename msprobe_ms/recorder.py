@@ -12,6 +12,7 @@ reported once and the host's values pass unchanged.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -107,17 +108,22 @@ class Recorder:
         #: Whether any gradient has come back yet; hooks on parameters may go once it has and recording stops.
         self.saw_backward = False
         self._closed = False
+        self._process = os.getpid()
 
     def close(self) -> None:
         """The step is over: gradients that come later belong to nothing and are dropped."""
         self._closed = True
+
+    def _is_open(self) -> bool:
+        # A forked child (a data loader's worker) inherits the hooks but must not write into its parent's dump.
+        return not self._closed and os.getpid() == self._process
 
     # -- forward ---------------------------------------------------------------------------------------------------
 
     def enter(self, subject: Subject) -> Call | None:
         """Open a call; None when it is not one of its own: inside another API, or the tool's own doing."""
         thread = self._thread
-        if thread.busy or self._closed or self._framework.is_tracing():
+        if thread.busy or not self._is_open() or self._framework.is_tracing():
             return None
         thread.busy = True
         try:
@@ -367,7 +373,7 @@ class Recorder:
         self._from_backward(f"{base}.{PARAMETERS_GRAD}", record)
 
     def _from_backward(self, where: str, action: Callable[[], None]) -> None:
-        if self._closed:
+        if not self._is_open():
             return
         thread = self._thread
         was_busy, thread.busy = thread.busy, True

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from msprobe_ms.config import Config
@@ -10,6 +12,7 @@ from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks
 from msprobe_ms.hooks.modules import ModuleHooks
 from msprobe_ms.hooks.opaque import OpaqueCalls
+from msprobe_ms.hooks.tokens import TokenWindow
 from msprobe_ms.log import logger
 from msprobe_ms.recorder import Recorder
 from msprobe_ms.store.writer import DumpStore, process_folder
@@ -32,6 +35,7 @@ class Session:
                 level=config.level,
                 framework=framework.name,
                 tensors=config.task == "tensor" or bool(config.tensor_list),
+                extra_info=config.extra_info,
             )
         except OSError as error:
             logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror, step)
@@ -47,29 +51,53 @@ class Session:
         self._apis = apis
         self._modules: ModuleHooks | None = None
         self._opaque: OpaqueCalls | None = None
+        self._window: TokenWindow | None = None
+        self._model_calls = itertools.count()
+        self._recording = False
         # A forked child (a data loader's worker) inherits the hooks but must not write into its parent's dump.
         self._process = os.getpid()
 
-    def start(self, model: Any, token_range: Any) -> None:
+    def start(self, model: Any, token_range: Sequence[int] | None) -> None:
         self.stop()
         try:
             self._framework.prepare()
             if self._level != "L1":
                 self._drop_parameter_hooks()
                 self._modules = ModuleHooks(self._framework, self._recorder, model)
-                self._modules.install()
-            if self._apis is not None:
-                self._apis.install(self._recorder)
-            hooks = [hooks for hooks in (self._modules, self._apis) if hooks is not None]
+            if token_range is None:
+                self._open()
+            else:
+                root = model[0] if isinstance(model, (list, tuple)) else model
+                self._window = TokenWindow(
+                    self._framework, root, token_range, self._model_calls, self._open, self._pause
+                )
+                self._window.install()
+            hooks = [hooks for hooks in (self._window, self._modules, self._apis) if hooks is not None]
             self._opaque = OpaqueCalls(self._framework, self._recorder, hooks)
             self._opaque.install()
         except Exception as error:
             self._trouble.report(error, "start")
 
-    def stop(self) -> None:
+    def _open(self) -> None:
+        """Put hooks and wrappers in place, unless they are."""
+        if self._recording:
+            return
+        self._recording = True
         try:
-            if self._opaque is not None:
-                self._opaque.remove()
+            self._recorder.saw_backward = False
+            if self._modules is not None:
+                self._modules.install()
+            if self._apis is not None:
+                self._apis.install(self._recorder)
+        except Exception as error:
+            self._trouble.report(error, "start")
+
+    def _pause(self) -> None:
+        """Take them away again."""
+        if not self._recording:
+            return
+        self._recording = False
+        try:
             if self._apis is not None:
                 self._apis.remove()
             if self._modules is not None:
@@ -77,6 +105,17 @@ class Session:
                 # Before its backward ran, a step still waits for parameter gradients; `step` ends that.
                 if self._recorder.saw_backward:
                     self._drop_parameter_hooks()
+        except Exception as error:
+            self._trouble.report(error, "stop")
+
+    def stop(self) -> None:
+        self._pause()
+        try:
+            if self._opaque is not None:
+                self._opaque.remove()
+            if self._window is not None:
+                self._window.remove()
+            self._opaque = self._window = None
             if os.getpid() == self._process:
                 self._store.export()
         except Exception as error:

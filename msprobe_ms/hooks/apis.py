@@ -7,7 +7,9 @@ import importlib
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import yaml
@@ -15,8 +17,10 @@ import yaml
 from msprobe_ms.errors import ConfigError
 from msprobe_ms.frameworks.base import Framework, Namespace
 from msprobe_ms.hooks.patch import Patch
-from msprobe_ms.log import logger
 from msprobe_ms.recorder import Recorder, Subject
+
+#: Set on classes whose attributes can be replaced: made by Python code (``Py_TPFLAGS_HEAPTYPE``).
+_CHANGEABLE = 1 << 9
 
 #: Largest API list read; a longer file is not an API list.
 _LONGEST_LIST = 1 << 20
@@ -64,14 +68,19 @@ def _read_list(path: Path) -> dict[str, list[str]]:
 
 
 def _import_namespace(path: str, source: Path | None) -> Namespace:
+    holder = _imported(path, source)
+    if isinstance(holder, ModuleType) or (isinstance(holder, type) and holder.__flags__ & _CHANGEABLE):
+        return Namespace(path, path.rpartition(".")[2], holder)
+    kind = "built-in class" if isinstance(holder, type) else type(holder).__name__
+    raise ConfigError(f"{source}: {path}: a {kind} cannot be recorded; give a module or a class written in Python")
+
+
+def _imported(path: str, source: Path | None) -> Any:
     parts = path.split(".")
     for length in range(len(parts), 0, -1):
         module = ".".join(parts[:length])
         try:
-            holder: Any = importlib.import_module(module)
-            for part in parts[length:]:
-                holder = getattr(holder, part)
-            return Namespace(path, parts[-1], holder)
+            return functools.reduce(getattr, parts[length:], importlib.import_module(module))
         except ModuleNotFoundError as error:
             if f"{module}.".startswith(f"{error.name}."):
                 continue
@@ -133,19 +142,15 @@ class ApiHooks:
         subjects: dict[str, Subject] = {}
         for space, names in apis.apis.items():
             for name in names:
-                original = getattr(space.holder, name, None)
-                if not callable(original):
+                if not callable(getattr(space.holder, name, None)):
                     continue  # another version of the framework
                 base = f"{space.prefix}.{name}"
                 subject = subjects.setdefault(
                     base, Subject(base, is_module=False, writes_in_place=writes_in_place(space.prefix, name))
                 )
-                try:
-                    yield Patch(space.holder, name, self._wrap(original, subject))
-                except (AttributeError, TypeError) as error:
-                    logger.debug("%s.%s cannot be wrapped: %s", space.path, name, error)
+                yield Patch(space.holder, name, partial(self._wrap, subject))
 
-    def _wrap(self, original: Callable[..., Any], subject: Subject) -> Callable[..., Any]:
+    def _wrap(self, subject: Subject, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             recorder = self._recorder

@@ -12,34 +12,34 @@ from msprobe_ms.recorder import Recorder, Subject
 
 
 class ModuleHooks:
-    """The hooks of one model (or several) for one recording."""
+    """The hooks on every module below one model (or several); the models themselves have no entry of their own."""
 
     def __init__(self, framework: Framework, recorder: Recorder, models: Any) -> None:
         self._framework = framework
         self._recorder = recorder
-        self._models = models
-        self._calls: list[_ModuleCalls] = []
+        self._calls: dict[int, _ModuleCalls] = {}
+        for base, module in self._subjects(models):
+            # A module reachable under two names is hooked once, under the first.
+            self._calls.setdefault(id(module), _ModuleCalls(framework, recorder, base, module))
         self._forward: list[Removable] = []
         self._parameters: list[Removable] = []
 
+    def _subjects(self, models: Any) -> Iterator[tuple[str, Any]]:
+        several = isinstance(models, (list, tuple))
+        for index, model in enumerate(models if several else [models]):
+            head = f"{self._framework.module_prefix}.{index}" if several else self._framework.module_prefix
+            for name, module in self._framework.named_modules(model):
+                if name:
+                    yield f"{head}.{name}.{type(module).__name__}", module
+
     def install(self) -> None:
-        """Hook every module below the models; the models themselves have no entry of their own."""
-        hooked: set[int] = set()
-        for base, module in self._subjects():
-            # A module reachable under two names is hooked once, under the first.
-            if id(module) in hooked:
-                continue
-            hooked.add(id(module))
-            self._calls.append(_ModuleCalls(self._framework, self._recorder, Subject(base, is_module=True), module))
-            for name, parameter in self._framework.parameters(module):
-                hook = self._framework.hook_parameter(parameter, partial(self._recorder.parameter_gradient, base, name))
-                if hook is not None:
-                    self._parameters.append(hook)
         self._install_forward()
+        for calls in self._calls.values():
+            self._parameters.extend(calls.hook_parameters())
 
     def _install_forward(self) -> None:
-        for calls in self._calls:
-            self._forward += calls.hook()
+        for calls in self._calls.values():
+            self._forward.extend(calls.hook())
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
@@ -51,14 +51,6 @@ class ModuleHooks:
         finally:
             if installed:
                 self._install_forward()
-
-    def _subjects(self) -> Iterator[tuple[str, Any]]:
-        several = isinstance(self._models, (list, tuple))
-        for index, model in enumerate(self._models if several else [self._models]):
-            head = f"{self._framework.module_prefix}.{index}" if several else self._framework.module_prefix
-            for name, module in self._framework.named_modules(model):
-                if name:
-                    yield f"{head}.{name}.{type(module).__name__}", module
 
     def remove_forward(self) -> None:
         """Take the hooks off the modules; gradients of calls already made still come in."""
@@ -77,14 +69,20 @@ def _remove(hooks: list[Removable]) -> None:
 class _ModuleCalls:
     """Brings the calls of one module to the recorder. A module may be called again before its call ends."""
 
-    def __init__(self, framework: Framework, recorder: Recorder, subject: Subject, module: Any) -> None:
+    def __init__(self, framework: Framework, recorder: Recorder, base: str, module: Any) -> None:
         self._framework = framework
         self._recorder = recorder
-        self._subject = subject
+        self._subject = Subject(base, is_module=True)
         self._module = module
 
     def hook(self) -> Sequence[Removable]:
         return self._framework.hook_module(self._module, self.before, self.after)
+
+    def hook_parameters(self) -> Iterator[Removable]:
+        for name, parameter in self._framework.parameters(self._module):
+            report = partial(self._recorder.parameter_gradient, self._subject.base, name)
+            if (hook := self._framework.hook_parameter(parameter, report)) is not None:
+                yield hook
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         call = self._recorder.enter(self._subject)

@@ -24,9 +24,7 @@ class OpaqueCalls:
     def __init__(self, framework: Framework, recorder: Recorder, hooks: Sequence[Suspendable]) -> None:
         self._recorder = recorder
         self._hooks = hooks
-        self._patches = [
-            Patch(holder, name, self._wrap(getattr(holder, name))) for holder, name in framework.opaque_calls()
-        ]
+        self._patches = [Patch(holder, name, self._wrap) for holder, name in framework.opaque_calls()]
 
     def install(self) -> None:
         for patch in self._patches:

@@ -5,22 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-#: Marks that a class or module had no attribute of its own before ours.
+#: Stands for an attribute that a class inherits and does not have itself.
 _INHERITED: Any = object()
 
 
 class Patch:
-    """One attribute replaced on one module or class."""
+    """One attribute, replaced by ``wrap(attribute)`` while it is applied."""
 
-    def __init__(self, holder: Any, name: str, wrapper: Callable[..., Any]) -> None:
+    def __init__(self, holder: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
         self._holder = holder
         self._name = name
-        self._wrapper = wrapper
+        self._wrap = wrap
+        self._before: Any = None
+        self._wrapper: Any = None
         self.in_module = not isinstance(holder, type)
-        self._before: Any = vars(holder).get(name, _INHERITED)
         self.applied = False
 
     def apply(self) -> None:
+        before = vars(self._holder).get(self._name, _INHERITED)
+        # Made again only if somebody else replaced the attribute since it was applied last.
+        if self._wrapper is None or before is not self._before:
+            self._before = before
+            if isinstance(before, (staticmethod, classmethod)):
+                self._wrapper = type(before)(self._wrap(before.__func__))
+            else:
+                self._wrapper = self._wrap(getattr(self._holder, self._name))
         setattr(self._holder, self._name, self._wrapper)
         self.applied = True
 

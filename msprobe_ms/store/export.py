@@ -10,7 +10,7 @@ from typing import BinaryIO
 from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.journal import JOURNAL_NAME
-from msprobe_ms.store.records import Contents, EntryPart
+from msprobe_ms.store.records import Contents, EntryPart, Envelope
 from msprobe_ms.store.text import encode_text
 
 #: Called once per exported entry with nothing; for progress bars.
@@ -23,13 +23,15 @@ def export(folder: Path, *, tick: Tick | None = None) -> int:
     Raises DumpFormatError when the journal is no journal or has no envelope, OSError when the disk refuses.
     """
     contents = Contents(folder / JOURNAL_NAME)
-    if contents.envelope is None:
+    envelope = contents.envelope
+    if envelope is None:
         raise DumpFormatError(f"{contents.path}: the journal's first record is missing or damaged; nothing to export")
     # dump.json goes last: whoever sees it sees its companions too.
-    _write_json(folder / "stack.json", _stack(contents))
-    _write_json(folder / "construct.json", _construct(contents))
+    if envelope.extra_info:
+        _write_json(folder / "stack.json", _stack(contents))
+        _write_json(folder / "construct.json", {} if envelope.level == "L1" else _construct(contents))
     with replacing(folder / "dump.json") as target, contents.path.open("rb") as journal:
-        _write_dump(contents, journal, target, tick)
+        _write_dump(envelope, contents, journal, target, tick)
     return len(contents.entries)
 
 
@@ -48,16 +50,14 @@ def _stack(contents: Contents) -> dict[str, list[list[str]]]:
 
 def _construct(contents: Contents) -> dict[str, str | None]:
     """Parents of modules and of what runs in them; at L1 there are no modules and the file stays empty."""
-    assert contents.envelope is not None
-    if contents.envelope[1] == "L1":
-        return {}
     return {name: part.parent for name, part in contents.entries.items() if ".parameters_grad." not in name}
 
 
-def _write_dump(contents: Contents, journal: BinaryIO, target: BinaryIO, tick: Tick | None) -> None:
-    assert contents.envelope is not None
+def _write_dump(
+    envelope: Envelope, contents: Contents, journal: BinaryIO, target: BinaryIO, tick: Tick | None
+) -> None:
     keys = ("task", "level", "framework", "dump_data_dir")
-    head = ",\n".join(f' "{key}": {json.dumps(value)}' for key, value in zip(keys, contents.envelope, strict=True))
+    head = ",\n".join(f' "{key}": {json.dumps(getattr(envelope, key))}' for key in keys)
     target.write(f'{{\n{head},\n "data": {{'.encode())
     separator = b"\n"
     for name, part in contents.entries.items():

@@ -65,6 +65,13 @@ class JournalWriter:
                 os.ftruncate(self._file, end)
                 raise
 
+    def is_in_place(self) -> bool:
+        """Whether the path still leads to this journal: a user may move or remove a dump while it is written."""
+        try:
+            return os.path.samestat(os.fstat(self._file), os.stat(self.path))
+        except OSError:
+            return False
+
     def close(self) -> None:
         with self._lock:
             if self._file >= 0:

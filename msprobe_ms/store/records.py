@@ -5,13 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from msprobe_ms.store.journal import read_journal
+from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.store.journal import Record, read_journal
 
 ENVELOPE = b"D"
 CALL_SITE = b"S"
 ENTRY = b"E"
+
+
+class Envelope(NamedTuple):
+    """What holds for the whole dump. Without ``extra_info`` it has no call sites and no parents."""
+
+    task: str
+    level: str
+    framework: str
+    dump_data_dir: str | None
+    extra_info: bool = True
 
 
 class EntryPart(NamedTuple):
@@ -22,8 +33,8 @@ class EntryPart(NamedTuple):
     call_site: int | None
 
 
-def envelope(task: str, level: str, framework: str, dump_data_dir: str | None) -> bytes:
-    return json.dumps([task, level, framework, dump_data_dir]).encode()
+def envelope(content: Envelope) -> bytes:
+    return json.dumps(list(content)).encode()
 
 
 def call_site(number: int, frames: Sequence[str]) -> bytes:
@@ -42,18 +53,26 @@ class Contents:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.envelope: list[Any] | None = None
+        self.envelope: Envelope | None = None
         self.call_sites: dict[int, list[str]] = {}
         #: Entry name → its fields' places; in order of each entry's *last* part, which is when its call was complete.
         self.entries: dict[str, EntryPart] = {}
         for record in read_journal(path):
-            if record.kind == ENTRY:
-                self._add_entry(record.payload, record.offset)
-            elif record.kind == CALL_SITE:
-                number, frames = json.loads(record.payload)
-                self.call_sites[number] = frames
-            elif record.kind == ENVELOPE:
-                self.envelope = json.loads(record.payload)
+            try:
+                self._add(record)
+            except (ValueError, TypeError, RecursionError) as error:
+                raise DumpFormatError(
+                    f"{path}: the record at byte {record.offset} is not one of a dump ({error}); nothing can be exported"
+                ) from error
+
+    def _add(self, record: Record) -> None:
+        if record.kind == ENTRY:
+            self._add_entry(record.payload, record.offset)
+        elif record.kind == CALL_SITE:
+            number, frames = json.loads(record.payload)
+            self.call_sites[number] = frames
+        elif record.kind == ENVELOPE:
+            self.envelope = Envelope(*json.loads(record.payload))
 
     def _add_entry(self, payload: bytes, offset: int) -> None:
         head, _, _ = payload.partition(b"\n")
@@ -64,10 +83,14 @@ class Contents:
         for field, length in lengths:
             fields[field] = (position, length)
             position += length
+        if position != offset + len(payload):
+            raise ValueError(f"the fields of {name} end at byte {position}")
         if earlier is not None:
             parent, site = earlier.parent or parent, site if earlier.call_site is None else earlier.call_site
         self.entries[name] = EntryPart(fields, parent, site)
         # A module's own gradients may be complete before those of a call in it; it stands after the call all the same.
-        while parent is not None and (enclosing := self.entries.pop(parent, None)) is not None:
+        moved = {name}
+        while parent is not None and parent not in moved and (enclosing := self.entries.pop(parent, None)) is not None:
             self.entries[parent] = enclosing
+            moved.add(parent)
             parent = enclosing.parent

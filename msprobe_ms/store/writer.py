@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
+from errno import ENOENT
 from pathlib import Path
 from typing import BinaryIO
 
@@ -30,7 +31,9 @@ class DumpStore:
     exports what is new and removes the journal.
     """
 
-    def __init__(self, folder: Path, *, task: str, level: str, framework: str, tensors: bool) -> None:
+    def __init__(
+        self, folder: Path, *, task: str, level: str, framework: str, tensors: bool, extra_info: bool = True
+    ) -> None:
         """Create ``folder``; a dump that already lies there is moved aside, never mixed with or lost.
 
         Raises OSError when the folder cannot be made or written.
@@ -44,7 +47,7 @@ class DumpStore:
         if tensors:
             self._tensor_folder.mkdir(exist_ok=True)
         data_dir = str(self._tensor_folder.resolve()) if tensors else None
-        envelope = records.envelope(task, level, framework, data_dir)
+        envelope = records.envelope(records.Envelope(task, level, framework, data_dir, extra_info))
         self._journal = JournalWriter(folder / JOURNAL_NAME, records.ENVELOPE, envelope)
 
     def call_site(self, number: int, frames: Sequence[str]) -> None:
@@ -71,14 +74,19 @@ class DumpStore:
         """Bring dump.json, stack.json and construct.json up to date, if anything was recorded since the last time."""
         if self._exported != self.entries:
             entries = self.entries
+            if not self._journal.is_in_place():
+                raise FileNotFoundError(ENOENT, "the dump was moved or removed while it was written", str(self.folder))
             export(self.folder, tick=tick)
             self._exported = entries
 
     def close(self) -> None:
         """Export and remove the journal: from here on the JSON files are the dump."""
-        self.export()
-        self._journal.close()
-        self._journal.path.unlink(missing_ok=True)
+        try:
+            self.export()
+            if self._journal.is_in_place():
+                self._journal.path.unlink()
+        finally:
+            self._journal.close()
 
 
 def _move_aside(folder: Path) -> None:

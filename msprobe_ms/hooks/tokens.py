@@ -1,0 +1,63 @@
+"""Recording only some calls of the model, as inference makes them: one a token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from msprobe_ms.frameworks.base import Framework, Removable
+
+
+class TokenWindow:
+    """Counts the model's calls from 0; opens the recording when call ``first`` begins, closes it when ``last`` ends."""
+
+    def __init__(
+        self,
+        framework: Framework,
+        model: Any,
+        token_range: Sequence[int],
+        calls: Iterator[int],
+        open_recording: Callable[[], None],
+        close_recording: Callable[[], None],
+    ) -> None:
+        self._framework = framework
+        self._model = model
+        self._first, self._last = token_range
+        #: Gives the number of each call; it outlives the window, so that counting goes on after the next `start`.
+        self._calls = calls
+        self._current = -1
+        self._open = open_recording
+        self._close = close_recording
+        self._hooks: Sequence[Removable] = ()
+
+    def install(self) -> None:
+        self._hooks = self._framework.hook_module(self._model, self._before, self._after)
+
+    def remove(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = ()
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        installed = bool(self._hooks)
+        self.remove()
+        try:
+            yield
+        finally:
+            if installed:
+                self.install()
+
+    def _before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        self._current = next(self._calls)
+        if self._first <= self._current <= self._last:
+            self._open()
+        else:
+            self._close()
+        return args, kwargs
+
+    def _after(self, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        if self._current >= self._last:
+            self._close()
+        return output
