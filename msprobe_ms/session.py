@@ -116,6 +116,7 @@ class Session:
             if self._window is not None:
                 self._window.remove()
             self._opaque = self._window = None
+            self._framework.backward_ended()
             if os.getpid() == self._process:
                 self._store.export()
         except Exception as error:

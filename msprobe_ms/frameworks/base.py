@@ -119,6 +119,10 @@ class Framework(ABC):
         May report more than once, each time with all gradients that have come by then.
         """
 
+    def backward_ended(self) -> None:
+        """No gradient is on its way any more: report what watches still wait to complete."""
+        return None
+
     @abstractmethod
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         """Report the parameter's accumulated gradient; None when it takes none."""

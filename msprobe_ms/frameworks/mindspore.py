@@ -13,6 +13,9 @@ from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
 from mindspore.communication import GlobalComm, get_rank
 
 from msprobe_ms.frameworks.base import After, Before, Framework, InputWatch, Namespace, OnGradients, Removable
+from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
+from msprobe_ms.frameworks.mindspore_autograd import MindSporeGraph, has_graph
+from msprobe_ms.frameworks.mindspore_hooked import Hooked
 
 _FLOATS = frozenset(
     getattr(mindspore, name)
@@ -40,6 +43,10 @@ class MindSpore(Framework):
         "mindspore/mint/",
     )
 
+    def __init__(self) -> None:
+        self._graph = MindSporeGraph() if has_graph() else None
+        self.watches_in_place = self._graph is not None
+
     # -- tensors ---------------------------------------------------------------------------------------------------
 
     def is_tensor(self, value: Any) -> bool:
@@ -66,16 +73,27 @@ class MindSpore(Framework):
     # -- gradients -------------------------------------------------------------------------------------------------
 
     def can_watch(self, tensor: Any, *, parameters: bool) -> bool:
-        # A watched parameter comes back as a plain Tensor, so it is only done where a function takes it as a value.
-        if isinstance(tensor, Parameter) and not parameters:
+        if tensor.dtype not in _FLOATS:
             return False
-        return tensor.dtype in _FLOATS and getattr(tensor, "_requires_grad", True)
+        if self._graph is not None:
+            return tensor._requires_grad and tensor._grad_node is not None
+        # Without the graph a watched parameter comes back as a plain Tensor; only functions take it as a value.
+        return parameters or not isinstance(tensor, Parameter)
 
     def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnGradients, *, is_module: bool) -> InputWatch:
-        return _Hooked(tensors, on_gradients)
+        if self._graph is None:
+            return Hooked(tensors, on_gradients)
+        return ConsumerWatch(self._graph, tensors, on_gradients, bounded=is_module)
 
     def watch_outputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
-        return _Hooked(tensors, on_gradients).tensors
+        if self._graph is None:
+            return Hooked(tensors, on_gradients).tensors
+        watch_outputs(self._graph, tensors, on_gradients)
+        return tensors
+
+    def backward_ended(self) -> None:
+        if self._graph is not None:
+            self._graph.backward_ended()
 
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         if not parameter.requires_grad:
@@ -146,62 +164,6 @@ class MindSpore(Framework):
                 "Call mindspore.set_context(mode=mindspore.PYNATIVE_MODE) before start"
             )
         return None
-
-
-class _Hooked(InputWatch):
-    """Tensors that stand on a node of their own in the gradient graph, which reports what flows through it.
-
-    They are the very tensors that were given: another object in their place would change what `is`, views and writes in
-    place do in the user's code. A twin stands in for a leaf, by which the framework finds gradients, and for a tensor
-    that was written in place, whose version the framework checks.
-    """
-
-    def __init__(self, tensors: Sequence[Any], on_gradients: OnGradients) -> None:
-        super().__init__(tensors)
-        #: The tensors that have twins, and the others with what they stood on before.
-        self._twins: list[tuple[Any, Any]] = []
-        self._moved: list[tuple[Any, Any]] = []
-        self.tensors = [self._move(*pair) for pair in zip(tensors, _hook(tensors, on_gradients), strict=True)]
-
-    def _move(self, tensor: Any, hooked: Any) -> Any:
-        if not _is_hooked(hooked):
-            return tensor  # gradients are switched off, as in the first run of a recomputed cell
-        if getattr(tensor, "_is_leaf", True) or _version(tensor):
-            # As MindSpore links a view to its tensor: what is written into a part of the twin reaches the tensor.
-            hooked.parent_tensor_, hooked.index_of_parent_ = tensor, ...
-            self._twins.append((tensor, hooked))
-            return hooked
-        self._moved.append((tensor, Tensor(tensor)))
-        return tensor.assign_value(hooked)
-
-    def settle(self, outputs: Sequence[Any]) -> None:
-        """Put the tensors back where they stood, unless the call wrote into them or handed them on."""
-        handed_on = {id(tensor) for tensor in outputs}
-        for tensor, before in self._moved:
-            if _is_hooked(tensor) and not _version(tensor) and id(tensor) not in handed_on:
-                tensor.assign_value(before)
-        for tensor, twin in self._twins:
-            if not _is_hooked(twin):
-                tensor.assign_value(twin)
-
-
-def _hook(tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
-    # A primitive that is the identity forward, and backward hands over one gradient a tensor (zeros if unused).
-    def report(gradients: Sequence[Any]) -> None:
-        on_gradients(gradients)
-
-    hooked = ops.HookBackward(report)(*tensors)
-    return hooked if isinstance(hooked, tuple) else (hooked,)
-
-
-def _version(tensor: Any) -> int:
-    """How often the tensor was written in place."""
-    return getattr(tensor, "_version", 0)
-
-
-def _is_hooked(tensor: Any) -> bool:
-    """Whether the tensor stands where a hook put it; before 2.8 nothing tells, and nothing is taken for changed."""
-    return str(getattr(tensor, "_grad_node", "<HookBackward")).startswith("<HookBackward")
 
 
 class _ForwardHookEntry:

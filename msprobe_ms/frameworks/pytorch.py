@@ -15,8 +15,9 @@ import torch
 from torch import nn
 from torch._guards import TracingContext
 
-from msprobe_ms.frameworks import pytorch_autograd as autograd
 from msprobe_ms.frameworks.base import After, Before, Framework, InputWatch, Namespace, OnGradients, Removable
+from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
+from msprobe_ms.frameworks.pytorch_autograd import TorchGraph
 from msprobe_ms.log import logger
 
 #: dtypes numpy has no twin of, and the wider one that holds their values exactly.
@@ -60,6 +61,7 @@ class PyTorch(Framework):
 
     def __init__(self) -> None:
         self._kept_out = False
+        self._graph = TorchGraph()
 
     # -- tensors ---------------------------------------------------------------------------------------------------
 
@@ -113,10 +115,10 @@ class PyTorch(Framework):
         return bool(tensor.requires_grad) and torch.is_grad_enabled()
 
     def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnGradients, *, is_module: bool) -> InputWatch:
-        return autograd.ConsumerWatch(tensors, on_gradients, bounded=is_module)
+        return ConsumerWatch(self._graph, tensors, on_gradients, bounded=is_module)
 
     def watch_outputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
-        autograd.watch_outputs(tensors, on_gradients)
+        watch_outputs(self._graph, tensors, on_gradients)
         return tensors
 
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:

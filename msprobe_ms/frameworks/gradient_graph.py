@@ -1,0 +1,235 @@
+"""Gradients of single calls, read from a framework's gradient graph without changing it.
+
+A call's inputs are used by some nodes of the graph that the call built: its *consumers*. What flows out of them towards
+an input is the gradient this call sends it. Hooks on those nodes read it; nothing is inserted, so tensors keep their
+identity, the framework sums gradients in its own order, and every bit stays as it was.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from msprobe_ms.frameworks.base import InputWatch, OnGradients
+
+#: A node of the graph and which of its forward results is meant.
+Edge = tuple[Any, int]
+#: The same with the node's key in place of the node.
+EdgeKey = tuple[Hashable, int]
+
+#: ``hook(grad_inputs, grad_outputs)`` of a node, ``hook(grad_outputs)`` before it runs, ``hook(gradient)`` of a tensor.
+NodeHook = Callable[[Sequence[Any], Sequence[Any]], None]
+BeforeHook = Callable[[Sequence[Any]], None]
+
+
+class Graph(ABC):
+    """What the watches need to know of a framework's gradient graph."""
+
+    @abstractmethod
+    def edge(self, tensor: Any) -> Edge | None:
+        """The node that made the tensor; None for a leaf and where no gradient flows."""
+
+    @abstractmethod
+    def edges(self, tensors: Sequence[Any], *, bounded: bool) -> tuple[list[Edge], int]:
+        """Where tensors hang, leaves included, and the number up to which nodes are older than the coming call.
+
+        Only a ``bounded`` call may reach older parts of the graph that are no arguments of it (a state that a module
+        keeps); for others the number is -1.
+        """
+
+    @abstractmethod
+    def key(self, node: Any) -> Hashable:
+        """The same for every object that stands for the node."""
+
+    @abstractmethod
+    def is_leaf(self, node: Any) -> bool:
+        """Whether the node only gathers a tensor's gradient."""
+
+    @abstractmethod
+    def number(self, node: Any, unknown: int) -> int:
+        """The node's place in the order of creation; ``unknown`` where the framework does not tell."""
+
+    @abstractmethod
+    def hook_node(self, node: Any, hook: NodeHook) -> None: ...
+
+    @abstractmethod
+    def hook_before(self, node: Any, hook: BeforeHook) -> None: ...
+
+    @abstractmethod
+    def hook_tensor(self, tensor: Any, hook: Callable[[Any], None]) -> None: ...
+
+    @abstractmethod
+    def add(self, total: Any, gradient: Any) -> Any:
+        """The sum of two gradients, outside of any graph."""
+
+    @abstractmethod
+    def when_backward_ends(self, report: Callable[[], None]) -> None:
+        """Call ``report`` once the running backward pass is over."""
+
+
+class ConsumerWatch(InputWatch):
+    """Watches the arguments of one call; they are handed on as they are."""
+
+    def __init__(self, graph: Graph, tensors: Sequence[Any], on_gradients: OnGradients, *, bounded: bool) -> None:
+        super().__init__(tensors)
+        self._graph = graph
+        self._on_gradients = on_gradients
+        self._edges, self._floor = graph.edges(tensors, bounded=bounded)
+
+    def settle(self, outputs: Sequence[Any]) -> None:
+        graph = self._graph
+        slots: dict[EdgeKey, list[int]] = {}
+        for slot, (node, number) in enumerate(self._edges):
+            slots.setdefault((graph.key(node), number), []).append(slot)
+        roots = {(graph.key(edge[0]), edge[1]): (edge[0], t) for t in outputs if (edge := graph.edge(t)) is not None}
+        handed_through = [(tensor, slots[key]) for key, (_, tensor) in roots.items() if key in slots]
+        nodes = [node for node, _ in roots.values()]
+        # What was written in place has moved on to a node of the call.
+        for tensor, (old, _) in zip(self.tensors, self._edges, strict=True):
+            edge = graph.edge(tensor)
+            if edge is not None and graph.key(edge[0]) != graph.key(old):
+                nodes.append(edge[0])
+        consumers = _consumers(graph, nodes, slots, self._floor)
+        gathering = _Gathering(graph, len(self.tensors), len(consumers) + len(handed_through), self._on_gradients)
+        for node, places in consumers:
+            graph.hook_node(node, gathering.from_node(places))
+        for tensor, same in handed_through:
+            graph.hook_tensor(tensor, gathering.from_tensor(same))
+        self._edges = []
+
+
+def _consumers(
+    graph: Graph, roots: list[Any], slots: dict[EdgeKey, list[int]], floor: int
+) -> list[tuple[Any, list[tuple[int, int]]]]:
+    """The nodes between ``roots`` and the watched edges that use them, with ``(position among its inputs, slot)``."""
+    found: list[tuple[Any, list[tuple[int, int]]]] = []
+    seen = {key for key, _ in slots}
+    waiting: list[Any] = []
+
+    def meet(node: Any) -> None:
+        key = graph.key(node)
+        if key not in seen:
+            seen.add(key)
+            if not graph.is_leaf(node) and graph.number(node, floor + 1) > floor:
+                waiting.append(node)
+
+    for root in roots:
+        meet(root)
+    while waiting:
+        node = waiting.pop()
+        places: list[tuple[int, int]] = []
+        for position, (older, number) in enumerate(node.next_functions):
+            if older is None:
+                continue
+            hits = slots.get((graph.key(older), number))
+            if hits is None:
+                meet(older)
+            else:
+                places += [(position, slot) for slot in hits]
+        if places:
+            found.append((node, places))
+    return found
+
+
+class _Gathering:
+    """Sums the contributions to a call's inputs and reports them when the last has come, or backward ends without it.
+
+    Holds no node of the graph: a node's hook that held the node would keep the whole graph alive.
+    """
+
+    def __init__(self, graph: Graph, slots: int, expected: int, on_gradients: OnGradients) -> None:
+        self._graph = graph
+        self._slots = slots
+        self._expected = expected
+        self._on_gradients = on_gradients
+        self._lock = threading.Lock()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._sums: list[Any] = [None] * self._slots
+        self._arrived = 0
+
+    def from_node(self, places: list[tuple[int, int]]) -> NodeHook:
+        def hook(grad_inputs: Sequence[Any], _: Sequence[Any]) -> None:
+            self._arrive([(slot, grad_inputs[position]) for position, slot in places])
+
+        return hook
+
+    def from_tensor(self, slots: list[int]) -> Callable[[Any], None]:
+        def hook(gradient: Any) -> None:
+            self._arrive([(slot, gradient) for slot in slots])
+
+        return hook
+
+    def _arrive(self, contributions: list[tuple[int, Any]]) -> None:
+        with self._lock:
+            for slot, gradient in contributions:
+                total = self._sums[slot]
+                if total is None or gradient is None:
+                    self._sums[slot] = gradient if total is None else total
+                else:
+                    self._sums[slot] = self._graph.add(total, gradient)
+            self._arrived += 1
+            complete, first = self._arrived == self._expected, self._arrived == 1
+        if complete:
+            self._report()
+        elif first:
+            # Parts of the call may take no part in this backward, and nobody says so.
+            self._graph.when_backward_ends(self._report)
+
+    def _report(self) -> None:
+        with self._lock:
+            sums, arrived = self._sums, self._arrived
+            self._clear()
+        if arrived:
+            self._on_gradients(sums)
+
+
+def watch_outputs(graph: Graph, tensors: Sequence[Any], on_gradients: OnGradients) -> None:
+    """Hook a call's results. Reports whenever the gradients of the results of one node have come."""
+    nodes: dict[Hashable, list[int]] = {}
+    edges = [graph.edge(tensor) for tensor in tensors]
+    for slot, edge in enumerate(edges):
+        if edge is not None:  # a leaf given back is not the call's result
+            nodes.setdefault(graph.key(edge[0]), []).append(slot)
+    reports = _OutputReports(len(tensors), len(nodes), on_gradients)
+    for slots in nodes.values():
+        if len(slots) == 1:
+            graph.hook_tensor(tensors[slots[0]], reports.from_tensor(slots[0]))
+        else:
+            places = [(edge[1], slot) for slot in slots if (edge := edges[slot]) is not None]
+            first = edges[slots[0]]
+            assert first is not None
+            graph.hook_before(first[0], reports.from_node(places))
+
+
+class _OutputReports:
+    """The gradients of a call's results, as they come; forgotten when those of all ``nodes`` have."""
+
+    def __init__(self, slots: int, nodes: int, on_gradients: OnGradients) -> None:
+        self._nodes = nodes
+        self._on_gradients = on_gradients
+        self._gradients: list[Any] = [None] * slots
+        self._arrived = 0
+
+    def from_tensor(self, slot: int) -> Callable[[Any], None]:
+        def hook(gradient: Any) -> None:
+            self._arrive([(slot, gradient)])
+
+        return hook
+
+    def from_node(self, places: list[tuple[int, int]]) -> BeforeHook:
+        def hook(grad_outputs: Sequence[Any]) -> None:
+            self._arrive([(slot, grad_outputs[number]) for number, slot in places])
+
+        return hook
+
+    def _arrive(self, gradients: list[tuple[int, Any]]) -> None:
+        for slot, gradient in gradients:
+            self._gradients[slot] = gradient
+        self._on_gradients(list(self._gradients))
+        self._arrived += 1
+        if self._arrived == self._nodes:
+            self._gradients, self._arrived = [None] * len(self._gradients), 0

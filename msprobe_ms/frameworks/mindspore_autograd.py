@@ -1,0 +1,68 @@
+"""MindSpore's gradient graph (2.8 and later), as the watches see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from mindspore import Tensor, ops
+
+from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook
+
+# Taken before anything is wrapped.
+_add = ops.add
+
+
+def has_graph() -> bool:
+    """Whether this MindSpore shows its gradient graph."""
+    return hasattr(Tensor, "_grad_node") and hasattr(Tensor, "_output_index")
+
+
+class MindSporeGraph(Graph):
+    """Nodes are made anew each time they are asked for; their number in memory tells which is which."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Callable[[], None]] = []
+
+    def edge(self, tensor: Any) -> Edge | None:
+        node = tensor._grad_node
+        return None if node is None or node.is_leaf() else (node, tensor._output_index)
+
+    def edges(self, tensors: Sequence[Any], *, bounded: bool) -> tuple[list[Edge], int]:
+        edges = [(tensor._grad_node, tensor._output_index) for tensor in tensors]
+        # Nothing says which node is the newest; the call's own are newer than its inputs, which is bound enough.
+        older = [node._sequence_nr() for node, _ in edges if not node.is_leaf()] if bounded else []
+        return edges, max(older, default=-1)
+
+    def key(self, node: Any) -> Hashable:
+        return node._unique_id()
+
+    def is_leaf(self, node: Any) -> bool:
+        return node.is_leaf()
+
+    def number(self, node: Any, unknown: int) -> int:
+        return node._sequence_nr()
+
+    def hook_node(self, node: Any, hook: NodeHook) -> None:
+        node.register_hook(hook)
+
+    def hook_before(self, node: Any, hook: BeforeHook) -> None:
+        node.register_prehook(hook)
+
+    def hook_tensor(self, tensor: Any, hook: Callable[[Any], None]) -> None:
+        # A hook on the tensor itself would stay with it beyond this graph.
+        number = tensor._output_index
+        tensor._grad_node.register_prehook(lambda gradients: hook(gradients[number]))
+
+    def add(self, total: Any, gradient: Any) -> Any:
+        return _add(total, gradient)
+
+    def when_backward_ends(self, report: Callable[[], None]) -> None:
+        # The engine tells nobody; `backward_ended` is called when recording stops.
+        self._waiting.append(report)
+
+    def backward_ended(self) -> None:
+        """Report what came of gradients that will not be complete any more."""
+        waiting, self._waiting = self._waiting, []
+        for report in waiting:
+            report()
