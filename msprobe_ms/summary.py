@@ -16,6 +16,9 @@ from msprobe_ms.store.model import Statistic
 #: Elements summed in one dot product; partial sums are added in double, so the error does not grow with the tensor.
 _BLOCK = 1 << 16
 
+#: Squares of float32 values below this lose digits.
+_SMALL = 1e-15
+
 
 class Statistics(NamedTuple):
     """Max, Min, Mean and L2 norm; None where a figure has no meaning (empty tensors, the Mean of booleans)."""
@@ -63,7 +66,7 @@ def _of_numbers(array: np.ndarray) -> Statistics:
         # Finite values whose float32 sums overflowed or underflowed: once more in double.
         if not math.isfinite(mean):
             mean = float(flat.mean(dtype=np.float64))
-        if not math.isfinite(norm) or (norm < 1e-18 and (maximum or minimum)):
+        if not math.isfinite(norm) or 0 < max(maximum, -minimum) < _SMALL:
             norm = _norm(flat.astype(np.float64))
     return Statistics(maximum, minimum, mean, norm)
 

@@ -70,7 +70,9 @@ def read_step(dump_path: Path, step: int = 0, *, troubles: bool = False) -> Step
     folder = step_folder(dump_path, step)
     known = {"dump.json", "stack.json", "construct.json", TENSOR_FOLDER} | ({ERROR_LOG} if troubles else set())
     log = folder / ERROR_LOG
-    assert {path.name for path in folder.iterdir()} <= known, log.read_text() if log.exists() else list(folder.iterdir())
+    assert {path.name for path in folder.iterdir()} <= known, (
+        log.read_text() if log.exists() else list(folder.iterdir())
+    )
     files = {name: json.loads((folder / f"{name}.json").read_text()) for name in ("dump", "stack", "construct")}
     return Step(folder, files["dump"]["data"], files["stack"], files["construct"])
 

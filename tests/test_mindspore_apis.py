@@ -24,7 +24,17 @@ from msprobe_ms.mindspore import PrecisionDebugger
 #: Taken before any debugger is made, as `from mindspore.ops import relu` at the head of a script.
 early_relu = ops.relu
 
-PATCHED = (ops, ops.functional, Tensor, mint, mint.nn.functional, graph_api._JitExecutor, graph_api._CellGraphExecutor, JitExecutor_, GraphExecutor_)
+PATCHED = (
+    ops,
+    ops.functional,
+    Tensor,
+    mint,
+    mint.nn.functional,
+    graph_api._JitExecutor,
+    graph_api._CellGraphExecutor,
+    JitExecutor_,
+    GraphExecutor_,
+)
 
 x = Tensor(np.array([[1, -2], [3, 4]], np.float32))
 
@@ -36,7 +46,7 @@ def entries(dump_path: Path, act: Callable[[], Any], **keys: Any) -> list[str]:
     return list(read_step(dump_path).data)
 
 
-# -- what is recorded ----------------------------------------------------------------------------------------------------
+# -- what is recorded --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -125,7 +135,9 @@ def test_every_listed_api_exists_in_this_version_or_another() -> None:
 
     apis = ApiList(MindSpore()).apis
     counts = {space.path: len(names) for space, names in apis.items()}
-    missing = {space.path: [n for n in names if not callable(getattr(space.holder, n, None))] for space, names in apis.items()}
+    missing = {
+        space.path: [n for n in names if not callable(getattr(space.holder, n, None))] for space, names in apis.items()
+    }
     assert counts["mindspore.ops"] >= 450
     assert counts["mindspore.Tensor"] >= 250
     assert counts["mindspore.mint"] >= 170
@@ -133,7 +145,7 @@ def test_every_listed_api_exists_in_this_version_or_another() -> None:
     assert all(len(missing[path]) <= counts[path] // 10 for path in counts)
 
 
-# -- the user's own list -------------------------------------------------------------------------------------------------
+# -- the user's own list -----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -153,7 +165,9 @@ def test_an_api_list_of_the_users(ms: Any, dump_path: Path, own_module: Any) -> 
     path.write_text("own_kernels:\n  - twice\nown_kernels.Kernels:\n  - thrice\nmindspore.ops:\n  - Custom\n")
     before = vars(own_module.Kernels)["thrice"], own_module.twice
     found = entries(
-        dump_path, lambda: [own_module.twice(x, more=1), own_module.Kernels().thrice(x), ops.relu(x)], api_list=str(path)
+        dump_path,
+        lambda: [own_module.twice(x, more=1), own_module.Kernels().thrice(x), ops.relu(x)],
+        api_list=str(path),
     )
     assert found == ["own_kernels.twice.0.forward", "Kernels.thrice.0.forward", "Functional.relu.0.forward"]
     assert (vars(own_module.Kernels)["thrice"], own_module.twice) == before
@@ -182,7 +196,9 @@ def test_mistakes_in_an_api_list(ms: Any, dump_path: Path, own_module: Any, text
     assert str(caught.value) == f"{path}: {problem}"
 
 
-@pytest.mark.parametrize("text", ["{", "a: !!python/object/apply:os.system [true]", "\x00", "\ud800".encode("utf-8", "surrogatepass")])
+@pytest.mark.parametrize(
+    "text", ["{", "a: !!python/object/apply:os.system [true]", "\x00", "\ud800".encode("utf-8", "surrogatepass")]
+)
 def test_an_api_list_that_is_no_yaml(ms: Any, dump_path: Path, text: str | bytes) -> None:
     path = dump_path.with_name("apis.yaml")
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -190,7 +206,9 @@ def test_an_api_list_that_is_no_yaml(ms: Any, dump_path: Path, text: str | bytes
         PrecisionDebugger(write_config(dump_path, level="L1", api_list=str(path)))
 
 
-def test_a_module_that_fails_on_import(ms: Any, dump_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_fails_on_import(
+    ms: Any, dump_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "broken_kernels.py").write_text("raise RuntimeError('half installed')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     path = dump_path.with_name("apis.yaml")
@@ -200,7 +218,9 @@ def test_a_module_that_fails_on_import(ms: Any, dump_path: Path, tmp_path: Path,
     assert str(caught.value) == f"{path}: broken_kernels: importing it failed: RuntimeError: half installed"
 
 
-def test_a_module_that_lacks_something(ms: Any, dump_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_lacks_something(
+    ms: Any, dump_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "lacking_kernels.py").write_text("import no_such_dependency\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     path = dump_path.with_name("apis.yaml")
@@ -212,7 +232,7 @@ def test_a_module_that_lacks_something(ms: Any, dump_path: Path, tmp_path: Path,
     )
 
 
-# -- only between start and stop -----------------------------------------------------------------------------------------
+# -- only between start and stop ---------------------------------------------------------------------------------------
 
 
 def attributes() -> dict[tuple[str, str], tuple[int, bool]]:
@@ -303,6 +323,7 @@ def test_functions_taken_between_start_and_stop_work_afterwards(ms: Any, dump_pa
 
 def test_another_patch_made_meanwhile_stays(ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with recording(None, dump_path, level="L1"):
+
         def mine(value: Any) -> Any:
             return value
 
@@ -322,7 +343,7 @@ def test_wrappers_keep_what_introspection_sees(ms: Any, dump_path: Path) -> None
         assert inspect.signature(ops.softmax) == before
 
 
-# -- compilers -----------------------------------------------------------------------------------------------------------
+# -- compilers ---------------------------------------------------------------------------------------------------------
 
 
 def jit_function(capture_mode: str) -> Callable[..., Any]:
@@ -387,7 +408,7 @@ def test_a_jit_cell_in_a_recorded_net(ms: Any, dump_path: Path, capture_mode: st
 @pytest.mark.parametrize("optimizer", [nn.SGD, nn.Momentum, nn.Adam, nn.AdamWeightDecay])
 def test_optimizers_compiled_while_recording(ms: Any, dump_path: Path, optimizer: Any) -> None:
     def train(record: bool) -> dict[str, bytes]:
-        net, batch, labels = make("two_linear")
+        net, batch, _ = make("two_linear")
         arguments = {"learning_rate": 0.1, **({"momentum": 0.9} if optimizer is nn.Momentum else {})}
         update = optimizer(net.trainable_params(), **arguments)
         forward = mindspore.value_and_grad(lambda: net(batch).sum(), None, net.trainable_params())

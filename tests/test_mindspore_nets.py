@@ -98,7 +98,9 @@ def test_a_recorded_training_step(ms: Any, bare: dict[str, Any], dump_path: Path
         return
     # Every call of every Cell, forward and backward, and not one more.
     entries = [entry for entry in step.data if entry.startswith("Cell.") and ".parameters_grad." not in entry]
-    expected = {f"{base}.{d}.{i}" for base, count in calls.items() for d in ("forward", "backward") for i in range(count)}
+    expected = {
+        f"{base}.{d}.{i}" for base, count in calls.items() for d in ("forward", "backward") for i in range(count)
+    }
     assert set(entries) == expected
     for entry in entries:
         if ".backward." in entry:
@@ -157,7 +159,13 @@ def test_every_way_to_a_gradient(ms: Any, dump_path: Path, gradient: Any, level:
     step = read_step(dump_path)
     by_name = dict(zip((p.name for p in net.trainable_params()), gradients, strict=True))
     assert_parameter_gradients(step, net, by_name)
-    for base in ("_backbone.fc1.Dense", "_backbone.relu.ReLU", "_backbone.fc2.Dense", "_backbone.TwoLinear", "_loss_fn.Loss"):
+    for base in (
+        "_backbone.fc1.Dense",
+        "_backbone.relu.ReLU",
+        "_backbone.fc2.Dense",
+        "_backbone.TwoLinear",
+        "_loss_fn.Loss",
+    ):
         assert step.calls(f"Cell.{base}") == [f"Cell.{base}.forward.0", f"Cell.{base}.backward.0"]
 
 
@@ -190,7 +198,7 @@ def test_train_one_step_cell(ms: Any, dump_path: Path, level: str) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_forward_without_gradient_has_no_backward(ms: Any, dump_path: Path, level: str) -> None:
-    net, x, labels = nets_mindspore.make("two_linear")
+    net, x, _ = nets_mindspore.make("two_linear")
     expected = net(x).asnumpy().tobytes()
     with recording(net, dump_path, level=level):
         assert net(x).asnumpy().tobytes() == expected

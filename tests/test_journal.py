@@ -1,0 +1,181 @@
+"""The journal: whole records or none, whatever happens to the file."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.store.journal import MAGIC, JournalWriter, Record, read_journal
+
+kinds = st.binary(min_size=1, max_size=1)
+records = st.lists(st.tuples(kinds, st.binary(max_size=200)), max_size=10)
+anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def write(path: Path, *content: tuple[bytes, bytes]) -> None:
+    journal = JournalWriter(path, b"D", b"first")
+    for kind, payload in content:
+        journal.append(kind, payload)
+    journal.close()
+
+
+def read(path: Path) -> list[tuple[bytes, bytes]]:
+    return [(record.kind, record.payload) for record in read_journal(path)]
+
+
+@anywhere
+@given(records)
+def test_round_trip(tmp_path: Path, content: list[tuple[bytes, bytes]]) -> None:
+    path = tmp_path / "journal"
+    write(path, *content)
+    assert read(path) == [(b"D", b"first"), *content]
+
+
+def test_offsets_lead_to_the_payloads(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    write(path, (b"E", b"one"), (b"E", b""), (b"S", b"three"))
+    content = path.read_bytes()
+    for record in read_journal(path):
+        assert content[record.offset : record.offset + len(record.payload)] == record.payload
+
+
+def test_a_tail_torn_at_any_byte(tmp_path: Path) -> None:
+    """What was whole before the tear is read; nothing else is."""
+    path = tmp_path / "journal"
+    write(path, (b"E", b"one" * 5), (b"S", b""), (b"E", b"three\n" * 4))
+    whole = path.read_bytes()
+    all_records = list(read_journal(path))
+    ends = [record.offset + len(record.payload) for record in all_records]
+    for length in range(len(MAGIC), len(whole) + 1):
+        path.write_bytes(whole[:length])
+        assert list(read_journal(path)) == [r for r, end in zip(all_records, ends, strict=True) if end <= length]
+
+
+def test_any_flipped_bit(tmp_path: Path) -> None:
+    """Records before the damage are read, the damaged one never."""
+    path = tmp_path / "journal"
+    write(path, (b"E", b"one"), (b"S", b"two"))
+    whole = path.read_bytes()
+    all_records = list(read_journal(path))
+    for position in range(len(MAGIC), len(whole)):
+        for bit in range(8):
+            damaged = bytearray(whole)
+            damaged[position] ^= 1 << bit
+            path.write_bytes(damaged)
+            found = list(read_journal(path))
+            assert found == all_records[: len(found)]
+            assert len(found) < len(all_records)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", MAGIC[:-1], MAGIC.replace(b"1", b"2"), b"\x00" * 100, os.urandom(1000)]
+)
+def test_a_file_that_is_no_journal(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "journal"
+    path.write_bytes(content)
+    with pytest.raises(DumpFormatError) as caught:
+        list(read_journal(path))
+    assert str(caught.value) == f"{path}: not a journal of msprobe_ms (it does not start with {MAGIC!r})"
+
+
+def test_a_length_beyond_reason_is_not_allocated(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    path.write_bytes(MAGIC + b"\xff\xff\xff\xff" + b"\0" * 50)
+    assert list(read_journal(path)) == []
+
+
+def test_each_record_is_in_the_file_when_append_returns(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = JournalWriter(path, b"D", b"")
+    for number in range(20):
+        journal.append(b"E", b"%d" % number)
+        assert read(path)[-1] == (b"E", b"%d" % number)
+    journal.close()
+
+
+def test_threads_do_not_mix_their_records(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = JournalWriter(path, b"D", b"")
+
+    def append(letter: bytes) -> None:
+        for length in range(100):
+            journal.append(b"E", letter * length)
+
+    threads = [threading.Thread(target=append, args=(letter,)) for letter in (b"a", b"b", b"c")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    journal.close()
+    content = [payload for kind, payload in read(path) if kind == b"E"]
+    assert len(content) == 300
+    for letter in (b"a", b"b", b"c"):
+        assert [p for p in content if p.startswith(letter)] == [letter * length for length in range(1, 100)]
+
+
+class FailingWrite:
+    """``os.write`` that fails at the n-th call, after writing some bytes of it."""
+
+    def __init__(self, at: int, partly: int, number: int = errno.ENOSPC) -> None:
+        self.left = at
+        self.partly = partly
+        self.number = number
+        self.write = os.write
+
+    def __call__(self, file: int, content: bytes) -> int:
+        self.left -= 1
+        if self.left == 0:
+            if self.partly:
+                return self.write(file, content[: self.partly])
+            raise OSError(self.number, os.strerror(self.number))
+        if self.left == -1 and self.partly:
+            raise OSError(self.number, os.strerror(self.number))
+        return self.write(file, content)
+
+
+@pytest.mark.parametrize("partly", [0, 1, 5, 9, 12])
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_disk_that_is_full_at_the_nth_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, partly: int
+) -> None:
+    """The record that failed is not in the file; those before and after it are."""
+    path = tmp_path / "journal"
+    journal = JournalWriter(path, b"D", b"first")
+    monkeypatch.setattr(os, "write", FailingWrite(at, partly))
+    for number in range(1, 5):
+        if number == at:
+            with pytest.raises(OSError, match="No space left"):
+                journal.append(b"E", b"record %d" % number)
+        else:
+            journal.append(b"E", b"record %d" % number)
+    monkeypatch.undo()
+    journal.close()
+    assert read(path) == [(b"D", b"first"), *((b"E", b"record %d" % n) for n in range(1, 5) if n != at)]
+
+
+def test_a_journal_that_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        JournalWriter(tmp_path / "missing" / "journal", b"D", b"")
+    (tmp_path / "journal").mkdir()
+    with pytest.raises(OSError, match="Is a directory"):
+        JournalWriter(tmp_path / "journal", b"D", b"")
+    assert [path.name for path in tmp_path.iterdir()] == ["journal"]
+
+
+def test_whether_it_is_still_in_place(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = JournalWriter(path, b"D", b"")
+    assert journal.is_in_place()
+    path.rename(tmp_path / "aside")
+    assert not journal.is_in_place()
+    JournalWriter(path, b"D", b"").close()
+    assert not journal.is_in_place()
+    journal.close()
+    assert isinstance(next(read_journal(path)), Record)

@@ -1,0 +1,307 @@
+"""A step's dump being written: the three files, tensors, and what a hostile disk or folder does to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.store import records
+from msprobe_ms.store.atomic import replacing
+from msprobe_ms.store.export import export
+from msprobe_ms.store.journal import JOURNAL_NAME, JournalWriter
+from msprobe_ms.store.text import field_text
+from msprobe_ms.store.writer import DumpStore, process_folder
+
+texts = st.text(max_size=8)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def store_in(folder: Path, **keys: Any) -> DumpStore:
+    keys = {"task": "statistics", "level": "mix", "framework": "mindspore", "tensors": False, **keys}
+    return DumpStore(folder, **keys)
+
+
+def put(store: DumpStore, name: str, parent: str | None = None, site: int | None = None, **fields: Any) -> None:
+    store.entry(name, [(field, field_text(field, value)) for field, value in fields.items()], parent, site)
+
+
+def read(folder: Path, name: str = "dump") -> Any:
+    return json.loads((folder / f"{name}.json").read_bytes())
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+# -- the three files ---------------------------------------------------------------------------------------------------
+
+
+@anywhere
+@given(st.lists(st.tuples(texts, st.dictionaries(texts, values, max_size=3)), max_size=6), st.integers())
+def test_dump_json_is_what_json_writes(tmp_path: Path, entries: list[tuple[str, dict[str, Any]]], run: int) -> None:
+    folder = tmp_path / f"run{run}"
+    store = store_in(folder)
+    expected: dict[str, Any] = {}
+    for name, fields in entries:
+        store.entry(name, [(field, field_text(field, value)) for field, value in fields.items()])
+        expected[name] = expected.pop(name, {}) | fields
+    store.close()
+    whole = {
+        "task": "statistics", "level": "mix", "framework": "mindspore", "dump_data_dir": None, "data": expected,
+    }  # fmt: skip
+    text = (folder / "dump.json").read_text()
+    assert json.loads(text) == whole
+    if all(expected.values()):
+        assert text == json.dumps(whole, indent=1)
+
+
+def test_an_entry_may_come_in_parts(tmp_path: Path) -> None:
+    """Later parts add fields and replace them; the entry stands where its last part came."""
+    store = store_in(tmp_path)
+    put(store, "a", "p", 0, input=[1], output=[None])
+    put(store, "b", input=[2])
+    put(store, "a", output=[3], more=4)
+    store.close()
+    assert list(read(tmp_path)["data"].items()) == [
+        ("b", {"input": [2]}),
+        ("a", {"input": [1], "output": [3], "more": 4}),
+    ]
+    assert read(tmp_path, "construct") == {"b": None, "a": "p"}
+
+
+def test_a_module_stands_after_what_ran_in_it(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    put(store, "outer", None, input=[1])
+    put(store, "inner", "outer", input=[2])
+    put(store, "innermost", "inner", input=[3])
+    store.close()
+    assert list(read(tmp_path)["data"]) == ["innermost", "inner", "outer"]
+
+
+def test_call_sites_are_shared(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    store.call_site(7, ["File a.py, line 1, in f, \n x = 1", "File ü.py, line 2, in g, \n y"])
+    put(store, "a", None, 7)
+    put(store, "b", None, 7)
+    put(store, "c")
+    store.call_site(8, [])
+    put(store, "d", None, 8)
+    store.close()
+    frames = ["File a.py, line 1, in f, \n x = 1", "File ü.py, line 2, in g, \n y"]
+    assert read(tmp_path, "stack") == {"0": [["a", "b"], frames], "1": [["d"], []]}
+
+
+def test_at_L1_there_are_no_parents(tmp_path: Path) -> None:
+    store = store_in(tmp_path, level="L1")
+    put(store, "a", "never")
+    store.close()
+    assert read(tmp_path, "construct") == {}
+
+
+def test_parameter_gradients_have_no_parent(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    put(store, "Cell.fc.Dense.parameters_grad.0", weight=[None])
+    store.close()
+    assert read(tmp_path, "construct") == {}
+
+
+def test_without_extra_info(tmp_path: Path) -> None:
+    store = store_in(tmp_path, extra_info=False)
+    put(store, "a", "p")
+    store.close()
+    assert names(tmp_path) == {"dump.json"}
+
+
+def test_an_empty_step_is_a_valid_dump(tmp_path: Path) -> None:
+    store_in(tmp_path, tensors=True).close()
+    assert read(tmp_path)["data"] == {}
+    assert read(tmp_path)["dump_data_dir"] == str(tmp_path / "dump_tensor_data")
+
+
+def test_lone_surrogates_survive(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    put(store, "a\udce4", None, 0, **{"key\ud800": "value\udfff"})
+    store.call_site(0, ["File \udce4.py"])
+    store.close()
+    assert read(tmp_path)["data"] == {"a\udce4": {"key\ud800": "value\udfff"}}
+    assert read(tmp_path, "stack")["0"][1] == ["File \udce4.py"]
+
+
+def test_export_as_often_as_wanted(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    for number in range(3):
+        put(store, f"a{number}")
+        store.export()
+        assert list(read(tmp_path)["data"]) == [f"a{n}" for n in range(number + 1)]
+        before = os.stat(tmp_path / "dump.json").st_mtime_ns, os.stat(tmp_path / "dump.json").st_ino
+        store.export()  # nothing new: nothing written
+        assert (os.stat(tmp_path / "dump.json").st_mtime_ns, os.stat(tmp_path / "dump.json").st_ino) == before
+    assert JOURNAL_NAME in names(tmp_path)
+    store.close()
+    assert names(tmp_path) == {"dump.json", "stack.json", "construct.json"}
+
+
+# -- tensors -----------------------------------------------------------------------------------------------------------
+
+
+def test_tensor_files(tmp_path: Path) -> None:
+    store = store_in(tmp_path, tensors=True)
+    array = np.arange(6, dtype=np.float16).reshape(2, 3)
+    store.tensor("a.npy", lambda file: np.save(file, array))
+    assert np.array_equal(np.load(tmp_path / "dump_tensor_data" / "a.npy"), array)
+
+    def fails(file: Any) -> None:
+        file.write(b"half a tensor")
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError):
+        store.tensor("b.npy", fails)
+    assert names(tmp_path / "dump_tensor_data") == {"a.npy"}
+    store.close()
+
+
+def test_replacing_is_whole_or_absent(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with replacing(path) as file:
+        file.write(b"one")
+        assert not path.exists()
+    assert path.read_bytes() == b"one"
+
+    def interrupted() -> None:
+        with replacing(path) as file:
+            file.write(b"two")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_bytes() == b"one"
+    assert names(tmp_path) == {"file"}
+
+
+# -- folders that are not as expected ----------------------------------------------------------------------------------
+
+
+def test_process_folder() -> None:
+    assert process_folder(Path("d"), 3, 7) == Path("d/step3/rank7")
+    assert process_folder(Path("d"), 0, None) == Path(f"d/step0/proc{os.getpid()}")
+
+
+def test_an_earlier_dump_is_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "step0" / "rank0"
+    for number in range(3):
+        store = store_in(folder)
+        put(store, f"run{number}")
+        store.close()
+    assert list(read(folder)["data"]) == ["run2"]
+    assert list(read(folder.with_name("earlier1_rank0"))["data"]) == ["run0"]
+    assert list(read(folder.with_name("earlier2_rank0"))["data"]) == ["run1"]
+
+
+def test_an_unfinished_dump_is_kept(tmp_path: Path) -> None:
+    """The journal of a run that was killed can still be recovered after the next run."""
+    folder = tmp_path / "rank0"
+    killed = store_in(folder)
+    put(killed, "of the killed run")
+    store = store_in(folder)
+    put(store, "of the next run")
+    store.close()
+    assert list(read(folder)["data"]) == ["of the next run"]
+    assert export(folder.with_name("earlier1_rank0")) == 1
+    assert list(read(folder.with_name("earlier1_rank0"))["data"]) == ["of the killed run"]
+
+
+def test_a_dump_moved_away_while_it_is_written(tmp_path: Path) -> None:
+    """Another dump in its place is not touched; what was recorded stays in the journal that was moved."""
+    folder = tmp_path / "rank0"
+    first = store_in(folder)
+    put(first, "first")
+    second = store_in(folder)  # moves the first aside
+    put(second, "second")
+    with pytest.raises(FileNotFoundError, match="the dump was moved or removed while it was written"):
+        first.close()
+    put(second, "also second")
+    second.close()
+    assert list(read(folder)["data"]) == ["second", "also second"]
+    assert export(folder.with_name("earlier1_rank0")) == 1
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="Not a directory"):
+        store_in(tmp_path / "file" / "rank0")
+
+
+def test_files_of_the_users_in_the_folder_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    store_in(tmp_path).close()
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+# -- journals that are not ours ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        (records.ENTRY, b"not json"),
+        (records.ENTRY, b"{}"),
+        (records.ENTRY, b'["a", null, null, [["x", 5]]]\nabc'),
+        (records.ENTRY, b'["a", null, null, [["x", -5]]]\nabc'),
+        (records.ENTRY, b'[["a"], null, null, []]\n'),
+        (records.ENTRY, b'["a", ["p"], null, []]\n'),
+        (records.ENTRY, b'["a", null, null, 7]\n'),
+        (records.ENTRY, b"[" * 100_000),
+        (records.CALL_SITE, b"7"),
+        (records.CALL_SITE, b"\xff\xfe"),
+        (records.ENVELOPE, b"[1]"),
+        (records.ENVELOPE, b"null"),
+    ],
+)
+def test_a_record_that_is_not_one_of_a_dump(tmp_path: Path, kind: bytes, payload: bytes) -> None:
+    path = tmp_path / JOURNAL_NAME
+    journal = JournalWriter(path, records.ENVELOPE, records.envelope(records.Envelope("statistics", "mix", "x", None)))
+    journal.append(kind, payload)
+    journal.close()
+    with pytest.raises(DumpFormatError, match=rf"{re.escape(str(path))}: the record at byte \d+ is not one of a dump"):
+        export(tmp_path)
+    assert names(tmp_path) == {JOURNAL_NAME}
+
+
+def test_parents_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
+    path = tmp_path / JOURNAL_NAME
+    journal = JournalWriter(path, records.ENVELOPE, records.envelope(records.Envelope("statistics", "mix", "x", None)))
+    for name, parent in (("a", "b"), ("b", "a"), ("c", "c"), ("d", "a")):
+        journal.append(records.ENTRY, records.entry(name, [], parent, None))
+    journal.close()
+    assert export(tmp_path) == 4
+    assert read(tmp_path, "construct") == {"c": "c", "d": "a", "a": "b", "b": "a"}
+
+
+def test_unknown_kinds_of_records_are_passed_over(tmp_path: Path) -> None:
+    """A later version may write more."""
+    journal = JournalWriter(
+        tmp_path / JOURNAL_NAME, records.ENVELOPE, records.envelope(records.Envelope("statistics", "mix", "x", None))
+    )
+    journal.append(b"?", b"later")
+    journal.close()
+    assert export(tmp_path) == 0
+
+
+def test_a_journal_without_its_first_record(tmp_path: Path) -> None:
+    JournalWriter(tmp_path / JOURNAL_NAME, b"?", b"").close()
+    with pytest.raises(DumpFormatError, match="the journal's first record is missing or damaged; nothing to export"):
+        export(tmp_path)
