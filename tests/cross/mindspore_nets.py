@@ -1,6 +1,7 @@
 """Five nets in MindSpore, twins of ``pytorch_nets`` under other attribute names, and the faults planted in them.
 
-Run as a script: ``python mindspore_nets.py NET FAULT LEVEL TASK DUMP_PATH WEIGHTS.npz STEPS`` trains and dumps.
+Run as a script: ``python mindspore_nets.py ROOT JOB…``, where a JOB is ``NET:FAULT:LEVEL:TASK:STEPS`` and FAULT may be
+empty, trains and dumps to ``ROOT/mindspore/NET-FAULT-LEVEL-TASK``; ``pytorch_nets`` ran before and left the weights.
 """
 
 from __future__ import annotations
@@ -152,8 +153,6 @@ def make(name: str, fault: str, weights: Path) -> nn.Cell:
 def train(name: str, fault: str, level: str, task: str, dump_path: Path, weights: Path, steps: int) -> None:
     from msprobe_ms.mindspore import PrecisionDebugger
 
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    ms.runtime.launch_blocking()
     net = make(name, fault, weights)
     values = np.load(weights)
     x, labels = Tensor(values["batch"]), Tensor(values["labels"].astype(np.int32))
@@ -166,12 +165,20 @@ def train(name: str, fault: str, level: str, task: str, dump_path: Path, weights
     debugger = PrecisionDebugger(task=task, level=level, dump_path=dump_path)
     for _ in range(steps):
         debugger.start(net)
-        loss, gradients = step(x, labels)
+        _, gradients = step(x, labels)
         debugger.stop()
         debugger.step()
         optimizer(gradients)
-        print("loss", float(loss))
+
+
+def main(root: Path, jobs: list[str]) -> None:
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    ms.runtime.launch_blocking()
+    for job in jobs:
+        name, fault, level, task, steps = job.split(":")
+        dump_path = root / "mindspore" / f"{name}-{fault}-{level}-{task}"
+        train(name, fault, level, task, dump_path, root / f"{name}.npz", int(steps))
 
 
 if __name__ == "__main__":
-    train(*sys.argv[1:5], Path(sys.argv[5]), Path(sys.argv[6]), int(sys.argv[7]))
+    main(Path(sys.argv[1]), sys.argv[2:])

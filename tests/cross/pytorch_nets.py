@@ -1,7 +1,8 @@
 """Five nets in PyTorch, twins of ``mindspore_nets`` under other attribute names.
 
-Run as a script: ``python pytorch_nets.py NET LEVEL TASK DUMP_PATH WEIGHTS.npz STEPS`` writes the weights and the batch,
-under the names of the MindSpore twin, then trains and dumps.
+Run as a script: ``python pytorch_nets.py ROOT JOB…``, where a JOB is ``NET:LEVEL:TASK:STEPS``, writes the weights and
+the batch, under the names of the MindSpore twin, to ``ROOT/NET.npz``, then trains and dumps to
+``ROOT/pytorch/NET-LEVEL-TASK``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 
@@ -209,7 +210,6 @@ def make(name: str, weights: Path) -> tuple[nn.Module, Tensor, Tensor]:
 def train(name: str, level: str, task: str, dump_path: Path, weights: Path, steps: int) -> None:
     from msprobe_ms.pytorch import PrecisionDebugger
 
-    torch.set_num_threads(1)
     net, x, labels = make(name, weights)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     debugger = PrecisionDebugger(task=task, level=level, dump_path=dump_path)
@@ -221,8 +221,14 @@ def train(name: str, level: str, task: str, dump_path: Path, weights: Path, step
         debugger.stop()
         debugger.step()
         optimizer.step()
-        print("loss", float(loss))
+
+
+def main(root: Path, jobs: list[str]) -> None:
+    torch.set_num_threads(1)
+    for job in jobs:
+        name, level, task, steps = job.split(":")
+        train(name, level, task, root / "pytorch" / f"{name}-{level}-{task}", root / f"{name}.npz", int(steps))
 
 
 if __name__ == "__main__":
-    train(*sys.argv[1:4], Path(sys.argv[4]), Path(sys.argv[5]), int(sys.argv[6]))
+    main(Path(sys.argv[1]), sys.argv[2:])
