@@ -51,8 +51,8 @@ class Call:
     """One call in flight, and what its gradients need when they come back."""
 
     __slots__ = (
-        "backward", "backward_begun", "depth", "forward", "input_watch", "inputs", "keep_backward", "keep_forward",
-        "output_fields", "parent", "plan", "site", "subject", "watch",
+        "backward", "backward_begun", "depth", "forward", "handled", "input_watch", "inputs", "keep_backward",
+        "keep_forward", "output_fields", "parent", "plan", "site", "subject", "watch",
     )  # fmt: skip
 
     def __init__(self, subject: Subject, index: int, parent: Call | None, depth: int) -> None:
@@ -71,6 +71,8 @@ class Call:
         self.plan: list[Plan] = []
         self.output_fields: list[Plan] = []
         self.backward_begun = False
+        #: The exception that the caller was handling when it made the call; another one at its end is the call's own.
+        self.handled = sys.exc_info()[1]
 
     def parent_entry(self, direction: str) -> str | None:
         """The enclosing module's entry."""
@@ -99,6 +101,8 @@ class Recorder:
         self._leaves = LeafBuilder(framework, store, md5=config.summary_mode == "md5")
         self._list = NameList(config.list)
         self._cascades = config.level == "mix" and bool(config.list)
+        #: Modules called inside one that ``list`` selected.
+        self._opened: set[str] = set()
         self._scope = Scope(config.scope)
         self._fields = FieldFilter(config.data_mode)
         self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
@@ -162,20 +166,25 @@ class Recorder:
         forward, backward = self._list.accepts(call.forward), self._list.accepts(call.backward)
         if self._cascades and call.parent is not None:
             forward, backward = forward or call.parent.keep_forward, backward or call.parent.keep_backward
+            if backward:
+                self._opened.add(call.subject.base)
         call.keep_forward = forward and in_scope and self._fields.keeps_any(FORWARD)
         # Whether backward falls into the scope shows only when it runs.
         call.keep_backward = backward and self._fields.keeps_any(BACKWARD)
 
     def innermost(self, subject: Subject) -> Call | None:
-        """The open call of this module that the current hook ends; None if it was never opened."""
+        """The open call of this module that the current hook ends; None if it was never opened or has raised."""
         thread = self._thread
         if thread.busy:
             return None
         depth = self._sites.depth(sys._getframe(1))
-        for call in reversed(thread.calls):
-            if call.depth <= depth:
-                return call if call.subject is subject and call.depth == depth else None
-        return None
+        call = next((call for call in reversed(thread.calls) if call.depth <= depth), None)
+        if call is None or call.subject is not subject or call.depth != depth:
+            return None
+        if sys.exc_info()[1] is not call.handled:
+            self.abandon(call)
+            return None
+        return call
 
     def before(
         self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -286,7 +295,7 @@ class Recorder:
         if call.watch is not None and call.input_watch is not None:
             call.watch.restore()
             call.input_watch.settle(outputs)
-        call.watch = call.input_watch = None
+        call.watch = call.input_watch = call.handled = None
 
     def _record_output(self, call: Call, output: Any, parameters: Iterable[tuple[str, Any]]) -> None:
         save = self._saves(call.forward)
@@ -365,8 +374,8 @@ class Recorder:
         def record() -> None:
             self.saw_backward = True
             entry = f"{base}.{PARAMETERS_GRAD}.{self._count(f'{base}.{PARAMETERS_GRAD}.{name}')}"
-            kept = self._list.accepts(entry) and self._fields.keeps(BACKWARD, PARAMETERS_GRAD)
-            if kept and self._scope.begins(entry):
+            listed = self._list.accepts(entry) or base in self._opened
+            if listed and self._fields.keeps(BACKWARD, PARAMETERS_GRAD) and self._scope.begins(entry):
                 leaf = self._leaves.build(gradient, entry, "", (name,), self._saves(entry))
                 self._store.entry(entry, [(name, field_text(name, [leaf]))])
 

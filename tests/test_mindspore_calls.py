@@ -223,6 +223,45 @@ def test_a_cell_that_raises_and_is_caught_loses_nothing_else(ms: Any, dump_path:
     assert first(step, "Cell.before.Scale.backward.0", "output") == [30, 30]
 
 
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_runs_deeper_after_a_caught_exception(ms: Any, dump_path: Path, level: str) -> None:
+    """A call that raised is over, however deep the stack is where the next one is made."""
+
+    def fails(x: Tensor) -> Tensor:
+        raise ArithmeticError("mine")
+
+    def deeper(net: Any, x: Tensor, levels: int) -> Tensor:
+        return deeper(net, x, levels - 1) if levels else net.after(x) + ops.exp(x)
+
+    def body(net: Any, x: Tensor) -> Tensor:
+        try:
+            return net.bad(x)
+        except ArithmeticError:
+            # Within the handler and on a deeper stack than the call that raised.
+            return deeper(net, x, 5)
+
+    step = run(
+        lambda: Net(lambda net, x: net.outer(x), outer=Net(body, bad=Child(fails), after=Scale(3))),
+        dump_path, tensor(1, 2), level=level,
+    )  # fmt: skip
+    assert step.construct["Cell.outer.after.Scale.forward.0"] == "Cell.outer.Net.forward.0"
+    assert step.construct["Cell.outer.after.Scale.backward.0"] == "Cell.outer.Net.backward.0"
+    if level == "mix":
+        assert step.construct["Functional.exp.0.forward"] == "Cell.outer.Net.forward.0"
+    assert step.calls("Cell.outer.bad.Child") == []
+
+
+def test_a_call_made_while_an_exception_is_handled(ms: Any, dump_path: Path) -> None:
+    def body(net: Any, x: Tensor) -> Tensor:
+        try:
+            raise KeyError("mine")
+        except KeyError:
+            return net.child(x)
+
+    step = run(lambda: Net(body, child=Scale(2)), dump_path, tensor(1, 2))
+    assert step.calls("Cell.child.Scale") == ["Cell.child.Scale.forward.0", "Cell.child.Scale.backward.0"]
+
+
 def test_an_uncaught_exception_is_the_users_own(ms: Any, dump_path: Path) -> None:
     """It passes unchanged, and the next step is recorded as if nothing had happened."""
     broken = [True]

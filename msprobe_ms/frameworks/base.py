@@ -141,7 +141,8 @@ class Framework(ABC):
         """The module's own parameters, not its children's."""
 
     @abstractmethod
-    def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]: ...
+    def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
+        """Call ``before`` and ``after`` around each call; ``after`` too when it raises, where the framework can."""
 
     # -- APIs ------------------------------------------------------------------------------------------------------
 

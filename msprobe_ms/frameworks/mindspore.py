@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from inspect import signature
 from typing import Any, BinaryIO
 
 import mindspore
@@ -22,6 +23,9 @@ _FLOATS = frozenset(
     for name in ("float16", "float32", "float64", "bfloat16", "complex64", "complex128")
     if hasattr(mindspore, name)
 )
+
+#: Hooks are told of calls that raise, too; from 2.10 on.
+_ALWAYS = {"always_call": True} if "always_call" in signature(nn.Cell.register_forward_hook).parameters else {}
 
 
 class MindSpore(Framework):
@@ -126,7 +130,7 @@ class MindSpore(Framework):
         if module.has_bprop:
             # MindSpore refuses forward hooks on cells with their own bprop, though it would run them.
             return pre, _ForwardHookEntry(module, forward_hook)
-        return pre, module.register_forward_hook(forward_hook, with_kwargs=True)
+        return pre, module.register_forward_hook(forward_hook, with_kwargs=True, **_ALWAYS)
 
     # -- APIs ------------------------------------------------------------------------------------------------------
 
@@ -174,7 +178,11 @@ class _ForwardHookEntry:
         self._key = id(self)
         cell._forward_hook[self._key] = hook
         cell._forward_hook_with_kwargs[self._key] = True
+        if _ALWAYS:
+            cell._forward_hook_always_called[self._key] = True
 
     def remove(self) -> None:
         self._cell._forward_hook.pop(self._key, None)
         self._cell._forward_hook_with_kwargs.pop(self._key, None)
+        if _ALWAYS:
+            self._cell._forward_hook_always_called.pop(self._key, None)

@@ -8,6 +8,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from inspect import signature
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -31,6 +32,9 @@ _WIDER: dict[torch.dtype, torch.dtype] = {torch.bfloat16: torch.float32, torch.c
 _tracing_context: Callable[[], Any] = getattr(TracingContext, "try_get", TracingContext.get)
 
 _FOLDER = os.path.dirname(os.path.abspath(torch.__file__))
+
+#: Hooks are told of calls that raise, too; not in the oldest releases.
+_ALWAYS = {"always_call": True} if "always_call" in signature(nn.Module.register_forward_hook).parameters else {}
 
 
 class PyTorch(Framework):
@@ -161,7 +165,7 @@ class PyTorch(Framework):
 
         return (
             module.register_forward_pre_hook(pre_hook, with_kwargs=True),
-            module.register_forward_hook(forward_hook, with_kwargs=True),
+            module.register_forward_hook(forward_hook, with_kwargs=True, **_ALWAYS),
         )
 
     # -- APIs ------------------------------------------------------------------------------------------------------
