@@ -51,7 +51,9 @@ def main() -> None:
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             wall = time.perf_counter() - begin
             peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-            print(f"{options.entries} entries, 3 tensors each, {form[2:]}: {wall:.1f} s, peak {peak:.0f} MB", flush=True)
+            print(
+                f"{options.entries} entries, 3 tensors each, {form[2:]}: {wall:.1f} s, peak {peak:.0f} MB", flush=True
+            )
 
 
 if __name__ == "__main__":

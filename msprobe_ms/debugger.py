@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ class _MethodOfCurrent:
         return self._method.__get__(instance, owner)
 
 
-class BaseDebugger:
+class BaseDebugger(ABC):
     """The debugger of one framework; ``PrecisionDebugger`` of ``msprobe_ms`` and ``msprobe_ms.pytorch`` derive from it.
 
     Only one records at a time: `start` ends the step of another.
@@ -64,8 +65,9 @@ class BaseDebugger:
         type(self).current = self
         atexit.register(self._finish)
 
+    @abstractmethod
     def _load_framework(self) -> Framework:
-        raise NotImplementedError
+        """The framework's side of things; imported only now."""
 
     @_MethodOfCurrent
     def start(self, model: Any = None, token_range: Sequence[int] | None = None, rank_id: int | None = None) -> None:
@@ -115,7 +117,7 @@ class BaseDebugger:
 
     @_MethodOfCurrent
     def stop(self) -> None:
-        """Pause recording: every hook and wrapper is gone until ``start``. Gradients of recorded calls still come in."""
+        """Pause recording: every hook is gone until ``start``. Gradients of recorded calls still come in."""
         if self._session is not None:
             self._session.stop()
 

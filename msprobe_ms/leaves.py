@@ -11,6 +11,7 @@ import numpy as np
 
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.names import data_name
+from msprobe_ms.store.npy import write_npy
 from msprobe_ms.store.text import TensorLeaf, Value
 from msprobe_ms.store.writer import DumpStore
 from msprobe_ms.summary import Statistics, checksum, statistics
@@ -81,7 +82,7 @@ class LeafBuilder:
         file = None
         if save:
             file = data_name(entry, category, path, ".npy")
-            self._store.tensor(file, lambda stream: np.save(stream, array, allow_pickle=False))
+            self._store.tensor(file, lambda stream: write_npy(stream, array))
         md5 = checksum(array) if self._md5 else None
         return TensorLeaf("numpy.ndarray", str(array.dtype), array.shape, *figures, None, file, md5)
 

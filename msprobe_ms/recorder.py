@@ -31,6 +31,9 @@ from msprobe_ms.store.text import Value, field_text
 from msprobe_ms.store.writer import DumpStore
 from msprobe_ms.trouble import Trouble
 
+#: Gives a module's own parameters by name.
+Parameters = Callable[[], Iterable[tuple[str, Any]]]
+
 
 class Subject:
     """What is called: a module (``Cell.fc1.Dense``) or an API (``Functional.relu``), with its name grammar."""
@@ -177,14 +180,17 @@ class Recorder:
         thread = self._thread
         if thread.busy:
             return None
-        depth = self._sites.depth(sys._getframe(1))
-        call = next((call for call in reversed(thread.calls) if call.depth <= depth), None)
-        if call is None or call.subject is not subject or call.depth != depth:
-            return None
-        if sys.exc_info()[1] is not call.handled:
+        try:
+            depth = self._sites.depth(sys._getframe(1))
+            call = next((call for call in reversed(thread.calls) if call.depth <= depth), None)
+            if call is None or call.subject is not subject or call.depth != depth:
+                return None
+            if sys.exc_info()[1] is call.handled:
+                return call
             self.abandon(call)
-            return None
-        return call
+        except Exception as error:
+            self._trouble.report(error, subject.base)
+        return None
 
     def before(
         self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -243,7 +249,7 @@ class Recorder:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         output: Any,
-        parameters: Iterable[tuple[str, Any]] = (),
+        parameters: Parameters = tuple,
     ) -> Any:
         """Close the call and record it; the value to return instead of ``output`` (equal to it)."""
         thread = self._thread
@@ -297,7 +303,7 @@ class Recorder:
             call.input_watch.settle(outputs)
         call.watch = call.input_watch = call.handled = None
 
-    def _record_output(self, call: Call, output: Any, parameters: Iterable[tuple[str, Any]]) -> None:
+    def _record_output(self, call: Call, output: Any, parameters: Parameters) -> None:
         save = self._saves(call.forward)
         build = self._leaves.build
         fields = call.inputs
@@ -306,7 +312,7 @@ class Recorder:
             leaves = [build(value, call.forward, "output", (str(index),), save) for index, value in results]
             fields.append(("output", field_text("output", leaves)))
         if call.subject.is_module and self._fields.keeps(FORWARD, "parameters"):
-            named = {name: build(value, call.forward, "parameters", (name,), save) for name, value in parameters}
+            named = {name: build(value, call.forward, "parameters", (name,), save) for name, value in parameters()}
             if named:
                 fields.append(("parameters", field_text("parameters", named)))
         self._store.entry(call.forward, fields, call.parent_entry(FORWARD), call.site)

@@ -9,10 +9,10 @@ from types import MappingProxyType
 from msprobe_ms.compare.dtypes import coarser
 
 #: Roundings a healthy tensor carries, in machine epsilons of its dtype. A chain of n roundings is off by about
-#: sqrt(n) epsilons of its largest terms (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., §2.8): about a
-#: hundred for the layers and reduction lengths of a net in fp32 and fp64. Measured between MindSpore and PyTorch on one
-#: CPU: 7 epsilons forward, 54 in gradients; the mildest fault known, tanh-gelu for exact gelu, is 370. Narrow floats are accumulated in fp32 and
-#: rounded at each operation only, so a few of their own epsilons.
+#: sqrt(n) epsilons of its largest terms (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., §2.8): about
+#: a hundred for the layers and reduction lengths of a net in fp32 and fp64. Measured between MindSpore and PyTorch on
+#: one CPU: 7 epsilons forward, 54 in gradients; the mildest fault known, tanh-gelu for exact gelu, is 370. Narrow
+#: floats are accumulated in fp32 and rounded at each operation only, so a few of their own epsilons.
 _ROUNDINGS: Mapping[str, float] = MappingProxyType(
     {
         "float64": 96.0,

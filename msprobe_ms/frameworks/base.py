@@ -162,9 +162,9 @@ class Framework(ABC):
         """Whether calls made on this thread now are a tracer's or a transform's, on stand-ins that hold no values."""
         return False
 
+    @abstractmethod
     def quiet(self) -> AbstractContextManager[Any]:
         """Entered while the tool itself computes with tensors: nothing of it may enter a gradient graph."""
-        raise NotImplementedError
 
     # -- process ---------------------------------------------------------------------------------------------------
 

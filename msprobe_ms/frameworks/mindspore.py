@@ -17,12 +17,15 @@ from msprobe_ms.frameworks.base import After, Before, Framework, InputWatch, Nam
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.mindspore_autograd import MindSporeGraph, has_graph
 from msprobe_ms.frameworks.mindspore_hooked import Hooked
+from msprobe_ms.store.npy import write_npy
 
 _FLOATS = frozenset(
     getattr(mindspore, name)
     for name in ("float16", "float32", "float64", "bfloat16", "complex64", "complex128")
     if hasattr(mindspore, name)
 )
+
+_FOLDER = os.path.dirname(os.path.abspath(mindspore.__file__))
 
 #: Hooks are told of calls that raise, too; from 2.10 on.
 _ALWAYS = {"always_call": True} if "always_call" in signature(nn.Cell.register_forward_hook).parameters else {}
@@ -37,15 +40,8 @@ class MindSpore(Framework):
     tensor_type = "mindspore.Tensor"
     file_suffix = ".npy"
     api_list = "mindspore_apis.yaml"
-    machinery = ("mindspore/nn/cell.py", "mindspore/graph/_utils/check_jit_forbidden_api.py")
-    plumbing = (
-        "mindspore/common/",
-        "mindspore/ops/",
-        "mindspore/graph/",
-        "mindspore/_",
-        "mindspore/parallel/",
-        "mindspore/mint/",
-    )
+    machinery = (f"{_FOLDER}/nn/cell.py", f"{_FOLDER}/graph/_utils/check_jit_forbidden_api.py")
+    plumbing = tuple(f"{_FOLDER}/{part}" for part in ("_", "common/", "graph/", "mint/", "ops/", "parallel/"))
 
     def __init__(self) -> None:
         self._graph = MindSporeGraph() if has_graph() else None
@@ -72,7 +68,7 @@ class MindSpore(Framework):
         return None
 
     def save_tensor(self, tensor: Any, array: np.ndarray | None, file: BinaryIO) -> None:
-        np.save(file, self.to_numpy(tensor) if array is None else array, allow_pickle=False)
+        write_npy(file, self.to_numpy(tensor) if array is None else array)
 
     # -- gradients -------------------------------------------------------------------------------------------------
 

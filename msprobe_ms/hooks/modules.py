@@ -92,4 +92,4 @@ class _ModuleCalls:
         call = self._recorder.innermost(self._subject)
         if call is None:
             return output
-        return self._recorder.after(call, args, kwargs, output, self._framework.parameters(self._module))
+        return self._recorder.after(call, args, kwargs, output, partial(self._framework.parameters, self._module))

@@ -10,7 +10,7 @@ from msprobe_ms.frameworks.base import Framework, Removable
 
 
 class TokenWindow:
-    """Counts the model's calls from 0; opens the recording when call ``first`` begins, closes it when ``last`` ends."""
+    """Counts the model's calls from 0 and records those from ``first`` to ``last``, nothing before, between or after."""
 
     def __init__(
         self,
@@ -26,7 +26,6 @@ class TokenWindow:
         self._first, self._last = token_range
         #: Gives the number of each call; it outlives the window, so that counting goes on after the next `start`.
         self._calls = calls
-        self._current = -1
         self._open = open_recording
         self._close = close_recording
         self._hooks: Sequence[Removable] = ()
@@ -50,14 +49,10 @@ class TokenWindow:
                 self.install()
 
     def _before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        self._current = next(self._calls)
-        if self._first <= self._current <= self._last:
+        if self._first <= next(self._calls) <= self._last:
             self._open()
-        else:
-            self._close()
         return args, kwargs
 
     def _after(self, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-        if self._current >= self._last:
-            self._close()
+        self._close()
         return output

@@ -61,8 +61,9 @@ class Contents:
             try:
                 self._add(record)
             except (ValueError, TypeError, RecursionError) as error:
+                place = f"the record at byte {record.offset}"
                 raise DumpFormatError(
-                    f"{path}: the record at byte {record.offset} is not one of a dump ({error}); nothing can be exported"
+                    f"{path}: {place} is not one of a dump ({error}); nothing can be exported"
                 ) from error
 
     def _add(self, record: Record) -> None:
