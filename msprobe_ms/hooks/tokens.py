@@ -10,7 +10,7 @@ from msprobe_ms.frameworks.base import Framework, Removable
 
 
 class TokenWindow:
-    """Counts the model's calls from 0 and records those from ``first`` to ``last``, nothing before, between or after."""
+    """Counts the model's calls from 0 and records those from ``first`` to ``last`` and nothing else."""
 
     def __init__(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import BinaryIO
 
 import numpy as np
@@ -12,8 +13,5 @@ def write_npy(file: BinaryIO, array: np.ndarray) -> None:
 
     Raises OSError with its number, ValueError for arrays of Python objects.
     """
-    if array.dtype.hasobject:
-        raise ValueError(f"an array of {array.dtype} holds Python objects, which are never written")
-    array = np.asarray(array, order="C")
-    np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-    file.write(array.reshape(-1).view(np.uint8))
+    header = io.BytesIO()
+    np.save(header, np.lib.stride_tricks.as_strided(array, shape=array.shape[:0]), allow_pickle=False)
