@@ -152,7 +152,9 @@ def test_restore_keeps_what_the_call_put_there(swapped: Any) -> None:
 
 trees = st.recursive(
     st.sampled_from([a, b, c, dead, None, 1, "x"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3) | st.tuples(inner, inner),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3) | st.tuples(inner, inner)
+    ),
     max_leaves=10,
 )  # fmt: skip
 

@@ -49,11 +49,12 @@ def record(dump_path: Path, *, steps: int = 1, **keys: Any) -> list[str]:
 
 
 FIRST = [
-    "Cell.first.fc.Dense.forward.0", "Cell.first.act.ReLU.forward.0", "Tensor.__mul__.0.forward", "Cell.first.Block.forward.0",
+    "Cell.first.fc.Dense.forward.0", "Cell.first.act.ReLU.forward.0", "Tensor.__mul__.0.forward",
+    "Cell.first.Block.forward.0",
 ]  # fmt: skip
 
 
-# -- the rules alone ------------------------------------------------------------------------------------------------------
+# -- the rules alone ---------------------------------------------------------------------------------------------------
 
 
 def test_name_list() -> None:
@@ -81,7 +82,8 @@ def test_scope() -> None:
 @pytest.mark.parametrize(
     ("data_mode", "kept"),
     [
-        ({"all"}, {"f.input_args", "f.input_kwargs", "f.output", "f.parameters", "b.input", "b.output", "b.parameters_grad"}),
+        ({"all"},
+         {"f.input_args", "f.input_kwargs", "f.output", "f.parameters", "b.input", "b.output", "b.parameters_grad"}),
         ({"forward"}, {"f.input_args", "f.input_kwargs", "f.output", "f.parameters"}),
         ({"backward"}, {"b.input", "b.output", "b.parameters_grad"}),
         ({"input"}, {"f.input_args", "f.input_kwargs", "f.parameters", "b.input"}),
@@ -96,7 +98,7 @@ def test_fields(data_mode: set[str], kept: set[str]) -> None:
     assert found == kept
 
 
-# -- in a recording ------------------------------------------------------------------------------------------------------
+# -- in a recording ----------------------------------------------------------------------------------------------------
 
 
 def test_data_mode_in_the_dump(ms: Any, dump_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from msprobe_ms.store import records
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.export import export
 from msprobe_ms.store.journal import JOURNAL_NAME, JournalWriter
+from msprobe_ms.store.npy import write_npy
 from msprobe_ms.store.text import field_text
 from msprobe_ms.store.writer import DumpStore, process_folder
 
@@ -305,3 +307,23 @@ def test_a_journal_without_its_first_record(tmp_path: Path) -> None:
     JournalWriter(tmp_path / JOURNAL_NAME, b"?", b"").close()
     with pytest.raises(DumpFormatError, match="the journal's first record is missing or damaged; nothing to export"):
         export(tmp_path)
+
+
+@pytest.mark.parametrize("array", [np.float32(3), np.zeros((0, 2)), np.arange(6).reshape(2, 3).T, np.ones(3, "V2")])
+def test_npy_files_are_numpys(tmp_path: Path, array: Any) -> None:
+    array = np.asarray(array)
+    with (tmp_path / "a.npy").open("wb") as file:
+        write_npy(file, array)
+    np.save(tmp_path / "b.npy", array)
+    assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
+
+
+def test_npy_on_a_full_disk_says_so() -> None:
+    with pytest.raises(OSError, match="No space left on device") as caught, Path("/dev/full").open("wb", 0) as file:
+        write_npy(file, np.zeros(100))
+    assert caught.value.errno == errno.ENOSPC
+
+
+def test_npy_of_python_objects_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "a.npy").open("wb") as file, pytest.raises(ValueError, match="Object arrays cannot be saved"):
+        write_npy(file, np.array([object()]))

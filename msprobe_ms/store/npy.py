@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import io
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 
-def write_npy(file: BinaryIO, array: np.ndarray) -> None:
-    """What ``numpy.save`` writes; its own way to a file loses the reason when the disk refuses.
+class _Stream:
+    """Only `write`: to a real file numpy writes in a way of its own, which loses the reason when the disk refuses."""
 
-    Raises OSError with its number, ValueError for arrays of Python objects.
-    """
-    header = io.BytesIO()
-    np.save(header, np.lib.stride_tricks.as_strided(array, shape=array.shape[:0]), allow_pickle=False)
+    def __init__(self, file: BinaryIO) -> None:
+        self.write = file.write
+
+
+def write_npy(file: BinaryIO, array: np.ndarray) -> None:
+    """What ``numpy.save`` writes. Raises OSError with its number, ValueError for arrays of Python objects."""
+    stream: Any = _Stream(file)
+    np.save(stream, array, allow_pickle=False)

@@ -1,0 +1,725 @@
+"""What holds whatever happens: the training is never hurt, nothing recorded is lost, nothing of ours stays behind."""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import gc
+import itertools
+import json
+import logging
+import os
+import random
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import mindspore
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+from nets_mindspore import make, value_and_grad
+from recording import leaves, read_step, recording, step_folder, write_config
+
+import msprobe_ms
+from msprobe_ms.callsite import CallSites
+from msprobe_ms.errors import UsageError
+from msprobe_ms.frameworks.mindspore import MindSpore
+from msprobe_ms.gradients import Watch
+from msprobe_ms.leaves import LeafBuilder
+from msprobe_ms.log import logger
+from msprobe_ms.mindspore import PrecisionDebugger
+from msprobe_ms.selection import FieldFilter, NameList, Scope
+from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
+
+ROOT = Path(msprobe_ms.__file__).parent.parent
+
+
+class Small(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Dense(2, 3)
+        self.act = nn.ReLU()
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.act(self.fc(x) * 2)
+
+
+X = Tensor(np.array([[0.5, -1]], np.float32))
+
+#: What the net of one step records at L0.
+RECORDS = {
+    "Cell.fc.Dense.forward.0", "Cell.act.ReLU.forward.0", "Cell.act.ReLU.backward.0", "Cell.fc.Dense.backward.0",
+    "Cell.fc.Dense.parameters_grad.0",
+}  # fmt: skip
+
+
+def small() -> Small:
+    net = Small()
+    for parameter in net.get_parameters():
+        parameter.set_data(Tensor(np.full(parameter.shape, 0.5, np.float32)))
+    return net
+
+
+def gradients(net: nn.Cell) -> list[bytes]:
+    value, found = mindspore.value_and_grad(lambda: net(X).sum(), None, net.trainable_params())()
+    return [value.asnumpy().tobytes(), *(gradient.asnumpy().tobytes() for gradient in found)]
+
+
+class Warnings(logging.Handler):
+    """The warnings of this package."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+
+@pytest.fixture
+def warnings() -> Iterator[list[str]]:
+    handler = Warnings()
+    logger.addHandler(handler)
+    yield handler.texts
+    logger.removeHandler(handler)
+
+
+# -- neutral -----------------------------------------------------------------------------------------------------------
+
+
+def test_random_numbers_are_not_touched(ms: Any, dump_path: Path) -> None:
+    """Invariant 1: dropout and every generator go on as without the tool."""
+
+    def act(record: bool) -> list[Any]:
+        ms.set_seed(3)
+        random.seed(3)
+        np.random.seed(3)
+        net = nn.SequentialCell(nn.Dense(8, 8, weight_init="ones"), nn.Dropout(p=0.5))
+        net.set_train()
+        if record:
+            with recording(net, dump_path, level="mix", task="tensor"):
+                net(Tensor(np.ones((4, 8), np.float32)))
+        else:
+            net(Tensor(np.ones((4, 8), np.float32)))
+        return [ops.rand(3).asnumpy().tolist(), random.random(), np.random.random()]
+
+    assert act(record=True) == act(record=False)
+
+
+# -- never throws into the host ----------------------------------------------------------------------------------------
+
+
+class Failing:
+    """Makes a function fail from its n-th call on, or only then."""
+
+    def __init__(self, target: Callable[..., Any], error: Callable[[], BaseException], at: int, only: bool) -> None:
+        self.target = target
+        self.error = error
+        self.at = at
+        self.only = only
+        self.calls = 0
+
+    def wrapper(self) -> Callable[..., Any]:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            self.calls += 1
+            if self.calls == self.at or (self.calls > self.at and not self.only):
+                raise self.error()
+            return self.target(*args, **kwargs)
+
+        return wrapper
+
+
+INSIDE = [
+    (LeafBuilder, "build"), (LeafBuilder, "_tensor"), (MindSpore, "to_numpy"), (MindSpore, "dtype_text"),
+    (MindSpore, "can_watch"), (MindSpore, "watch_inputs"), (MindSpore, "watch_outputs"), (MindSpore, "parameters"),
+    (MindSpore, "save_tensor"), (Watch, "plan"), (Watch, "swap"), (Watch, "restore"), (CallSites, "locate"),
+    (CallSites, "depth"), (CallSites, "number"), (NameList, "accepts"), (Scope, "begins"), (Scope, "ends"),
+    (FieldFilter, "keeps"), (DumpStore, "entry"), (DumpStore, "tensor"), (DumpStore, "call_site"),
+    (DumpStore, "export"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("holder", "name"), INSIDE)
+def test_an_error_inside_the_tool(
+    ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch, warnings: list[str], holder: type, name: str
+) -> None:
+    """Invariant 2: training goes on with the same bits, the error is in the log, the rest is recorded."""
+    expected = gradients(small())
+    for number, (at, only) in enumerate([(1, True), (1, False), (3, True), (7, True)]):
+        warnings.clear()
+        failing = Failing(getattr(holder, name), lambda: ZeroDivisionError("planted"), at, only)
+        net, folder = small(), dump_path.with_name(str(number))
+        with monkeypatch.context() as planted:
+            planted.setattr(holder, name, failing.wrapper())
+            with recording(net, folder, level="mix", task="tensor"):
+                assert gradients(net) == expected
+        # Off again, and nothing of the failure is left.
+        assert gradients(net) == expected
+        if failing.calls >= at:
+            log = (step_folder(folder) / ERROR_LOG).read_text()
+            assert "ZeroDivisionError: planted" in log
+            assert "Traceback" not in log
+            assert 1 <= len(warnings) <= 5, warnings
+        if only and name != "export":
+            step = read_step(folder, troubles=True)
+            assert len(step.data) >= 4
+
+
+@pytest.mark.parametrize(("holder", "name"), [(LeafBuilder, "_tensor"), (CallSites, "locate"), (DumpStore, "entry")])
+def test_the_users_own_interrupt_is_not_held_back(
+    ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch, holder: type, name: str
+) -> None:
+    """Ctrl-C while the tool is at work stops the script; recording can go on afterwards."""
+    net = small()
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    debugger.start(net)
+    with monkeypatch.context() as planted:
+        planted.setattr(holder, name, Failing(getattr(holder, name), KeyboardInterrupt, 2, True).wrapper())
+        with pytest.raises(KeyboardInterrupt):
+            net(X)
+    gradients(net)
+    debugger.stop()
+    debugger.step()
+    names = set(read_step(dump_path).data)
+    assert {"Cell.fc.Dense.forward.1", "Cell.fc.Dense.backward.1"} <= names
+    assert [name for name in names if name.startswith("Cell.act.ReLU.backward")]
+
+
+class FullDisk:
+    """``os.write`` and ``open`` for writing fail from the n-th call on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, at: int, number: int) -> None:
+        self.calls = 0
+        self.at = at
+        self.number = number
+        write, open_file = os.write, builtins.open
+        path_open = Path.open
+
+        def failing_write(file: int, content: Any) -> int:
+            self.check()
+            return write(file, content)
+
+        def failing_open(path: Path, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+            if set(mode) & set("wxa"):
+                self.check()
+            return path_open(path, mode, *args, **kwargs)
+
+        monkeypatch.setattr(os, "write", failing_write)
+        monkeypatch.setattr(Path, "open", failing_open)
+        assert builtins.open is open_file
+
+    def check(self) -> None:
+        self.calls += 1
+        if self.calls >= self.at:
+            raise OSError(self.number, os.strerror(self.number))
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
+def test_a_disk_that_fails_from_the_nth_write_on(
+    ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch, warnings: list[str], number: int
+) -> None:
+    expected = gradients(small())
+    for at in itertools.count(1, 3):
+        warnings.clear()
+        folder = dump_path.with_name(f"{number}_{at}")
+        net = small()
+        debugger = PrecisionDebugger(write_config(folder, level="mix", task="tensor"))
+        with monkeypatch.context() as planted:
+            disk = FullDisk(planted, at, number)
+            debugger.start(net)
+            assert gradients(net) == expected
+            debugger.stop()
+            debugger.step()
+            assert gradients(net) == expected
+            calls = disk.calls
+        if calls >= at:
+            assert 1 <= len(warnings) <= 5, warnings
+            assert all("training goes on" in text.lower() or "problems" in text for text in warnings)
+        for path in folder.rglob("*.json"):
+            json.loads(path.read_bytes())  # whole or absent
+        for path in folder.rglob("*.npy"):
+            np.load(path, allow_pickle=False)
+        assert not list(folder.rglob("*.tmp"))
+        if calls < at:  # the disk held everything
+            break
+    assert at > 40
+    assert not warnings
+
+
+def test_a_folder_that_disappears(ms: Any, dump_path: Path, warnings: list[str]) -> None:
+    expected = gradients(small())
+    net = small()
+    debugger = PrecisionDebugger(write_config(dump_path, level="mix", task="tensor"))
+    debugger.start(net)
+    gradients(net)
+    shutil.rmtree(dump_path)
+    assert gradients(net) == expected
+    debugger.stop()
+    debugger.step()
+    assert 1 <= len(warnings) <= 4, warnings
+    warnings.clear()
+    debugger.start(net)
+    assert gradients(net) == expected
+    debugger.stop()
+    debugger.step()
+    assert len(read_step(dump_path, 1).data) > 5
+    assert not warnings
+
+
+def test_a_file_size_limit(tmp_path: Path) -> None:
+    """A real limit of the system, in a process of its own: one warning, the same loss, no traceback, exit code 0."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        textwrap.dedent("""
+        import resource, sys
+        import numpy as np, mindspore as ms
+        from mindspore import Tensor, nn
+        from msprobe_ms.mindspore import PrecisionDebugger
+        import signal
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        ms.runtime.launch_blocking()
+        net = nn.SequentialCell(nn.Dense(64, 64, weight_init="ones"), nn.ReLU())
+        x = Tensor(np.ones((8, 64), np.float32))
+        forward = ms.value_and_grad(lambda: net(x).sum(), None, net.trainable_params())
+        print(float(forward()[0].asnumpy()))
+        debugger = PrecisionDebugger(dump_path=sys.argv[1], level="L0", task=sys.argv[2])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+        for _ in range(3):
+            debugger.start(net)
+            print(float(forward()[0].asnumpy()))
+            debugger.stop()
+            debugger.step()
+    """)
+    )
+    for task in ("statistics", "tensor"):
+        command = [sys.executable, str(script), str(tmp_path / task), task]
+        run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        assert run.returncode == 0, run.stderr
+        assert "Traceback" not in run.stderr
+        assert len(set(run.stdout.split())) == 1
+        assert len(run.stdout.split()) == 4
+        if task == "tensor":
+            assert run.stderr.count("could not be recorded") <= 3 * 2
+            assert "File too large" in run.stderr
+
+
+# -- start, stop, step -------------------------------------------------------------------------------------------------
+
+
+def test_stop_before_backward(ms: Any, dump_path: Path) -> None:
+    """Gradients of recorded calls still come in until step."""
+    net = small()
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+
+    def forward() -> Tensor:
+        debugger.start(net)
+        out = net(X).sum()
+        debugger.stop()
+        net(X)  # not recorded
+        return out
+
+    mindspore.value_and_grad(forward, None, net.trainable_params())()
+    debugger.step()
+    assert set(read_step(dump_path).data) == RECORDS
+
+
+def test_a_backward_that_comes_after_step_belongs_to_nothing(ms: Any, dump_path: Path, warnings: list[str]) -> None:
+    net = small()
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+
+    def forward() -> Tensor:
+        debugger.start(net)
+        out = net(X).sum()
+        debugger.stop()
+        debugger.step()
+        return out
+
+    mindspore.value_and_grad(forward, None, net.trainable_params())()
+    assert set(read_step(dump_path).data) == {name for name in RECORDS if "forward" in name}
+    assert not warnings
+
+
+def test_segments_of_one_step(ms: Any, dump_path: Path) -> None:
+    net = small()
+    debugger = PrecisionDebugger(write_config(dump_path, level="mix"))
+    for _ in range(3):
+        debugger.start(net)
+        gradients(net)
+        debugger.stop()
+        gradients(net)  # between the segments
+        assert json.loads((step_folder(dump_path) / "dump.json").read_text())["data"]
+    debugger.step()
+    names = read_step(dump_path).data
+    for base in ("Cell.fc.Dense.forward", "Cell.fc.Dense.backward", "Cell.fc.Dense.parameters_grad"):
+        assert [name for name in names if name.startswith(base)] == [f"{base}.{index}" for index in range(3)]
+    assert [name for name in names if "__mul__" in name and "forward" in name] == [
+        f"Tensor.__mul__.{index}.forward" for index in range(3)
+    ]
+
+
+def test_a_segment_whose_backward_comes_after_its_stop(ms: Any, dump_path: Path) -> None:
+    """The gradients of parameters too, though an earlier segment's were there already."""
+    net = small()
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    debugger.start(net)
+    gradients(net)
+    debugger.stop()
+
+    def forward() -> Tensor:
+        debugger.start(net)
+        out = net(X).sum()
+        debugger.stop()
+        return out
+
+    mindspore.value_and_grad(forward, None, net.trainable_params())()
+    debugger.step()
+    names = set(read_step(dump_path).data)
+    assert {name.replace(".0", ".1") for name in RECORDS} <= names
+
+
+def test_start_twice_without_stop(ms: Any, dump_path: Path) -> None:
+    net = small()
+    debugger = PrecisionDebugger(write_config(dump_path, level="mix"))
+    debugger.start(net)
+    debugger.start(net)
+    gradients(net)
+    debugger.stop()
+    debugger.stop()
+    debugger.step()
+    assert len(read_step(dump_path).calls("Cell.fc.Dense")) == 2
+    assert len(net.fc._forward_hook) == len(net.fc._forward_pre_hook) == 0
+
+
+def test_step_without_stop(ms: Any, dump_path: Path) -> None:
+    net = small()
+    debugger = PrecisionDebugger(write_config(dump_path, level="mix"))
+    for _ in range(2):
+        debugger.start(net)
+        gradients(net)
+        debugger.step()
+    gradients(net)
+    assert set(read_step(dump_path, 0).data) == set(read_step(dump_path, 1).data) >= RECORDS
+
+
+def test_step_and_stop_without_start(ms: Any, dump_path: Path) -> None:
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    debugger.stop()
+    debugger.step()
+    debugger.step()
+    debugger.start(small())
+    debugger.stop()
+    debugger.step()
+    assert [path.name for path in dump_path.iterdir()] == ["step2"]
+
+
+def test_a_script_that_just_ends(tmp_path: Path) -> None:
+    """Neither stop nor step: the files are written on the way out."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        textwrap.dedent("""
+        import sys
+        import numpy as np, mindspore as ms
+        from mindspore import Tensor, nn
+        from msprobe_ms.mindspore import PrecisionDebugger
+        net = nn.SequentialCell(nn.Dense(2, 2), nn.ReLU())
+        debugger = PrecisionDebugger(dump_path=sys.argv[1], level="mix")
+        debugger.start(net)
+        net(Tensor(np.ones((1, 2), np.float32)))
+        if sys.argv[2] == "raise":
+            raise SystemExit(3)
+    """)
+    )
+    for how, code in (("end", 0), ("raise", 3)):
+        command = [sys.executable, str(script), str(tmp_path / how), how]
+        run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        assert run.returncode == code, run.stderr
+        assert set(read_step(tmp_path / how).data) == {"Cell.0.Dense.forward.0", "Cell.1.ReLU.forward.0"}
+
+
+def test_two_debuggers_one_after_the_other(ms: Any, dump_path: Path) -> None:
+    """The second's start ends the first's step; both dumps are whole, and calls on the class go to the second."""
+    net = small()
+    first = PrecisionDebugger(write_config(dump_path.with_name("first"), level="L0"))
+    second = PrecisionDebugger(write_config(dump_path.with_name("second"), level="mix"))
+    first.start(net)
+    gradients(net)
+    second.start(net)
+    gradients(net)
+    PrecisionDebugger.stop()
+    first.stop()
+    PrecisionDebugger.step()
+    first.step()
+    assert set(read_step(dump_path.with_name("first")).data) == RECORDS
+    assert len(read_step(dump_path.with_name("second")).data) == len(RECORDS) + 4
+    assert len(net.fc._forward_hook) == 0
+
+
+def test_two_debuggers_with_one_folder(ms: Any, dump_path: Path) -> None:
+    """As in a notebook whose cell is run again: nothing is lost, nothing is mixed."""
+    net = small()
+    config = write_config(dump_path, level="L0")
+    for _ in range(3):
+        debugger = PrecisionDebugger(config)
+        debugger.start(net)
+        gradients(net)
+        debugger.stop()
+    debugger.step()
+    folders = sorted(path.name for path in (dump_path / "step0").iterdir())
+    assert folders == [f"earlier1_proc{os.getpid()}", f"earlier2_proc{os.getpid()}", f"proc{os.getpid()}"]
+    for name in folders:
+        assert set(json.loads((dump_path / "step0" / name / "dump.json").read_text())["data"]) == RECORDS
+
+
+def test_a_second_run_into_the_same_folder(ms: Any, dump_path: Path) -> None:
+    for count in (1, 2):
+        net = small()
+        with recording(net, dump_path, level="L0", task="tensor"):
+            for _ in range(count):
+                net(X)
+    old, new = sorted((dump_path / "step0").iterdir())
+    assert [len(json.loads((folder / "dump.json").read_text())["data"]) for folder in (old, new)] == [2, 4]
+    for folder in (old, new):
+        data = json.loads((folder / "dump.json").read_text())["data"]
+        files = {leaf["data_name"] for _, leaf in leaves(data)}
+        assert {path.name for path in (folder / TENSOR_FOLDER).iterdir()} == files
+
+
+def test_methods_on_the_class(ms: Any, dump_path: Path) -> None:
+    net = small()
+    PrecisionDebugger(write_config(dump_path, level="L0"))
+    PrecisionDebugger.start(net)
+    gradients(net)
+    PrecisionDebugger.stop()
+    PrecisionDebugger.step()
+    assert set(read_step(dump_path).data) == RECORDS
+
+
+def test_models_in_a_list(ms: Any, dump_path: Path) -> None:
+    nets = [small(), nn.SequentialCell(small())]
+    with recording(tuple(nets), dump_path, level="L0"):
+        for net in nets:
+            net(X)
+    assert list(read_step(dump_path).data) == [
+        "Cell.0.fc.Dense.forward.0", "Cell.0.act.ReLU.forward.0", "Cell.1.0.fc.Dense.forward.0",
+        "Cell.1.0.act.ReLU.forward.0", "Cell.1.0.Small.forward.0",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("level", "arguments", "text"),
+    [
+        ("L0", {}, "start: level L0 records modules and needs the network: start(model)"),
+        ("mix", {"model": []}, "start: level mix records modules and needs the network: start(model)"),
+        ("L0", {"model": 3}, "start: model is a int; give a mindspore.nn.Cell or a list of them"),
+        ("L1", {"model": [nn.ReLU(), "x"]}, "start: model[1] is a str; give a mindspore.nn.Cell or a list of them"),
+        ("L1", {"token_range": [0, 1]}, "start: token_range [0, 1] is not accepted; give [first, last] and a model"),
+        *(
+            ("L1", {"model": nn.ReLU(), "token_range": value},
+             f"start: token_range {value!r} is not accepted; give [first, last] and a model")
+            for value in (3, [1], [2, 1], [-1, 2], ["0", "1"], [True, 2], "01", [0, 1, 2], {0: 1})
+        ),
+        ("L1", {"rank_id": -1}, "start: rank_id -1 is not accepted; give an integer from 0 up"),
+        ("L1", {"rank_id": "0"}, "start: rank_id '0' is not accepted; give an integer from 0 up"),
+    ],
+)  # fmt: skip
+def test_start_misuse(ms: Any, dump_path: Path, level: str, arguments: dict[str, Any], text: str) -> None:
+    debugger = PrecisionDebugger(write_config(dump_path, level=level))
+    with pytest.raises(UsageError) as caught:
+        debugger.start(**arguments)
+    assert str(caught.value) == text
+    assert not dump_path.exists()
+
+
+def test_set_init_step_misuse(ms: Any, dump_path: Path) -> None:
+    debugger = PrecisionDebugger(write_config(dump_path))
+    for value in (-1, "1", True, 1.5):
+        with pytest.raises(UsageError) as caught:
+            debugger.set_init_step(value)
+        assert str(caught.value) == f"set_init_step: {value!r} is not accepted; give an integer from 0 up"
+
+
+def test_calls_before_construction() -> None:
+    class Untouched(PrecisionDebugger):
+        current = None
+
+    for name in ("start", "stop", "step", "set_init_step"):
+        with pytest.raises(UsageError) as caught:
+            getattr(Untouched, name)
+        assert str(caught.value) == f"PrecisionDebugger.{name}: construct a PrecisionDebugger before calling {name}"
+
+
+# -- token_range -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
+@pytest.mark.parametrize(("token_range", "expected"), [((0, 0), 1), ((1, 2), 2), ([3, 9], 2), ([5, 6], 0)])
+def test_token_range(ms: Any, dump_path: Path, level: str, token_range: Any, expected: int) -> None:
+    """Only those calls of the model, and nothing before or after them."""
+    net = small()
+    debugger = PrecisionDebugger(write_config(dump_path, level=level))
+    debugger.start(net, token_range=token_range)
+    ops.exp(X)
+    for _ in range(5):
+        net(X)
+    ops.exp(X)
+    debugger.stop()
+    net(X)
+    debugger.step()
+    data = read_step(dump_path).data
+    cells = [f"Cell.fc.Dense.forward.{index}" for index in range(expected)] if level != "L1" else []
+    apis = [f"Tensor.__mul__.{index}.forward" for index in range(expected)] if level != "L0" else []
+    assert [name for name in data if "fc" in name] == cells
+    assert [name for name in data if "__mul__" in name] == apis
+    assert not [name for name in data if ".exp." in name]
+
+
+def test_tokens_count_on_through_the_segments_of_a_step(ms: Any, dump_path: Path) -> None:
+    net = small()
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    for step in range(2):
+        for _ in range(4):
+            debugger.start([net], token_range=[1, 2])
+            net(X)
+            debugger.stop()
+        debugger.step()
+        assert len(read_step(dump_path, step).calls("Cell.0.fc.Dense")) == 2
+    assert len(net._forward_hook) == len(net._forward_pre_hook) == len(net.fc._forward_hook) == 0
+
+
+def test_a_token_that_fails(ms: Any, dump_path: Path) -> None:
+    """The call of the model that raised was one; the next begins the next."""
+    net = small()
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    debugger.start(net, token_range=[1, 1])
+    with pytest.raises((ValueError, RuntimeError)):
+        net(Tensor(np.ones((1, 7), np.float32)))
+    for _ in range(3):
+        net(X)
+    debugger.stop()
+    debugger.step()
+    assert read_step(dump_path).calls("Cell.act.ReLU") == ["Cell.act.ReLU.forward.0"]
+
+
+# -- nothing stays behind ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", ["L0", "mix"])
+@pytest.mark.parametrize("backward", [False, True])
+def test_a_net_dies_when_its_user_lets_go(ms: Any, dump_path: Path, level: str, backward: bool) -> None:
+    debugger = PrecisionDebugger(write_config(dump_path, level=level))
+    net = small()
+    debugger.start(net)
+    net(X)
+    if backward:
+        gradients(net)
+    debugger.stop()
+    debugger.step()
+    gone = [weakref.ref(net), weakref.ref(net.fc), weakref.ref(net.fc.weight)]
+    del net
+    gc.collect()
+    assert [reference() for reference in gone] == [None] * 3
+
+
+def test_fifty_steps_do_not_grow(ms: Any, dump_path: Path) -> None:
+    """Invariant 7: neither objects nor memory pile up from step to step."""
+    net, x, labels = make("two_linear")
+    debugger = PrecisionDebugger(write_config(dump_path, level="mix", step=["0-99"]))
+
+    def train(steps: int) -> tuple[int, int]:
+        for _ in range(steps):
+            debugger.start(net)
+            value_and_grad(net, x, labels)
+            debugger.stop()
+            debugger.step()
+        gc.collect()
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return len(gc.get_objects()), pages * os.sysconf("SC_PAGE_SIZE")
+
+    train(20)
+    objects, memory = train(30)
+    growth = []
+    for _ in range(3):
+        more_objects, more_memory = train(30)
+        assert more_objects - objects < 500
+        growth.append(more_memory - memory)
+        memory = more_memory
+    assert min(growth) < 3 << 20, growth
+
+
+def test_a_forked_child_writes_nothing(ms: Any, dump_path: Path) -> None:
+    """A data loader's worker: it inherits hooks and journal, and must leave the parent's dump alone."""
+    net = small()
+    debugger = PrecisionDebugger(write_config(dump_path, level="mix", task="tensor"))
+    debugger.start(net)
+    net(X)
+    folder = step_folder(dump_path)
+
+    def content() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    before = content()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            X.reshape(2, 1)  # nothing that would wait for the parent's kernel threads
+            debugger.stop()
+            debugger.step()
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert content() == before
+    net(X)
+    debugger.stop()
+    debugger.step()
+    step = read_step(dump_path)
+    assert [name for name in step.data if "fc" in name] == ["Cell.fc.Dense.forward.0", "Cell.fc.Dense.forward.1"]
+    assert not [name for name in step.data if "reshape" in name]
+
+
+def test_calls_of_several_threads_are_kept_apart(ms: Any, dump_path: Path) -> None:
+    """Each thread has its own open calls; every call is recorded, once."""
+    nets = [small() for _ in range(3)]
+
+    def work(net: nn.Cell) -> None:
+        for _ in range(10):
+            net(X)
+
+    with recording(nets, dump_path, level="mix"):
+        threads = [threading.Thread(target=work, args=(net,)) for net in nets]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    step = read_step(dump_path)
+    for index in range(3):
+        assert len(step.calls(f"Cell.{index}.fc.Dense")) == 10
+    assert len([name for name in step.data if "__mul__" in name]) == 30
+    assert all(step.construct[f"Cell.0.fc.Dense.forward.{number}"] is None for number in range(10))
+
+
+def test_a_dump_path_that_becomes_a_file(ms: Any, dump_path: Path, warnings: list[str]) -> None:
+    """Not usable when the step begins: one warning, the step is not recorded, the next one is."""
+    net = small()
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    dump_path.write_text("in the way")
+    debugger.start(net)
+    gradients(net)
+    debugger.stop()
+    debugger.step()
+    (text,) = warnings
+    assert text == f"{dump_path}/step0/proc{os.getpid()}: Not a directory; step 0 is not recorded, training goes on"
+    dump_path.unlink()
+    debugger.start(net)
+    gradients(net)
+    debugger.stop()
+    debugger.step()
+    assert set(read_step(dump_path, 1).data) == RECORDS
