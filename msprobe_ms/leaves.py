@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -15,27 +15,35 @@ from msprobe_ms.store.npy import write_npy
 from msprobe_ms.store.text import TensorLeaf, Value
 from msprobe_ms.store.writer import DumpStore
 from msprobe_ms.summary import Statistics, checksum, statistics
+from msprobe_ms.trouble import Trouble
 
 #: Containers nested deeper than this become null: nobody reads them, and a cycle must end somewhere.
 _DEEPEST = 64
 
 
 class LeafBuilder:
-    """Turns values into leaves for one store. ``md5`` adds checksums."""
+    """Turns values into leaves for one store; what goes wrong with one is told to ``trouble``. ``md5`` adds checksums."""
 
-    def __init__(self, framework: Framework, store: DumpStore, *, md5: bool) -> None:
+    def __init__(self, framework: Framework, store: DumpStore, trouble: Trouble, *, md5: bool) -> None:
         self._framework = framework
         self._store = store
+        self._trouble = trouble
         self._md5 = md5
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf (or list or object of leaves) of ``value``, which stands at ``entry``.``category``.``path``.
 
-        With ``save`` every tensor in it is written to its own file. Values of unknown types become null.
+        With ``save`` every tensor in it is written to its own file. Values of unknown types become null, and so do
+        those that cannot be read: the others of the call are still recorded.
         """
-        if len(path) > _DEEPEST:
+        try:
+            return self._build(value, entry, category, path, save)
+        except Exception as error:
+            self._trouble.report(error, ".".join((entry, category, *path)))
             return None
-        if value is None:
+
+    def _build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
+        if value is None or len(path) > _DEEPEST:
             return None
         if self._framework.is_tensor(value):
             return self._tensor(value, entry, category, path, save)
@@ -62,8 +70,8 @@ class LeafBuilder:
         assert figures is not None
         file = None
         if save:
-            file = data_name(entry, category, path, framework.file_suffix)
-            self._store.tensor(file, lambda stream: framework.save_tensor(tensor, array, stream))
+            name = data_name(entry, category, path, framework.file_suffix)
+            file = self._written(name, lambda stream: framework.save_tensor(tensor, array, stream))
         md5 = checksum(array) if self._md5 and array is not None else None
         return TensorLeaf(
             framework.tensor_type,
@@ -81,10 +89,18 @@ class LeafBuilder:
         figures = statistics(array)
         file = None
         if save:
-            file = data_name(entry, category, path, ".npy")
-            self._store.tensor(file, lambda stream: write_npy(stream, array))
+            file = self._written(data_name(entry, category, path, ".npy"), lambda stream: write_npy(stream, array))
         md5 = checksum(array) if self._md5 else None
         return TensorLeaf("numpy.ndarray", str(array.dtype), array.shape, *figures, None, file, md5)
+
+    def _written(self, file: str, write: Callable[[BinaryIO], None]) -> str | None:
+        """The name of a tensor file after writing it; None when that fails: the figures are still worth recording."""
+        try:
+            self._store.tensor(file, write)
+        except Exception as error:
+            self._trouble.report(error, file)
+            return None
+        return file
 
 
 def _members(value: Any) -> Mapping[Any, Any] | None:

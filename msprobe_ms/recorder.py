@@ -101,7 +101,7 @@ class Recorder:
         self._trouble = trouble
         self._save_all = config.task == "tensor"
         self._save_some = NameList(config.tensor_list) if config.tensor_list else None
-        self._leaves = LeafBuilder(framework, store, md5=config.summary_mode == "md5")
+        self._leaves = LeafBuilder(framework, store, trouble, md5=config.summary_mode == "md5")
         self._list = NameList(config.list)
         self._cascades = config.level == "mix" and bool(config.list)
         #: Modules called inside one that ``list`` selected.

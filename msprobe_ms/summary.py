@@ -43,11 +43,11 @@ def statistics(array: np.ndarray) -> Statistics:
         return _NOTHING
     if kind == "b":
         return Statistics(bool(array.max()), bool(array.min()), None, None)
-    if array.ndim == 0:
-        value = float(abs(array)) if kind == "c" else float(array)
-        return Statistics(value, value, value, value)
     # numpy warns of overflow and NaN here; both are results to report, not mistakes of ours.
     with np.errstate(all="ignore"):
+        if array.ndim == 0:
+            value = float(abs(array)) if kind == "c" else float(array)
+            return Statistics(value, value, value, value)
         return _of_numbers(_as_accumulable(array))
 
 

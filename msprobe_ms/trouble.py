@@ -29,14 +29,15 @@ class Trouble:
             frames = traceback.extract_tb(error.__traceback__)
             place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "unknown place"
             kind = type(error).__name__
+            text = " ".join(str(error).split("\n", 1)[0].split())  # frameworks append whole call stacks
             if f"{kind} {place}" not in self._warned:
                 self._warned.add(f"{kind} {place}")
-                why = "the disk is full or read-only" if getattr(error, "errno", None) in _NO_ROOM else str(error)
+                why = "the disk is full or read-only" if getattr(error, "errno", None) in _NO_ROOM else text
                 logger.warning(
                     "%s could not be recorded: %s: %s. Training goes on; further cases are only in %s",
                     where, kind, why, self._store.folder / ERROR_LOG,
                 )  # fmt: skip
             if self.count <= _MOST_LINES:
-                self._store.error(f"{where}: {kind}: {error} ({place})")
+                self._store.error(f"{where}: {kind}: {text} ({place})")
         except Exception:  # Reporting is the last resort; there is nowhere left to say that it failed.
             return

@@ -192,6 +192,36 @@ def test_the_users_own_interrupt_is_not_held_back(
     assert [name for name in names if name.startswith("Cell.act.ReLU.backward")]
 
 
+class BrokenMapping(dict[str, Any]):
+    """Fails when it is looked into."""
+
+    def items(self) -> Any:
+        raise LookupError("first line\nsecond line")
+
+
+def test_one_value_that_cannot_be_read_does_not_lose_the_others(ms: Any, dump_path: Path, warnings: list[str]) -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.child = nn.Identity()
+            self.child.construct = lambda x, broken: x * 2
+
+        def construct(self, x: Tensor) -> Tensor:
+            return self.child(x, BrokenMapping(a=x))
+
+    net = Net()
+    with recording(net, dump_path, level="L0", data_mode=["forward"]):
+        net(X)
+    step = read_step(dump_path, troubles=True)
+    tensor, broken = step.forward("Cell.child.Identity")["input_args"]
+    assert tensor["Max"] == 0.5
+    assert broken is None
+    (line,) = (step.folder / ERROR_LOG).read_text().splitlines()
+    assert "Cell.child.Identity.forward.0.input.1: LookupError: first line (" in line
+    assert len(warnings) == 2
+    assert "\n" not in warnings[0]
+
+
 class FullDisk:
     """``os.write`` and ``open`` for writing fail from the n-th call on."""
 
