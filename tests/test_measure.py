@@ -272,6 +272,56 @@ def test_gradient_that_cancels_is_held_against_the_larger_one_of_its_entry() -> 
     assert pairs[0].rows[1].differs
 
 
+@pytest.mark.parametrize(("size", "differs"), [(1e-7, False), (1e-4, True)])
+def test_gradient_that_cancels_inside_a_module_is_held_against_what_arrives_there(size: float, differs: bool) -> None:
+    """The gradient of an attention's query where the keys are alike is 1e-7 of the attention's own, and half noise."""
+    layer, query = "Module.a.Attention.backward.0", "Module.a.q.Linear.backward.0"
+    tokens = np.random.standard_normal((64, 8))
+    golden = tensor("input.0", tokens * size, query)
+    side = dump([golden, tensor("input.0", tokens, layer)], "pytorch")
+    side.entries[query].parent = layer
+    both = side_by_side((tensor("input.0", tokens * size * 1.5, query), golden))
+    both.golden = side.entries[query]
+    measure([both], dump([], "mindspore"), side, "statistics")
+    assert both.rows[0].differs is differs
+
+
+def test_weight_gradient_that_cancels_is_held_against_its_terms() -> None:
+    """64 tokens, each with gradient and input of size 1: a sum of 1e-6 is what rounding left of 64 terms of size 1."""
+    target, golden = (np.full((8, 8), size, np.float32) for size in (1e-6, -2e-6))
+    random = np.random.default_rng(0)
+    rest = [
+        tensor("input.0", random.standard_normal((64, 8)), "Module.k.Linear.forward.0"),
+        tensor("input.0", random.standard_normal((64, 8)), "Module.k.Linear.backward.0"),
+    ]
+    entry = "Module.k.Linear.parameters_grad.0"
+    for faulty, differs in ((target, False), (target + np.float32(0.01), True)):
+        both = side_by_side(
+            (tensor("parameters_grad.weight", faulty, entry), tensor("parameters_grad.weight", golden, entry))
+        )
+        measure([both], dump([], "mindspore"), dump(rest, "pytorch"), "statistics")
+        assert both.rows[0].differs is differs
+
+
+def test_an_extreme_counts_less_than_the_figures_of_all_elements() -> None:
+    """One element off by 1e-4, where a kernel saturates, is no fault; the mean off by that is."""
+    golden = tensor("output.0", np.tanh(np.random.standard_normal((64, 64)) * 2).astype(np.float32))
+    assert golden.maximum is not None and golden.mean is not None
+    one = tensor("output.0", np.ones(1), **_figures(golden, maximum=float(golden.maximum) + 1e-4))
+    assert not measured(one, golden, frameworks=CROSS).differs
+    far = tensor("output.0", np.ones(1), **_figures(golden, maximum=float(golden.maximum) + 1e-2))
+    assert measured(far, golden, frameworks=CROSS).differs
+    all_of_them = tensor("output.0", np.ones(1), **_figures(golden, mean=float(golden.mean) + 1e-4))
+    assert measured(all_of_them, golden, frameworks=CROSS).differs
+    # Whole numbers are exact, each of them; and where nothing else is known the extremes are all there is.
+    ids = tensor("input.0", np.arange(100))
+    off = tensor("input.0", np.arange(100), maximum=100.0)
+    assert measured(off, ids).deviation == pytest.approx(1 / 99)
+    alone = {"mean": None, "norm": None}
+    row = measured(tensor("input.0", [1.1], **alone), tensor("input.0", [1.0], **alone))
+    assert row.deviation == pytest.approx(0.1)
+
+
 def test_forward_items_are_never_held_against_others() -> None:
     """A mask of -1e9 beside it must not hide a fault in a small output."""
     mask = tensor("input.0", np.full((8, 8), -1e9))

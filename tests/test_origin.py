@@ -94,6 +94,41 @@ def test_an_input_that_differs_before_anything_computed_does_is_an_origin() -> N
     assert "it comes from outside" in found.reason
 
 
+def test_the_input_of_what_encloses_a_module_differed_before_the_modules_own() -> None:
+    found = only(
+        node("Cell.a.attention.drop.Dropout.forward.0", "Cell.a.Attention.forward.0", input_0=FAULT, output_0=FAULT),
+        node("Cell.a.Attention.forward.0", "Cell.a.Layer.forward.0", input_0=REST, input_1=FAULT, output_0=FAULT),
+        node("Cell.a.Layer.forward.0", None, input_0=REST, input_1=FAULT, output_0=FAULT),
+    )
+    assert found.target == "Cell.a.Layer.forward.0.input.1"
+
+
+def test_an_input_a_little_beyond_its_bound_after_noise_of_that_size_is_no_origin() -> None:
+    noisy = node("Cell.a.Dense.backward.0", input_0=REST, output_0=0.6)
+    assert origins(noisy, node("Cell.b.Dense.backward.0", input_0=1.1, output_0=1.1)) == []
+    assert origins(noisy, node("Cell.b.Dense.backward.0", input_0=FAULT, output_0=FAULT)) != []
+
+
+def test_after_an_origin_inputs_that_seem_to_agree_prove_less() -> None:
+    later = node("Cell.b.Dense.forward.0", None, (7.0, 2.0), input_0=0.7, output_0=6)
+    assert origins(node("Cell.a.Norm.forward.0", input_0=REST, output_0=FAULT), later) == [
+        "Cell.a.Norm.forward.0.output.0"
+    ]
+    assert origins(node("Cell.a.Norm.forward.0", input_0=FAULT, output_0=0.7), later) == [
+        "Cell.a.Norm.forward.0.input.0"
+    ]
+
+
+def test_a_parameter_that_differs_is_named_once_however_often_its_module_is_called() -> None:
+    cell = "Cell.gru.GRUCell.forward."
+    assert origins(
+        node("Cell.gru.x.Dense.forward.0", f"{cell}0", input_0=0.0, parameters_weight=FAULT, output_0=0.0),
+        node(f"{cell}0", None, input_0=0.0, output_0=0.0),
+        node("Cell.gru.x.Dense.forward.1", f"{cell}1", input_0=0.0, parameters_weight=FAULT, output_0=FAULT),
+        node(f"{cell}1", None, input_0=0.0, output_0=FAULT),
+    ) == ["Cell.gru.x.Dense.forward.0.parameters.weight"]
+
+
 def test_a_parameter_that_differs_is_named_itself() -> None:
     found = only(
         node("Cell.a.Dense.forward.0", input_0=REST, parameters_weight=FAULT, output_0=FAULT),
@@ -171,6 +206,14 @@ class TestBackward:
         )
         assert (found.target, found.state) == ("Cell.head.Dense.backward.0.input.0", "input")
         assert "look at the loss" in found.reason
+
+    def test_the_layers_parameter_gradient_recorded_first_does_not_hide_it(self) -> None:
+        found = only(
+            node("Cell.head.Dense.forward.0", input_0=REST, output_0=REST),
+            node("Cell.head.Dense.parameters_grad.0", parameters_grad_weight=FAULT),
+            node("Cell.head.Dense.backward.0", input_0=FAULT, output_0=FAULT),
+        )
+        assert found.target == "Cell.head.Dense.backward.0.input.0"
 
 
 class TestRefutation:

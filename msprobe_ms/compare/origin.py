@@ -42,20 +42,28 @@ def find_origins(pairs: list[Pair]) -> list[Origin]:
     nodes = _nodes(pairs)
     origins: list[tuple[int, Origin]] = []
     explained: set[str] = set()
+    wrong_parameters: set[str] = set()
+    #: The largest strain of what was computed so far.
+    seen = 0.0
     for node in nodes:
         # Through the loss, a forward fault reaches every gradient of the step.
         if node.is_backward and origins:
             break
-        if node.is_origin and node.name not in explained:
-            origins.append((node.order, _describe(node, nodes)))
-            explained.add(node.name)
-            explained.update(ancestor.name for ancestor in node.ancestors())
-    outside = _from_outside(nodes, explained, before=min((order for order, _ in origins), default=len(pairs)))
-    if outside is not None:
-        origins.append((outside.order, _describe_outside(outside)))
-    if not origins:
-        origins += _drift(nodes)
-    return [origin for _, origin in sorted(origins, key=lambda found: found[0])]
+        found: _Node | None = None
+        if node.is_origin(doubtful=seen > 1):
+            found = node
+            if node.name not in explained and node.module not in wrong_parameters:
+                origins.append((node.order, _describe(node)))
+        elif seen <= 1 and node.takes_in_what_differs(seen):
+            # What encloses it took the difference in earlier, though its entry stands later.
+            found = next((up for up in reversed([*node.ancestors()]) if up.strain_in > 1), node)
+            origins.append((found.order, _describe_outside(found)))
+        if found is not None:
+            explained.update(up.name for up in (found, *found.ancestors()))
+            if found.strain_parameters > 1:
+                wrong_parameters.add(found.module)
+        seen = max(seen, node.strain_in, node.strain_parameters, 0.0 if node.is_parameter_gradient else node.strain_out)
+    return [origin for _, origin in sorted(origins, key=lambda each: each[0])] or _drift(nodes)
 
 
 @dataclass(eq=False, slots=True)
@@ -80,17 +88,31 @@ class _Node:
         return self.parsed is not None and self.parsed.direction in (BACKWARD, PARAMETERS_GRAD)
 
     @property
+    def is_parameter_gradient(self) -> bool:
+        return self.parsed is not None and self.parsed.direction == PARAMETERS_GRAD
+
+    @property
+    def module(self) -> str:
+        return self.parsed.name if self.parsed is not None and self.parsed.is_module else self.name
+
+    @property
     def strain_before(self) -> float:
         """The largest strain of anything the outputs are computed from, parameters apart."""
         return max((self.strain_in, *(_whole_strain(node) for node in self.context)))
 
-    @property
-    def is_origin(self) -> bool:
+    def is_origin(self, doubtful: bool) -> bool:
+        """Whether error begins here; ``doubtful`` when something differed before, which figures may hide."""
         before, after = self.strain_before, max(self.strain_out, self.strain_parameters)
-        if after <= 1:
+        if after <= 1 or before > _DRIFT:
             return False
-        jump = after / max(before, _REST)
-        return jump >= _JUMP if before <= 1 else before <= _DRIFT and jump >= _JUMP_FROM_DRIFT
+        doubtful = before > 1 or (doubtful and before > _REST)
+        return after / max(before, _REST) >= (_JUMP_FROM_DRIFT if doubtful else _JUMP)
+
+    def takes_in_what_differs(self, seen: float) -> bool:
+        """Whether an input differs by far more than anything did before, and no origin around this node says why."""
+        if self.strain_in <= 1 or self.strain_in / max(seen, _REST) < _JUMP:
+            return False
+        return not any(node.is_origin(doubtful=False) for node in self.ancestors())
 
     def ancestors(self) -> Iterator[_Node]:
         node = self.parent
@@ -183,19 +205,7 @@ def _context(
     return []
 
 
-def _from_outside(nodes: list[_Node], explained: set[str], before: int) -> _Node | None:
-    """The first node with a strained input that nothing computed before it, and no origin around it, accounts for."""
-    for node in nodes:
-        if node.order > before:
-            return None
-        if node.strain_in > 1:
-            return None if any(ancestor.name in explained for ancestor in node.ancestors()) else node
-        if node.strain_out > 1:
-            return None
-    return None
-
-
-def _drift(nodes: list[_Node]) -> list[tuple[int, Origin]]:
+def _drift(nodes: list[_Node]) -> list[Origin]:
     """Nothing jumps, yet something is far out of bounds: the first node that is out of bounds at all."""
     if all(strain(row) <= _DRIFTED for node in nodes for row in node.pair.rows):
         return []
@@ -203,11 +213,11 @@ def _drift(nodes: list[_Node]) -> list[tuple[int, Origin]]:
         row = _worst(node.pair.rows)
         if row is not None and strain(row) > 1:
             reason = f"error grows by degrees and crosses the tolerance here: {_figures(row)}"
-            return [(node.order, _origin(row, reason))]
+            return [_origin(row, reason)]
     return []
 
 
-def _describe(node: _Node, nodes: list[_Node]) -> Origin:
+def _describe(node: _Node) -> Origin:
     parameter = _worst(row for row in node.pair.rows if _state(row) == "parameters")
     if parameter is not None and strain(parameter) > 1:
         reason = (
@@ -221,7 +231,7 @@ def _describe(node: _Node, nodes: list[_Node]) -> Origin:
 
 
 def _what_agrees(node: _Node) -> str:
-    if node.parsed is not None and node.parsed.direction == PARAMETERS_GRAD:
+    if node.is_parameter_gradient:
         return "the layer's inputs and the gradients that reach it agree, its parameter gradient does not"
     worst = max((strain(row) for row in node.pair.rows if _state(row) == "input"), default=0.0)
     margin = "exactly" if worst == 0 else f"to {worst:.2g} of the tolerance"

@@ -36,7 +36,7 @@ class Tolerances:
     ``same_framework``    share of it left when one framework wrote both sides (same kernels, other device at most)
     ``statistics``        least bound in statistics mode, whatever the dtype: figures may be rounded to fp32 on the way
     ``gradient_floor``    a gradient is a sum of many terms; what cancels in it leaves their rounding noise. So it is
-                          held against at least this share of its terms' size (``measure._Floors``; 0 turns it off)
+                          held against at least this share of its terms' size (``scale.GradientFloors``; 0 turns it off)
     """
 
     roundings: Mapping[str, float] = field(default_factory=lambda: _ROUNDINGS)
