@@ -276,11 +276,11 @@ def test_gradient_that_cancels_is_held_against_the_larger_one_of_its_entry() -> 
 def test_gradient_that_cancels_inside_a_module_is_held_against_what_arrives_there(size: float, differs: bool) -> None:
     """The gradient of an attention's query where the keys are alike is 1e-7 of the attention's own, and half noise."""
     layer, query = "Module.a.Attention.backward.0", "Module.a.q.Linear.backward.0"
-    tokens = np.random.standard_normal((64, 8))
-    golden = tensor("input.0", tokens * size, query)
+    tokens = np.random.standard_normal((64, 8)).astype(np.float32)
+    golden = tensor("input.0", tokens * np.float32(size), query)
     side = dump([golden, tensor("input.0", tokens, layer)], "pytorch")
     side.entries[query].parent = layer
-    both = side_by_side((tensor("input.0", tokens * size * 1.5, query), golden))
+    both = side_by_side((tensor("input.0", tokens * np.float32(1.5 * size), query), golden))
     both.golden = side.entries[query]
     measure([both], dump([], "mindspore"), side, "statistics")
     assert both.rows[0].differs is differs
