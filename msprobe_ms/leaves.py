@@ -22,7 +22,7 @@ _DEEPEST = 64
 
 
 class LeafBuilder:
-    """Turns values into leaves for one store; what goes wrong with one is told to ``trouble``. ``md5`` adds checksums."""
+    """Turns values into leaves for one store; what goes wrong is told to ``trouble``. ``md5`` adds checksums."""
 
     def __init__(self, framework: Framework, store: DumpStore, trouble: Trouble, *, md5: bool) -> None:
         self._framework = framework

@@ -112,10 +112,21 @@ class Recorder:
         self._counters: dict[str, int] = {}
         self._lock = threading.Lock()
         self._thread = _Thread()
-        #: Whether any gradient has come back yet; hooks on parameters may go once it has and recording stops.
+        #: Whether any gradient has come back since `resume`; hooks on parameters may go once it has.
         self.saw_backward = False
+        #: Parameters whose gradient came after `pause`: only the first belongs to what was recorded.
+        self._late: set[tuple[str, str]] | None = None
         self._closed = False
         self._process = os.getpid()
+
+    def resume(self) -> None:
+        """Calls come in from here on."""
+        self.saw_backward = False
+        self._late = None
+
+    def pause(self) -> None:
+        """No more calls until `resume`, only gradients of those that were recorded."""
+        self._late = set()
 
     def close(self) -> None:
         """The step is over: gradients that come later belong to nothing and are dropped."""
@@ -379,6 +390,10 @@ class Recorder:
 
         def record() -> None:
             self.saw_backward = True
+            if self._late is not None:
+                if (base, name) in self._late:
+                    return
+                self._late.add((base, name))
             entry = f"{base}.{PARAMETERS_GRAD}.{self._count(f'{base}.{PARAMETERS_GRAD}.{name}')}"
             listed = self._list.accepts(entry) or base in self._opened
             if listed and self._fields.keeps(BACKWARD, PARAMETERS_GRAD) and self._scope.begins(entry):

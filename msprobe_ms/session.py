@@ -84,7 +84,7 @@ class Session:
             return
         self._recording = True
         try:
-            self._recorder.saw_backward = False
+            self._recorder.resume()
             if self._modules is not None:
                 self._modules.install()
             if self._apis is not None:
@@ -98,6 +98,7 @@ class Session:
             return
         self._recording = False
         try:
+            self._recorder.pause()
             if self._apis is not None:
                 self._apis.remove()
             if self._modules is not None:

@@ -196,6 +196,25 @@ def test_train_one_step_cell(ms: Any, dump_path: Path, level: str) -> None:
             assert step.backward("Cell.fc2.Dense")["input"][0]["shape"] == [4, 10]
 
 
+@pytest.mark.parametrize("level", ["L0", "mix"])
+@pytest.mark.parametrize("name", nets_mindspore.NETS)
+def test_a_mindspore_that_does_not_show_its_graph(
+    ms: Any, bare: dict[str, Any], dump_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, level: str
+) -> None:
+    """As before 2.8: gradients are observed by nodes of our own, which changes no bit either."""
+    monkeypatch.setattr("msprobe_ms.frameworks.mindspore.has_graph", lambda: False)
+    expected_loss, expected_gradients, calls = bare[name]
+    net, x, labels = nets_mindspore.make(name)
+    with recording(net, dump_path, level=level, task="tensor"):
+        loss, gradients = nets_mindspore.value_and_grad(net, x, labels)
+    assert loss.tobytes() == expected_loss.tobytes()
+    assert same_bits(gradients, expected_gradients)
+    step = read_step(dump_path)
+    for base, count in calls.items():
+        assert len(step.calls(base)) == 2 * count, base
+    assert_parameter_gradients(step, net, expected_gradients)
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_forward_without_gradient_has_no_backward(ms: Any, dump_path: Path, level: str) -> None:
     net, x, _ = nets_mindspore.make("two_linear")
