@@ -196,6 +196,63 @@ def test_dtypes_compare_by_meaning_and_the_coarser_sets_the_tolerance() -> None:
     assert measured(mine, half, frameworks=CROSS).tolerance == 4 * 2**-7
 
 
+class TestCarriedPrecision:
+    """A layer computed in float16, then float32 again: what was rounded stays rounded."""
+
+    def rows(self, half: float, full: float, dtype: type = np.float16) -> list[Row]:
+        values = np.random.standard_normal(4096)
+        pairs = [
+            side_by_side(
+                tuple(
+                    tensor("output.0", (values * factor).astype(kind), f"Cell.{name}.L.forward.0", norm=64.0 * factor)
+                    for factor in (1 + deviation, 1.0)
+                )
+            )
+            for name, kind, deviation in (("a", np.float32, 0.0), ("b", dtype, half), ("c", np.float32, full))
+        ]
+        measure(pairs, dump([], "mindspore"), dump([], "pytorch"), "statistics")
+        return [one.rows[0] for one in pairs]
+
+    def test_float32_after_float16_may_be_as_far_apart(self) -> None:
+        assert [row.differs for row in self.rows(half=4e-4, full=5e-4)] == [False, False, False]
+
+    def test_not_much_further(self) -> None:
+        assert [row.differs for row in self.rows(half=1e-4, full=2e-3)] == [False, False, True]
+
+    def test_never_further_than_float16_explains(self) -> None:
+        assert [row.differs for row in self.rows(half=3e-3, full=1e-2)] == [False, False, True]
+
+    def test_equal_float16_carries_nothing(self) -> None:
+        assert [row.differs for row in self.rows(half=0.0, full=5e-4)] == [False, False, True]
+
+    def test_what_differs_in_float16_already_carries_nothing(self) -> None:
+        assert [row.differs for row in self.rows(half=1e-1, full=5e-4)] == [False, True, True]
+
+    def test_float32_carries_nothing_to_float32(self) -> None:
+        assert [row.differs for row in self.rows(half=1e-5, full=5e-5, dtype=np.float32)] == [False, False, True]
+
+
+@pytest.mark.parametrize(("noise", "differs"), [(3e-5, False), (1e-3, True)])
+def test_parameters_after_updates_carry_the_rounding_of_gradients(noise: float, differs: bool) -> None:
+    """Most weights are no longer exactly equal: they have been through updates, and each is 3e-5 off."""
+    values = np.random.standard_normal(4096).astype(np.float32)
+
+    def one(place: str, deviation: float) -> tuple[Item, Item]:
+        return tuple(  # type: ignore[return-value]
+            tensor(place, values * np.float32(factor), f"Cell.{deviation}.L.forward.0") for factor in (1 + deviation, 1)
+        )
+
+    def differing(*both: tuple[Item, Item]) -> list[bool]:
+        pairs = [side_by_side(each) for each in both]
+        measure(pairs, dump([], "mindspore"), dump([], "pytorch"), "statistics")
+        return [pair.rows[0].differs for pair in pairs]
+
+    after = [one("parameters.weight", noise), one("parameters.weight", 1e-7), one("output.0", noise)]
+    assert differing(*after) == [differs, False, differs]
+    before = [one("parameters.weight", noise), one("parameters.weight", 0.0), one("output.0", noise)]
+    assert differing(*before) == [True, False, True]
+
+
 def test_one_sided_nan_is_not_comparable_and_shared_nan_is_equal() -> None:
     nan, one = tensor("output.0", [np.nan, 1.0]), tensor("output.0", [0.5, 1.0])
     assert measured(nan, one).deviation == math.inf

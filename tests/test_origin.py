@@ -15,15 +15,16 @@ from msprobe_ms.store.model import Entry, Item
 REST, FAULT, CARRIED = 0.02, 400.0, 60.0
 
 
-def node(name: str, parent: str | None = None, figures: tuple[float, float] = (3.0, 1.0), **strains: float) -> Pair:
+def node(name: str, parent: str | None = None, figures: tuple[float, float] = (3.0, 1.0), size: int = 6,
+         **strains: float) -> Pair:
     """A matched pair of entries; ``input_0=400`` is a row whose deviation is 400 tolerances.
 
-    ``figures`` are the target's recorded Max and Norm, by which a tensor is known again.
+    ``figures`` are the target's recorded Max and Norm, by which a tensor is known again. ``size``: elements a row.
     """
     rows = []
     for place, amount in strains.items():
         state, _, path = place.rpartition("_")
-        item = Item(name, state, (path,), kind="tensor", type="mindspore.Tensor", dtype="Float32", shape=(2, 3),
+        item = Item(name, state, (path,), kind="tensor", type="mindspore.Tensor", dtype="Float32", shape=(size,),
                     maximum=figures[0], minimum=-1.0, mean=0.1, norm=figures[1])  # fmt: skip
         rows.append(Row(item, item, deviation=amount * 1e-5, tolerance=1e-5))
     entry = Entry(name, parse_entry(name), [row.target for row in rows if row.target], parent)
@@ -135,6 +136,13 @@ def test_a_parameter_that_differs_is_named_itself() -> None:
         node("Cell.b.Dense.forward.0", input_0=FAULT, parameters_weight=REST, output_0=FAULT),
     )
     assert (found.target, found.state) == ("Cell.a.Dense.forward.0.parameters.weight", "parameters")
+    assert "other modules" not in found.reason
+    found = only(
+        node("Cell.a.Dense.forward.0", input_0=REST, parameters_weight=FAULT, output_0=FAULT),
+        node("Cell.b.Dense.forward.0", input_0=FAULT, parameters_weight=FAULT, output_0=FAULT),
+        node("Cell.c.Dense.forward.0", input_0=FAULT, parameters_weight=REST, output_0=FAULT),
+    )
+    assert "(so do parameters of 1 of the 2 other modules with parameters)" in found.reason
 
 
 def test_two_independent_faults_are_two_origins_in_execution_order() -> None:
@@ -214,6 +222,43 @@ class TestBackward:
             node("Cell.head.Dense.backward.0", input_0=FAULT, output_0=FAULT),
         )
         assert found.target == "Cell.head.Dense.backward.0.input.0"
+
+
+class TestKinks:
+    """A ReLU whose 20,000 inputs differ by 1e-6: an element or so is on the other side, and its gradient wholly off."""
+
+    def relu(self, gradient: float, size: int = 20_000) -> list[Pair]:
+        return [
+            node("Cell.a.relu.ReLU.forward.0", size=size, input_0=0.1, output_0=0.1),
+            node("Cell.b.fc.Dense.parameters_grad.0", parameters_grad_weight=REST),
+            node("Cell.a.relu.ReLU.backward.0", size=size, input_0=REST, output_0=gradient),
+            node("Cell.a.fc.Dense.parameters_grad.0", parameters_grad_weight=gradient),
+            node("Cell.a.fc.Dense.backward.0", size=size, input_0=gradient, output_0=gradient),
+        ]
+
+    def test_one_switched_element_is_no_origin_and_what_follows_from_it_neither(self) -> None:
+        assert origins(*self.relu(gradient=500)) == []
+
+    def test_a_wrong_gradient_is_more_than_that(self) -> None:
+        assert origins(*self.relu(gradient=10_000)) == ["Cell.a.relu.ReLU.backward.0.output.0"]
+
+    def test_few_elements_do_not_switch(self) -> None:
+        assert origins(*self.relu(gradient=500, size=100)) == ["Cell.a.relu.ReLU.backward.0.output.0"]
+
+    def test_a_smooth_module_has_no_kinks(self) -> None:
+        assert origins(
+            node("Cell.a.fc.Dense.forward.0", size=20_000, input_0=0.1, output_0=0.1),
+            node("Cell.a.fc.Dense.backward.0", size=20_000, input_0=REST, output_0=500),
+        ) == ["Cell.a.fc.Dense.backward.0.output.0"]
+
+    def test_small_differences_inside_a_module_do_not_hide_the_modules_own_fault(self) -> None:
+        whole = "Cell.a.Attention.backward.0"
+        assert origins(
+            node("Cell.a.drop.Dropout.forward.0", "Cell.a.Attention.forward.0", size=20_000, input_0=0.1, output_0=0.1),
+            node("Cell.a.Attention.forward.0", None, size=20_000, input_0=0.1, output_0=0.1),
+            node("Cell.a.drop.Dropout.backward.0", whole, size=20_000, input_0=100, output_0=100),
+            node(whole, None, size=20_000, input_0=REST, output_0=50_000),
+        ) == [f"{whole}.output.0"]
 
 
 class TestRefutation:

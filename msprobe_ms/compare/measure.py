@@ -19,7 +19,7 @@ from msprobe_ms.compare.dtypes import parse_dtype, same_dtype, same_signatures
 from msprobe_ms.compare.metrics import TENSOR_METRICS, Missing, tensor_difference
 from msprobe_ms.compare.model import Metrics, Pair, Row
 from msprobe_ms.compare.scale import GradientFloors, element_count, magnitude, root_mean_square
-from msprobe_ms.compare.tolerances import Tolerances
+from msprobe_ms.compare.tolerances import Carried, Tolerances
 from msprobe_ms.errors import MsprobeError
 from msprobe_ms.names import BACKWARD, PARAMETERS_GRAD
 from msprobe_ms.store.model import Dump, Item, Statistic
@@ -54,11 +54,13 @@ def measure(
     time (threads were measured and made it slower); nothing of the dumps is changed.
     """
     tolerances = tolerances or Tolerances()
-    meter = _Meter(target, golden, mode, tolerances, GradientFloors(golden, tolerances.gradient_floor))
+    floors = GradientFloors(golden, tolerances.gradient_floor)
+    meter = _Meter(target, golden, mode, tolerances, floors, Carried(tolerances))
     for number, pair in enumerate(pairs, 1):
         meter.measure_pair(pair)
         if progress:
             progress(number)
+    meter.allow_for_updates(pairs)
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class _Meter:
     mode: str
     tolerances: Tolerances
     floors: GradientFloors
+    carried: Carried
 
     def measure_pair(self, pair: Pair) -> None:
         floors = self.floors.of(pair)
@@ -89,9 +92,38 @@ class _Meter:
             deviation, exact = self._value_deviation(target, golden), True
         row.deviation = deviation
         if deviation is not None:
-            row.tolerance = self.tolerances.bound(
-                target.dtype, golden.dtype, exact=exact, same_framework=self._same_framework, gradient=gradient
-            )
+            row.tolerance = self._tolerance(target, golden, exact, gradient)
+            if deviation <= row.tolerance:
+                self.carried.note(target.dtype, golden.dtype, deviation)
+
+    def _tolerance(self, target: Item, golden: Item, exact: bool, gradient: bool) -> float:
+        dtypes, same_framework = (target.dtype, golden.dtype), self._same_framework
+        return max(
+            self.tolerances.bound(*dtypes, exact=exact, same_framework=same_framework, gradient=gradient),
+            self.carried.bound(*dtypes, same_framework=same_framework, gradient=gradient),
+        )
+
+    def allow_for_updates(self, pairs: list[Pair]) -> None:
+        """Parameters that have been through updates carry the rounding of gradients; what uses them carries theirs.
+
+        They have, when most of them are not exactly equal: two trainings start from one checkpoint.
+        """
+        rows = [row for pair in pairs for row in pair.rows if row.deviation is not None and row.target and row.golden]
+        parameters = [row for row in rows if row.target and row.target.state == "parameters"]
+        if sum(row.deviation != 0 for row in parameters) <= len(parameters) / 2:
+            return
+        for row in parameters:
+            self._widen(row, math.inf)
+        largest = max((row.deviation or 0.0 for row in parameters if not row.differs), default=0.0)
+        for row in rows:
+            self._widen(row, self.tolerances.carried * largest)
+
+    def _widen(self, row: Row, at_most: float) -> None:
+        """Give a row of floats the tolerance of a gradient."""
+        assert row.target is not None and row.golden is not None and row.tolerance is not None
+        if parse_dtype(row.golden.dtype).epsilon:
+            wider = self._tolerance(row.target, row.golden, exact=True, gradient=True)
+            row.tolerance = max(row.tolerance, min(at_most, wider))
 
     @property
     def _same_framework(self) -> bool:

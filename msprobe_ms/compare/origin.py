@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from msprobe_ms.compare.kinks import allowed_by_kinks, is_smooth
 from msprobe_ms.compare.model import Metrics, Origin, Pair, Row
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName
 
@@ -45,15 +46,20 @@ def find_origins(pairs: list[Pair]) -> list[Origin]:
     wrong_parameters: set[str] = set()
     #: The largest strain of what was computed so far.
     seen = 0.0
+    #: What switches at kinks explain of gradients from here on.
+    switched = 0.0
     for node in nodes:
         # Through the loss, a forward fault reaches every gradient of the step.
         if node.is_backward and origins:
             break
         found: _Node | None = None
-        if node.is_origin(doubtful=seen > 1):
+        if node.is_backward and 0 < node.deviation <= max(switched, node.explained_by_kinks()):
+            # Figures hide it further on, where it must not be taken for an origin.
+            switched = max(switched, node.explained_by_kinks())
+        elif node.is_origin(doubtful=seen > 1):
             found = node
             if node.name not in explained and node.module not in wrong_parameters:
-                origins.append((node.order, _describe(node)))
+                origins.append((node.order, _describe(node, nodes)))
         elif seen <= 1 and node.takes_in_what_differs(seen):
             # What encloses it took the difference in earlier, though its entry stands later.
             found = next((up for up in reversed([*node.ancestors()]) if up.strain_in > 1), node)
@@ -63,7 +69,9 @@ def find_origins(pairs: list[Pair]) -> list[Origin]:
             if found.strain_parameters > 1:
                 wrong_parameters.add(found.module)
         seen = max(seen, node.strain_in, node.strain_parameters, 0.0 if node.is_parameter_gradient else node.strain_out)
-    return [origin for _, origin in sorted(origins, key=lambda each: each[0])] or _drift(nodes)
+    if not origins and not switched:
+        return _drift(nodes)
+    return [origin for _, origin in sorted(origins, key=lambda each: each[0])]
 
 
 @dataclass(eq=False, slots=True)
@@ -86,6 +94,18 @@ class _Node:
     @property
     def is_backward(self) -> bool:
         return self.parsed is not None and self.parsed.direction in (BACKWARD, PARAMETERS_GRAD)
+
+    def explained_by_kinks(self) -> float:
+        """The deviation of its gradients that switches at kinks explain, given how its forward calls differ."""
+        smooth = self.parsed is not None and not self.children and is_smooth(self.parsed.class_name)
+        if not self.is_backward or (smooth and self.strain_in <= 1):
+            return 0.0
+        return allowed_by_kinks(row for node in self.context if not node.is_backward for row in node.pair.rows)
+
+    @property
+    def deviation(self) -> float:
+        """The largest deviation beyond its tolerance."""
+        return max((row.deviation or 0.0 for row in self.pair.rows if strain(row) > 1), default=0.0)
 
     @property
     def is_parameter_gradient(self) -> bool:
@@ -217,17 +237,29 @@ def _drift(nodes: list[_Node]) -> list[Origin]:
     return []
 
 
-def _describe(node: _Node) -> Origin:
+def _describe(node: _Node, nodes: list[_Node]) -> Origin:
     parameter = _worst(row for row in node.pair.rows if _state(row) == "parameters")
     if parameter is not None and strain(parameter) > 1:
         reason = (
-            f"its inputs agree, but its parameter differs before the computation: {_figures(parameter)}; "
-            "look at initialisation, checkpoint loading and the steps before"
+            f"its inputs agree, but its parameter differs before the computation: {_figures(parameter)}"
+            f"{_other_parameters(node, nodes)}; look at initialisation and checkpoint loading, in later steps at the "
+            "optimizer, its learning rate and the gradients of the step before"
         )
         return _origin(parameter, reason)
     row = _worst(row for row in node.pair.rows if _state(row) in ("output", "parameters_grad", "debug"))
     assert row is not None
     return _origin(row, f"{_what_agrees(node)}, {_figures(row)}{_inside(node)}{_around(node)}")
+
+
+def _other_parameters(node: _Node, nodes: list[_Node]) -> str:
+    """How many modules it shares this with: one is a slip, all are an update."""
+    holders = {each.module for each in nodes if any(_state(row) == "parameters" for row in each.pair.rows)}
+    others = {each.module for each in nodes if each.strain_parameters > 1} - {node.module}
+    return (
+        f" (so do parameters of {len(others)} of the {len(holders) - 1} other modules with parameters)"
+        if others
+        else ""
+    )
 
 
 def _what_agrees(node: _Node) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from msprobe_ms.compare.dtypes import coarser
+from msprobe_ms.compare.dtypes import Dtype, coarser, parse_dtype
 
 #: Roundings a healthy tensor carries, in machine epsilons of its dtype. A chain of n roundings is off by about
 #: sqrt(n) epsilons of its largest terms (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., §2.8): about
@@ -37,6 +37,7 @@ class Tolerances:
     ``statistics``        least bound in statistics mode, whatever the dtype: figures may be rounded to fp32 on the way
     ``gradient_floor``    a gradient is a sum of many terms; what cancels in it leaves their rounding noise. So it is
                           held against at least this share of its terms' size (``scale.GradientFloors``; 0 turns it off)
+    ``carried``           how many times the deviation of narrower floats before it a tensor may show (``Carried``)
     """
 
     roundings: Mapping[str, float] = field(default_factory=lambda: _ROUNDINGS)
@@ -44,6 +45,7 @@ class Tolerances:
     same_framework: float = 0.5
     statistics: float = 1e-6
     gradient_floor: float = 1.0
+    carried: float = 10.0
 
     def bound(
         self, target_dtype: str | None, golden_dtype: str | None, *, exact: bool, same_framework: bool, gradient: bool
@@ -53,3 +55,41 @@ class Tolerances:
         share = (self.same_framework if same_framework else 1.0) * (self.gradients if gradient else 1.0)
         least = 0.0 if exact else self.statistics
         return max(least, self.roundings.get(dtype.name, 1.0) * dtype.epsilon * share)
+
+
+class Carried:
+    """Precision once lost stays lost: what was computed from float16 is no more exact for being cast to float32.
+
+    Fed with rows in the order of execution. A tensor may then be as far apart as the narrower floats before it were,
+    times ``Tolerances.carried``; never further than those might have been. Narrow floats that were equal carry nothing.
+    """
+
+    def __init__(self, tolerances: Tolerances) -> None:
+        self._tolerances = tolerances
+        #: The largest deviation that agreed, by dtype.
+        self._largest: dict[Dtype, float] = {}
+
+    def note(self, target_dtype: str | None, golden_dtype: str | None, deviation: float) -> None:
+        """A row of these dtypes agrees, with this deviation."""
+        dtype = coarser(target_dtype, golden_dtype)
+        self._largest[dtype] = max(deviation, self._largest.get(dtype, 0.0))
+
+    def bound(
+        self, target_dtype: str | None, golden_dtype: str | None, *, same_framework: bool, gradient: bool
+    ) -> float:
+        """What narrower floats before it explain of a deviation of these dtypes; 0 for whole numbers and bools."""
+        if not (parse_dtype(target_dtype).epsilon and parse_dtype(golden_dtype).epsilon):
+            return 0.0
+        own = coarser(target_dtype, golden_dtype).epsilon
+        bound = self._tolerances.bound
+        return max(
+            (
+                min(
+                    self._tolerances.carried * largest,
+                    bound(dtype.name, dtype.name, exact=True, same_framework=same_framework, gradient=gradient),
+                )
+                for dtype, largest in self._largest.items()
+                if dtype.epsilon > own
+            ),
+            default=0.0,
+        )

@@ -25,6 +25,8 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
         f"{counts['matched']} values compared ({comparison.mode}); without a twin: "
         f"{counts['unmatched_target']} in the target, {counts['unmatched_golden']} in the golden"
     )
+    if outcome.target.level != outcome.golden.level:
+        yield f"the target was dumped at level {outcome.target.level}, the golden at {outcome.golden.level}"
     if not counts["matched"]:
         yield "DIVERGENT: nothing in the two dumps could be paired"
     elif comparison.origins:
@@ -34,8 +36,18 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
             yield from _origin_lines(origin, entries)
         if len(comparison.origins) > _TOLD:
             yield f"  and {len(comparison.origins) - _TOLD} further places, see the summary"
+    elif all(unmatched_modules(comparison.pairs)):
+        yield "CONSISTENT as far as it goes, but INCOMPLETE: modules without a twin were not compared; map them first"
     else:
-        yield "CONSISTENT: no value differs by more than its dtype explains"
+        differing = sum(row.differs for row in comparison.rows)
+        if differing:
+            yield "CONSISTENT: no layer is the origin of an error"
+            yield (
+                f"  {differing} values differ by more than their dtype explains, by slow drift or where ReLU, pooling "
+                "and the like switch; they are the warnings of the report"
+            )
+        else:
+            yield "CONSISTENT: no value differs by more than its dtype explains"
     yield from _unmatched_lines(comparison.pairs)
     for file in outcome.files:
         yield f"report: {file}"
