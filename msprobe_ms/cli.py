@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,6 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MsprobeError as error:
         print(f"msprobe: {error}", file=sys.stderr)
         return _FAILED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; what is still buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _DONE
     except KeyboardInterrupt:
         print("msprobe: interrupted", file=sys.stderr)
         return 130

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -145,6 +146,48 @@ def test_the_command_needs_no_framework() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "--target_path" in done.stdout
+
+
+def test_what_was_not_compared_is_not_called_consistent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mapping = Path(__file__).parent / "data" / "mapping"
+    arguments = ["compare", "-tp", str(mapping / "encoder_mindspore_L0"), "-gp", str(mapping / "encoder_pytorch_L0")]
+    assert main([*arguments, "-o", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "INCOMPLETE: modules without a twin were not compared; map them first" in printed
+    assert "  EncoderLayer:\n    attention: self_attention\n" in printed
+    assert main([*arguments, "-o", str(tmp_path), "-lm", str(mapping / "encoder_layer_mapping.yaml")]) == 0
+    assert "INCOMPLETE" not in capsys.readouterr().out
+
+
+def test_nothing_in_common_gets_no_good_advice(
+    both: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Path(__file__).parent / "data" / "mapping" / "encoder_mindspore_L0" / "dump.json"
+    names = {"npu_path": str(other), "bench_path": str(both[1] / "dump.json")}
+    (tmp_path / "compare.json").write_text(json.dumps(names))
+    assert main(["compare", "-i", str(tmp_path / "compare.json"), "-o", str(tmp_path / "out"), "--exit-code"]) == 1
+    printed = capsys.readouterr().out
+    assert "the target was dumped at level L0, the golden at L1" in printed
+    assert "DIVERGENT: nothing in the two dumps could be paired" in printed
+    assert not list((tmp_path / "out").glob("advisor*"))
+
+
+def test_a_killed_dump_is_not_taken_for_a_whole_one(
+    both: tuple[Path, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (both[0] / "dump.journal").write_bytes(b"")
+    os.utime(both[0] / "dump.json", (1, 1))
+    assert main(["compare", "-tp", str(both[0]), "-gp", str(both[1]), "-o", str(tmp_path / "out")]) == 0
+    assert f"run msprobe recover {both[0]}" in caplog.text
+    (both[0] / "dump.json").unlink()
+    assert main(["compare", "-tp", str(both[0]), "-gp", str(both[1]), "-o", str(tmp_path / "out")]) == 2
+    assert "a journal but no dump.json" in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_early_is_no_error(both: tuple[Path, Path], tmp_path: Path) -> None:
+    command = f"{sys.executable} -m msprobe_ms compare -tp {both[0]} -gp {both[1]} -o {tmp_path}/out | true"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_help_is_printed_without_a_command() -> None:

@@ -715,25 +715,76 @@ def test_a_forked_child_writes_nothing(ms: Any, dump_path: Path) -> None:
     assert not [name for name in step.data if "reshape" in name]
 
 
-def test_calls_of_several_threads_are_kept_apart(ms: Any, dump_path: Path) -> None:
-    """Each thread has its own open calls; every call is recorded, once."""
-    nets = [small() for _ in range(3)]
+class Baton:
+    """Lets one thread run at a time, each until it hands over: MindSpore crashes when two compute at once."""
 
-    def work(net: nn.Cell) -> None:
-        for _ in range(10):
-            net(X)
+    def __init__(self, threads: int) -> None:
+        self._turn, self._running = threading.Condition(), list(range(threads))
+
+    def wait(self, thread: int) -> None:
+        with self._turn:
+            self._turn.wait_for(lambda: self._running[0] == thread)
+
+    def hand_over(self, thread: int) -> None:
+        with self._turn:
+            self._running.append(self._running.pop(0))
+            self._turn.notify_all()
+        self.wait(thread)
+
+    def leave(self) -> None:
+        with self._turn:
+            self._running.pop(0)
+            self._turn.notify_all()
+
+
+def test_calls_of_several_threads_are_kept_apart(ms: Any, dump_path: Path) -> None:
+    """Each thread has its own open calls, though calls of others begin and end while they are open."""
+    baton = Baton(3)
+
+    class Pausing(nn.Cell):
+        def __init__(self, thread: int) -> None:
+            super().__init__()
+            self.thread = thread
+            self.inner = small()
+
+        def construct(self, x: Tensor) -> Tensor:
+            y = x * 2
+            baton.hand_over(self.thread)
+            return self.inner(y)
+
+    class Outer(nn.Cell):
+        def __init__(self, thread: int) -> None:
+            super().__init__()
+            self.pausing = Pausing(thread)
+
+        def construct(self, x: Tensor) -> Tensor:
+            return self.pausing(x)
+
+    nets = [Outer(thread) for thread in range(3)]
+
+    def work(thread: int) -> None:
+        baton.wait(thread)
+        for _ in range(4):
+            nets[thread](X)
+        baton.leave()
 
     with recording(nets, dump_path, level="mix"):
-        threads = [threading.Thread(target=work, args=(net,)) for net in nets]
+        threads = [threading.Thread(target=work, args=(thread,)) for thread in range(3)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
     step = read_step(dump_path)
     for index in range(3):
-        assert len(step.calls(f"Cell.{index}.fc.Dense")) == 10
-    assert len([name for name in step.data if "__mul__" in name]) == 30
-    assert all(step.construct[f"Cell.0.fc.Dense.forward.{number}"] is None for number in range(10))
+        for call in range(4):
+            outer = f"Cell.{index}.pausing.Pausing.forward.{call}"
+            (inner,) = {name for name in step.construct if step.construct[name] == outer and ".inner." in name}
+            assert inner.endswith(f"forward.{call}")
+            assert step.construct[outer] is None
+    parents = [
+        step.construct[name] for name in step.data if "__mul__" in name and ".pausing.P" in str(step.construct[name])
+    ]
+    assert len(parents) == len(set(parents)) == 12
 
 
 def test_a_dump_path_that_becomes_a_file(ms: Any, dump_path: Path, warnings: list[str]) -> None:

@@ -91,7 +91,8 @@ def _compare_one(target: Path, golden: Path, output: Path, options: Options, tim
         csv=options.csv, stack=options.stack, name_suffix=suffix,
     )  # fmt: skip
     files = [*tables, write_summary(comparison, output, timestamp, suffix)]
-    if options.advice:
+    # Where nothing was compared there is nothing to advise; 1.1.0 would say that all is well.
+    if options.advice and any(row.matched for row in comparison.rows):
         files.append(write_advice(comparison, output, timestamp, suffix))
     return Outcome(suffix.removeprefix("_"), ours, theirs, comparison, files)
 

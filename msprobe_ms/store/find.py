@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.log import logger
+from msprobe_ms.store.journal import JOURNAL_NAME
 
 #: Files that hold a dump, the first that exists.
 DUMP_FILES = ("dump.json", "debug.json")
@@ -45,7 +46,15 @@ def find_dumps(path: Path) -> dict[str, Path]:
 
 def dump_file(folder: Path) -> Path | None:
     """The dump that ``folder`` directly holds."""
-    return next((folder / name for name in DUMP_FILES if (folder / name).is_file()), None)
+    file = next((folder / name for name in DUMP_FILES if (folder / name).is_file()), None)
+    journal = folder / JOURNAL_NAME
+    # A dump that was exported, or recovered, is younger than its journal.
+    if journal.is_file() and (file is None or file.stat().st_mtime < journal.stat().st_mtime):
+        advice = f"its process was killed, or is still at it: run msprobe recover {folder}"
+        if file is None:
+            raise DumpFormatError(f"{folder}: a journal but no dump.json: {advice}")
+        logger.warning("%s: calls are missing in its dump.json: %s", folder, advice)
+    return file
 
 
 def _subfolders(folder: Path) -> list[Path]:

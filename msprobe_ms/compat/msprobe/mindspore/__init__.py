@@ -1,5 +1,5 @@
-"""``from msprobe.mindspore import PrecisionDebugger, seed_all``."""
+"""``from msprobe.mindspore import PrecisionDebugger, MsprobeStep, seed_all``."""
 
-from msprobe_ms.mindspore import PrecisionDebugger, seed_all
+from msprobe_ms.mindspore import MsprobeStep, PrecisionDebugger, seed_all
 
-__all__ = ["PrecisionDebugger", "seed_all"]
+__all__ = ["MsprobeStep", "PrecisionDebugger", "seed_all"]
