@@ -120,6 +120,13 @@ def test_after_an_origin_inputs_that_seem_to_agree_prove_less() -> None:
     ]
 
 
+def test_after_an_origin_what_differs_a_little_has_inherited_and_not_drifted() -> None:
+    assert origins(
+        node("Cell.a.Norm.forward.0", input_0=REST, output_0=FAULT),
+        node("Cell.b.Dense.forward.0", None, (7.0, 2.0), input_0=2.3, output_0=FAULT),
+    ) == ["Cell.a.Norm.forward.0.output.0"]
+
+
 def test_a_parameter_that_differs_is_named_once_however_often_its_module_is_called() -> None:
     cell = "Cell.gru.GRUCell.forward."
     assert origins(

@@ -56,7 +56,7 @@ def find_origins(pairs: list[Pair]) -> list[Origin]:
         if node.is_backward and 0 < node.deviation <= max(switched, node.explained_by_kinks()):
             # Figures hide it further on, where it must not be taken for an origin.
             switched = max(switched, node.explained_by_kinks())
-        elif node.is_origin(doubtful=seen > 1):
+        elif node.is_origin(doubtful=seen > _DRIFT):
             found = node
             if node.name not in explained and node.module not in wrong_parameters:
                 origins.append((node.order, _describe(node, nodes)))
@@ -123,9 +123,10 @@ class _Node:
     def is_origin(self, doubtful: bool) -> bool:
         """Whether error begins here; ``doubtful`` when something differed before, which figures may hide."""
         before, after = self.strain_before, max(self.strain_out, self.strain_parameters)
-        if after <= 1 or before > _DRIFT:
+        # What differs a little may have drifted; where something jumped before, it has inherited.
+        if after <= 1 or before > (1 if doubtful else _DRIFT):
             return False
-        doubtful = before > 1 or (doubtful and before > _REST)
+        doubtful = before > (_REST if doubtful else 1)
         return after / max(before, _REST) >= (_JUMP_FROM_DRIFT if doubtful else _JUMP)
 
     def takes_in_what_differs(self, seen: float) -> bool:

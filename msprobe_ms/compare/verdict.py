@@ -32,7 +32,9 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
     elif comparison.origins:
         yield "DIVERGENT: the error begins at"
         entries = {pair.target.name: pair for pair in comparison.pairs if pair.target is not None}
-        for origin in comparison.origins[:_TOLD]:
+        for place, origin in enumerate(comparison.origins[:_TOLD]):
+            if place == 1:
+                yield "and perhaps also at (mend the first, then compare again)"
             yield from _origin_lines(origin, entries)
         if len(comparison.origins) > _TOLD:
             yield f"  and {len(comparison.origins) - _TOLD} further places, see the summary"
