@@ -49,6 +49,7 @@ class Session:
         self._trouble = Trouble(store)
         self._recorder = Recorder(config, framework, store, self._trouble)
         self._apis = apis
+        self._model: Any = None
         self._modules: ModuleHooks | None = None
         self._opaque: OpaqueCalls | None = None
         self._window: TokenWindow | None = None
@@ -61,6 +62,7 @@ class Session:
         self.stop()
         try:
             self._framework.prepare()
+            self._model = model
             if self._level != "L1":
                 self._drop_parameter_hooks()
                 self._modules = ModuleHooks(self._framework, self._recorder, model)
@@ -88,7 +90,7 @@ class Session:
             if self._modules is not None:
                 self._modules.install()
             if self._apis is not None:
-                self._apis.install(self._recorder)
+                self._apis.install(self._recorder, self._model)
         except Exception as error:
             self._trouble.report(error, "start")
 
@@ -125,6 +127,7 @@ class Session:
 
     def finish(self) -> None:
         self.stop()
+        self._model = None
         self._drop_parameter_hooks()
         self._recorder.close()
         if os.getpid() != self._process:

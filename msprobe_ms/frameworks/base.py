@@ -150,6 +150,21 @@ class Framework(ABC):
     def namespaces(self) -> Sequence[Namespace]:
         """The namespaces the package's own API list may name."""
 
+    #: File of the operator classes that are not recorded; None where a framework has no operator objects.
+    operators_left_out: str | None = None
+
+    def operator_classes(self) -> Iterable[type]:
+        """Classes of operator objects (MindSpore's primitives) that have a ``__call__`` of their own."""
+        return ()
+
+    def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
+        """Attribute and operator object of those that the module itself holds."""
+        return ()
+
+    def scratch_results(self, operator: Any) -> frozenset[int]:
+        """Positions of an operator's results that hold no values, only memory its backward may use."""
+        return frozenset()
+
     def opaque_calls(self) -> Sequence[tuple[Any, str]]:
         """``(holder, attribute)`` of calls that compile user code: module namespaces must be genuine inside them."""
         return ()

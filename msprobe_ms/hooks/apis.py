@@ -17,6 +17,8 @@ import yaml
 from msprobe_ms.errors import ConfigError
 from msprobe_ms.frameworks.base import Framework, Namespace
 from msprobe_ms.hooks.patch import Patch
+from msprobe_ms.hooks.primitives import PrimitiveHooks
+from msprobe_ms.hooks.wrapped import call_recorded
 from msprobe_ms.recorder import Recorder, Subject
 
 #: Set on classes whose attributes can be replaced: made by Python code (``Py_TPFLAGS_HEAPTYPE``).
@@ -125,15 +127,18 @@ class ApiHooks:
         self._framework = framework
         self._recorder: Recorder | None = None
         self._patches = list(self._make_patches(apis))
+        self._primitives = PrimitiveHooks(framework)
 
-    def install(self, recorder: Recorder) -> None:
-        """Bring calls of the listed APIs to ``recorder`` until ``remove``."""
+    def install(self, recorder: Recorder, models: Any = None) -> None:
+        """Bring calls of the listed APIs to ``recorder`` until ``remove``; ``models`` name the operators they hold."""
         self._recorder = recorder
         for patch in self._patches:
             patch.apply()
+        self._primitives.install(recorder, models)
 
     def remove(self) -> None:
         """Put the framework's own functions back; wrappers somebody still holds only pass calls on."""
+        self._primitives.remove()
         for patch in reversed(self._patches):
             patch.undo()
         self._recorder = None
@@ -154,16 +159,9 @@ class ApiHooks:
         @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             recorder = self._recorder
-            call = None if recorder is None else recorder.enter(subject)
-            if recorder is None or call is None:
+            if recorder is None:
                 return original(*args, **kwargs)
-            try:
-                args, kwargs = recorder.before(call, args, kwargs)
-                output = original(*args, **kwargs)
-            except BaseException:
-                recorder.abandon(call)
-                raise
-            return recorder.after(call, args, kwargs, output)
+            return call_recorded(recorder, subject, original, args, kwargs)
 
         return wrapper
 
