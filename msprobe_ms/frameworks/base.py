@@ -42,6 +42,20 @@ class Namespace:
     holder: Any
 
 
+@dataclass(frozen=True, slots=True)
+class CompiledCall:
+    """One run of a graph compiled from user code.
+
+    ``name``      what entries call it: the function, or the class of a compiled module
+    ``leading``   how many of the first arguments are no inputs (the object whose method was compiled)
+    ``modules``   names and modules that run inside it, where hooks cannot see them
+    """
+
+    name: str
+    leading: int
+    modules: Sequence[tuple[str, Any]]
+
+
 class InputWatch:
     """Tensors watched during one call."""
 
@@ -168,6 +182,21 @@ class Framework(ABC):
     def opaque_calls(self) -> Sequence[tuple[Any, str]]:
         """``(holder, attribute)`` of calls that compile user code: module namespaces must be genuine inside them."""
         return ()
+
+    def graph_calls(self) -> Sequence[tuple[Any, str]]:
+        """``(class, attribute)`` of methods that run user code as one compiled graph."""
+        return ()
+
+    def describe_graph(self, executor: Any, args: Sequence[Any]) -> CompiledCall | None:
+        """What ``executor``, called with ``args`` through one of ``graph_calls``, runs; None for the framework's own."""
+        return None
+
+    def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
+        """``(holder, attribute, wrap)`` of replacements under which compiled code runs as plain Python again."""
+        return ()
+
+    #: What a user may do to see inside a compiled graph, a sentence.
+    how_to_uncompile: str = ""
 
     def prepare(self) -> None:
         """Called at every start, before anything is put in place."""

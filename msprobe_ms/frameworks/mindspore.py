@@ -14,7 +14,17 @@ from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
 from mindspore.communication import GlobalComm, get_rank
 from mindspore.ops import Primitive
 
-from msprobe_ms.frameworks.base import After, Before, Framework, InputWatch, Namespace, OnGradients, Removable
+from msprobe_ms.frameworks import mindspore_jit
+from msprobe_ms.frameworks.base import (
+    After,
+    Before,
+    CompiledCall,
+    Framework,
+    InputWatch,
+    Namespace,
+    OnGradients,
+    Removable,
+)
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.mindspore_autograd import MindSporeGraph, has_graph
 from msprobe_ms.frameworks.mindspore_hooked import Hooked
@@ -169,6 +179,17 @@ class MindSpore(Framework):
         # Reached only when something is compiled, not when it runs again.
         executors = [getattr(_c_expression, name, None) for name in ("JitExecutor_", "GraphExecutor_")]
         return [(executor, "compile") for executor in executors if hasattr(executor, "compile")]
+
+    def graph_calls(self) -> Sequence[tuple[Any, str]]:
+        return mindspore_jit.graph_calls()
+
+    def describe_graph(self, executor: Any, args: Sequence[Any]) -> CompiledCall | None:
+        return mindspore_jit.describe(executor, args)
+
+    def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
+        return mindspore_jit.dynamic_instead()
+
+    how_to_uncompile = "Set MS_JIT=0 in the environment to run and record it call by call"
 
     def quiet(self) -> AbstractContextManager[Any]:
         # Reading a tensor with asnumpy enters no graph.
