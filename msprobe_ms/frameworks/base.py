@@ -164,6 +164,10 @@ class Framework(ABC):
     def namespaces(self) -> Sequence[Namespace]:
         """The namespaces the package's own API list may name."""
 
+    #: Whether functions that user code holds since before `start` are wrapped where it holds them. PyTorch's compiler
+    #: watches the globals of what it compiled, and would compile again.
+    finds_early_imports: bool = False
+
     #: File of the operator classes that are not recorded; None where a framework has no operator objects.
     operators_left_out: str | None = None
 
@@ -188,7 +192,7 @@ class Framework(ABC):
         return ()
 
     def describe_graph(self, executor: Any, args: Sequence[Any]) -> CompiledCall | None:
-        """What ``executor``, called with ``args`` through one of ``graph_calls``, runs; None for the framework's own."""
+        """What ``executor`` runs when called with ``args``; None for graphs of the framework's own."""
         return None
 
     def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:

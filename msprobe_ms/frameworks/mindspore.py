@@ -154,6 +154,8 @@ class MindSpore(Framework):
         ]
         return found
 
+    finds_early_imports = True
+
     operators_left_out = "mindspore_primitives.yaml"
 
     def operator_classes(self) -> Iterable[type]:

@@ -18,7 +18,7 @@ PREFIX = "Jit"
 
 
 class JitHooks:
-    """Between ``install`` and ``remove`` compiled graphs are entries (``Jit.{name}``), and what need not be compiled is not.
+    """Between ``install`` and ``remove`` compiled graphs are entries, ``Jit.{name}``; what need not be compiled is not.
 
     What a graph hides is said once, in a warning and in the dump's error log.
     """

@@ -39,6 +39,8 @@ class PrimitiveHooks:
 
     def install(self, recorder: Recorder, models: Any) -> None:
         """Bring calls of operators to ``recorder`` until ``remove``; ``models`` is a module, several, or None."""
+        if self._framework.operators_left_out is None:
+            return
         self._recorder = recorder
         self._name_after_attributes(models)
         for operator_class in self._framework.operator_classes():
