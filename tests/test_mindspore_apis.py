@@ -14,6 +14,8 @@ import pytest
 from mindspore import Tensor, mint, nn, ops
 from mindspore._c_expression import GraphExecutor_, JitExecutor_
 from mindspore.graph import api as graph_api
+from mindspore.graph import jit_trace
+from mindspore.graph._utils.pijit_context import PIJitCaptureContext
 from nets_mindspore import make, value_and_grad
 from recording import read_step, recording, write_config
 
@@ -34,6 +36,13 @@ PATCHED = (
     graph_api._CellGraphExecutor,
     JitExecutor_,
     GraphExecutor_,
+    PIJitCaptureContext,
+    jit_trace,
+    ops.Primitive,
+    ops.MatMul,
+    ops.BiasAdd,
+    ops.ReLU,
+    sys.modules[__name__],
 )
 
 x = Tensor(np.array([[1, -2], [3, 4]], np.float32))
