@@ -38,13 +38,17 @@ Parameters = Callable[[], Iterable[tuple[str, Any]]]
 class Subject:
     """What is called: a module (``Cell.fc1.Dense``) or an API (``Functional.relu``), with its name grammar."""
 
-    __slots__ = ("base", "is_module", "writes_in_place")
+    __slots__ = ("base", "is_module", "scratch", "writes_in_place")
 
-    def __init__(self, base: str, *, is_module: bool, writes_in_place: bool = False) -> None:
+    def __init__(
+        self, base: str, *, is_module: bool, writes_in_place: bool = False, scratch: frozenset[int] = frozenset()
+    ) -> None:
         self.base = base
         self.is_module = is_module
         #: Arguments of such an API must be the caller's own objects, so their gradients are not watched.
         self.writes_in_place = writes_in_place
+        #: Positions of results without meaning, recorded as null.
+        self.scratch = scratch
 
     def entry(self, direction: str, index: int) -> str:
         return f"{self.base}.{direction}.{index}" if self.is_module else f"{self.base}.{index}.{direction}"
@@ -143,6 +147,8 @@ class Recorder:
         thread = self._thread
         if thread.busy or not self._is_open() or self._framework.is_tracing():
             return None
+        if not subject.is_module and thread.calls and not thread.calls[-1].subject.is_module:
+            return None  # said before the walk of the stack: APIs and operators call each other a lot
         thread.busy = True
         try:
             return self._enter(subject, thread.calls)
@@ -157,8 +163,6 @@ class Recorder:
         # An enclosing call always stands on a shallower stack; a deeper one left by an exception and never said so.
         while calls and calls[-1].depth >= depth:
             self._close(calls[-1], calls)
-        if not subject.is_module and calls and not calls[-1].subject.is_module:
-            return None
         parent = next((call for call in reversed(calls) if call.subject.is_module), None)
         call = Call(subject, self._count(subject.base), parent, depth)
         self._select(call)
@@ -319,7 +323,8 @@ class Recorder:
         build = self._leaves.build
         fields = call.inputs
         if self._fields.keeps(FORWARD, "output"):
-            results = enumerate(_results(output))
+            scratch = call.subject.scratch
+            results = ((index, None if index in scratch else value) for index, value in enumerate(_results(output)))
             leaves = [build(value, call.forward, "output", (str(index),), save) for index, value in results]
             fields.append(("output", field_text("output", leaves)))
         if call.subject.is_module and self._fields.keeps(FORWARD, "parameters"):

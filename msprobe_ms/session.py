@@ -10,6 +10,7 @@ from typing import Any
 from msprobe_ms.config import Config
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks
+from msprobe_ms.hooks.jit import JitHooks
 from msprobe_ms.hooks.modules import ModuleHooks
 from msprobe_ms.hooks.opaque import OpaqueCalls
 from msprobe_ms.hooks.tokens import TokenWindow
@@ -49,7 +50,9 @@ class Session:
         self._trouble = Trouble(store)
         self._recorder = Recorder(config, framework, store, self._trouble)
         self._apis = apis
+        self._model: Any = None
         self._modules: ModuleHooks | None = None
+        self._jit: JitHooks | None = None
         self._opaque: OpaqueCalls | None = None
         self._window: TokenWindow | None = None
         self._model_calls = itertools.count()
@@ -61,9 +64,13 @@ class Session:
         self.stop()
         try:
             self._framework.prepare()
+            self._model = model
             if self._level != "L1":
                 self._drop_parameter_hooks()
                 self._modules = ModuleHooks(self._framework, self._recorder, model)
+            self._jit = JitHooks(
+                self._framework, self._recorder, self._trouble, self._modules, entries=self._apis is not None
+            )
             if token_range is None:
                 self._open()
             else:
@@ -72,7 +79,7 @@ class Session:
                     self._framework, root, token_range, self._model_calls, self._open, self._pause
                 )
                 self._window.install()
-            hooks = [hooks for hooks in (self._window, self._modules, self._apis) if hooks is not None]
+            hooks = [hooks for hooks in (self._window, self._modules, self._apis, self._jit) if hooks is not None]
             self._opaque = OpaqueCalls(self._framework, self._recorder, hooks)
             self._opaque.install()
         except Exception as error:
@@ -88,7 +95,9 @@ class Session:
             if self._modules is not None:
                 self._modules.install()
             if self._apis is not None:
-                self._apis.install(self._recorder)
+                self._apis.install(self._recorder, self._model)
+            if self._jit is not None:
+                self._jit.install()
         except Exception as error:
             self._trouble.report(error, "start")
 
@@ -99,6 +108,8 @@ class Session:
         self._recording = False
         try:
             self._recorder.pause()
+            if self._jit is not None:
+                self._jit.remove()
             if self._apis is not None:
                 self._apis.remove()
             if self._modules is not None:
@@ -125,6 +136,7 @@ class Session:
 
     def finish(self) -> None:
         self.stop()
+        self._model = None
         self._drop_parameter_hooks()
         self._recorder.close()
         if os.getpid() != self._process:

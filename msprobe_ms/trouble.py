@@ -22,6 +22,13 @@ class Trouble:
         self._warned: set[str] = set()
         self.count = 0
 
+    def note(self, text: str) -> None:
+        """Say once, in a warning and in the error log, what a dump cannot hold. It is no error."""
+        if text not in self._warned:
+            self._warned.add(text)
+            logger.warning("%s", text)
+            self._store.error(text)
+
     def report(self, error: BaseException, where: str) -> None:
         """Log ``error``, which happened while recording ``where``."""
         self.count += 1

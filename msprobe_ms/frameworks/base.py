@@ -42,6 +42,20 @@ class Namespace:
     holder: Any
 
 
+@dataclass(frozen=True, slots=True)
+class CompiledCall:
+    """One run of a graph compiled from user code.
+
+    ``name``      what entries call it: the function, or the class of a compiled module
+    ``leading``   how many of the first arguments are no inputs (the object whose method was compiled)
+    ``modules``   names and modules that run inside it, where hooks cannot see them
+    """
+
+    name: str
+    leading: int
+    modules: Sequence[tuple[str, Any]]
+
+
 class InputWatch:
     """Tensors watched during one call."""
 
@@ -150,9 +164,43 @@ class Framework(ABC):
     def namespaces(self) -> Sequence[Namespace]:
         """The namespaces the package's own API list may name."""
 
+    #: Whether functions that user code holds since before `start` are wrapped where it holds them. PyTorch's compiler
+    #: watches the globals of what it compiled, and would compile again.
+    finds_early_imports: bool = False
+
+    #: File of the operator classes that are not recorded; None where a framework has no operator objects.
+    operators_left_out: str | None = None
+
+    def operator_classes(self) -> Iterable[type]:
+        """Classes of operator objects (MindSpore's primitives) that have a ``__call__`` of their own."""
+        return ()
+
+    def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
+        """Attribute and operator object of those that the module itself holds."""
+        return ()
+
+    def scratch_results(self, operator: Any) -> frozenset[int]:
+        """Positions of an operator's results that hold no values, only memory its backward may use."""
+        return frozenset()
+
     def opaque_calls(self) -> Sequence[tuple[Any, str]]:
         """``(holder, attribute)`` of calls that compile user code: module namespaces must be genuine inside them."""
         return ()
+
+    def graph_calls(self) -> Sequence[tuple[Any, str]]:
+        """``(class, attribute)`` of methods that run user code as one compiled graph."""
+        return ()
+
+    def describe_graph(self, executor: Any, args: Sequence[Any]) -> CompiledCall | None:
+        """What ``executor`` runs when called with ``args``; None for graphs of the framework's own."""
+        return None
+
+    def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
+        """``(holder, attribute, wrap)`` of replacements under which compiled code runs as plain Python again."""
+        return ()
+
+    #: What a user may do to see inside a compiled graph, a sentence.
+    how_to_uncompile: str = ""
 
     def prepare(self) -> None:
         """Called at every start, before anything is put in place."""

@@ -12,8 +12,19 @@ import mindspore
 import numpy as np
 from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
 from mindspore.communication import GlobalComm, get_rank
+from mindspore.ops import Primitive
 
-from msprobe_ms.frameworks.base import After, Before, Framework, InputWatch, Namespace, OnGradients, Removable
+from msprobe_ms.frameworks import mindspore_jit
+from msprobe_ms.frameworks.base import (
+    After,
+    Before,
+    CompiledCall,
+    Framework,
+    InputWatch,
+    Namespace,
+    OnGradients,
+    Removable,
+)
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.mindspore_autograd import MindSporeGraph, has_graph
 from msprobe_ms.frameworks.mindspore_hooked import Hooked
@@ -29,6 +40,9 @@ _FOLDER = os.path.dirname(os.path.abspath(mindspore.__file__))
 
 #: Hooks are told of calls that raise, too; from 2.10 on.
 _ALWAYS = {"always_call": True} if "always_call" in signature(nn.Cell.register_forward_hook).parameters else {}
+
+#: Results that CPU kernels never write: what they hold differs from run to run.
+_SCRATCH_ON_CPU = {"BatchNorm": frozenset({1, 2}), "LSTM": frozenset({3, 4})}
 
 
 class MindSpore(Framework):
@@ -140,10 +154,44 @@ class MindSpore(Framework):
         ]
         return found
 
+    finds_early_imports = True
+
+    operators_left_out = "mindspore_primitives.yaml"
+
+    def operator_classes(self) -> Iterable[type]:
+        # Most subclasses do not go through Primitive.__call__.
+        waiting, seen = [Primitive], {Primitive}
+        while waiting:
+            operator_class = waiting.pop()
+            if "__call__" in vars(operator_class):
+                yield operator_class
+            below = [each for each in type.__subclasses__(operator_class) if each not in seen]
+            seen.update(below)
+            waiting += below
+
+    def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
+        return module._primitives.items()
+
+    def scratch_results(self, operator: Any) -> frozenset[int]:
+        if mindspore.get_context("device_target") != "CPU":
+            return frozenset()
+        return _SCRATCH_ON_CPU.get(type(operator).__name__, frozenset())
+
     def opaque_calls(self) -> Sequence[tuple[Any, str]]:
         # Reached only when something is compiled, not when it runs again.
         executors = [getattr(_c_expression, name, None) for name in ("JitExecutor_", "GraphExecutor_")]
         return [(executor, "compile") for executor in executors if hasattr(executor, "compile")]
+
+    def graph_calls(self) -> Sequence[tuple[Any, str]]:
+        return mindspore_jit.graph_calls()
+
+    def describe_graph(self, executor: Any, args: Sequence[Any]) -> CompiledCall | None:
+        return mindspore_jit.describe(executor, args)
+
+    def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
+        return mindspore_jit.dynamic_instead()
+
+    how_to_uncompile = "Set MS_JIT=0 in the environment to run and record it call by call"
 
     def quiet(self) -> AbstractContextManager[Any]:
         # Reading a tensor with asnumpy enters no graph.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from mindspore import Tensor, ops
+from mindspore import Tensor
 
 from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook
 
-# Taken before anything is wrapped.
-_add = ops.add
+# Taken before anything is wrapped; beneath it is no primitive that could be.
+_add = Tensor.__add__
 
 
 def has_graph() -> bool:

@@ -16,7 +16,10 @@ import yaml
 
 from msprobe_ms.errors import ConfigError
 from msprobe_ms.frameworks.base import Framework, Namespace
+from msprobe_ms.hooks.early import EarlyBindings
 from msprobe_ms.hooks.patch import Patch
+from msprobe_ms.hooks.primitives import PrimitiveHooks
+from msprobe_ms.hooks.wrapped import call_recorded
 from msprobe_ms.recorder import Recorder, Subject
 
 #: Set on classes whose attributes can be replaced: made by Python code (``Py_TPFLAGS_HEAPTYPE``).
@@ -125,15 +128,34 @@ class ApiHooks:
         self._framework = framework
         self._recorder: Recorder | None = None
         self._patches = list(self._make_patches(apis))
+        self._primitives = PrimitiveHooks(framework)
+        self._early = EarlyBindings()
+        self._models: Any = None
 
-    def install(self, recorder: Recorder) -> None:
-        """Bring calls of the listed APIs to ``recorder`` until ``remove``."""
+    def install(self, recorder: Recorder, models: Any = None) -> None:
+        """Bring calls of the listed APIs to ``recorder`` until ``remove``; ``models`` name the operators they hold."""
         self._recorder = recorder
         for patch in self._patches:
             patch.apply()
+        self._primitives.install(recorder, models)
+        self._models = models
+        self._install_early()
+
+    def _install_early(self) -> None:
+        if not self._framework.finds_early_imports:
+            return
+        pairs = [pair for patch in self._patches if (pair := patch.replaced) is not None]
+        # A function that stands under several names goes by the first.
+        wrappers = {id(function): (function, wrapper) for function, wrapper in reversed(pairs)}
+        models = self._models if isinstance(self._models, (list, tuple)) else [self._models]
+        given = [model for model in models if model is not None]
+        self._early.install(wrappers, (each for model in given for _, each in self._framework.named_modules(model)))
 
     def remove(self) -> None:
         """Put the framework's own functions back; wrappers somebody still holds only pass calls on."""
+        self._early.remove()
+        self._models = None
+        self._primitives.remove()
         for patch in reversed(self._patches):
             patch.undo()
         self._recorder = None
@@ -154,16 +176,9 @@ class ApiHooks:
         @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             recorder = self._recorder
-            call = None if recorder is None else recorder.enter(subject)
-            if recorder is None or call is None:
+            if recorder is None:
                 return original(*args, **kwargs)
-            try:
-                args, kwargs = recorder.before(call, args, kwargs)
-                output = original(*args, **kwargs)
-            except BaseException:
-                recorder.abandon(call)
-                raise
-            return recorder.after(call, args, kwargs, output)
+            return call_recorded(recorder, subject, original, args, kwargs)
 
         return wrapper
 
@@ -171,6 +186,7 @@ class ApiHooks:
     def suspended(self) -> Iterator[None]:
         """A compiler reads user code by its names: there it must find the framework's functions, not ours."""
         patches = [patch for patch in self._patches if patch.in_module and patch.applied]
+        self._early.remove()
         for patch in patches:
             patch.undo()
         try:
@@ -178,3 +194,5 @@ class ApiHooks:
         finally:
             for patch in patches:
                 patch.apply()
+            if patches:
+                self._install_early()

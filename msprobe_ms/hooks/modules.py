@@ -32,6 +32,11 @@ class ModuleHooks:
                 if name:
                     yield f"{head}.{name}.{type(module).__name__}", module
 
+    def base_of(self, module: Any) -> str | None:
+        """What entries of this module start with; None for one that is not below the models."""
+        calls = self._calls.get(id(module))
+        return None if calls is None else calls.base
+
     def install(self) -> None:
         self._install_forward()
         for calls in self._calls.values():
@@ -74,6 +79,10 @@ class _ModuleCalls:
         self._recorder = recorder
         self._subject = Subject(base, is_module=True)
         self._module = module
+
+    @property
+    def base(self) -> str:
+        return self._subject.base
 
     def hook(self) -> Sequence[Removable]:
         return self._framework.hook_module(self._module, self.before, self.after)

@@ -17,6 +17,7 @@ class Patch:
         self._name = name
         self._wrap = wrap
         self._before: Any = None
+        self._original: Any = None
         self._wrapper: Any = None
         self.in_module = not isinstance(holder, type)
         self.applied = False
@@ -29,9 +30,17 @@ class Patch:
             if isinstance(before, (staticmethod, classmethod)):
                 self._wrapper = type(before)(self._wrap(before.__func__))
             else:
-                self._wrapper = self._wrap(getattr(self._holder, self._name))
+                self._original = getattr(self._holder, self._name)
+                self._wrapper = self._wrap(self._original)
         setattr(self._holder, self._name, self._wrapper)
         self.applied = True
+
+    @property
+    def replaced(self) -> tuple[Any, Any] | None:
+        """The function replaced and its wrapper, while applied; None for static and class methods."""
+        if not self.applied or isinstance(self._before, (staticmethod, classmethod)):
+            return None
+        return self._original, self._wrapper
 
     def undo(self) -> None:
         # Whoever replaced our wrapper meanwhile keeps what they put there.

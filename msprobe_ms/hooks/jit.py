@@ -1,0 +1,87 @@
+"""User code that a compiler runs: recorded as one call, or brought back to plain Python."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from msprobe_ms.frameworks.base import CompiledCall, Framework
+from msprobe_ms.hooks.modules import ModuleHooks
+from msprobe_ms.hooks.patch import Patch
+from msprobe_ms.hooks.wrapped import call_recorded
+from msprobe_ms.recorder import Recorder, Subject
+from msprobe_ms.trouble import Trouble
+
+PREFIX = "Jit"
+
+
+class JitHooks:
+    """Between ``install`` and ``remove`` compiled graphs are entries, ``Jit.{name}``; what need not be compiled is not.
+
+    What a graph hides is said once, in a warning and in the dump's error log.
+    """
+
+    def __init__(
+        self, framework: Framework, recorder: Recorder, trouble: Trouble, modules: ModuleHooks | None, *, entries: bool
+    ) -> None:
+        """``entries`` says whether graphs are recorded themselves; at level L0 only modules are."""
+        self._framework = framework
+        self._recorder = recorder
+        self._trouble = trouble
+        self._modules = modules
+        self._entries = entries
+        self._subjects: dict[str, Subject] = {}
+        self._patches = [Patch(holder, name, self._wrap) for holder, name in framework.graph_calls()]
+        self._patches += [Patch(holder, name, wrap) for holder, name, wrap in framework.dynamic_instead()]
+
+    def install(self) -> None:
+        for patch in self._patches:
+            patch.apply()
+
+    def remove(self) -> None:
+        for patch in reversed(self._patches):
+            patch.undo()
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        installed = any(patch.applied for patch in self._patches)
+        self.remove()
+        try:
+            yield
+        finally:
+            if installed:
+                self.install()
+
+    def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def wrapper(executor: Any, /, *args: Any, **kwargs: Any) -> Any:
+            compiled = self._described(executor, args)
+            if compiled is None:
+                return original(executor, *args, **kwargs)
+            call = functools.partial(original, executor, *args[: compiled.leading])
+            if not self._entries:
+                return call(*args[compiled.leading :], **kwargs)
+            subject = self._subjects.setdefault(compiled.name, Subject(f"{PREFIX}.{compiled.name}", is_module=False))
+            return call_recorded(self._recorder, subject, call, args[compiled.leading :], kwargs)
+
+        return wrapper
+
+    def _described(self, executor: Any, args: tuple[Any, ...]) -> CompiledCall | None:
+        try:
+            compiled = self._framework.describe_graph(executor, args)
+            if compiled is not None and compiled.modules:
+                self._say_what_is_hidden(compiled)
+            return compiled
+        except Exception as error:
+            self._trouble.report(error, PREFIX)
+            return None
+
+    def _say_what_is_hidden(self, compiled: CompiledCall) -> None:
+        names = [(self._modules and self._modules.base_of(module)) or name for name, module in compiled.modules]
+        shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+        self._trouble.note(
+            f"{PREFIX}.{compiled.name} runs as one compiled graph; what is inside has no entries of its own: {shown}. "
+            f"{self._framework.how_to_uncompile}"
+        )
