@@ -24,6 +24,7 @@ from msprobe_ms.callsite import CallSites
 from msprobe_ms.config import Config
 from msprobe_ms.frameworks.base import Framework, InputWatch
 from msprobe_ms.gradients import Plan, Watch, fill
+from msprobe_ms.hooks.communication import Communication
 from msprobe_ms.leaves import LeafBuilder
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 from msprobe_ms.selection import FieldFilter, NameList, Scope
@@ -38,13 +39,22 @@ Parameters = Callable[[], Iterable[tuple[str, Any]]]
 class Subject:
     """What is called: a module (``Cell.fc1.Dense``) or an API (``Functional.relu``), with its name grammar."""
 
-    __slots__ = ("base", "is_module", "writes_in_place")
+    __slots__ = ("base", "communication", "is_module", "writes_in_place")
 
-    def __init__(self, base: str, *, is_module: bool, writes_in_place: bool = False) -> None:
+    def __init__(
+        self,
+        base: str,
+        *,
+        is_module: bool,
+        writes_in_place: bool = False,
+        communication: Communication | None = None,
+    ) -> None:
         self.base = base
         self.is_module = is_module
         #: Arguments of such an API must be the caller's own objects, so their gradients are not watched.
         self.writes_in_place = writes_in_place
+        #: Of a function that exchanges tensors with other processes; it has no backward.
+        self.communication = communication
 
     def entry(self, direction: str, index: int) -> str:
         return f"{self.base}.{direction}.{index}" if self.is_module else f"{self.base}.{index}.{direction}"
@@ -184,7 +194,7 @@ class Recorder:
                 self._opened.add(call.subject.base)
         call.keep_forward = forward and in_scope and self._fields.keeps_any(FORWARD)
         # Whether backward falls into the scope shows only when it runs.
-        call.keep_backward = backward and self._fields.keeps_any(BACKWARD)
+        call.keep_backward = backward and call.subject.communication is None and self._fields.keeps_any(BACKWARD)
 
     def innermost(self, subject: Subject) -> Call | None:
         """The open call of this module that the current hook ends; None if it was never opened or has raised."""
@@ -224,6 +234,8 @@ class Recorder:
     def _record_inputs(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not call.keep_forward:
             return
+        if call.subject.communication is not None:
+            args, kwargs = call.subject.communication.recorded(args, kwargs)
         save = self._saves(call.forward)
         build = self._leaves.build
         if self._fields.keeps(FORWARD, "input_args"):
@@ -268,6 +280,8 @@ class Recorder:
         try:
             # What an API without a result wrote to stands for its output.
             result = args[0] if output is None and call.subject.writes_in_place and args else output
+            if call.subject.communication is not None and call.keep_forward:
+                result = call.subject.communication.complete(args, kwargs, output)
             watch = self._plan_output(call, result)
             self._close(call, thread.calls, watch.tensors)
             if call.keep_forward:

@@ -35,11 +35,13 @@ class Namespace:
     ``path``         dotted name users write, ``mindspore.ops``
     ``prefix``       what entries start with, ``Functional``
     ``holder``       the object whose attributes are replaced
+    ``communicates`` whether its functions exchange tensors with other processes
     """
 
     path: str
     prefix: str
     holder: Any
+    communicates: bool = False
 
 
 class InputWatch:
@@ -171,6 +173,10 @@ class Framework(ABC):
     @abstractmethod
     def rank(self) -> int | None:
         """This process's rank, None when it is not part of a distributed job."""
+
+    def group(self, group: Any) -> Any:
+        """The process group that a communication function means by its argument ``group``; ``special_leaf`` knows it."""
+        return group
 
     def refusal(self) -> str | None:
         """Why this process cannot be recorded right now, in words for the user; None when it can."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from inspect import signature
@@ -11,7 +12,7 @@ from typing import Any, BinaryIO
 import mindspore
 import numpy as np
 from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
-from mindspore.communication import GlobalComm, get_rank
+from mindspore.communication import GlobalComm, comm_func, get_process_group_ranks, get_rank
 
 from msprobe_ms.frameworks.base import After, Before, Framework, InputWatch, Namespace, OnGradients, Removable
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
@@ -65,6 +66,9 @@ class MindSpore(Framework):
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
         if isinstance(value, mindspore.common.dtype.Type):
             return {"type": "mindspore.dtype", "value": str(value)}
+        if isinstance(value, _Group):
+            group_id = f"{zlib.crc32(str(value.ranks).encode()):08x}"
+            return {"type": "mindspore.ProcessGroup", "group_ranks": value.ranks, "group_id": group_id}
         return None
 
     def save_tensor(self, tensor: Any, array: np.ndarray | None, file: BinaryIO) -> None:
@@ -138,7 +142,9 @@ class MindSpore(Framework):
             Namespace("mindspore.mint", "Mint", mint),
             Namespace("mindspore.mint.nn.functional", "MintFunctional", mint.nn.functional),
         ]
-        return found
+        if hasattr(mint, "distributed"):
+            found.append(Namespace("mindspore.mint.distributed", "MintDistributed", mint.distributed, True))
+        return [*found, Namespace("mindspore.communication.comm_func", "Distributed", comm_func, True)]
 
     def opaque_calls(self) -> Sequence[tuple[Any, str]]:
         # Reached only when something is compiled, not when it runs again.
@@ -157,6 +163,11 @@ class MindSpore(Framework):
         launched = os.environ.get("RANK_ID", "")
         return int(launched) if launched.isdigit() and os.environ.get("MS_WORKER_NUM", "1") != "1" else None
 
+    def group(self, group: Any) -> Any:
+        if not GlobalComm.INITED or not isinstance(group, (str, type(None))):
+            return group
+        return _Group(list(get_process_group_ranks(group or GlobalComm.WORLD_COMM_GROUP)))
+
     def refusal(self) -> str | None:
         if mindspore.get_context("mode") == mindspore.GRAPH_MODE:
             return (
@@ -164,6 +175,13 @@ class MindSpore(Framework):
                 "Call mindspore.set_context(mode=mindspore.PYNATIVE_MODE) before start"
             )
         return None
+
+
+class _Group:
+    """A group of processes, which MindSpore knows by a name only."""
+
+    def __init__(self, ranks: list[int]) -> None:
+        self.ranks = ranks
 
 
 class _ForwardHookEntry:

@@ -171,12 +171,15 @@ class PyTorch(Framework):
     # -- APIs ------------------------------------------------------------------------------------------------------
 
     def namespaces(self) -> Sequence[Namespace]:
-        return [
+        found = [
             Namespace("torch", "Torch", torch),
             Namespace("torch.nn.functional", "Functional", nn.functional),
             Namespace("torch.Tensor", "Tensor", torch.Tensor),
             Namespace("torch._VF", "VF", torch._VF),
         ]
+        if torch.distributed.is_available():
+            found.append(Namespace("torch.distributed", "Distributed", torch.distributed, True))
+        return found
 
     def opaque_calls(self) -> Sequence[tuple[Any, str]]:
         compilers: list[tuple[Any, str]] = [(torch.jit, name) for name in ("script", "trace", "trace_module")]
@@ -207,6 +210,9 @@ class PyTorch(Framework):
         return torch.no_grad()
 
     # -- process ---------------------------------------------------------------------------------------------------
+
+    def group(self, group: Any) -> Any:
+        return torch.distributed.group.WORLD if group is None else group
 
     def rank(self) -> int | None:
         distributed = torch.distributed
