@@ -26,7 +26,8 @@ from msprobe_ms.frameworks.base import Framework, InputWatch
 from msprobe_ms.gradients import Plan, Watch, fill
 from msprobe_ms.hooks.communication import Communication
 from msprobe_ms.leaves import LeafBuilder
-from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, RECOMPUTE
+from msprobe_ms.recompute import Recomputation
 from msprobe_ms.selection import FieldFilter, NameList, Scope
 from msprobe_ms.store.text import Value, field_text
 from msprobe_ms.store.writer import DumpStore
@@ -65,7 +66,7 @@ class Call:
 
     __slots__ = (
         "backward", "backward_begun", "depth", "forward", "handled", "input_watch", "inputs", "keep_backward",
-        "keep_forward", "output_fields", "parent", "plan", "site", "subject", "watch",
+        "keep_forward", "output_fields", "parent", "plan", "recomputed", "site", "subject", "watch",
     )  # fmt: skip
 
     def __init__(self, subject: Subject, index: int, parent: Call | None, depth: int) -> None:
@@ -75,6 +76,7 @@ class Call:
         self.parent = parent
         self.depth = depth
         self.keep_forward = self.keep_backward = False
+        self.recomputed = False
         self.site: int | None = None
         #: Fields known before the call ran.
         self.inputs: list[tuple[str, str]] = []
@@ -119,6 +121,7 @@ class Recorder:
         self._scope = Scope(config.scope)
         self._fields = FieldFilter(config.data_mode)
         self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
+        self._recomputation = Recomputation(framework.recomputing)
         self._counters: dict[str, int] = {}
         self._lock = threading.Lock()
         self._thread = _Thread()
@@ -172,6 +175,7 @@ class Recorder:
         parent = next((call for call in reversed(calls) if call.subject.is_module), None)
         call = Call(subject, self._count(subject.base), parent, depth)
         self._select(call)
+        call.recomputed = self._framework.in_backward() and self._recomputation.runs(sys._getframe(2))
         if call.keep_forward and frames:
             call.site, new = self._sites.number(frames)
             if new is not None:
@@ -340,6 +344,8 @@ class Recorder:
             named = {name: build(value, call.forward, "parameters", (name,), save) for name, value in parameters()}
             if named:
                 fields.append(("parameters", field_text("parameters", named)))
+        if call.recomputed:
+            fields.append((RECOMPUTE, field_text(RECOMPUTE, True)))
         self._store.entry(call.forward, fields, call.parent_entry(FORWARD), call.site)
         call.inputs = []
 

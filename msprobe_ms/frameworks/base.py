@@ -175,13 +175,19 @@ class Framework(ABC):
         """This process's rank, None when it is not part of a distributed job."""
 
     def group(self, group: Any) -> Any:
-        """The process group that a communication function means by its argument ``group``; ``special_leaf`` knows it."""
+        """The process group meant by an argument ``group``, as a value that ``special_leaf`` knows."""
         return group
 
     def refusal(self) -> str | None:
         """Why this process cannot be recorded right now, in words for the user; None when it can."""
         return None
 
+    def in_backward(self) -> bool:
+        """Whether this thread runs a backward now; True where a framework cannot tell."""
+        return True
+
+    #: ``(path fragment, function name)`` of the functions that run forward again in backward.
+    recomputing: tuple[tuple[str, str], ...] = ()
     #: Path fragments of the source files a module call runs through between the user's code and the hooks.
     machinery: tuple[str, ...] = ()
     #: Path fragments of framework source files whose frames mean nothing to a user.

@@ -31,6 +31,11 @@ _FOLDER = os.path.dirname(os.path.abspath(mindspore.__file__))
 #: Hooks are told of calls that raise, too; from 2.10 on.
 _ALWAYS = {"always_call": True} if "always_call" in signature(nn.Cell.register_forward_hook).parameters else {}
 
+#: The number of the backward that runs on this thread, -1 for none; in newer releases.
+_engine: Callable[[], int] | None = getattr(
+    _c_expression.PyNativeExecutor_.get_instance(), "get_current_autodiff_engine_id", None
+)
+
 
 class MindSpore(Framework):
     """What the package needs to know of MindSpore."""
@@ -41,6 +46,7 @@ class MindSpore(Framework):
     tensor_type = "mindspore.Tensor"
     file_suffix = ".npy"
     api_list = "mindspore_apis.yaml"
+    recomputing = tuple((f"{_FOLDER}/common/recompute.py", name) for name in ("bprop", "recompute"))
     machinery = (f"{_FOLDER}/nn/cell.py", f"{_FOLDER}/graph/_utils/check_jit_forbidden_api.py")
     plumbing = tuple(f"{_FOLDER}/{part}" for part in ("_", "common/", "graph/", "mint/", "ops/", "parallel/"))
 
@@ -156,6 +162,9 @@ class MindSpore(Framework):
         return nullcontext()
 
     # -- process ---------------------------------------------------------------------------------------------------
+
+    def in_backward(self) -> bool:
+        return _engine is None or _engine() != -1
 
     def rank(self) -> int | None:
         if GlobalComm.INITED:

@@ -47,6 +47,9 @@ class PyTorch(Framework):
     file_suffix = ".pt"
     api_list = "pytorch_apis.yaml"
     watches_in_place = True
+    recomputing = tuple(
+        (f"{_FOLDER}/utils/checkpoint.py", name) for name in ("backward", "unpack_hook", "recompute_fn")
+    )
     machinery = (f"{_FOLDER}/nn/modules/module.py",)
     plumbing = tuple(
         f"{_FOLDER}/{part}"
@@ -213,6 +216,9 @@ class PyTorch(Framework):
 
     def group(self, group: Any) -> Any:
         return torch.distributed.group.WORLD if group is None else group
+
+    def in_backward(self) -> bool:
+        return torch._C._current_graph_task_id() != -1
 
     def rank(self) -> int | None:
         distributed = torch.distributed
