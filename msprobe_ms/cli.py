@@ -25,6 +25,14 @@ examples:
 compare.json holds {"npu_path": …, "bench_path": …}: the dump under suspicion and the one to trust.
 -f before the subcommand names the framework, after it it asks for a fuzzy match, as in msprobe 1.1.0."""
 
+_RUN_EPILOG = """\
+examples:
+  msprobe run --config config.json train.py --epochs 3
+  msprobe run --level L0 --step 0 -m mypackage.train
+
+The network is the one given to value_and_grad, grad, GradOperation, TrainOneStepCell or Model; in PyTorch the outermost
+module called with gradients on. A step ends when an optimizer has run. The log says what they were taken for."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status: 0 done, 1 divergence found with ``--exit-code``, 2 an error."""
@@ -57,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_compare(commands)
     _add_recover(commands)
+    _add_run(commands)
     return parser
 
 
@@ -99,6 +108,43 @@ def _add_recover(commands: Any) -> None:
     parser = commands.add_parser("recover", help="rebuild the JSON files of a dump whose process was killed")
     parser.add_argument("folder", type=Path, metavar="DIR", help="a dump folder, one of its steps, or a rank of a step")
     parser.set_defaults(run=_recover)
+
+
+def _add_run(commands: Any) -> None:
+    parser = commands.add_parser(
+        "run",
+        help="run a training script that was not edited, and record it",
+        epilog=_RUN_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="config.json (default: statistics at level L1)")
+    parser.add_argument("--level", help="overrides the file: L0, L1, mix")
+    parser.add_argument("--task", help="overrides the file: statistics, tensor")
+    parser.add_argument("--dump_path", metavar="DIR", help="overrides the file")
+    parser.add_argument("--step", type=_steps, metavar="N,N,…", help="overrides the file: steps to record, such as 0,5")
+    parser.add_argument("-m", action="store_true", dest="as_module", help="what follows is the name of a module")
+    parser.add_argument("script", metavar="SCRIPT", help="the training script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGS", help="its arguments")
+    parser.set_defaults(run=_run)
+
+
+def _steps(text: str) -> list[int | str]:
+    return [int(part) if part.isdigit() else part for part in text.split(",")]
+
+
+def _run(options: argparse.Namespace) -> int:
+    from msprobe_ms.config import load_config
+    from msprobe_ms.script import run_script
+
+    settings = {
+        "config_path": options.config,
+        "level": options.level,
+        "task": options.task,
+        "dump_path": options.dump_path,
+        "step": options.step,
+    }
+    load_config(**settings)  # a mistake is told before the script begins
+    return run_script(options.script, options.arguments, as_module=options.as_module, **settings)
 
 
 class _Sides(NamedTuple):

@@ -14,6 +14,7 @@ from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks, ApiList
 from msprobe_ms.log import logger
 from msprobe_ms.session import Session
+from msprobe_ms.store.writer import process_folder
 
 
 class _MethodOfCurrent:
@@ -60,6 +61,7 @@ class BaseDebugger(ABC):
             self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
         self._step = 0
         self._session: Session | None = None
+        self._announced = False
         if self.config.ignored:
             logger.info("these configuration keys have no effect here: %s", ", ".join(self.config.ignored))
         type(self).current = self
@@ -88,6 +90,9 @@ class BaseDebugger(ABC):
         if self._session is None:
             self._session = Session.open(self.config, self._framework, self._apis, self._step, self._rank(rank_id))
         if self._session is not None:
+            if not self._announced:
+                self._session.status.begin()
+                self._announced = True
             self._session.start(model, token_range)
 
     def _check_start(self, model: Any, token_range: Sequence[int] | None, rank_id: int | None) -> None:
@@ -133,6 +138,23 @@ class BaseDebugger(ABC):
         if not isinstance(step, int) or isinstance(step, bool) or step < 0:
             raise UsageError(f"set_init_step: {step!r} is not accepted; give an integer from 0 up")
         self._step = step
+
+    @property
+    def folder(self) -> Path:
+        """Where this process's dump of the current step lies, or will."""
+        return process_folder(self.config.dump_path, self._step, self._framework.rank())
+
+    def begin_unused_step(self) -> None:
+        """Count on to the first step that has no dump of this process yet."""
+        while self.folder.exists():
+            self._step += 1
+
+    def retire(self) -> None:
+        """End the step, and with it this debugger: it records no more, and nothing remembers it."""
+        self._finish()
+        atexit.unregister(self._finish)
+        if type(self).current is self:
+            type(self).current = None
 
     def _finish(self) -> None:
         session, self._session = self._session, None

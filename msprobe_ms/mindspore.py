@@ -1,14 +1,18 @@
-"""What a MindSpore script imports: ``PrecisionDebugger``, ``MsprobeStep``, ``seed_all``."""
+"""What a MindSpore script imports: ``PrecisionDebugger``, ``record``, ``MsprobeStep``, ``seed_all``."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 from msprobe_ms.debugger import BaseDebugger
 from msprobe_ms.frameworks.mindspore import MindSpore
 from msprobe_ms.frameworks.mindspore_callback import MsprobeStep
 from msprobe_ms.frameworks.mindspore_random import seed_framework, set_dropout
+from msprobe_ms.recording import Recording
 from msprobe_ms.seed import seed_process
 
-__all__ = ["MsprobeStep", "PrecisionDebugger", "seed_all"]
+__all__ = ["MsprobeStep", "PrecisionDebugger", "record", "seed_all"]
 
 
 class PrecisionDebugger(BaseDebugger):
@@ -16,6 +20,22 @@ class PrecisionDebugger(BaseDebugger):
 
     def _load_framework(self) -> MindSpore:
         return MindSpore()
+
+
+def record(
+    model: Any = None, *, level: str = "mix", task: str = "statistics", dump_path: str | Path = "./dump_path"
+) -> Recording:
+    """Record one step in a ``with`` block::
+
+        with record(net, task="tensor") as dump:
+            loss, gradients = training_step(x, y)
+        dump["Cell.fc1.Dense.forward.0"]["output.0"].numpy()
+
+    Forward and backward belong into the block. ``model`` is the network or a list of them; level ``L1`` needs none.
+    Each recording gets a step folder of its own below ``dump_path``. What is raised inside passes, and what was
+    recorded until then is there. Raises ConfigError or UsageError when an argument cannot work.
+    """
+    return Recording(PrecisionDebugger(task=task, dump_path=dump_path, level=level), model)
 
 
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> None:

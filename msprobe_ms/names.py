@@ -20,6 +20,9 @@ BACKWARD = "backward"
 PARAMETERS_GRAD = "parameters_grad"
 DEBUG = "debug"
 
+#: A further key of a forward entry, true where the call only recomputed in backward what an earlier one had computed.
+RECOMPUTE = "recompute"
+
 #: Prefixes of entries that stand for modules: direction comes before the call index.
 MODULE_PREFIXES = ("Cell", "Module")
 

@@ -1,14 +1,18 @@
-"""What a PyTorch script imports: ``PrecisionDebugger``, ``seed_all``."""
+"""What a PyTorch script imports: ``PrecisionDebugger``, ``record``, ``seed_all``."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 from msprobe_ms.debugger import BaseDebugger
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.pytorch import PyTorch
 from msprobe_ms.frameworks.pytorch_random import seed_framework
+from msprobe_ms.recording import Recording
 from msprobe_ms.seed import seed_process
 
-__all__ = ["PrecisionDebugger", "seed_all"]
+__all__ = ["PrecisionDebugger", "record", "seed_all"]
 
 
 class PrecisionDebugger(BaseDebugger):
@@ -20,6 +24,22 @@ class PrecisionDebugger(BaseDebugger):
 
     def _load_framework(self) -> PyTorch:
         return PyTorch()
+
+
+def record(
+    model: Any = None, *, level: str = "mix", task: str = "statistics", dump_path: str | Path = "./dump_path"
+) -> Recording:
+    """Record one step in a ``with`` block::
+
+        with record(net, task="tensor") as dump:
+            loss, gradients = training_step(x, y)
+        dump["Module.fc1.Linear.forward.0"]["output.0"].numpy()
+
+    Forward and backward belong into the block. ``model`` is the network or a list of them; level ``L1`` needs none.
+    Each recording gets a step folder of its own below ``dump_path``. What is raised inside passes, and what was
+    recorded until then is there. Raises ConfigError or UsageError when an argument cannot work.
+    """
+    return Recording(PrecisionDebugger(task=task, dump_path=dump_path, level=level), model)
 
 
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> None:

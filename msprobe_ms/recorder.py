@@ -24,8 +24,10 @@ from msprobe_ms.callsite import CallSites
 from msprobe_ms.config import Config
 from msprobe_ms.frameworks.base import Framework, InputWatch
 from msprobe_ms.gradients import Plan, Watch, fill
+from msprobe_ms.hooks.communication import Communication
 from msprobe_ms.leaves import LeafBuilder
-from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, RECOMPUTE
+from msprobe_ms.recompute import Recomputation
 from msprobe_ms.selection import FieldFilter, NameList, Scope
 from msprobe_ms.store.text import Value, field_text
 from msprobe_ms.store.writer import DumpStore
@@ -38,10 +40,16 @@ Parameters = Callable[[], Iterable[tuple[str, Any]]]
 class Subject:
     """What is called: a module (``Cell.fc1.Dense``) or an API (``Functional.relu``), with its name grammar."""
 
-    __slots__ = ("base", "is_module", "scratch", "writes_in_place")
+    __slots__ = ("base", "communication", "is_module", "scratch", "writes_in_place")
 
     def __init__(
-        self, base: str, *, is_module: bool, writes_in_place: bool = False, scratch: frozenset[int] = frozenset()
+        self,
+        base: str,
+        *,
+        is_module: bool,
+        writes_in_place: bool = False,
+        scratch: frozenset[int] = frozenset(),
+        communication: Communication | None = None,
     ) -> None:
         self.base = base
         self.is_module = is_module
@@ -49,6 +57,8 @@ class Subject:
         self.writes_in_place = writes_in_place
         #: Positions of results without meaning, recorded as null.
         self.scratch = scratch
+        #: Of a function that exchanges tensors with other processes; it has no backward.
+        self.communication = communication
 
     def entry(self, direction: str, index: int) -> str:
         return f"{self.base}.{direction}.{index}" if self.is_module else f"{self.base}.{index}.{direction}"
@@ -59,7 +69,7 @@ class Call:
 
     __slots__ = (
         "backward", "backward_begun", "depth", "forward", "handled", "input_watch", "inputs", "keep_backward",
-        "keep_forward", "output_fields", "parent", "plan", "site", "subject", "watch",
+        "keep_forward", "output_fields", "parent", "plan", "recomputed", "site", "subject", "watch",
     )  # fmt: skip
 
     def __init__(self, subject: Subject, index: int, parent: Call | None, depth: int) -> None:
@@ -69,6 +79,7 @@ class Call:
         self.parent = parent
         self.depth = depth
         self.keep_forward = self.keep_backward = False
+        self.recomputed = False
         self.site: int | None = None
         #: Fields known before the call ran.
         self.inputs: list[tuple[str, str]] = []
@@ -113,6 +124,7 @@ class Recorder:
         self._scope = Scope(config.scope)
         self._fields = FieldFilter(config.data_mode)
         self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
+        self._recomputation = Recomputation(framework.recomputing)
         self._counters: dict[str, int] = {}
         self._lock = threading.Lock()
         self._thread = _Thread()
@@ -166,6 +178,7 @@ class Recorder:
         parent = next((call for call in reversed(calls) if call.subject.is_module), None)
         call = Call(subject, self._count(subject.base), parent, depth)
         self._select(call)
+        call.recomputed = self._framework.in_backward() and self._recomputation.runs(sys._getframe(2))
         if call.keep_forward and frames:
             call.site, new = self._sites.number(frames)
             if new is not None:
@@ -188,7 +201,7 @@ class Recorder:
                 self._opened.add(call.subject.base)
         call.keep_forward = forward and in_scope and self._fields.keeps_any(FORWARD)
         # Whether backward falls into the scope shows only when it runs.
-        call.keep_backward = backward and self._fields.keeps_any(BACKWARD)
+        call.keep_backward = backward and call.subject.communication is None and self._fields.keeps_any(BACKWARD)
 
     def innermost(self, subject: Subject) -> Call | None:
         """The open call of this module that the current hook ends; None if it was never opened or has raised."""
@@ -228,6 +241,8 @@ class Recorder:
     def _record_inputs(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not call.keep_forward:
             return
+        if call.subject.communication is not None:
+            args, kwargs = call.subject.communication.recorded(args, kwargs)
         save = self._saves(call.forward)
         build = self._leaves.build
         if self._fields.keeps(FORWARD, "input_args"):
@@ -272,6 +287,8 @@ class Recorder:
         try:
             # What an API without a result wrote to stands for its output.
             result = args[0] if output is None and call.subject.writes_in_place and args else output
+            if call.subject.communication is not None and call.keep_forward:
+                result = call.subject.communication.complete(args, kwargs, output)
             watch = self._plan_output(call, result)
             self._close(call, thread.calls, watch.tensors)
             if call.keep_forward:
@@ -331,6 +348,8 @@ class Recorder:
             named = {name: build(value, call.forward, "parameters", (name,), save) for name, value in parameters()}
             if named:
                 fields.append(("parameters", field_text("parameters", named)))
+        if call.recomputed:
+            fields.append((RECOMPUTE, field_text(RECOMPUTE, True)))
         self._store.entry(call.forward, fields, call.parent_entry(FORWARD), call.site)
         call.inputs = []
 

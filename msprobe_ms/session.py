@@ -16,6 +16,7 @@ from msprobe_ms.hooks.opaque import OpaqueCalls
 from msprobe_ms.hooks.tokens import TokenWindow
 from msprobe_ms.log import logger
 from msprobe_ms.recorder import Recorder
+from msprobe_ms.status import Status
 from msprobe_ms.store.writer import DumpStore, process_folder
 from msprobe_ms.trouble import Trouble
 
@@ -41,12 +42,15 @@ class Session:
         except OSError as error:
             logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror, step)
             return None
-        return Session(config, framework, apis, store)
+        return Session(config, framework, apis, store, Status(config, rank))
 
-    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, store: DumpStore) -> None:
+    def __init__(
+        self, config: Config, framework: Framework, apis: ApiHooks | None, store: DumpStore, status: Status
+    ) -> None:
         self._level = config.level
         self._framework = framework
         self._store = store
+        self.status = status
         self._trouble = Trouble(store)
         self._recorder = Recorder(config, framework, store, self._trouble)
         self._apis = apis
@@ -130,7 +134,8 @@ class Session:
             self._opaque = self._window = None
             self._framework.backward_ended()
             if os.getpid() == self._process:
-                self._store.export()
+                with self.status.exporting() as progress:
+                    self._store.export(progress)
         except Exception as error:
             self._trouble.report(error, "stop")
 
@@ -142,7 +147,9 @@ class Session:
         if os.getpid() != self._process:
             return
         try:
-            self._store.close()
+            with self.status.exporting() as progress:
+                self._store.close(progress)
+            self.status.end(self._store.folder, self._store.exported_entries)
         except Exception as error:
             self._trouble.report(error, "step")
         if self._trouble.count:

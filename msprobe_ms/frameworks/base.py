@@ -35,11 +35,13 @@ class Namespace:
     ``path``         dotted name users write, ``mindspore.ops``
     ``prefix``       what entries start with, ``Functional``
     ``holder``       the object whose attributes are replaced
+    ``communicates`` whether its functions exchange tensors with other processes
     """
 
     path: str
     prefix: str
     holder: Any
+    communicates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,10 +222,20 @@ class Framework(ABC):
     def rank(self) -> int | None:
         """This process's rank, None when it is not part of a distributed job."""
 
+    def group(self, group: Any) -> Any:
+        """The process group meant by an argument ``group``, as a value that ``special_leaf`` knows."""
+        return group
+
     def refusal(self) -> str | None:
         """Why this process cannot be recorded right now, in words for the user; None when it can."""
         return None
 
+    def in_backward(self) -> bool:
+        """Whether this thread runs a backward now; True where a framework cannot tell."""
+        return True
+
+    #: ``(path fragment, function name)`` of the functions that run forward again in backward.
+    recomputing: tuple[tuple[str, str], ...] = ()
     #: Path fragments of the source files a module call runs through between the user's code and the hooks.
     machinery: tuple[str, ...] = ()
     #: Path fragments of framework source files whose frames mean nothing to a user.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from inspect import signature
@@ -11,7 +12,7 @@ from typing import Any, BinaryIO
 import mindspore
 import numpy as np
 from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
-from mindspore.communication import GlobalComm, get_rank
+from mindspore.communication import GlobalComm, comm_func, get_process_group_ranks, get_rank
 from mindspore.ops import Primitive
 
 from msprobe_ms.frameworks import mindspore_jit
@@ -43,6 +44,10 @@ _ALWAYS = {"always_call": True} if "always_call" in signature(nn.Cell.register_f
 
 #: Results that CPU kernels never write: what they hold differs from run to run.
 _SCRATCH_ON_CPU = {"BatchNorm": frozenset({1, 2}), "LSTM": frozenset({3, 4})}
+#: The number of the backward that runs on this thread, -1 for none; in newer releases.
+_engine: Callable[[], int] | None = getattr(
+    _c_expression.PyNativeExecutor_.get_instance(), "get_current_autodiff_engine_id", None
+)
 
 
 class MindSpore(Framework):
@@ -54,6 +59,7 @@ class MindSpore(Framework):
     tensor_type = "mindspore.Tensor"
     file_suffix = ".npy"
     api_list = "mindspore_apis.yaml"
+    recomputing = tuple((f"{_FOLDER}/common/recompute.py", name) for name in ("bprop", "recompute"))
     machinery = (f"{_FOLDER}/nn/cell.py", f"{_FOLDER}/graph/_utils/check_jit_forbidden_api.py")
     plumbing = tuple(f"{_FOLDER}/{part}" for part in ("_", "common/", "graph/", "mint/", "ops/", "parallel/"))
 
@@ -79,6 +85,9 @@ class MindSpore(Framework):
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
         if isinstance(value, mindspore.common.dtype.Type):
             return {"type": "mindspore.dtype", "value": str(value)}
+        if isinstance(value, _Group):
+            group_id = f"{zlib.crc32(str(value.ranks).encode()):08x}"
+            return {"type": "mindspore.ProcessGroup", "group_ranks": value.ranks, "group_id": group_id}
         return None
 
     def save_tensor(self, tensor: Any, array: np.ndarray | None, file: BinaryIO) -> None:
@@ -152,7 +161,9 @@ class MindSpore(Framework):
             Namespace("mindspore.mint", "Mint", mint),
             Namespace("mindspore.mint.nn.functional", "MintFunctional", mint.nn.functional),
         ]
-        return found
+        if hasattr(mint, "distributed"):
+            found.append(Namespace("mindspore.mint.distributed", "MintDistributed", mint.distributed, True))
+        return [*found, Namespace("mindspore.communication.comm_func", "Distributed", comm_func, True)]
 
     finds_early_imports = True
 
@@ -199,11 +210,19 @@ class MindSpore(Framework):
 
     # -- process ---------------------------------------------------------------------------------------------------
 
+    def in_backward(self) -> bool:
+        return _engine is None or _engine() != -1
+
     def rank(self) -> int | None:
         if GlobalComm.INITED:
             return int(get_rank())
         launched = os.environ.get("RANK_ID", "")
         return int(launched) if launched.isdigit() and os.environ.get("MS_WORKER_NUM", "1") != "1" else None
+
+    def group(self, group: Any) -> Any:
+        if not GlobalComm.INITED or not isinstance(group, (str, type(None))):
+            return group
+        return _Group(list(get_process_group_ranks(group or GlobalComm.WORLD_COMM_GROUP)))
 
     def refusal(self) -> str | None:
         if mindspore.get_context("mode") == mindspore.GRAPH_MODE:
@@ -212,6 +231,13 @@ class MindSpore(Framework):
                 "Call mindspore.set_context(mode=mindspore.PYNATIVE_MODE) before start"
             )
         return None
+
+
+class _Group:
+    """A group of processes, which MindSpore knows by a name only."""
+
+    def __init__(self, ranks: list[int]) -> None:
+        self.ranks = ranks
 
 
 class _ForwardHookEntry:

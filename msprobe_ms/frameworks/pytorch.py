@@ -47,6 +47,9 @@ class PyTorch(Framework):
     file_suffix = ".pt"
     api_list = "pytorch_apis.yaml"
     watches_in_place = True
+    recomputing = tuple(
+        (f"{_FOLDER}/utils/checkpoint.py", name) for name in ("backward", "unpack_hook", "recompute_fn")
+    )
     machinery = (f"{_FOLDER}/nn/modules/module.py",)
     plumbing = tuple(
         f"{_FOLDER}/{part}"
@@ -171,12 +174,15 @@ class PyTorch(Framework):
     # -- APIs ------------------------------------------------------------------------------------------------------
 
     def namespaces(self) -> Sequence[Namespace]:
-        return [
+        found = [
             Namespace("torch", "Torch", torch),
             Namespace("torch.nn.functional", "Functional", nn.functional),
             Namespace("torch.Tensor", "Tensor", torch.Tensor),
             Namespace("torch._VF", "VF", torch._VF),
         ]
+        if torch.distributed.is_available():
+            found.append(Namespace("torch.distributed", "Distributed", torch.distributed, True))
+        return found
 
     def opaque_calls(self) -> Sequence[tuple[Any, str]]:
         compilers: list[tuple[Any, str]] = [(torch.jit, name) for name in ("script", "trace", "trace_module")]
@@ -207,6 +213,12 @@ class PyTorch(Framework):
         return torch.no_grad()
 
     # -- process ---------------------------------------------------------------------------------------------------
+
+    def group(self, group: Any) -> Any:
+        return torch.distributed.group.WORLD if group is None else group
+
+    def in_backward(self) -> bool:
+        return torch._C._current_graph_task_id() != -1
 
     def rank(self) -> int | None:
         distributed = torch.distributed

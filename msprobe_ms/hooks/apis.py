@@ -16,6 +16,7 @@ import yaml
 
 from msprobe_ms.errors import ConfigError
 from msprobe_ms.frameworks.base import Framework, Namespace
+from msprobe_ms.hooks.communication import Communication
 from msprobe_ms.hooks.early import EarlyBindings
 from msprobe_ms.hooks.patch import Patch
 from msprobe_ms.hooks.primitives import PrimitiveHooks
@@ -167,10 +168,21 @@ class ApiHooks:
                 if not callable(getattr(space.holder, name, None)):
                     continue  # another version of the framework
                 base = f"{space.prefix}.{name}"
-                subject = subjects.setdefault(
-                    base, Subject(base, is_module=False, writes_in_place=writes_in_place(space.prefix, name))
-                )
+                if base not in subjects:
+                    subjects[base] = self._subject(space, name)
+                subject = subjects[base]
                 yield Patch(space.holder, name, partial(self._wrap, subject))
+
+    def _subject(self, space: Namespace, name: str) -> Subject:
+        communication = None
+        if space.communicates:
+            communication = Communication(getattr(space.holder, name), name, self._framework.group)
+        return Subject(
+            f"{space.prefix}.{name}",
+            is_module=False,
+            writes_in_place=writes_in_place(space.prefix, name),
+            communication=communication,
+        )
 
     def _wrap(self, subject: Subject, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)

@@ -13,11 +13,11 @@ from msprobe_ms.store.journal import JOURNAL_NAME
 from msprobe_ms.store.records import Contents, EntryPart, Envelope
 from msprobe_ms.store.text import encode_text
 
-#: Called once per exported entry with nothing; for progress bars.
-Tick = Callable[[], object]
+#: Called once per exported entry with how many are done and how many there are; for progress bars.
+Progress = Callable[[int, int], object]
 
 
-def export(folder: Path, *, tick: Tick | None = None) -> int:
+def export(folder: Path, *, progress: Progress | None = None) -> int:
     """Write the three files of ``folder`` from its journal and return the number of entries.
 
     Raises DumpFormatError when the journal is no journal or has no envelope, OSError when the disk refuses.
@@ -31,7 +31,7 @@ def export(folder: Path, *, tick: Tick | None = None) -> int:
         _write_json(folder / "stack.json", _stack(contents))
         _write_json(folder / "construct.json", {} if envelope.level == "L1" else _construct(contents))
     with replacing(folder / "dump.json") as target, contents.path.open("rb") as journal:
-        _write_dump(envelope, contents, journal, target, tick)
+        _write_dump(envelope, contents, journal, target, progress)
     return len(contents.entries)
 
 
@@ -54,18 +54,18 @@ def _construct(contents: Contents) -> dict[str, str | None]:
 
 
 def _write_dump(
-    envelope: Envelope, contents: Contents, journal: BinaryIO, target: BinaryIO, tick: Tick | None
+    envelope: Envelope, contents: Contents, journal: BinaryIO, target: BinaryIO, progress: Progress | None
 ) -> None:
     keys = ("task", "level", "framework", "dump_data_dir")
     head = ",\n".join(f' "{key}": {json.dumps(getattr(envelope, key))}' for key in keys)
     target.write(f'{{\n{head},\n "data": {{'.encode())
     separator = b"\n"
-    for name, part in contents.entries.items():
+    for done, (name, part) in enumerate(contents.entries.items(), 1):
         target.write(separator + f"  {encode_text(name)}: {{\n".encode())
         target.write(b",\n".join(_fields(part, journal)) + b"\n  }")
         separator = b",\n"
-        if tick is not None:
-            tick()
+        if progress is not None:
+            progress(done, len(contents.entries))
     target.write(b"\n }\n}" if contents.entries else b"}\n}")
 
 

@@ -67,6 +67,7 @@ class Entry:
 
     ``parsed`` is None when the name follows no known grammar (it is still compared by name).
     ``parent`` is the enclosing module's entry in the same direction, ``stack`` the call site, innermost first.
+    ``recomputed`` calls only repeated in backward what an earlier one had computed.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Entry:
     items: list[Item]
     parent: str | None = None
     stack: tuple[str, ...] = ()
+    recomputed: bool = False
 
     def in_state(self, state: str) -> list[Item]:
         return [item for item in self.items if item.state == state]

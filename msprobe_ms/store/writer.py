@@ -12,7 +12,7 @@ from typing import BinaryIO
 from msprobe_ms.log import logger
 from msprobe_ms.store import records
 from msprobe_ms.store.atomic import replacing
-from msprobe_ms.store.export import Tick, export
+from msprobe_ms.store.export import Progress, export
 from msprobe_ms.store.journal import JOURNAL_NAME, JournalWriter
 
 TENSOR_FOLDER = "dump_tensor_data"
@@ -40,6 +40,8 @@ class DumpStore:
         """
         self.folder = folder
         self.entries = 0
+        #: Entries in dump.json as it is; `entries` counts their parts.
+        self.exported_entries = 0
         self._exported = -1
         _move_aside(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -70,19 +72,19 @@ class DumpStore:
         with (self.folder / ERROR_LOG).open("a", encoding="utf-8", errors="replace") as log:
             log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
 
-    def export(self, tick: Tick | None = None) -> None:
+    def export(self, progress: Progress | None = None) -> None:
         """Bring dump.json, stack.json and construct.json up to date, if anything was recorded since the last time."""
         if self._exported != self.entries:
             entries = self.entries
             if not self._journal.is_in_place():
                 raise FileNotFoundError(ENOENT, "the dump was moved or removed while it was written", str(self.folder))
-            export(self.folder, tick=tick)
+            self.exported_entries = export(self.folder, progress=progress)
             self._exported = entries
 
-    def close(self) -> None:
+    def close(self, progress: Progress | None = None) -> None:
         """Export and remove the journal: from here on the JSON files are the dump."""
         try:
-            self.export()
+            self.export(progress)
             if self._journal.is_in_place():
                 self._journal.path.unlink()
         finally:

@@ -1,0 +1,168 @@
+"""``record``: one step in a ``with`` block."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import msprobe_ms
+import msprobe_ms.mindspore
+import msprobe_ms.pytorch
+from msprobe_ms.errors import ConfigError, MissingTensorError, UsageError
+from msprobe_ms.log import logger
+
+
+def torch_net() -> torch.nn.Module:
+    torch.manual_seed(3)
+    return torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
+
+
+@pytest.fixture
+def said() -> Any:
+    """What the package logs, as text."""
+    messages: list[str] = []
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            messages.append(f"{record.levelname} {record.getMessage()}")
+
+    handler = Handler()
+    logger.addHandler(handler)
+    yield messages
+    logger.removeHandler(handler)
+
+
+def test_a_mindspore_step_gives_its_entries_and_tensors(ms: Any, dump_path: Path) -> None:
+    class Net(ms.nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc1 = ms.nn.Dense(4, 3)
+
+        def construct(self, x: Any) -> Any:
+            return ms.ops.relu(self.fc1(x)).sum()
+
+    net = Net()
+    x = np.random.standard_normal((5, 4)).astype(np.float32)
+    with msprobe_ms.record(net, level="mix", task="tensor", dump_path=dump_path) as dump:
+        ms.value_and_grad(net, None, net.trainable_params())(ms.Tensor(x))
+
+    call = dump["Cell.fc1.Dense.forward.0"]
+    expected = x @ net.fc1.weight.asnumpy().T + net.fc1.bias.asnumpy()
+    np.testing.assert_allclose(call["output.0"].numpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(np.asarray(call["parameters.weight"]), net.fc1.weight.asnumpy())
+    assert call["output.0"].maximum == pytest.approx(expected.max(), rel=1e-5)
+    assert call["output.0"].shape == (5, 3)
+    assert any(__file__ in frame for frame in call.stack)
+    assert dump["Functional.relu.0.forward"].parent is None
+    assert "Cell.fc1.Dense.backward.0" in dump
+    assert len(dump) == len(list(dump)) >= 5
+    assert dump.path.parent == dump_path / "step0" and (dump.path / "dump.json").is_file()
+
+
+def test_pytorch_has_it_too_and_every_recording_keeps_its_own_step(dump_path: Path) -> None:
+    net, x = torch_net(), torch.randn(2, 4)
+    dumps = []
+    for factor in (1, 2):
+        with msprobe_ms.pytorch.record(net, level="L0", task="tensor", dump_path=dump_path) as dump:
+            net(x * factor).sum().backward()
+        dumps.append(dump)
+    for factor, dump in enumerate(dumps, 1):
+        np.testing.assert_array_equal(dump["Module.0.Linear.forward.0"]["input.0"].numpy(), (x * factor).numpy())
+    assert [dump.path.parent.name for dump in dumps] == ["step0", "step1"]
+
+
+def test_texts_say_what_was_recorded(dump_path: Path) -> None:
+    net = torch_net()
+    recording = msprobe_ms.pytorch.record(net, level="L0", dump_path=dump_path)
+    assert repr(recording) == "<recording to nowhere yet>"
+    with recording as dump:
+        assert repr(dump) == f"<recording to {dump.path}>"
+        net(torch.ones(2, 4))
+    assert repr(dump).splitlines() == [
+        f"3 entries in {dump.path}",
+        "  Module.0.Linear.forward.0",
+        "  Module.1.ReLU.forward.0",
+        "  Module.2.Linear.forward.0",
+    ]
+    first = repr(dump["Module.0.Linear.forward.0"]).splitlines()
+    assert first[:2] == ["Module.0.Linear.forward.0", "  input.0: torch.float32 (2, 4) Max 1 Min 1 Mean 1 Norm 2.82843"]
+
+
+def test_an_exception_passes_and_what_was_recorded_is_there(dump_path: Path) -> None:
+    class Breaks(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fine = torch.nn.Linear(4, 4)
+
+        def forward(self, x: Any) -> Any:
+            self.fine(x)
+            raise ZeroDivisionError("mine")
+
+    net = Breaks()
+    with (
+        pytest.raises(ZeroDivisionError, match=r"^mine$"),
+        msprobe_ms.pytorch.record(net, level="L0", dump_path=dump_path) as dump,
+    ):
+        net(torch.ones(1, 4))
+    assert list(dump) == ["Module.fine.Linear.forward.0"]
+
+
+def test_wrong_uses_are_told(dump_path: Path) -> None:
+    net = torch_net()
+    with msprobe_ms.pytorch.record(net, level="L0", dump_path=dump_path) as dump:
+        net(torch.ones(1, 4))
+        with pytest.raises(UsageError, match="still being recorded; read it after the with block"):
+            len(dump)
+    with pytest.raises(KeyError, match=r"'Module\.0\.Linear\.forward' was not recorded; did you mean Module\.0"):
+        dump["Module.0.Linear.forward"]
+    with pytest.raises(KeyError, match=r"has input\.0, output\.0, parameters\.weight, parameters\.bias, not 'output'"):
+        dump["Module.0.Linear.forward.0"]["output"]
+    with pytest.raises(MissingTensorError):
+        dump["Module.0.Linear.forward.0"]["output.0"].numpy()
+    with pytest.raises(UsageError, match="one step; call record again"), dump:
+        pass
+    with pytest.raises(UsageError, match="level mix records modules"), msprobe_ms.pytorch.record(dump_path=dump_path):
+        pass
+    with pytest.raises(ConfigError, match="argument level"):
+        msprobe_ms.pytorch.record(net, level="L9", dump_path=dump_path)
+
+
+def test_a_recording_leaves_nothing_behind(dump_path: Path) -> None:
+    before = torch.nn.functional.relu, torch.Tensor.__add__, torch.add
+    net = torch_net()
+    with msprobe_ms.pytorch.record(net, dump_path=dump_path):
+        assert torch.nn.functional.relu is not before[0]
+        net(torch.ones(1, 4))
+    assert (torch.nn.functional.relu, torch.Tensor.__add__, torch.add) == before
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in net.modules())
+    with pytest.raises(UsageError, match="construct a PrecisionDebugger"):
+        msprobe_ms.pytorch.PrecisionDebugger.step()
+
+
+def test_one_line_at_the_start_one_at_the_end(dump_path: Path, said: list[str]) -> None:
+    net = torch_net()
+    with msprobe_ms.pytorch.record(net, level="L0", task="tensor", dump_path=dump_path) as dump:
+        net(torch.ones(1, 4))
+    start, end = said
+    assert start == f"INFO recording every step at level L0, task tensor, to {dump_path}"
+    written = sum(path.stat().st_size for path in dump.path.rglob("*") if path.is_file())
+    assert end.startswith(f"INFO {dump.path}: 3 entries, {written / 1000:.1f} kB in ")
+
+
+def test_other_ranks_are_quiet(dump_path: Path, said: list[str]) -> None:
+    net = torch_net()
+    for rank in (0, 1):
+        debugger = msprobe_ms.pytorch.PrecisionDebugger(level="L0", dump_path=dump_path, step=[0])
+        debugger.start(net, rank_id=rank)
+        net(torch.ones(1, 4))
+        debugger.stop()
+        debugger.step()
+    assert (dump_path / "step0" / "rank1" / "dump.json").is_file()
+    start, end = said
+    assert start == f"INFO recording steps 0 at level L0, task statistics, to {dump_path}"
+    assert end.startswith(f"INFO {dump_path / 'step0' / 'rank0'}: 3 entries, ")

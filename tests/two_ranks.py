@@ -1,0 +1,47 @@
+"""A step on two ranks, recorded: ``msrun … two_ranks.py DUMP_PATH RANKS``; RANKS is ``all`` or a number."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor, communication, mint, nn
+
+from msprobe_ms.mindspore import PrecisionDebugger
+
+
+def main(dump_path: str, ranks: str) -> None:
+    ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")
+    communication.init()
+    rank = communication.get_rank()
+    config = Path(dump_path).with_name(f"config_of_{rank}.json")
+    config.write_text(
+        json.dumps(
+            {"dump_path": dump_path, "task": "tensor", "level": "mix", "rank": [] if ranks == "all" else [int(ranks)]}
+        )
+    )
+    net = nn.SequentialCell(nn.Dense(3, 2, weight_init="ones"))
+    gradient: Any = ms.value_and_grad(lambda x: net(x).sum(), None, net.trainable_params())
+    debugger = PrecisionDebugger(config)
+    debugger.start(net)
+    _, gradients = gradient(Tensor(np.full((4, 3), rank + 1, np.float32)))
+    weight_gradient = gradients[0] + 0.0
+    mint.distributed.all_reduce(weight_gradient)
+    handle = mint.distributed.all_reduce(Tensor(np.full(2, rank, np.float32)), op="max", async_op=True)
+    handle.wait()
+    gathered = [Tensor(np.zeros(2, np.float32)) for _ in range(2)]
+    mint.distributed.all_gather(gathered, Tensor(np.full(2, rank + 5, np.float32)))
+    sent = Tensor(np.full(2, rank, np.float32))
+    mint.distributed.broadcast(sent, 1)
+    mint.distributed.barrier()
+    debugger.stop()
+    debugger.step()
+    print(json.dumps({"rank": rank, "sum": weight_gradient.asnumpy().tolist()}), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
