@@ -46,7 +46,7 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
             yield "CONSISTENT: no layer is the origin of an error"
             yield (
                 f"  {differing} values differ by more than their dtype explains, by slow drift or where ReLU, pooling "
-                "and the like switch; they are the warnings of the report"
+                "and the like switch; the report colours them"
             )
         else:
             yield "CONSISTENT: no value differs by more than its dtype explains"
