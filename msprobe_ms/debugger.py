@@ -58,6 +58,8 @@ class BaseDebugger(ABC):
         self._apis: ApiHooks | None = None
         if self.config.level != "L0":
             self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
+        #: The network given to `start` last.
+        self.model: Any = None
         self._step = 0
         self._session: Session | None = None
         if self.config.ignored:
@@ -80,6 +82,7 @@ class BaseDebugger(ABC):
         Raises UsageError when the call cannot work.
         """
         self._check_start(model, token_range, rank_id)
+        self.model = model
         previous, type(self).current = type(self).current, self
         if previous is not None and previous is not self:
             previous._finish()

@@ -1,14 +1,14 @@
-"""What a MindSpore script imports: ``PrecisionDebugger``, ``MsprobeStep``, ``seed_all``."""
+"""What a MindSpore script imports: ``PrecisionDebugger``, ``MsprobeStep``, ``MsprobeInitStep``, ``seed_all``."""
 
 from __future__ import annotations
 
 from msprobe_ms.debugger import BaseDebugger
 from msprobe_ms.frameworks.mindspore import MindSpore
-from msprobe_ms.frameworks.mindspore_callback import MsprobeStep
+from msprobe_ms.frameworks.mindspore_callback import MsprobeInitStep, MsprobeStep
 from msprobe_ms.frameworks.mindspore_random import seed_framework, set_dropout
 from msprobe_ms.seed import seed_process
 
-__all__ = ["MsprobeStep", "PrecisionDebugger", "seed_all"]
+__all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "seed_all"]
 
 
 class PrecisionDebugger(BaseDebugger):
