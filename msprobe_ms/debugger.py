@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.config import Config, load_config
+from msprobe_ms.config.model import API_LEVELS, MODULE_LEVELS
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks, ApiList
@@ -56,10 +57,12 @@ class BaseDebugger(ABC):
         self.config: Config = load_config(config_path, task=task, dump_path=dump_path, level=level, step=step)
         self._framework = self._load_framework()
         self._apis: ApiHooks | None = None
-        if self.config.level != "L0":
+        if self.config.level in API_LEVELS:
             self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
         #: The network given to `start` last.
         self.model: Any = None
+        self._rank_id: int | None = None
+        self._said_save = False
         self._step = 0
         self._session: Session | None = None
         if self.config.ignored:
@@ -83,15 +86,42 @@ class BaseDebugger(ABC):
         """
         self._check_start(model, token_range, rank_id)
         self.model = model
+        self._rank_id = rank_id
+        session = self._open()
+        if session is not None and self.config.level != "debug":
+            session.start(model, token_range)
+
+    def _open(self) -> Session | None:
+        """The step's session, where this step and rank are recorded; from here on the other debugger's is over."""
         previous, type(self).current = type(self).current, self
         if previous is not None and previous is not self:
             previous._finish()
-        if not self._selected(rank_id):
-            return
+        if not self._selected(self._rank_id):
+            return None
         if self._session is None:
-            self._session = Session.open(self.config, self._framework, self._apis, self._step, self._rank(rank_id))
-        if self._session is not None:
-            self._session.start(model, token_range)
+            rank = self._rank(self._rank_id)
+            self._session = Session.open(self.config, self._framework, self._apis, self._step, rank)
+        return self._session
+
+    @_MethodOfCurrent
+    def save(self, variable: Any, name: str, save_backward: bool = True) -> None:
+        """Level debug: record ``variable`` as it is now, and the gradients of its tensors when backward reaches them.
+
+        ``variable`` is a tensor, a number, a text, or lists, tuples and dictionaries of these. Neither ``start`` nor
+        ``stop`` is needed. At the other levels the call does nothing, so that it may stay in the script.
+
+        Raises UsageError for a ``name`` that is no text.
+        """
+        if not isinstance(name, str) or not name:
+            raise UsageError(f'save: name {name!r} is not accepted; give a text, such as "loss"')
+        if self.config.level != "debug":
+            if not self._said_save:
+                logger.info('save: level %s does not record saved values, level "debug" does', self.config.level)
+            self._said_save = True
+            return
+        session = self._open()
+        if session is not None:
+            session.save(variable, name, bool(save_backward))
 
     def _check_start(self, model: Any, token_range: Sequence[int] | None, rank_id: int | None) -> None:
         framework, level = self._framework, self.config.level
@@ -102,7 +132,7 @@ class BaseDebugger(ABC):
                 raise UsageError(
                     f"start: {where} is a {type(each).__name__}; give a {framework.module_type} or a list of them"
                 )
-        if not models and level != "L1":
+        if not models and level in MODULE_LEVELS:
             raise UsageError(f"start: level {level} records modules and needs the network: start(model)")
         if token_range is not None and not (models and _is_range(token_range)):
             raise UsageError(f"start: token_range {token_range!r} is not accepted; give [first, last] and a model")

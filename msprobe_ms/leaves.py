@@ -51,11 +51,11 @@ class LeafBuilder:
             return special
         if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
             return [self.build(member, entry, category, (*path, str(i)), save) for i, member in enumerate(value)]
-        members = _members(value)
-        if members is not None:
+        named = members(value)
+        if named is not None:
             return {
                 str(key): self.build(member, entry, category, (*path, str(key)), save)
-                for key, member in members.items()
+                for key, member in named.items()
             }
         if isinstance(value, np.ndarray):
             return self._array(value, entry, category, path, save)
@@ -103,7 +103,7 @@ class LeafBuilder:
         return file
 
 
-def _members(value: Any) -> Mapping[Any, Any] | None:
+def members(value: Any) -> Mapping[Any, Any] | None:
     """Named members of dictionaries, named tuples and dataclass instances; None for anything else."""
     if isinstance(value, Mapping):
         return value

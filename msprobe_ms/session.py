@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msprobe_ms.config import Config
+from msprobe_ms.config.model import MODULE_LEVELS
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks
 from msprobe_ms.hooks.modules import ModuleHooks
@@ -15,6 +16,7 @@ from msprobe_ms.hooks.opaque import OpaqueCalls
 from msprobe_ms.hooks.tokens import TokenWindow
 from msprobe_ms.log import logger
 from msprobe_ms.recorder import Recorder
+from msprobe_ms.savepoints import SavePoints
 from msprobe_ms.store.writer import DumpStore, process_folder
 from msprobe_ms.trouble import Trouble
 
@@ -48,6 +50,7 @@ class Session:
         self._store = store
         self._trouble = Trouble(store)
         self._recorder = Recorder(config, framework, store, self._trouble)
+        self._saves = SavePoints(config, framework, store, self._trouble)
         self._apis = apis
         self._modules: ModuleHooks | None = None
         self._opaque: OpaqueCalls | None = None
@@ -61,7 +64,7 @@ class Session:
         self.stop()
         try:
             self._framework.prepare()
-            if self._level != "L1":
+            if self._level in MODULE_LEVELS:
                 self._drop_parameter_hooks()
                 self._modules = ModuleHooks(self._framework, self._recorder, model)
             if token_range is None:
@@ -123,10 +126,14 @@ class Session:
         except Exception as error:
             self._trouble.report(error, "stop")
 
+    def save(self, variable: Any, name: str, save_backward: bool) -> None:
+        self._saves.save(variable, name, save_backward)
+
     def finish(self) -> None:
         self.stop()
         self._drop_parameter_hooks()
         self._recorder.close()
+        self._saves.close()
         if os.getpid() != self._process:
             return
         try:

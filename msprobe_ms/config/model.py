@@ -72,7 +72,9 @@ def _path(value: object) -> object:
 
 
 Task = Annotated[Literal["statistics", "tensor"], BeforeValidator(one_of("statistics", "tensor", planned=OTHER_TASKS))]
-Level = Annotated[Literal["L0", "L1", "mix"], BeforeValidator(one_of("L0", "L1", "mix", planned=("L2", "debug")))]
+Level = Annotated[
+    Literal["L0", "L1", "mix", "debug"], BeforeValidator(one_of("L0", "L1", "mix", "debug", planned=("L2",)))
+]
 SummaryMode = Annotated[Literal["statistics", "md5"], BeforeValidator(_summary_mode)]
 DataMode = Annotated[
     frozenset[Annotated[str, BeforeValidator(one_of(*DATA_MODES))]],
@@ -129,8 +131,15 @@ class Config(BaseModel):
     @classmethod
     def _api_list_needs_apis(cls, api_list: Path | None, info: ValidationInfo) -> Path | None:
         if api_list is not None and info.data.get("level", "L1") not in API_LEVELS:
-            raise Rejected(((), "level L0 records no APIs; use level L1 or mix, or remove this key"))
+            raise Rejected(((), f"level {info.data['level']} records no APIs; use level L1 or mix, or remove this key"))
         return api_list
+
+    @field_validator("scope", "list", "data_mode")
+    @classmethod
+    def _debug_records_what_is_saved(cls, value: Any, info: ValidationInfo) -> Any:
+        if value and value != {"all"} and info.data.get("level") == "debug":
+            raise Rejected(((), "level debug records what save() is given, all of it; remove this key"))
+        return value
 
     @field_validator("tensor_list")
     @classmethod

@@ -127,6 +127,10 @@ class Framework(ABC):
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         """Report the parameter's accumulated gradient; None when it takes none."""
 
+    @abstractmethod
+    def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
+        """Report the whole gradient of a tensor that ``can_watch``; what to remove afterwards, if anything."""
+
     # -- modules ---------------------------------------------------------------------------------------------------
 
     @abstractmethod

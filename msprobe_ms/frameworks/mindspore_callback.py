@@ -1,4 +1,4 @@
-"""Recording under ``mindspore.train.Model``: ``MsprobeStep`` starts and ends steps, ``MsprobeInitStep`` numbers them."""
+"""Recording under ``mindspore.train.Model``: ``MsprobeStep`` starts and ends steps, ``MsprobeInitStep`` counts them."""
 
 from __future__ import annotations
 

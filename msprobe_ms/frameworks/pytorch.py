@@ -135,6 +135,12 @@ class PyTorch(Framework):
         # On a leaf this fires once a backward, with the sum of what that backward adds to `.grad`.
         return parameter.register_hook(report)
 
+    def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
+        def report(gradient: Any) -> None:
+            on_gradient(gradient)
+
+        return tensor.register_hook(report)
+
     # -- modules ---------------------------------------------------------------------------------------------------
 
     def is_module(self, value: Any) -> bool:

@@ -90,7 +90,7 @@ class DumpStore:
 
 
 def _move_aside(folder: Path) -> None:
-    if not any((folder / name).exists() for name in ("dump.json", JOURNAL_NAME, TENSOR_FOLDER)):
+    if not any((folder / name).exists() for name in ("dump.json", "debug.json", JOURNAL_NAME, TENSOR_FOLDER)):
         return
     number = 1
     while (aside := folder.with_name(f"earlier{number}_{folder.name}")).exists():
