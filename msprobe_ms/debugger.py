@@ -14,6 +14,7 @@ from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks, ApiList
 from msprobe_ms.log import logger
+from msprobe_ms.overflow import OverflowQuota
 from msprobe_ms.session import Session
 
 
@@ -61,6 +62,7 @@ class BaseDebugger(ABC):
             self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
         #: The network given to `start` last.
         self.model: Any = None
+        self._quota = OverflowQuota(self.config.overflow_nums)
         self._rank_id: int | None = None
         self._said_save = False
         self._step = 0
@@ -96,11 +98,11 @@ class BaseDebugger(ABC):
         previous, type(self).current = type(self).current, self
         if previous is not None and previous is not self:
             previous._finish()
-        if not self._selected(self._rank_id):
+        if not self._selected(self._rank_id) or (self._session is None and self._overflowed()):
             return None
         if self._session is None:
             rank = self._rank(self._rank_id)
-            self._session = Session.open(self.config, self._framework, self._apis, self._step, rank)
+            self._session = Session.open(self.config, self._framework, self._apis, self._step, rank, self._quota)
         return self._session
 
     @_MethodOfCurrent
@@ -140,6 +142,9 @@ class BaseDebugger(ABC):
             raise UsageError(f"start: rank_id {rank_id!r} is not accepted; give an integer from 0 up")
         if (refusal := framework.refusal()) is not None:
             raise UsageError(f"start: {refusal}")
+
+    def _overflowed(self) -> bool:
+        return self.config.task == "overflow_check" and self._quota.spent
 
     def _rank(self, rank_id: int | None) -> int | None:
         return self._framework.rank() if rank_id is None else rank_id

@@ -24,13 +24,15 @@ _DEEPEST = 64
 
 
 class SavePoints:
-    """What is saved in one step. Entries are ``{name}.{n}.debug`` and ``{name}_grad.{n}.debug``, ``n`` counts the name."""
+    """What is saved in one step: entries ``{name}.{n}.debug`` and ``{name}_grad.{n}.debug``, ``n`` counting the name."""
 
-    def __init__(self, config: Config, framework: Framework, store: DumpStore, trouble: Trouble) -> None:
+    def __init__(
+        self, config: Config, framework: Framework, store: DumpStore, leaves: LeafBuilder, trouble: Trouble
+    ) -> None:
         self._framework = framework
         self._store = store
         self._trouble = trouble
-        self._leaves = LeafBuilder(framework, store, md5=config.summary_mode == "md5")
+        self._leaves = leaves
         self._save_all = config.task == "tensor"
         self._save_some = NameList(config.tensor_list) if config.tensor_list else None
         self._counters: dict[str, int] = {}

@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from msprobe_ms.config import Config
-from msprobe_ms.config.model import MODULE_LEVELS
+from msprobe_ms.config.model import MODULE_LEVELS, TENSOR_TASKS
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks
 from msprobe_ms.hooks.modules import ModuleHooks
 from msprobe_ms.hooks.opaque import OpaqueCalls
 from msprobe_ms.hooks.tokens import TokenWindow
+from msprobe_ms.leaves import LeafBuilder
 from msprobe_ms.log import logger
+from msprobe_ms.overflow import OverflowGate, OverflowQuota
 from msprobe_ms.recorder import Recorder
 from msprobe_ms.savepoints import SavePoints
 from msprobe_ms.store.writer import DumpStore, process_folder
@@ -26,7 +28,12 @@ class Session:
 
     @staticmethod
     def open(
-        config: Config, framework: Framework, apis: ApiHooks | None, step: int, rank: int | None
+        config: Config,
+        framework: Framework,
+        apis: ApiHooks | None,
+        step: int,
+        rank: int | None,
+        quota: OverflowQuota,
     ) -> Session | None:
         """Make the step's folder; None, with a warning, when the disk does not allow it."""
         folder = process_folder(config.dump_path, step, rank)
@@ -36,21 +43,29 @@ class Session:
                 task=config.task,
                 level=config.level,
                 framework=framework.name,
-                tensors=config.task == "tensor" or bool(config.tensor_list),
+                tensors=config.task in TENSOR_TASKS or bool(config.tensor_list),
                 extra_info=config.extra_info,
             )
         except OSError as error:
             logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror, step)
             return None
-        return Session(config, framework, apis, store)
+        return Session(config, framework, apis, store, quota)
 
-    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, store: DumpStore) -> None:
+    def __init__(
+        self, config: Config, framework: Framework, apis: ApiHooks | None, store: DumpStore, quota: OverflowQuota
+    ) -> None:
         self._level = config.level
         self._framework = framework
         self._store = store
         self._trouble = Trouble(store)
-        self._recorder = Recorder(config, framework, store, self._trouble)
-        self._saves = SavePoints(config, framework, store, self._trouble)
+        md5 = config.summary_mode == "md5"
+        entries: DumpStore | OverflowGate = store
+        leaves = LeafBuilder(framework, store, self._trouble, md5=md5)
+        if config.task == "overflow_check":
+            entries = gate = OverflowGate(store, store, quota)
+            leaves = LeafBuilder(framework, gate, self._trouble, md5=md5, later=True, on_figures=gate.figures)
+        self._recorder = Recorder(config, framework, entries, leaves, self._trouble)
+        self._saves = SavePoints(config, framework, store, leaves, self._trouble)
         self._apis = apis
         self._modules: ModuleHooks | None = None
         self._opaque: OpaqueCalls | None = None

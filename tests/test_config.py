@@ -24,6 +24,7 @@ from msprobe_ms.config.model import GENERAL_KEYS, SECTION_KEYS, GeneralWithoutEf
 from msprobe_ms.config.values import MOST_NUMBERS, numbers
 from msprobe_ms.errors import ConfigError
 
+TASKS = "statistics, tensor, structure, overflow_check"
 CONFIGS = Path(__file__).parents[1] / "configs"
 NUMBERS = 'an integer of 0 or more, or an inclusive range such as "4-6"'
 MODULE = 'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
@@ -324,9 +325,9 @@ def test_keys_without_effect_are_checked_for_type(document, message):
     [
         (
             {"task": "tensors"},
-            'task: "tensors" is not accepted; use one of statistics, tensor (did you mean "tensor"?)',
+            f'task: "tensors" is not accepted; use one of {TASKS} (did you mean "tensor"?)',
         ),
-        ({"task": ["tensor"]}, 'task: ["tensor"] is not accepted; use one of statistics, tensor'),
+        ({"task": ["tensor"]}, f'task: ["tensor"] is not accepted; use one of {TASKS}'),
         ({"level": "l0"}, 'level: "l0" is not accepted; use one of L0, L1, mix, debug (did you mean "L0"?)'),
         ({"level": 0}, "level: 0 is not accepted; use one of L0, L1, mix, debug"),
         ({"extra_info": "false"}, 'extra_info: "false" is not accepted; use true or false'),
@@ -419,9 +420,7 @@ def test_scope_refuses_names_that_its_level_never_records(level, name, message):
 @pytest.mark.parametrize(
     "task",
     [
-        "structure",
         "exception_dump",
-        "overflow_check",
         "free_benchmark",
         "grad_probe",
         "run_ut",
@@ -431,7 +430,7 @@ def test_scope_refuses_names_that_its_level_never_records(level, name, message):
 )
 def test_tasks_of_the_family_that_do_not_work_yet_say_which_do(task):
     message = refusal({"task": task, "dump_path": "out", task: {}})
-    assert message == f'config.json: task: "{task}" is not supported yet; use one of statistics, tensor'
+    assert message == f'config.json: task: "{task}" is not supported yet; use one of {TASKS}'
 
 
 @pytest.mark.parametrize("level", ["L2"])
@@ -520,14 +519,14 @@ def test_a_flood_of_mistakes_is_cut():
 
 def test_a_long_value_is_shortened():
     message = refusal({"dump_path": "out", "task": "x" * 500})
-    assert message == 'config.json: task: "' + "x" * 78 + "… is not accepted; use one of statistics, tensor"
+    assert message == 'config.json: task: "' + "x" * 78 + "… is not accepted; use one of " + TASKS
 
 
 def test_a_wrong_argument_is_called_an_argument():
     with pytest.raises(ConfigError) as refused:
         load_config(task="statistic", level="L2", step=[0, "x"], dump_path="")
     assert str(refused.value).split("\n") == [
-        'argument task: "statistic" is not accepted; use one of statistics, tensor (did you mean "statistics"?)',
+        f'argument task: "statistic" is not accepted; use one of {TASKS} (did you mean "statistics"?)',
         'argument level: "L2" is not supported yet; use one of L0, L1, mix, debug',
         'argument dump_path: "" is not accepted; use a path',
         f'argument step[1]: "x" is not accepted; use {NUMBERS}',

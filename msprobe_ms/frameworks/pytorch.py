@@ -113,6 +113,10 @@ class PyTorch(Framework):
             tensor = tensor.clone(memory_format=torch.contiguous_format)
         torch.save(tensor, file)
 
+    def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray]:
+        tensor = _strided(tensor).detach()
+        return (tensor if tensor.is_meta else tensor.to("cpu", copy=True)), array
+
     # -- gradients -------------------------------------------------------------------------------------------------
 
     def can_watch(self, tensor: Any, *, parameters: bool) -> bool:
