@@ -5,14 +5,16 @@ from __future__ import annotations
 import atexit
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msprobe_ms.config import Config, load_config
 from msprobe_ms.config.model import API_LEVELS, MODULE_LEVELS
+from msprobe_ms.config.changes import FileChanges, accept_changes
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.hooks.apis import ApiHooks, ApiList
+from msprobe_ms.hooks.apis import ApiHooks, ApiList, check_custom_api
 from msprobe_ms.log import logger
 from msprobe_ms.overflow import OverflowQuota
 from msprobe_ms.session import Session
@@ -55,7 +57,9 @@ class BaseDebugger(ABC):
 
         Raises ConfigError, which names the file, the key, the value and what is accepted.
         """
-        self.config: Config = load_config(config_path, task=task, dump_path=dump_path, level=level, step=step)
+        self._read_config = partial(load_config, config_path, task=task, dump_path=dump_path, level=level, step=step)
+        self._changes = FileChanges(None if config_path is None else Path(config_path))
+        self.config: Config = self._read_config()
         self._framework = self._load_framework()
         self._apis: ApiHooks | None = None
         if self.config.level in API_LEVELS:
@@ -86,6 +90,7 @@ class BaseDebugger(ABC):
 
         Raises UsageError when the call cannot work.
         """
+        self._reread_config()
         self._check_start(model, token_range, rank_id)
         self.model = model
         self._rank_id = rank_id
@@ -98,7 +103,7 @@ class BaseDebugger(ABC):
         previous, type(self).current = type(self).current, self
         if previous is not None and previous is not self:
             previous._finish()
-        if not self._selected(self._rank_id) or (self._session is None and self._overflowed()):
+        if not self._selected(self._rank_id) or (self._session is None and (self._overflowed() or self._is_off())):
             return None
         if self._session is None:
             rank = self._rank(self._rank_id)
@@ -121,6 +126,7 @@ class BaseDebugger(ABC):
                 logger.info('save: level %s does not record saved values, level "debug" does', self.config.level)
             self._said_save = True
             return
+        self._reread_config()
         session = self._open()
         if session is not None:
             session.save(variable, name, bool(save_backward))
@@ -143,6 +149,14 @@ class BaseDebugger(ABC):
         if (refusal := framework.refusal()) is not None:
             raise UsageError(f"start: {refusal}")
 
+    def _reread_config(self) -> None:
+        """Between steps: what the user wrote into the file since it was read last."""
+        if self._session is None and self.config.dump_enable is not None and self._changes.happened():
+            self.config = accept_changes(self.config, self._read_config)
+
+    def _is_off(self) -> bool:
+        return self.config.dump_enable is False
+
     def _overflowed(self) -> bool:
         return self.config.task == "overflow_check" and self._quota.spent
 
@@ -158,6 +172,28 @@ class BaseDebugger(ABC):
         """Pause recording: every hook is gone until ``start``. Gradients of recorded calls still come in."""
         if self._session is not None:
             self._session.stop()
+
+    @_MethodOfCurrent
+    def forward_backward_dump_end(self) -> None:
+        """The older name of ``stop``."""
+        self.stop()
+
+    @_MethodOfCurrent
+    def register_custom_api(self, module: Any, api: str, api_prefix: str | None = None) -> None:
+        """Record calls of ``module.api`` too, at L1 and mix, as ``{api_prefix}.{api}.{n}``.
+
+        ``module`` is a module or a class written in Python; ``api_prefix`` is its name unless given. Raises UsageError.
+        """
+        check_custom_api("register_custom_api", module, api, api_prefix)
+        if self._apis is not None:
+            self._apis.register(module, api, api_prefix or module.__name__.rpartition(".")[2])
+
+    @_MethodOfCurrent
+    def restore_custom_api(self, module: Any, api: str) -> None:
+        """Undo `register_custom_api`; nothing happens to what was not registered. Raises UsageError."""
+        check_custom_api("restore_custom_api", module, api, None)
+        if self._apis is not None:
+            self._apis.unregister(module, api)
 
     @_MethodOfCurrent
     def step(self) -> None:

@@ -29,7 +29,7 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 NUMBERS = 'an integer of 0 or more, or an inclusive range such as "4-6"'
 MODULE = 'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
 API = 'an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Functional.relu.0.forward"'
-GENERAL = "task, level, dump_path, rank, step, extra_info, api_list"
+GENERAL = "task, level, dump_path, rank, step, extra_info, dump_enable, api_list"
 SECTION = "scope, list, tensor_list, data_mode, summary_mode"
 
 
@@ -307,10 +307,7 @@ def test_keys_that_ask_for_something_without_effect_are_collected():
             {"statistics": {"backward_input": "x"}},
             'statistics.backward_input: "x" is not accepted; use a list of texts, such as ["relu"]',
         ),
-        (
-            {"dump_enable": False},
-            "dump_enable: false is not supported yet; remove this key, and call start() only where data is wanted",
-        ),
+        ({"dump_enable": 0}, "dump_enable: 0 is not accepted; use true or false"),
     ],
 )
 def test_keys_without_effect_are_checked_for_type(document, message):

@@ -109,6 +109,7 @@ class Config(BaseModel):
     ``api_list``         a yaml file with more APIs to record
     ``extra_info``       False: no stack.json, no construct.json
     ``overflow_nums``    entries that task overflow_check records before it ends; -1 for all
+    ``dump_enable``      False: nothing is recorded; unless None, the file is read again when it changes
     ``ignored``          key paths that were given, ask for something, and have no effect here
     """
 
@@ -121,6 +122,7 @@ class Config(BaseModel):
     rank: Numbers = frozenset()
     step: Numbers = frozenset()
     extra_info: Switch = True
+    dump_enable: Switch | None = None
     api_list: FilePath | None = None
     scope: tuple[str, ...] = ()
     list: Texts = ()
@@ -207,16 +209,9 @@ class _WithoutEffect(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-def _always_enabled(value: object) -> object:
-    if value is False:
-        raise Rejected(((), "false is not supported yet; remove this key, and call start() only where data is wanted"))
-    return value
-
-
 class GeneralWithoutEffect(_WithoutEffect):
     precision: Annotated[str, BeforeValidator(one_of("high", "low"))] = "high"  # statistics take at least fp32 anyway
     async_dump: bool = False
-    dump_enable: Annotated[bool, BeforeValidator(_always_enabled)] = True
     enable_dataloader: bool = False
     acl_config: str = ""
     risk_level: str = "ALL"
