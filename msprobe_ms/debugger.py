@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.config import Config, load_config
-from msprobe_ms.config.model import API_LEVELS, MODULE_LEVELS
 from msprobe_ms.config.changes import FileChanges, accept_changes
+from msprobe_ms.config.model import API_LEVELS, MODULE_LEVELS
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks, ApiList, check_custom_api

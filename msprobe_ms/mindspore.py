@@ -21,8 +21,9 @@ class PrecisionDebugger(BaseDebugger):
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> None:
     """Seed Python, numpy and MindSpore.
 
-    ``mode`` asks for deterministic kernels, ``rm_dropout`` makes every dropout the identity; a later call with
-    ``rm_dropout=False`` gives dropout back. Raises UsageError for values that are not accepted.
+    ``mode`` asks for deterministic kernels, ``rm_dropout`` makes every dropout of nn, ops and mint the identity in
+    dynamic graphs, whenever its layer was made; a later call with ``rm_dropout=False`` gives dropout back. Raises
+    UsageError for values that are not accepted.
     """
     seed_process(seed, mode)
     seed_framework(seed, mode)

@@ -24,7 +24,7 @@ _DEEPEST = 64
 
 
 class SavePoints:
-    """What is saved in one step: entries ``{name}.{n}.debug`` and ``{name}_grad.{n}.debug``, ``n`` counting the name."""
+    """What is saved in one step: entries ``{name}.{n}.debug`` and ``{name}_grad.{n}.debug``, ``n`` counts the name."""
 
     def __init__(
         self, config: Config, framework: Framework, store: DumpStore, leaves: LeafBuilder, trouble: Trouble
