@@ -19,7 +19,8 @@ from msprobe_ms.log import logger
 from msprobe_ms.overflow import OverflowGate, OverflowQuota
 from msprobe_ms.recorder import Recorder
 from msprobe_ms.savepoints import SavePoints
-from msprobe_ms.store.writer import DumpStore, process_folder
+from msprobe_ms.store.worker import TensorWorker
+from msprobe_ms.store.writer import DumpStore, TensorFiles, process_folder
 from msprobe_ms.trouble import Trouble
 
 
@@ -60,11 +61,16 @@ class Session:
         self._trouble = Trouble(store)
         md5 = config.summary_mode == "md5"
         entries: DumpStore | OverflowGate = store
-        leaves = LeafBuilder(framework, store, self._trouble, md5=md5)
+        stores_files = config.task in TENSOR_TASKS or bool(config.tensor_list)
+        self._worker = TensorWorker(store, self._trouble) if config.async_dump and stores_files else None
+        files: TensorFiles = self._worker or store
+        leaves = LeafBuilder(framework, files, self._trouble, md5=md5, later=self._worker is not None)
         if config.task == "overflow_check":
-            entries = gate = OverflowGate(store, store, quota)
+            entries = gate = OverflowGate(store, files, quota)
             leaves = LeafBuilder(framework, gate, self._trouble, md5=md5, later=True, on_figures=gate.figures)
         self._recorder = Recorder(config, framework, entries, leaves, self._trouble)
+        if self._worker is not None:
+            self._worker.run(self._recorder.blind)
         self._saves = SavePoints(config, framework, store, leaves, self._trouble)
         self._apis = apis
         self._modules: ModuleHooks | None = None
@@ -137,6 +143,8 @@ class Session:
             self._opaque = self._window = None
             self._framework.backward_ended()
             if os.getpid() == self._process:
+                if self._worker is not None:
+                    self._worker.drain()
                 self._store.export()
         except Exception as error:
             self._trouble.report(error, "stop")
@@ -152,6 +160,8 @@ class Session:
         if os.getpid() != self._process:
             return
         try:
+            if self._worker is not None:
+                self._worker.close()
             self._store.close()
         except Exception as error:
             self._trouble.report(error, "step")

@@ -29,7 +29,7 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 NUMBERS = 'an integer of 0 or more, or an inclusive range such as "4-6"'
 MODULE = 'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
 API = 'an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Functional.relu.0.forward"'
-GENERAL = "task, level, dump_path, rank, step, extra_info, dump_enable, api_list"
+GENERAL = "task, level, dump_path, rank, step, extra_info, dump_enable, async_dump, api_list"
 SECTION = "scope, list, tensor_list, data_mode, summary_mode"
 
 
@@ -277,7 +277,6 @@ def test_keys_that_ask_for_something_without_effect_are_collected():
     config = load(
         {
             "task": "tensor",
-            "async_dump": True,
             "precision": "low",
             "seed": 1234,
             "enable_dataloader": True,
@@ -287,7 +286,6 @@ def test_keys_that_ask_for_something_without_effect_are_collected():
     )
     assert config.ignored == (
         "precision",
-        "async_dump",
         "enable_dataloader",
         "seed",
         "tensor.file_format",
@@ -497,11 +495,11 @@ def test_all_mistakes_are_reported_at_once():
     }
     assert refusal(document).split("\n") == [
         f"config.json: colour: unknown key; use one of {GENERAL}",
-        'config.json: async_dump: "no" is not accepted; use true or false',
         f'config.json: dump_path: "{Path.cwd()}/config.json" is a file; use a folder, or a new path',
         'config.json: level: "L9" is not accepted; use one of L0, L1, mix, debug',
         f'config.json: step[1]: "a" is not accepted; use {NUMBERS}',
         f"config.json: step[2]: -1 is not accepted; use {NUMBERS}",
+        'config.json: async_dump: "no" is not accepted; use true or false',
         f'config.json: tensor.scope[0]: "x" is not the name of an entry; use {MODULE}; or {API}',
         'config.json: tensor.data_mode[0]: "inputs" is not accepted; use one of all, input, output, forward, backward '
         '(did you mean "input"?)',

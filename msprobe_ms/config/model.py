@@ -110,6 +110,7 @@ class Config(BaseModel):
     ``extra_info``       False: no stack.json, no construct.json
     ``overflow_nums``    entries that task overflow_check records before it ends; -1 for all
     ``dump_enable``      False: nothing is recorded; unless None, the file is read again when it changes
+    ``async_dump``       tensor files are written by a thread of their own
     ``ignored``          key paths that were given, ask for something, and have no effect here
     """
 
@@ -123,6 +124,7 @@ class Config(BaseModel):
     step: Numbers = frozenset()
     extra_info: Switch = True
     dump_enable: Switch | None = None
+    async_dump: Switch = False
     api_list: FilePath | None = None
     scope: tuple[str, ...] = ()
     list: Texts = ()
@@ -211,7 +213,6 @@ class _WithoutEffect(BaseModel):
 
 class GeneralWithoutEffect(_WithoutEffect):
     precision: Annotated[str, BeforeValidator(one_of("high", "low"))] = "high"  # statistics take at least fp32 anyway
-    async_dump: bool = False
     enable_dataloader: bool = False
     acl_config: str = ""
     risk_level: str = "ALL"
