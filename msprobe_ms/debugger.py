@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -64,8 +65,8 @@ class BaseDebugger(ABC):
         self._apis: ApiHooks | None = None
         if self.config.level in API_LEVELS:
             self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
-        #: The network given to `start` last.
-        self.model: Any = None
+        #: Gives the network given to `start` last, while its user holds it.
+        self.model: Callable[[], Any] = _no_model
         self._quota = OverflowQuota(self.config.overflow_nums)
         self._rank_id: int | None = None
         self._said_save = False
@@ -92,11 +93,15 @@ class BaseDebugger(ABC):
         """
         self._reread_config()
         self._check_start(model, token_range, rank_id)
-        self.model = model
+        self.model = _weakly(model)
         self._rank_id = rank_id
         session = self._open()
         if session is not None and self.config.level != "debug":
             session.start(model, token_range)
+
+    def forget_model(self) -> None:
+        """As if `start` had never been given a network."""
+        self.model = _no_model
 
     def _open(self) -> Session | None:
         """The step's session, where this step and rank are recorded; from here on the other debugger's is over."""
@@ -212,6 +217,25 @@ class BaseDebugger(ABC):
         session, self._session = self._session, None
         if session is not None:
             session.finish()
+
+
+def _no_model() -> None:
+    return None
+
+
+def _weakly(model: Any) -> Callable[[], Any]:
+    """Gives ``model`` (or the list of models) back without keeping it alive; None once it is gone."""
+    if model is None:
+        return _no_model
+    if not isinstance(model, (list, tuple)):
+        return weakref.ref(model)
+    references = [weakref.ref(each) for each in model]
+
+    def give() -> Any:
+        models = [reference() for reference in references]
+        return None if any(each is None for each in models) else models
+
+    return give
 
 
 def _is_range(value: Any) -> bool:

@@ -21,7 +21,7 @@ class MsprobeStep(Callback):
         self._open = False
 
     def on_train_begin(self, run_context: Any) -> None:
-        self._given = self.debugger.model
+        self._given = self.debugger.model()
 
     def on_train_step_begin(self, run_context: Any) -> None:
         network = run_context.original_args().network if self._given is None else self._given
@@ -35,7 +35,8 @@ class MsprobeStep(Callback):
         # Model.train leaves its callbacks this way whether it returns or raises.
         self._end_step()
         if self._given is None:
-            self.debugger.model = None  # the next Model may have another network
+            self.debugger.forget_model()  # the next Model may have another network
+        self._given = None
         return super().__exit__(*error)
 
     def _end_step(self) -> None:
