@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from msprobe_ms.mindspore import MsprobeStep, PrecisionDebugger, record, seed_all
+    from msprobe_ms.mindspore import MsprobeInitStep, MsprobeStep, PrecisionDebugger, record, seed_all
 
-__all__ = ["MsprobeStep", "PrecisionDebugger", "__version__", "record", "seed_all"]
+__all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "__version__", "record", "seed_all"]
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
     # The training side needs MindSpore, the command line must not: it is imported when first asked for.
-    if name in ("MsprobeStep", "PrecisionDebugger", "record", "seed_all"):
+    if name in ("MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "record", "seed_all"):
         from msprobe_ms import mindspore
 
         return getattr(mindspore, name)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import atexit
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msprobe_ms.config import Config, load_config
+from msprobe_ms.config.changes import FileChanges, accept_changes
+from msprobe_ms.config.model import API_LEVELS, MODULE_LEVELS
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.hooks.apis import ApiHooks, ApiList
+from msprobe_ms.hooks.apis import ApiHooks, ApiList, check_custom_api
 from msprobe_ms.log import logger
+from msprobe_ms.overflow import OverflowQuota
 from msprobe_ms.session import Session
 from msprobe_ms.store.writer import process_folder
 
@@ -54,11 +59,18 @@ class BaseDebugger(ABC):
 
         Raises ConfigError, which names the file, the key, the value and what is accepted.
         """
-        self.config: Config = load_config(config_path, task=task, dump_path=dump_path, level=level, step=step)
+        self._read_config = partial(load_config, config_path, task=task, dump_path=dump_path, level=level, step=step)
+        self._changes = FileChanges(None if config_path is None else Path(config_path))
+        self.config: Config = self._read_config()
         self._framework = self._load_framework()
         self._apis: ApiHooks | None = None
-        if self.config.level != "L0":
+        if self.config.level in API_LEVELS:
             self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
+        #: Gives the network given to `start` last, while its user holds it.
+        self.model: Callable[[], Any] = _no_model
+        self._quota = OverflowQuota(self.config.overflow_nums)
+        self._rank_id: int | None = None
+        self._said_save = False
         self._step = 0
         self._session: Session | None = None
         self._announced = False
@@ -81,19 +93,53 @@ class BaseDebugger(ABC):
 
         Raises UsageError when the call cannot work.
         """
+        self._reread_config()
         self._check_start(model, token_range, rank_id)
+        self.model = _weakly(model)
+        self._rank_id = rank_id
+        session = self._open()
+        if session is not None and self.config.level != "debug":
+            session.start(model, token_range)
+
+    def forget_model(self) -> None:
+        """As if `start` had never been given a network."""
+        self.model = _no_model
+
+    def _open(self) -> Session | None:
+        """The step's session, where this step and rank are recorded; from here on the other debugger's is over."""
         previous, type(self).current = type(self).current, self
         if previous is not None and previous is not self:
             previous._finish()
-        if not self._selected(rank_id):
-            return
+        if not self._selected(self._rank_id) or (self._session is None and (self._overflowed() or self._is_off())):
+            return None
         if self._session is None:
-            self._session = Session.open(self.config, self._framework, self._apis, self._step, self._rank(rank_id))
-        if self._session is not None:
-            if not self._announced:
+            rank = self._rank(self._rank_id)
+            self._session = Session.open(self.config, self._framework, self._apis, self._step, rank, self._quota)
+            if self._session is not None and not self._announced:
                 self._session.status.begin()
                 self._announced = True
-            self._session.start(model, token_range)
+        return self._session
+
+    @_MethodOfCurrent
+    def save(self, variable: Any, name: str, save_backward: bool = True) -> None:
+        """Level debug: record ``variable`` as it is now, and the gradients of its tensors when backward reaches them.
+
+        ``variable`` is a tensor, a number, a text, or lists, tuples and dictionaries of these. Neither ``start`` nor
+        ``stop`` is needed. At the other levels the call does nothing, so that it may stay in the script.
+
+        Raises UsageError for a ``name`` that is no text.
+        """
+        if not isinstance(name, str) or not name:
+            raise UsageError(f'save: name {name!r} is not accepted; give a text, such as "loss"')
+        if self.config.level != "debug":
+            if not self._said_save:
+                logger.info('save: level %s does not record saved values, level "debug" does', self.config.level)
+            self._said_save = True
+            return
+        self._reread_config()
+        session = self._open()
+        if session is not None:
+            session.save(variable, name, bool(save_backward))
 
     def _check_start(self, model: Any, token_range: Sequence[int] | None, rank_id: int | None) -> None:
         framework, level = self._framework, self.config.level
@@ -104,7 +150,7 @@ class BaseDebugger(ABC):
                 raise UsageError(
                     f"start: {where} is a {type(each).__name__}; give a {framework.module_type} or a list of them"
                 )
-        if not models and level != "L1":
+        if not models and level in MODULE_LEVELS:
             raise UsageError(f"start: level {level} records modules and needs the network: start(model)")
         if token_range is not None and not (models and _is_range(token_range)):
             raise UsageError(f"start: token_range {token_range!r} is not accepted; give [first, last] and a model")
@@ -112,6 +158,17 @@ class BaseDebugger(ABC):
             raise UsageError(f"start: rank_id {rank_id!r} is not accepted; give an integer from 0 up")
         if (refusal := framework.refusal()) is not None:
             raise UsageError(f"start: {refusal}")
+
+    def _reread_config(self) -> None:
+        """Between steps: what the user wrote into the file since it was read last."""
+        if self._session is None and self.config.dump_enable is not None and self._changes.happened():
+            self.config = accept_changes(self.config, self._read_config)
+
+    def _is_off(self) -> bool:
+        return self.config.dump_enable is False
+
+    def _overflowed(self) -> bool:
+        return self.config.task == "overflow_check" and self._quota.spent
 
     def _rank(self, rank_id: int | None) -> int | None:
         return self._framework.rank() if rank_id is None else rank_id
@@ -125,6 +182,28 @@ class BaseDebugger(ABC):
         """Pause recording: every hook is gone until ``start``. Gradients of recorded calls still come in."""
         if self._session is not None:
             self._session.stop()
+
+    @_MethodOfCurrent
+    def forward_backward_dump_end(self) -> None:
+        """The older name of ``stop``."""
+        self.stop()
+
+    @_MethodOfCurrent
+    def register_custom_api(self, module: Any, api: str, api_prefix: str | None = None) -> None:
+        """Record calls of ``module.api`` too, at L1 and mix, as ``{api_prefix}.{api}.{n}``.
+
+        ``module`` is a module or a class written in Python; ``api_prefix`` is its name unless given. Raises UsageError.
+        """
+        check_custom_api("register_custom_api", module, api, api_prefix)
+        if self._apis is not None:
+            self._apis.register(module, api, api_prefix or module.__name__.rpartition(".")[2])
+
+    @_MethodOfCurrent
+    def restore_custom_api(self, module: Any, api: str) -> None:
+        """Undo `register_custom_api`; nothing happens to what was not registered. Raises UsageError."""
+        check_custom_api("restore_custom_api", module, api, None)
+        if self._apis is not None:
+            self._apis.unregister(module, api)
 
     @_MethodOfCurrent
     def step(self) -> None:
@@ -160,6 +239,25 @@ class BaseDebugger(ABC):
         session, self._session = self._session, None
         if session is not None:
             session.finish()
+
+
+def _no_model() -> None:
+    return None
+
+
+def _weakly(model: Any) -> Callable[[], Any]:
+    """Gives ``model`` (or the list of models) back without keeping it alive; None once it is gone."""
+    if model is None:
+        return _no_model
+    if not isinstance(model, (list, tuple)):
+        return weakref.ref(model)
+    references = [weakref.ref(each) for each in model]
+
+    def give() -> Any:
+        models = [reference() for reference in references]
+        return None if any(each is None for each in models) else models
+
+    return give
 
 
 def _is_range(value: Any) -> bool:

@@ -13,7 +13,7 @@ from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.names import data_name
 from msprobe_ms.store.npy import write_npy
 from msprobe_ms.store.text import TensorLeaf, Value
-from msprobe_ms.store.writer import DumpStore
+from msprobe_ms.store.writer import TensorFiles
 from msprobe_ms.summary import Statistics, checksum, statistics
 from msprobe_ms.trouble import Trouble
 
@@ -22,13 +22,28 @@ _DEEPEST = 64
 
 
 class LeafBuilder:
-    """Turns values into leaves for one store; what goes wrong is told to ``trouble``. ``md5`` adds checksums."""
+    """Turns values into leaves; what goes wrong is told to ``trouble``. ``md5`` adds checksums.
 
-    def __init__(self, framework: Framework, store: DumpStore, trouble: Trouble, *, md5: bool) -> None:
+    Tensor files go to ``files``; with ``later`` it may write them after the call, so it gets copies. ``on_figures`` is
+    told the entry and the figures of every tensor.
+    """
+
+    def __init__(
+        self,
+        framework: Framework,
+        files: TensorFiles,
+        trouble: Trouble,
+        *,
+        md5: bool,
+        later: bool = False,
+        on_figures: Callable[[str, Statistics], None] | None = None,
+    ) -> None:
         self._framework = framework
-        self._store = store
+        self._files = files
         self._trouble = trouble
         self._md5 = md5
+        self._later = later
+        self._on_figures = on_figures
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf (or list or object of leaves) of ``value``, which stands at ``entry``.``category``.``path``.
@@ -51,11 +66,11 @@ class LeafBuilder:
             return special
         if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
             return [self.build(member, entry, category, (*path, str(i)), save) for i, member in enumerate(value)]
-        members = _members(value)
-        if members is not None:
+        named = members(value)
+        if named is not None:
             return {
                 str(key): self.build(member, entry, category, (*path, str(key)), save)
-                for key, member in members.items()
+                for key, member in named.items()
             }
         if isinstance(value, np.ndarray):
             return self._array(value, entry, category, path, save)
@@ -68,10 +83,13 @@ class LeafBuilder:
         if array is not None:
             figures = statistics(array)
         assert figures is not None
+        if self._on_figures is not None:
+            self._on_figures(entry, Statistics(*figures))
         file = None
         if save:
             name = data_name(entry, category, path, framework.file_suffix)
-            file = self._written(name, lambda stream: framework.save_tensor(tensor, array, stream))
+            kept, values = framework.detached(tensor, array) if self._later and array is not None else (tensor, array)
+            file = self._written(entry, name, lambda stream: framework.save_tensor(kept, values, stream))
         md5 = checksum(array) if self._md5 and array is not None else None
         return TensorLeaf(
             framework.tensor_type,
@@ -87,23 +105,27 @@ class LeafBuilder:
         if array.dtype.kind not in "fiubc":
             return None
         figures = statistics(array)
+        if self._on_figures is not None:
+            self._on_figures(entry, figures)
         file = None
         if save:
-            file = self._written(data_name(entry, category, path, ".npy"), lambda stream: write_npy(stream, array))
+            kept = array.copy() if self._later else array
+            name = data_name(entry, category, path, ".npy")
+            file = self._written(entry, name, lambda stream: write_npy(stream, kept))
         md5 = checksum(array) if self._md5 else None
         return TensorLeaf("numpy.ndarray", str(array.dtype), array.shape, *figures, None, file, md5)
 
-    def _written(self, file: str, write: Callable[[BinaryIO], None]) -> str | None:
+    def _written(self, entry: str, file: str, write: Callable[[BinaryIO], None]) -> str | None:
         """The name of a tensor file after writing it; None when that fails: the figures are still worth recording."""
         try:
-            self._store.tensor(file, write)
+            self._files.tensor(file, write, entry)
         except Exception as error:
             self._trouble.report(error, file)
             return None
         return file
 
 
-def _members(value: Any) -> Mapping[Any, Any] | None:
+def members(value: Any) -> Mapping[Any, Any] | None:
     """Named members of dictionaries, named tuples and dataclass instances; None for anything else."""
     if isinstance(value, Mapping):
         return value

@@ -1,4 +1,4 @@
-"""What a MindSpore script imports: ``PrecisionDebugger``, ``record``, ``MsprobeStep``, ``seed_all``."""
+"""What a MindSpore script imports: ``PrecisionDebugger``, ``record``, the callbacks of ``Model``, ``seed_all``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from msprobe_ms.debugger import BaseDebugger
 from msprobe_ms.frameworks.mindspore import MindSpore
-from msprobe_ms.frameworks.mindspore_callback import MsprobeStep
+from msprobe_ms.frameworks.mindspore_callback import MsprobeInitStep, MsprobeStep
 from msprobe_ms.frameworks.mindspore_random import seed_framework, set_dropout
 from msprobe_ms.recording import Recording
 from msprobe_ms.seed import seed_process
 
-__all__ = ["MsprobeStep", "PrecisionDebugger", "record", "seed_all"]
+__all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "record", "seed_all"]
 
 
 class PrecisionDebugger(BaseDebugger):
@@ -41,8 +41,9 @@ def record(
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> None:
     """Seed Python, numpy and MindSpore.
 
-    ``mode`` asks for deterministic kernels, ``rm_dropout`` makes every dropout the identity; a later call with
-    ``rm_dropout=False`` gives dropout back. Raises UsageError for values that are not accepted.
+    ``mode`` asks for deterministic kernels, ``rm_dropout`` makes every dropout of nn, ops and mint the identity in
+    dynamic graphs, whenever its layer was made; a later call with ``rm_dropout=False`` gives dropout back. Raises
+    UsageError for values that are not accepted.
     """
     seed_process(seed, mode)
     seed_framework(seed, mode)

@@ -22,11 +22,13 @@ from typing import Any
 
 from msprobe_ms.callsite import CallSites
 from msprobe_ms.config import Config
+from msprobe_ms.config.model import TENSOR_TASKS
 from msprobe_ms.frameworks.base import Framework, InputWatch
 from msprobe_ms.gradients import Plan, Watch, fill
 from msprobe_ms.hooks.communication import Communication
 from msprobe_ms.leaves import LeafBuilder
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, RECOMPUTE
+from msprobe_ms.overflow import OverflowGate
 from msprobe_ms.recompute import Recomputation
 from msprobe_ms.selection import FieldFilter, NameList, Scope
 from msprobe_ms.store.text import Value, field_text
@@ -110,19 +112,26 @@ class _Thread(threading.local):
 class Recorder:
     """Records one step of one process into one store."""
 
-    def __init__(self, config: Config, framework: Framework, store: DumpStore, trouble: Trouble) -> None:
+    def __init__(
+        self,
+        config: Config,
+        framework: Framework,
+        store: DumpStore | OverflowGate,
+        leaves: LeafBuilder,
+        trouble: Trouble,
+    ) -> None:
         self._framework = framework
         self._store = store
         self._trouble = trouble
-        self._save_all = config.task == "tensor"
+        self._save_all = config.task in TENSOR_TASKS
         self._save_some = NameList(config.tensor_list) if config.tensor_list else None
-        self._leaves = LeafBuilder(framework, store, trouble, md5=config.summary_mode == "md5")
+        self._leaves = leaves
         self._list = NameList(config.list)
         self._cascades = config.level == "mix" and bool(config.list)
         #: Modules called inside one that ``list`` selected.
         self._opened: set[str] = set()
         self._scope = Scope(config.scope)
-        self._fields = FieldFilter(config.data_mode)
+        self._fields = FieldFilter(config.data_mode, values=config.task != "structure")
         self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
         self._recomputation = Recomputation(framework.recomputing)
         self._counters: dict[str, int] = {}
@@ -157,7 +166,7 @@ class Recorder:
     def enter(self, subject: Subject) -> Call | None:
         """Open a call; None when it is not one of its own: inside another API, or the tool's own doing."""
         thread = self._thread
-        if thread.busy or not self._is_open() or self._framework.is_tracing():
+        if thread.busy or self._store.full or not self._is_open() or self._framework.is_tracing():
             return None
         if not subject.is_module and thread.calls and not thread.calls[-1].subject.is_module:
             return None  # said before the walk of the stack: APIs and operators call each other a lot
@@ -378,12 +387,13 @@ class Recorder:
 
     def _backward_begins(self, call: Call, gradients: Sequence[Any]) -> None:
         first = self._begin_backward(call)
+        more = any(plan is not None for plan in call.plan)
         if call.keep_backward:
             fields = self._gradient_field(call, "input", call.output_fields, gradients)
             if first:
                 fields += self._gradient_field(call, "output", call.plan, ())
-            self._store.entry(call.backward, fields, call.parent_entry(BACKWARD))
-        if not any(plan is not None for plan in call.plan):
+            self._store.entry(call.backward, fields, call.parent_entry(BACKWARD), complete=not more)
+        if not more:
             self._scope.ends(call.backward)
 
     def _input_gradients(self, call: Call, gradients: Sequence[Any]) -> None:

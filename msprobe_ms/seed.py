@@ -8,6 +8,7 @@ import random
 import numpy as np
 
 from msprobe_ms.errors import UsageError
+from msprobe_ms.log import logger
 
 #: Largest seed numpy takes.
 _LARGEST_SEED = 2**32 - 1
@@ -22,7 +23,12 @@ def seed_process(seed: int, mode: bool) -> None:
         raise UsageError(f"seed_all: seed {seed!r} is not accepted; give an integer from 0 to {_LARGEST_SEED}")
     if not isinstance(mode, bool):
         raise UsageError(f"seed_all: mode {mode!r} is not accepted; give True or False")
-    # This process's own string hashes were seeded when Python started; children inherit the variable.
+    if os.environ.get("PYTHONHASHSEED") != str(seed):
+        logger.warning(
+            "seed_all: this process's own string hashes (the order of sets of texts) were seeded when Python started; "
+            "processes started from here get seed %d. If the order matters here, run PYTHONHASHSEED=%d python …",
+            seed, seed,
+        )  # fmt: skip
     os.environ["PYTHONHASHSEED"] = str(seed)
     os.environ["HCCL_DETERMINISTIC"] = str(mode)
     random.seed(seed)

@@ -18,9 +18,11 @@ _SIDE = {
 
 
 class FieldFilter:
-    """``data_mode``: a field is kept when ``all``, its direction or its side is named."""
+    """``data_mode``: a field is kept when ``all``, its direction or its side is named; without ``values`` no field is,
+    but the calls whose fields would be."""
 
-    def __init__(self, data_mode: Collection[str]) -> None:
+    def __init__(self, data_mode: Collection[str], *, values: bool = True) -> None:
+        self._values = values
         self._keeps = {
             (direction, field): bool({"all", direction, side} & set(data_mode))
             for direction in (FORWARD, BACKWARD)
@@ -28,7 +30,7 @@ class FieldFilter:
         }
 
     def keeps(self, direction: str, field: str) -> bool:
-        return self._keeps[direction, field]
+        return self._values and self._keeps[direction, field]
 
     def keeps_any(self, direction: str) -> bool:
         fields = ("input", "output", PARAMETERS_GRAD) if direction == BACKWARD else ("input_args", "output")

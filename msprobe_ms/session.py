@@ -8,16 +8,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from msprobe_ms.config import Config
+from msprobe_ms.config.model import MODULE_LEVELS, TENSOR_TASKS
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks
 from msprobe_ms.hooks.jit import JitHooks
 from msprobe_ms.hooks.modules import ModuleHooks
 from msprobe_ms.hooks.opaque import OpaqueCalls
 from msprobe_ms.hooks.tokens import TokenWindow
+from msprobe_ms.leaves import LeafBuilder
 from msprobe_ms.log import logger
+from msprobe_ms.overflow import OverflowGate, OverflowQuota
 from msprobe_ms.recorder import Recorder
+from msprobe_ms.savepoints import SavePoints
 from msprobe_ms.status import Status
-from msprobe_ms.store.writer import DumpStore, process_folder
+from msprobe_ms.store.worker import TensorWorker
+from msprobe_ms.store.writer import DumpStore, TensorFiles, process_folder
 from msprobe_ms.trouble import Trouble
 
 
@@ -26,7 +31,12 @@ class Session:
 
     @staticmethod
     def open(
-        config: Config, framework: Framework, apis: ApiHooks | None, step: int, rank: int | None
+        config: Config,
+        framework: Framework,
+        apis: ApiHooks | None,
+        step: int,
+        rank: int | None,
+        quota: OverflowQuota,
     ) -> Session | None:
         """Make the step's folder; None, with a warning, when the disk does not allow it."""
         folder = process_folder(config.dump_path, step, rank)
@@ -36,23 +46,41 @@ class Session:
                 task=config.task,
                 level=config.level,
                 framework=framework.name,
-                tensors=config.task == "tensor" or bool(config.tensor_list),
+                tensors=config.task in TENSOR_TASKS or bool(config.tensor_list),
                 extra_info=config.extra_info,
             )
         except OSError as error:
             logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror, step)
             return None
-        return Session(config, framework, apis, store, Status(config, rank))
+        return Session(config, framework, apis, store, quota, Status(config, rank))
 
     def __init__(
-        self, config: Config, framework: Framework, apis: ApiHooks | None, store: DumpStore, status: Status
+        self,
+        config: Config,
+        framework: Framework,
+        apis: ApiHooks | None,
+        store: DumpStore,
+        quota: OverflowQuota,
+        status: Status,
     ) -> None:
         self._level = config.level
         self._framework = framework
         self._store = store
         self.status = status
         self._trouble = Trouble(store)
-        self._recorder = Recorder(config, framework, store, self._trouble)
+        md5 = config.summary_mode == "md5"
+        entries: DumpStore | OverflowGate = store
+        stores_files = config.task in TENSOR_TASKS or bool(config.tensor_list)
+        self._worker = TensorWorker(store, self._trouble) if config.async_dump and stores_files else None
+        files: TensorFiles = self._worker or store
+        leaves = LeafBuilder(framework, files, self._trouble, md5=md5, later=self._worker is not None)
+        if config.task == "overflow_check":
+            entries = gate = OverflowGate(store, files, quota)
+            leaves = LeafBuilder(framework, gate, self._trouble, md5=md5, later=True, on_figures=gate.figures)
+        self._recorder = Recorder(config, framework, entries, leaves, self._trouble)
+        if self._worker is not None:
+            self._worker.run(self._recorder.blind)
+        self._saves = SavePoints(config, framework, store, leaves, self._trouble)
         self._apis = apis
         self._model: Any = None
         self._modules: ModuleHooks | None = None
@@ -69,7 +97,7 @@ class Session:
         try:
             self._framework.prepare()
             self._model = model
-            if self._level != "L1":
+            if self._level in MODULE_LEVELS:
                 self._drop_parameter_hooks()
                 self._modules = ModuleHooks(self._framework, self._recorder, model)
             self._jit = JitHooks(
@@ -134,19 +162,27 @@ class Session:
             self._opaque = self._window = None
             self._framework.backward_ended()
             if os.getpid() == self._process:
+                if self._worker is not None:
+                    self._worker.drain()
                 with self.status.exporting() as progress:
                     self._store.export(progress)
         except Exception as error:
             self._trouble.report(error, "stop")
+
+    def save(self, variable: Any, name: str, save_backward: bool) -> None:
+        self._saves.save(variable, name, save_backward)
 
     def finish(self) -> None:
         self.stop()
         self._model = None
         self._drop_parameter_hooks()
         self._recorder.close()
+        self._saves.close()
         if os.getpid() != self._process:
             return
         try:
+            if self._worker is not None:
+                self._worker.close()
             with self.status.exporting() as progress:
                 self._store.close(progress)
             self.status.end(self._store.folder, self._store.exported_entries)

@@ -48,7 +48,7 @@ def test_import_of_msprobe_is_light_and_silent(environment: Environment, wheel: 
     ("alias", "origin", "names"),
     [
         ("msprobe.mindspore", "msprobe_ms.mindspore", ("PrecisionDebugger", "seed_all")),
-        ("msprobe.mindspore.common.utils", "msprobe_ms.mindspore", ("MsprobeStep",)),
+        ("msprobe.mindspore.common.utils", "msprobe_ms.mindspore", ("MsprobeInitStep", "MsprobeStep")),
         ("msprobe.pytorch", "msprobe_ms.pytorch", ("PrecisionDebugger", "seed_all")),
     ],
 )

@@ -13,9 +13,11 @@ from msprobe_ms.config.model import (
     GENERAL_KEYS,
     OTHER_TASKS,
     SECTION_KEYS,
+    TASKS,
     Config,
     GeneralWithoutEffect,
     SectionWithoutEffect,
+    section_keys,
 )
 from msprobe_ms.config.paths import beside_or_here, writable_folder
 from msprobe_ms.config.read import read_object
@@ -25,7 +27,7 @@ from msprobe_ms.errors import ConfigError
 #: Used when no file is given; the repository's ``configs/config.json`` holds the same.
 DEFAULT_FILE = Path(__file__).with_name("default.json")
 
-_SECTIONS = ("statistics", "tensor", *OTHER_TASKS)
+_SECTIONS = (*TASKS, *OTHER_TASKS)
 _MOST_LINES = 20
 
 #: What pydantic found, and what would have been accepted.
@@ -92,7 +94,7 @@ def _as_path(config_path: object) -> Path:
 def _active_section(general: dict[str, Any]) -> tuple[str, dict[str, Any], list[Mistake]]:
     """The name and the content of the task's section; a task that is itself a mistake has an empty one."""
     task = general.get("task", "statistics")
-    if task not in ("statistics", "tensor"):
+    if task not in TASKS:
         return "statistics", {}, []
     section = general.get(task, {})
     if not isinstance(section, dict):
@@ -106,11 +108,12 @@ def _unknown_keys(general: dict[str, Any], section: dict[str, Any], active: str)
         if key not in known:
             home = f'this key belongs in the section "{active}"' if key in SECTION_KEYS else ""
             yield (key,), home or _unknown(key, GENERAL_KEYS, known)
-    known = (*SECTION_KEYS, *SectionWithoutEffect.model_fields)
+    useful = section_keys(active)
+    known = (*useful, *SectionWithoutEffect.model_fields)
     for key in section:
         if key not in known:
             home = "this key belongs at the top of the file" if key in GENERAL_KEYS else ""
-            yield (active, key), home or _unknown(key, SECTION_KEYS, known)
+            yield (active, key), home or _unknown(key, useful, known)
 
 
 def _unknown(key: str, useful: Iterable[str], known: Iterable[str]) -> str:

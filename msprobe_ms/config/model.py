@@ -21,9 +21,7 @@ from msprobe_ms.names import BACKWARD, FORWARD, parse_entry
 
 #: Tasks of the msprobe family that have no dump here (yet); each may have its section in a file.
 OTHER_TASKS = (
-    "structure",
     "exception_dump",
-    "overflow_check",
     "free_benchmark",
     "grad_probe",
     "run_ut",
@@ -32,6 +30,10 @@ OTHER_TASKS = (
     "diff_check",
     "nan_check",
 )
+
+#: Tasks that work, and those of them that store whole tensors.
+TASKS = ("statistics", "tensor", "structure", "overflow_check")
+TENSOR_TASKS = ("tensor", "overflow_check")
 
 #: Levels at which modules, and at which APIs, are recorded.
 MODULE_LEVELS = ("L0", "mix")
@@ -65,14 +67,25 @@ def _text_of_an_entry(value: str) -> str:
     return value
 
 
+def _overflow_number(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and (value == -1 or value > 0):
+        return value
+    raise Rejected(((), f"{show(value)} is not accepted; use an integer of 1 or more, or -1 for all"))
+
+
 def _path(value: object) -> object:
     if isinstance(value, str) and (not value.strip() or "\0" in value):
         raise Rejected(((), f"{show(value)} is not accepted; use a path"))
     return value
 
 
-Task = Annotated[Literal["statistics", "tensor"], BeforeValidator(one_of("statistics", "tensor", planned=OTHER_TASKS))]
-Level = Annotated[Literal["L0", "L1", "mix"], BeforeValidator(one_of("L0", "L1", "mix", planned=("L2", "debug")))]
+Task = Annotated[
+    Literal["statistics", "tensor", "structure", "overflow_check"],
+    BeforeValidator(one_of(*TASKS, planned=OTHER_TASKS)),
+]
+Level = Annotated[
+    Literal["L0", "L1", "mix", "debug"], BeforeValidator(one_of("L0", "L1", "mix", "debug", planned=("L2",)))
+]
 SummaryMode = Annotated[Literal["statistics", "md5"], BeforeValidator(_summary_mode)]
 DataMode = Annotated[
     frozenset[Annotated[str, BeforeValidator(one_of(*DATA_MODES))]],
@@ -81,6 +94,7 @@ DataMode = Annotated[
 Numbers = Annotated[frozenset[int], PlainValidator(numbers)]
 Texts = tuple[Annotated[str, AfterValidator(_text_of_an_entry)], ...]
 Switch = Annotated[bool, Field(strict=True)]
+OverflowNumber = Annotated[int, PlainValidator(_overflow_number)]
 FilePath = Annotated[Path, BeforeValidator(_path)]
 
 
@@ -94,6 +108,9 @@ class Config(BaseModel):
     ``tensor_list``      substrings of entries whose tensors are stored as well (task statistics)
     ``api_list``         a yaml file with more APIs to record
     ``extra_info``       False: no stack.json, no construct.json
+    ``overflow_nums``    entries that task overflow_check records before it ends; -1 for all
+    ``dump_enable``      False: nothing is recorded; unless None, the file is read again when it changes
+    ``async_dump``       tensor files are written by a thread of their own
     ``ignored``          key paths that were given, ask for something, and have no effect here
     """
 
@@ -106,12 +123,15 @@ class Config(BaseModel):
     rank: Numbers = frozenset()
     step: Numbers = frozenset()
     extra_info: Switch = True
+    dump_enable: Switch | None = None
+    async_dump: Switch = False
     api_list: FilePath | None = None
     scope: tuple[str, ...] = ()
     list: Texts = ()
     tensor_list: Texts = ()
     data_mode: DataMode = frozenset({"all"})
     summary_mode: SummaryMode = "statistics"
+    overflow_nums: OverflowNumber = 1
     ignored: tuple[str, ...] = ()
 
     @field_validator("scope")
@@ -125,18 +145,50 @@ class Config(BaseModel):
             raise Rejected(*mistakes)
         return scope * 2 if len(scope) == 1 else scope
 
+    @field_validator("level")
+    @classmethod
+    def _debug_needs_values(cls, level: str, info: ValidationInfo) -> str:
+        if level == "debug" and (task := info.data.get("task")) in ("structure", "overflow_check"):
+            raise Rejected(((), f'"debug" does not work with task {task}; use one of L0, L1, mix, or task statistics'))
+        return level
+
+    @field_validator("extra_info")
+    @classmethod
+    def _structure_needs_its_files(cls, extra_info: bool, info: ValidationInfo) -> bool:
+        if not extra_info and info.data.get("task") == "structure":
+            raise Rejected(((), "task structure writes nothing else than these files; use true, or task statistics"))
+        return extra_info
+
+    @field_validator("summary_mode")
+    @classmethod
+    def _structure_has_no_summary(cls, mode: str, info: ValidationInfo) -> str:
+        if mode != "statistics" and info.data.get("task") == "structure":
+            raise Rejected(((), "task structure stores no values; use task statistics, or remove this key"))
+        return mode
+
     @field_validator("api_list")
     @classmethod
     def _api_list_needs_apis(cls, api_list: Path | None, info: ValidationInfo) -> Path | None:
         if api_list is not None and info.data.get("level", "L1") not in API_LEVELS:
-            raise Rejected(((), "level L0 records no APIs; use level L1 or mix, or remove this key"))
+            raise Rejected(((), f"level {info.data['level']} records no APIs; use level L1 or mix, or remove this key"))
         return api_list
+
+    @field_validator("scope", "list", "data_mode")
+    @classmethod
+    def _debug_records_what_is_saved(cls, value: Any, info: ValidationInfo) -> Any:
+        if value and value != {"all"} and info.data.get("level") == "debug":
+            raise Rejected(((), "level debug records what save() is given, all of it; remove this key"))
+        return value
 
     @field_validator("tensor_list")
     @classmethod
     def _tensor_list_needs_statistics(cls, tensor_list: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        if tensor_list and info.data.get("task") == "tensor":
-            raise Rejected(((), 'task tensor stores every tensor; use task statistics, or "list" to select entries'))
+        task = info.data.get("task")
+        if tensor_list and task == "structure":
+            raise Rejected(((), "task structure stores no values; use task statistics, or remove this key"))
+        if tensor_list and task in TENSOR_TASKS:
+            every = "every tensor" if task == "tensor" else "every tensor of what it records"
+            raise Rejected(((), f'task {task} stores {every}; use task statistics, or "list" to select entries'))
         return tensor_list
 
 
@@ -159,16 +211,8 @@ class _WithoutEffect(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-def _always_enabled(value: object) -> object:
-    if value is False:
-        raise Rejected(((), "false is not supported yet; remove this key, and call start() only where data is wanted"))
-    return value
-
-
 class GeneralWithoutEffect(_WithoutEffect):
     precision: Annotated[str, BeforeValidator(one_of("high", "low"))] = "high"  # statistics take at least fp32 anyway
-    async_dump: bool = False
-    dump_enable: Annotated[bool, BeforeValidator(_always_enabled)] = True
     enable_dataloader: bool = False
     acl_config: str = ""
     risk_level: str = "ALL"
@@ -178,6 +222,7 @@ class GeneralWithoutEffect(_WithoutEffect):
 
 
 class SectionWithoutEffect(_WithoutEffect):
+    check_mode: Annotated[str, BeforeValidator(one_of("all", "aicore", "atomic"))] = "all"
     file_format: Annotated[str, BeforeValidator(one_of("npy", "bin"))] = "npy"
     device: Annotated[str, BeforeValidator(one_of("host", "device"))] = "host"
     precision: Annotated[str, BeforeValidator(one_of("high", "low"))] = "high"
@@ -195,5 +240,10 @@ class SectionWithoutEffect(_WithoutEffect):
 
 
 #: The keys of `Config` that stand in a task's section; the others stand at the top of the file.
-SECTION_KEYS = ("scope", "list", "tensor_list", "data_mode", "summary_mode")
+SECTION_KEYS = ("scope", "list", "tensor_list", "data_mode", "summary_mode", "overflow_nums")
 GENERAL_KEYS = tuple(key for key in Config.model_fields if key not in (*SECTION_KEYS, "ignored"))
+
+
+def section_keys(task: str) -> tuple[str, ...]:
+    """The keys of `Config` that the section of ``task`` may hold."""
+    return tuple(key for key in SECTION_KEYS if key != "overflow_nums" or task == "overflow_check")

@@ -115,6 +115,10 @@ class Framework(ABC):
     def save_tensor(self, tensor: Any, array: np.ndarray | None, file: BinaryIO) -> None:
         """Write one tensor in the framework's file format; ``array`` is ``to_numpy(tensor)`` if already read."""
 
+    def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Both arguments of ``save_tensor``, such that nothing done to ``tensor`` later shows in what it writes."""
+        return None, array.copy()
+
     # -- gradients -------------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -142,6 +146,10 @@ class Framework(ABC):
     @abstractmethod
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         """Report the parameter's accumulated gradient; None when it takes none."""
+
+    @abstractmethod
+    def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
+        """Report the whole gradient of a tensor that ``can_watch``; what to remove afterwards, if anything."""
 
     # -- modules ---------------------------------------------------------------------------------------------------
 

@@ -127,6 +127,16 @@ class MindSpore(Framework):
 
         return parameter.register_hook(report)
 
+    def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
+        if self._graph is not None and self._graph.edge(tensor) is not None:
+            self._graph.hook_tensor(tensor, on_gradient)
+            return None
+
+        def report(gradient: Any) -> None:
+            on_gradient(gradient)
+
+        return tensor.register_hook(report)
+
     # -- modules ---------------------------------------------------------------------------------------------------
 
     def is_module(self, value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""``MsprobeStep``: start, stop and step for ``mindspore.train.Model``."""
+"""Recording under ``mindspore.train.Model``: ``MsprobeStep`` starts and ends steps, ``MsprobeInitStep`` counts them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,69 @@ from mindspore.train import Callback
 
 
 class MsprobeStep(Callback):
-    """Records each step of ``Model.train``: ``model.train(epochs, data, callbacks=[MsprobeStep(debugger)])``."""
+    """Records each step of ``Model.train``: ``model.train(epochs, data, callbacks=[MsprobeStep(debugger)])``.
+
+    The network is the one given to ``debugger.start(model)`` before training, else the Model's own. A step that raises
+    is ended too: its files are complete and every hook is gone when the exception leaves ``Model.train``.
+    """
 
     def __init__(self, debugger: Any) -> None:
         super().__init__()
         self.debugger = debugger
+        self._given: Any = None
+        self._open = False
+
+    def on_train_begin(self, run_context: Any) -> None:
+        self._given = self.debugger.model()
 
     def on_train_step_begin(self, run_context: Any) -> None:
-        self.debugger.start(run_context.original_args().network)
+        network = run_context.original_args().network if self._given is None else self._given
+        self._open = True
+        self.debugger.start(network)
 
     def on_train_step_end(self, run_context: Any) -> None:
-        self.debugger.stop()
-        self.debugger.step()
+        self._end_step()
+
+    def __exit__(self, *error: Any) -> Any:
+        # Model.train leaves its callbacks this way whether it returns or raises.
+        self._end_step()
+        if self._given is None:
+            self.debugger.forget_model()  # the next Model may have another network
+        self._given = None
+        return super().__exit__(*error)
+
+    def _end_step(self) -> None:
+        if self._open:
+            self._open = False
+            self.debugger.stop()
+            self.debugger.step()
+
+
+class MsprobeInitStep(Callback):
+    """Numbers steps from where a resumed training goes on: ``callbacks=[MsprobeInitStep(), MsprobeStep(debugger)]``.
+
+    Without ``debugger`` it is the one constructed last.
+    """
+
+    def __init__(self, debugger: Any = None) -> None:
+        super().__init__()
+        self._debugger = debugger
+        self._done = False
+
+    def on_train_begin(self, run_context: Any) -> None:
+        self._done = False
+
+    def on_train_epoch_begin(self, run_context: Any) -> None:
+        if self._done:
+            return
+        self._done = True
+        progress = run_context.original_args()
+        # ``Model.train(initial_epoch=…)`` counts epochs on but steps from 0; callbacks that load a checkpoint set both.
+        steps = max(progress.cur_step_num, (progress.cur_epoch_num - 1) * progress.batch_num)
+        (self._debugger or _latest_debugger()).set_init_step(steps)
+
+
+def _latest_debugger() -> Any:
+    from msprobe_ms.mindspore import PrecisionDebugger
+
+    return PrecisionDebugger

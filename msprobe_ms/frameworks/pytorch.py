@@ -116,6 +116,10 @@ class PyTorch(Framework):
             tensor = tensor.clone(memory_format=torch.contiguous_format)
         torch.save(tensor, file)
 
+    def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray]:
+        tensor = _strided(tensor).detach()
+        return (tensor if tensor.is_meta else tensor.to("cpu", copy=True)), array
+
     # -- gradients -------------------------------------------------------------------------------------------------
 
     def can_watch(self, tensor: Any, *, parameters: bool) -> bool:
@@ -137,6 +141,12 @@ class PyTorch(Framework):
 
         # On a leaf this fires once a backward, with the sum of what that backward adds to `.grad`.
         return parameter.register_hook(report)
+
+    def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
+        def report(gradient: Any) -> None:
+            on_gradient(gradient)
+
+        return tensor.register_hook(report)
 
     # -- modules ---------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from msprobe_ms.errors import ConfigError
+from msprobe_ms.errors import ConfigError, UsageError
 from msprobe_ms.frameworks.base import Framework, Namespace
 from msprobe_ms.hooks.communication import Communication
 from msprobe_ms.hooks.early import EarlyBindings
@@ -102,6 +102,17 @@ def _import_error(path: str, source: Path | None, error: Exception) -> ConfigErr
     return ConfigError(f"{source}: {path}: importing it failed: {type(error).__name__}: {error}")
 
 
+def check_custom_api(where: str, module: Any, api: Any, prefix: Any) -> None:
+    """Raises UsageError for what cannot be wrapped."""
+    if not (isinstance(module, ModuleType) or (isinstance(module, type) and module.__flags__ & _CHANGEABLE)):
+        kind = type(module).__name__
+        raise UsageError(f"{where}: module is a {kind}; give a module or a class written in Python")
+    if not isinstance(api, str) or not callable(getattr(module, api, None)):
+        raise UsageError(f"{where}: {api!r} is not something that can be called in {module.__name__}; give its name")
+    if prefix is not None and (not isinstance(prefix, str) or not prefix):
+        raise UsageError(f'{where}: api_prefix {prefix!r} is not accepted; give a text, such as "Custom"')
+
+
 def _existing(space: Namespace, name: str, source: Path | None) -> str:
     if callable(getattr(space.holder, name, None)):
         return name
@@ -132,6 +143,7 @@ class ApiHooks:
         self._primitives = PrimitiveHooks(framework)
         self._early = EarlyBindings()
         self._models: Any = None
+        self._custom: dict[tuple[int, str], Patch] = {}
 
     def install(self, recorder: Recorder, models: Any = None) -> None:
         """Bring calls of the listed APIs to ``recorder`` until ``remove``; ``models`` name the operators they hold."""
@@ -160,6 +172,22 @@ class ApiHooks:
         for patch in reversed(self._patches):
             patch.undo()
         self._recorder = None
+
+    def register(self, holder: Any, name: str, prefix: str) -> None:
+        """Wrap one more callable, ``holder.name``, under another prefix if it was registered before."""
+        self.unregister(holder, name)
+        base = f"{prefix}.{name}"
+        subject = Subject(base, is_module=False, writes_in_place=writes_in_place(prefix, name))
+        patch = self._custom[id(holder), name] = Patch(holder, name, partial(self._wrap, subject))
+        self._patches.append(patch)
+        if self._recorder is not None:
+            patch.apply()
+
+    def unregister(self, holder: Any, name: str) -> None:
+        patch = self._custom.pop((id(holder), name), None)
+        if patch is not None:
+            patch.undo()
+            self._patches.remove(patch)
 
     def _make_patches(self, apis: ApiList) -> Iterator[Patch]:
         subjects: dict[str, Subject] = {}

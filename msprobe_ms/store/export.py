@@ -1,4 +1,4 @@
-"""A journal → dump.json, stack.json, construct.json, each whole or absent."""
+"""A journal → dump.json, stack.json, construct.json (at level debug: debug.json), each whole or absent."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.names import DEBUG
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.journal import JOURNAL_NAME
 from msprobe_ms.store.records import Contents, EntryPart, Envelope
@@ -27,10 +28,11 @@ def export(folder: Path, *, progress: Progress | None = None) -> int:
     if envelope is None:
         raise DumpFormatError(f"{contents.path}: the journal's first record is missing or damaged; nothing to export")
     # dump.json goes last: whoever sees it sees its companions too.
-    if envelope.extra_info:
+    saved = envelope.level == DEBUG
+    if envelope.extra_info and not saved:
         _write_json(folder / "stack.json", _stack(contents))
         _write_json(folder / "construct.json", {} if envelope.level == "L1" else _construct(contents))
-    with replacing(folder / "dump.json") as target, contents.path.open("rb") as journal:
+    with replacing(folder / ("debug.json" if saved else "dump.json")) as target, contents.path.open("rb") as journal:
         _write_dump(envelope, contents, journal, target, progress)
     return len(contents.entries)
 
@@ -59,14 +61,20 @@ def _write_dump(
     keys = ("task", "level", "framework", "dump_data_dir")
     head = ",\n".join(f' "{key}": {json.dumps(getattr(envelope, key))}' for key in keys)
     target.write(f'{{\n{head},\n "data": {{'.encode())
-    separator = b"\n"
+    saved, separator = envelope.level == DEBUG, b"\n"
     for done, (name, part) in enumerate(contents.entries.items(), 1):
-        target.write(separator + f"  {encode_text(name)}: {{\n".encode())
-        target.write(b",\n".join(_fields(part, journal)) + b"\n  }")
+        target.write(separator + f"  {encode_text(name)}: ".encode() + _body(part, journal, saved=saved))
         separator = b",\n"
         if progress is not None:
             progress(done, len(contents.entries))
     target.write(b"\n }\n}" if contents.entries else b"}\n}")
+
+
+def _body(part: EntryPart, journal: BinaryIO, *, saved: bool) -> bytes:
+    fields = _fields(part, journal)
+    if saved:
+        return fields[0]  # a saved value is the whole entry
+    return b"{\n" + b",\n".join(fields) + b"\n  }" if fields else b"{}"
 
 
 def _fields(part: EntryPart, journal: BinaryIO) -> list[bytes]:

@@ -189,7 +189,7 @@ def _items(entries: dict[str, Entry]) -> Iterator[Item]:
 
 
 def _mode(task: str, entries: dict[str, Entry]) -> str:
-    if task == "tensor":
+    if task in ("tensor", "overflow_check"):
         return "tensor"
     return "md5" if any(item.md5 for item in _items(entries)) else "statistics"
 

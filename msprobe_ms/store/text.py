@@ -98,6 +98,11 @@ def _statistic(value: Statistic) -> str:
     return number_text(value) if type(value) is float else value_text(value, 0)
 
 
+def whole_entry(value: Value) -> tuple[str, str]:
+    """An entry that is a value, not an object of fields: its one field, without a name."""
+    return "", value_text(value, FIELD_LEVEL - 1)
+
+
 def field_text(name: str, value: Value) -> str:
     """One field of an entry, ``"input_args": […]``, indented for its place in dump.json."""
     return f"{' ' * FIELD_LEVEL}{encode_text(name)}: {value_text(value, FIELD_LEVEL)}"

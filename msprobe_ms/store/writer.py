@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from errno import ENOENT
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from msprobe_ms.log import logger
 from msprobe_ms.store import records
@@ -24,12 +24,21 @@ def process_folder(dump_path: Path, step: int, rank: int | None) -> Path:
     return dump_path / f"step{step}" / (f"proc{os.getpid()}" if rank is None else f"rank{rank}")
 
 
+class TensorFiles(Protocol):
+    """Where tensor files go: a `DumpStore`, or what stands before it."""
+
+    def tensor(self, data_name: str, write: Callable[[BinaryIO], None], entry: str) -> None: ...
+
+
 class DumpStore:
     """Takes records as calls end and turns them into the files of §6 of the format.
 
     Every accepted record is on disk when the method returns. ``export`` may be called any number of times; ``close``
     exports what is new and removes the journal.
     """
+
+    #: Whether nothing new will be recorded.
+    full = False
 
     def __init__(
         self, folder: Path, *, task: str, level: str, framework: str, tensors: bool, extra_info: bool = True
@@ -56,14 +65,23 @@ class DumpStore:
         self._journal.append(records.CALL_SITE, records.call_site(number, frames))
 
     def entry(
-        self, name: str, fields: Iterable[tuple[str, str]], parent: str | None = None, call_site: int | None = None
+        self,
+        name: str,
+        fields: Iterable[tuple[str, str]],
+        parent: str | None = None,
+        call_site: int | None = None,
+        *,
+        complete: bool = True,
     ) -> None:
-        """Record an entry, or a further part of one: ``fields`` are ``(name, text)`` pairs (``text.field_text``)."""
+        """Record an entry, or a further part of one: ``fields`` are ``(name, text)`` pairs (``text.field_text``).
+
+        ``complete`` is False for a part after which another is expected.
+        """
         self._journal.append(records.ENTRY, records.entry(name, fields, parent, call_site))
         self.entries += 1
 
-    def tensor(self, data_name: str, write: Callable[[BinaryIO], None]) -> None:
-        """Write one tensor file through ``write``; it is whole or absent."""
+    def tensor(self, data_name: str, write: Callable[[BinaryIO], None], entry: str = "") -> None:
+        """Write one tensor file of ``entry`` through ``write``; it is whole or absent."""
         self._tensor_folder.mkdir(exist_ok=True)
         with replacing(self._tensor_folder / data_name) as file:
             write(file)
@@ -92,7 +110,7 @@ class DumpStore:
 
 
 def _move_aside(folder: Path) -> None:
-    if not any((folder / name).exists() for name in ("dump.json", JOURNAL_NAME, TENSOR_FOLDER)):
+    if not any((folder / name).exists() for name in ("dump.json", "debug.json", JOURNAL_NAME, TENSOR_FOLDER)):
         return
     number = 1
     while (aside := folder.with_name(f"earlier{number}_{folder.name}")).exists():

@@ -1,5 +1,5 @@
-"""``from msprobe.mindspore.common.utils import MsprobeStep``."""
+"""``from msprobe.mindspore.common.utils import MsprobeInitStep, MsprobeStep``."""
 
-from msprobe_ms.mindspore import MsprobeStep
+from msprobe_ms.mindspore import MsprobeInitStep, MsprobeStep
 
-__all__ = ["MsprobeStep"]
+__all__ = ["MsprobeInitStep", "MsprobeStep"]

@@ -1,0 +1,57 @@
+"""``async_dump``: tensor files written by a thread of their own, so that training goes on meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from queue import Queue
+from typing import BinaryIO
+
+from msprobe_ms.store.writer import DumpStore
+from msprobe_ms.trouble import Trouble
+
+#: Tensors that may wait; with more, training waits for the disk and memory stays bounded.
+_MOST_WAITING = 16
+
+Job = tuple[str, Callable[[BinaryIO], None], str]
+
+
+class TensorWorker:
+    """Stands before a store and writes its tensor files later. What it is given must be copies."""
+
+    def __init__(self, store: DumpStore, trouble: Trouble) -> None:
+        self._store = store
+        self._trouble = trouble
+        self._jobs: Queue[Job | None] = Queue(_MOST_WAITING)
+        self._thread: threading.Thread | None = None
+
+    def run(self, unrecorded: Callable[[], AbstractContextManager[None]]) -> None:
+        """Begin. Writing may call the framework, which happens inside ``unrecorded()``."""
+        self._thread = threading.Thread(target=self._work, args=(unrecorded,), name="msprobe_ms tensors", daemon=True)
+        self._thread.start()
+
+    def tensor(self, data_name: str, write: Callable[[BinaryIO], None], entry: str) -> None:
+        self._jobs.put((data_name, write, entry))
+
+    def drain(self) -> None:
+        """Wait until everything given so far is on disk."""
+        self._jobs.join()
+
+    def close(self) -> None:
+        """Drain and end the thread."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._jobs.put(None)
+            thread.join()
+
+    def _work(self, unrecorded: Callable[[], AbstractContextManager[None]]) -> None:
+        while (job := self._jobs.get()) is not None:
+            try:
+                with unrecorded():
+                    self._store.tensor(*job)
+            except Exception as error:
+                self._trouble.report(error, job[0])
+            finally:
+                self._jobs.task_done()
+        self._jobs.task_done()

@@ -1,0 +1,137 @@
+"""``mindspore.train.Model`` with ``MsprobeStep``: each step recorded, training untouched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mindspore
+import numpy as np
+import pytest
+from mindspore import nn
+from recording import read_step, write_config
+
+from msprobe_ms.mindspore import MsprobeInitStep, MsprobeStep, PrecisionDebugger
+
+STEPS = 3
+
+
+class Net(nn.Cell):
+    def __init__(self, raise_at: int = -1) -> None:
+        super().__init__()
+        self.fc1 = nn.Dense(4, 8, "ones", "zeros")
+        self.relu = nn.ReLU()
+        self.fc2 = nn.Dense(8, 2, "ones", "zeros")
+        self.calls, self.raise_at = 0, raise_at
+
+    def construct(self, x: Any) -> Any:
+        self.calls += 1
+        x = self.relu(self.fc1(x))
+        if self.calls - 1 == self.raise_at:
+            raise KeyError("the user's own")
+        return self.fc2(x)
+
+
+class Losses(mindspore.train.Callback):
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: list[bytes] = []
+
+    def on_train_step_end(self, run_context: Any) -> None:
+        self.values.append(run_context.original_args().net_outputs.asnumpy().tobytes())
+
+
+def fresh_executor() -> None:
+    """After an exception in a Model, MindSpore itself runs every forward twice until its executor is cleared."""
+    mindspore.common.api._pynative_executor.clear_res()
+
+
+@pytest.fixture(autouse=True)
+def undisturbed(ms: Any) -> None:
+    fresh_executor()
+
+
+def train(net: Net, callbacks: list[Any], epochs: int = 1, **keys: Any) -> list[bytes]:
+    generator = np.random.default_rng(3)
+    x = generator.standard_normal((STEPS * 2, 4)).astype(np.float32)
+    y = generator.standard_normal((STEPS * 2, 2)).astype(np.float32)
+    data = mindspore.dataset.NumpySlicesDataset((x, y), ["x", "y"], shuffle=False).batch(2)
+    optimizer = nn.SGD(net.trainable_params(), 0.01)
+    losses = Losses()
+    model = mindspore.train.Model(net, nn.MSELoss(), optimizer)
+    model.train(epochs, data, callbacks=[*callbacks, losses], dataset_sink_mode=False, **keys)
+    return losses.values
+
+
+def hooks_on(net: nn.Cell) -> int:
+    tables = ("_forward_hook", "_forward_pre_hook")
+    return sum(len(getattr(cell, table)) for _, cell in net.cells_and_names() for table in tables)
+
+
+@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
+def test_every_step_is_recorded_and_losses_stay(ms: Any, dump_path: Path, level: str) -> None:
+    bare = train(Net(), [])
+    net = Net()
+    debugger = PrecisionDebugger(write_config(dump_path, level=level))
+    assert train(net, [MsprobeStep(debugger)]) == bare
+    assert sorted(path.name for path in dump_path.iterdir()) == [f"step{step}" for step in range(STEPS)]
+    for step in range(STEPS):
+        data = read_step(dump_path, step).data
+        cells = {
+            f"Cell.{name}.{d}.0" for name in ("fc1.Dense", "relu.ReLU", "fc2.Dense") for d in ("forward", "backward")
+        }
+        cells |= {f"Cell.{name}.Dense.parameters_grad.0" for name in ("fc1", "fc2")}
+        assert {name for name in data if name.startswith("Cell.")} == (set() if level == "L1" else cells)
+        assert {"Functional.square.0.forward", "Functional.square.0.backward"} <= set(data) or level == "L0"
+    assert hooks_on(net) == 0
+
+
+def test_the_network_given_to_start_wins(ms: Any, dump_path: Path) -> None:
+    net = Net()
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    debugger.start([net])
+    debugger.stop()
+    train(net, [MsprobeStep(debugger)])
+    assert "Cell.0.fc1.Dense.forward.0" in read_step(dump_path, 1).data
+
+
+def test_another_model_brings_its_own_network(ms: Any, dump_path: Path) -> None:
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    callback = MsprobeStep(debugger)
+    for _ in range(2):
+        train(Net(), [callback])
+    assert "Cell.fc1.Dense.backward.0" in read_step(dump_path, 2 * STEPS - 1).data
+
+
+@pytest.mark.parametrize("level", ["L0", "mix"])
+def test_training_that_raises_ends_cleanly(ms: Any, dump_path: Path, level: str) -> None:
+    net = Net(raise_at=1)
+    debugger = PrecisionDebugger(write_config(dump_path, level=level))
+    relu = mindspore.ops.relu
+    with pytest.raises(KeyError, match="the user's own"):
+        train(net, [MsprobeStep(debugger)])
+    assert hooks_on(net) == 0
+    assert mindspore.ops.relu is relu
+    whole, broken = read_step(dump_path, 0).data, read_step(dump_path, 1).data
+    assert "Cell.fc2.Dense.backward.0" in whole
+    assert "Cell.relu.ReLU.forward.0" in broken
+    assert "Cell.fc2.Dense.forward.0" not in broken
+    # The same objects go on with the next step, whole.
+    fresh_executor()
+    train(net, [MsprobeStep(debugger)])
+    assert read_step(dump_path, 2).data.keys() == whole.keys()
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_resumed_training_counts_on(ms: Any, dump_path: Path, order: int, named: bool) -> None:
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    callbacks = [MsprobeInitStep(debugger) if named else MsprobeInitStep(), MsprobeStep(debugger)][::order]
+    train(Net(), callbacks, epochs=3, initial_epoch=2)
+    assert sorted(path.name for path in dump_path.iterdir()) == [f"step{2 * STEPS + step}" for step in range(STEPS)]
+
+
+def test_selected_steps(ms: Any, dump_path: Path) -> None:
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0", step=[1]))
+    train(Net(), [MsprobeStep(debugger)])
+    assert [path.name for path in dump_path.iterdir()] == ["step1"]
