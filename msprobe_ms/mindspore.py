@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msprobe_ms.debugger import BaseDebugger
+from msprobe_ms.frameworks import msadapter
 from msprobe_ms.frameworks.mindspore import MindSpore
 from msprobe_ms.frameworks.mindspore_callback import MsprobeStep
 from msprobe_ms.frameworks.mindspore_random import seed_framework, set_dropout
@@ -12,10 +13,13 @@ __all__ = ["MsprobeStep", "PrecisionDebugger", "seed_all"]
 
 
 class PrecisionDebugger(BaseDebugger):
-    """Records a MindSpore network (dynamic graphs): ``start(net)``, one training step, ``stop()``, ``step()``."""
+    """Records a MindSpore network (dynamic graphs): ``start(net)``, one training step, ``stop()``, ``step()``.
+
+    Where ``torch`` is MSAdapter's, PyTorch code on MindSpore, it records that: import torch before constructing it.
+    """
 
     def _load_framework(self) -> MindSpore:
-        return MindSpore()
+        return msadapter.MSAdapter() if msadapter.is_in_use() else MindSpore()
 
 
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> None:
