@@ -30,14 +30,12 @@ class MSAdapter(TorchModules, MindSpore):
 
     name = "mindtorch"
     more_api_lists = ("msadapter_apis.yaml",)
+    torch_plumbing = (*TorchModules.torch_plumbing, "ops/", "executor.py")
 
     def __init__(self) -> None:
         super().__init__(sys.modules["torch"])
-        machinery, module_folder = self.machinery, self.machinery[0].removesuffix("nn/modules/module.py")
-        self.machinery = (*machinery, *MindSpore.machinery)
-        self.plumbing = (*self.plumbing, f"{module_folder}ops/", f"{module_folder}executor.py")
         # The provider may hide MindSpore's attribute behind one of its own, which says nothing of computed tensors.
-        self._in_graph = vars(_NATIVE)["_requires_grad"].__get__ if hasattr(_NATIVE, "_requires_grad") else None
+        self._in_graph = vars(_NATIVE)["_requires_grad"].__get__ if "_requires_grad" in vars(_NATIVE) else None
 
     # -- tensors ---------------------------------------------------------------------------------------------------
 

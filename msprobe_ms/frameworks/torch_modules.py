@@ -9,19 +9,6 @@ from typing import Any
 
 from msprobe_ms.frameworks.base import After, Before, Framework, Namespace, Removable
 
-#: Folders and files of a ``torch`` package whose frames mean nothing to a user; layers' own sources are not among them.
-_PLUMBING = (
-    "_",
-    "autograd/",
-    "cuda/",
-    "distributed/",
-    "fx/",
-    "jit/",
-    "nn/functional.py",
-    "nn/parallel/",
-    "utils/",
-)
-
 
 class TorchModules(Framework):
     """The half of a framework that reads a ``torch`` package; tensors and gradients are the other half."""
@@ -29,6 +16,18 @@ class TorchModules(Framework):
     module_prefix = "Module"
     module_type = "torch.nn.Module"
     api_list = "pytorch_apis.yaml"
+    #: Folders and files of the ``torch`` package that are plumbing; layers' own sources are not among them.
+    torch_plumbing: tuple[str, ...] = (
+        "_",
+        "autograd/",
+        "cuda/",
+        "distributed/",
+        "fx/",
+        "jit/",
+        "nn/functional.py",
+        "nn/parallel/",
+        "utils/",
+    )
 
     def __init__(self, torch: Any) -> None:
         super().__init__()
@@ -36,8 +35,8 @@ class TorchModules(Framework):
         module = torch.nn.Module
         source = os.path.abspath(inspect.getfile(module))  # <folder>/nn/modules/module.py
         folder = os.path.dirname(os.path.dirname(os.path.dirname(source)))
-        self.machinery = (source,)
-        self.plumbing = (*self.plumbing, *(f"{folder}/{part}" for part in _PLUMBING))
+        self.machinery = (source, *self.machinery)
+        self.plumbing = (*self.plumbing, *(f"{folder}/{part}" for part in self.torch_plumbing))
         # Hooks are told of calls that raise, too; not in the oldest releases.
         options = inspect.signature(module.register_forward_hook).parameters
         self._hook_options = {"with_kwargs": True} | ({"always_call": True} if "always_call" in options else {})
