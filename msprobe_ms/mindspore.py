@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.debugger import BaseDebugger
+from msprobe_ms.frameworks import msadapter
 from msprobe_ms.frameworks.mindspore import MindSpore
 from msprobe_ms.frameworks.mindspore_callback import MsprobeInitStep, MsprobeStep
 from msprobe_ms.frameworks.mindspore_random import seed_framework, set_dropout
@@ -16,10 +17,13 @@ __all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "record", "see
 
 
 class PrecisionDebugger(BaseDebugger):
-    """Records a MindSpore network (dynamic graphs): ``start(net)``, one training step, ``stop()``, ``step()``."""
+    """Records a MindSpore network (dynamic graphs): ``start(net)``, one training step, ``stop()``, ``step()``.
+
+    Where ``torch`` is MSAdapter's, PyTorch code on MindSpore, it records that: import torch before constructing it.
+    """
 
     def _load_framework(self) -> MindSpore:
-        return MindSpore()
+        return msadapter.MSAdapter() if msadapter.is_in_use() else MindSpore()
 
 
 def record(

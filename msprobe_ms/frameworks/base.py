@@ -84,6 +84,8 @@ class Framework(ABC):
     file_suffix: str
     #: File of the package's own API list.
     api_list: str
+    #: Further ones.
+    more_api_lists: tuple[str, ...] = ()
     #: Whether calls under watch get the caller's own tensors, so that APIs which write in place can be watched too.
     watches_in_place: bool = False
 

@@ -64,6 +64,7 @@ class MindSpore(Framework):
     plumbing = tuple(f"{_FOLDER}/{part}" for part in ("_", "common/", "graph/", "mint/", "ops/", "parallel/"))
 
     def __init__(self) -> None:
+        super().__init__()
         self._graph = MindSporeGraph() if has_graph() else None
         self.watches_in_place = self._graph is not None
 
@@ -99,9 +100,12 @@ class MindSpore(Framework):
         if tensor.dtype not in _FLOATS:
             return False
         if self._graph is not None:
-            return tensor._requires_grad and tensor._grad_node is not None
+            return self._takes_gradient(tensor) and tensor._grad_node is not None
         # Without the graph a watched parameter comes back as a plain Tensor; only functions take it as a value.
         return parameters or not isinstance(tensor, Parameter)
+
+    def _takes_gradient(self, tensor: Any) -> bool:
+        return tensor._requires_grad
 
     def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnGradients, *, is_module: bool) -> InputWatch:
         if self._graph is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from mindspore import Tensor
+from mindspore import Tensor, _c_expression
 
 from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook
 
@@ -14,8 +14,9 @@ _add = Tensor.__add__
 
 
 def has_graph() -> bool:
-    """Whether this MindSpore shows its gradient graph."""
-    return hasattr(Tensor, "_grad_node") and hasattr(Tensor, "_output_index")
+    """Whether this MindSpore shows its gradient graph; 2.7 shows nodes, but not which of them are the same."""
+    nodes = getattr(_c_expression, "BackwardNodePy", None)
+    return hasattr(Tensor, "_grad_node") and hasattr(Tensor, "_output_index") and hasattr(nodes, "_unique_id")
 
 
 class MindSporeGraph(Graph):

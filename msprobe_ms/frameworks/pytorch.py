@@ -6,9 +6,8 @@ import math
 import os
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from inspect import signature
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -16,10 +15,13 @@ import torch
 from torch import nn
 from torch._guards import TracingContext
 
-from msprobe_ms.frameworks.base import After, Before, Framework, InputWatch, Namespace, OnGradients, Removable
+from msprobe_ms.frameworks.base import InputWatch, Namespace, OnGradients, Removable
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.pytorch_autograd import TorchGraph
+from msprobe_ms.frameworks.torch_modules import TorchModules
 from msprobe_ms.log import logger
+
+_FOLDER = os.path.dirname(os.path.abspath(torch.__file__))
 
 #: dtypes numpy has no twin of, and the wider one that holds their values exactly.
 _WIDER: dict[torch.dtype, torch.dtype] = {torch.bfloat16: torch.float32, torch.complex32: torch.complex64} | {
@@ -31,42 +33,20 @@ _WIDER: dict[torch.dtype, torch.dtype] = {torch.bfloat16: torch.float32, torch.c
 #: What torch.compile works in, None outside of it.
 _tracing_context: Callable[[], Any] = getattr(TracingContext, "try_get", TracingContext.get)
 
-_FOLDER = os.path.dirname(os.path.abspath(torch.__file__))
 
-#: Hooks are told of calls that raise, too; not in the oldest releases.
-_ALWAYS = {"always_call": True} if "always_call" in signature(nn.Module.register_forward_hook).parameters else {}
-
-
-class PyTorch(Framework):
+class PyTorch(TorchModules):
     """What the package needs to know of PyTorch."""
 
     name = "pytorch"
-    module_prefix = "Module"
-    module_type = "torch.nn.Module"
     tensor_type = "torch.Tensor"
     file_suffix = ".pt"
-    api_list = "pytorch_apis.yaml"
     watches_in_place = True
     recomputing = tuple(
         (f"{_FOLDER}/utils/checkpoint.py", name) for name in ("backward", "unpack_hook", "recompute_fn")
     )
-    machinery = (f"{_FOLDER}/nn/modules/module.py",)
-    plumbing = tuple(
-        f"{_FOLDER}/{part}"
-        for part in (
-            "_",
-            "autograd/",
-            "cuda/",
-            "distributed/",
-            "fx/",
-            "jit/",
-            "nn/functional.py",
-            "nn/parallel/",
-            "utils/",
-        )
-    )
 
     def __init__(self) -> None:
+        super().__init__(torch)
         self._kept_out = False
         self._graph = TorchGraph()
 
@@ -93,12 +73,8 @@ class PyTorch(Framework):
         return bool(tensor.requires_grad)
 
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
-        if isinstance(value, torch.Size):
-            return {"type": "torch.Size", "value": [int(size) for size in value]}
-        if isinstance(value, torch.dtype):
-            return {"type": "torch.dtype", "value": str(value)}
-        if isinstance(value, torch.device):
-            return {"type": "torch.device", "value": str(value)}
+        if (leaf := super().special_leaf(value)) is not None:
+            return leaf
         if isinstance(value, torch.memory_format):
             return {"type": "torch.memory_format", "format": str(value).removeprefix("torch.")}
         if torch.distributed.is_available() and isinstance(value, torch.distributed.ProcessGroup):
@@ -150,13 +126,10 @@ class PyTorch(Framework):
 
     # -- modules ---------------------------------------------------------------------------------------------------
 
-    def is_module(self, value: Any) -> bool:
-        return isinstance(value, nn.Module)
-
     def named_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
         """As ``Module.named_modules``, without modules that were compiled or scripted and what lies below them."""
         sealed: list[str] = []
-        for name, module in model.named_modules():
+        for name, module in super().named_modules(model):
             if any(name.startswith(prefix) for prefix in sealed):
                 continue
             if _is_compiled(module):
@@ -166,30 +139,10 @@ class PyTorch(Framework):
             else:
                 yield name, module
 
-    def parameters(self, module: Any) -> Iterable[tuple[str, Any]]:
-        return [(name, parameter) for name, parameter in module._parameters.items() if parameter is not None]
-
-    def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
-        def pre_hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return before(args, kwargs)
-
-        def forward_hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-            return after(args, kwargs, output)
-
-        return (
-            module.register_forward_pre_hook(pre_hook, with_kwargs=True),
-            module.register_forward_hook(forward_hook, with_kwargs=True, **_ALWAYS),
-        )
-
     # -- APIs ------------------------------------------------------------------------------------------------------
 
     def namespaces(self) -> Sequence[Namespace]:
-        found = [
-            Namespace("torch", "Torch", torch),
-            Namespace("torch.nn.functional", "Functional", nn.functional),
-            Namespace("torch.Tensor", "Tensor", torch.Tensor),
-            Namespace("torch._VF", "VF", torch._VF),
-        ]
+        found = [*super().namespaces(), Namespace("torch._VF", "VF", torch._VF)]
         if torch.distributed.is_available():
             found.append(Namespace("torch.distributed", "Distributed", torch.distributed, True))
         return found

@@ -40,11 +40,12 @@ class ApiList:
     def __init__(self, framework: Framework, extra: Path | None = None) -> None:
         """Read the lists. Raises ConfigError naming the file, the key and what is accepted."""
         self._namespaces = {space.path: space for space in framework.namespaces()}
-        own = Path(__file__).parent.parent / "frameworks" / framework.api_list
+        folder = Path(__file__).parent.parent / "frameworks"
         self.apis: dict[Namespace, list[str]] = {}
-        for path, names in _read_list(own).items():
-            if path in self._namespaces:  # a namespace this version of the framework lacks is left out
-                self._add(self._namespaces[path], names)
+        for own in (framework.api_list, *framework.more_api_lists):
+            for path, names in _read_list(folder / own).items():
+                if path in self._namespaces:  # a namespace this version of the framework lacks is left out
+                    self._add(self._namespaces[path], names)
         for path, names in ({} if extra is None else _read_list(extra)).items():
             space = self._namespaces.get(path) or _import_namespace(path, extra)
             self._add(space, [_existing(space, name, extra) for name in names])

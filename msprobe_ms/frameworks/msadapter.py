@@ -1,0 +1,100 @@
+"""MSAdapter and its kin mindtorch: PyTorch code that runs on MindSpore. Modules are torch's, tensors MindSpore's."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from mindspore import Tensor
+
+from msprobe_ms.frameworks.base import Namespace, Removable
+from msprobe_ms.frameworks.mindspore import MindSpore
+from msprobe_ms.frameworks.torch_modules import TorchModules
+
+#: MindSpore's own tensor class, below the Python one whose attributes the provider replaces.
+_NATIVE = next(kind for kind in reversed(Tensor.__mro__) if "register_hook" in vars(kind))
+
+#: How MindSpore begins the names of dtypes: ``Float32`` for ``mindspore.float32``, which some providers print.
+_DTYPE_HEADS = {"bf": "BF", "bo": "Bo", "co": "Co", "fl": "Fl", "in": "In", "ui": "UI"}
+
+
+def is_in_use() -> bool:
+    """Whether ``torch`` of this process is MSAdapter's: its tensors are MindSpore's. Imports nothing."""
+    make = getattr(sys.modules.get("torch"), "tensor", None)
+    return make is not None and isinstance(make(0.0), Tensor)
+
+
+class MSAdapter(TorchModules, MindSpore):
+    """What the package needs to know of PyTorch code on MindSpore. To be made only where `is_in_use`."""
+
+    name = "mindtorch"
+    more_api_lists = ("msadapter_apis.yaml",)
+    torch_plumbing = (*TorchModules.torch_plumbing, "ops/", "executor.py")
+    #: Modules hold no operators here, and what the provider's own functions call is its inside.
+    operators_left_out = None
+    finds_early_imports = False
+
+    def __init__(self) -> None:
+        super().__init__(sys.modules["torch"])
+        # The provider may hide MindSpore's attribute behind one of its own, which says nothing of computed tensors.
+        self._in_graph = vars(_NATIVE)["_requires_grad"].__get__ if "_requires_grad" in vars(_NATIVE) else None
+
+    # -- tensors ---------------------------------------------------------------------------------------------------
+
+    def dtype_text(self, tensor: Any) -> str:
+        return _dtype_text(tensor.dtype)
+
+    def requires_grad(self, tensor: Any) -> bool:
+        if self._in_graph is None or isinstance(tensor, self._torch.nn.Parameter):
+            return bool(tensor.requires_grad)
+        return bool(self._in_graph(tensor))
+
+    def special_leaf(self, value: Any) -> dict[str, Any] | None:
+        if isinstance(value, self._torch.dtype):
+            return {"type": "torch.dtype", "value": _dtype_text(value)}
+        return super().special_leaf(value)
+
+    # -- gradients -------------------------------------------------------------------------------------------------
+
+    def _takes_gradient(self, tensor: Any) -> bool:
+        return self.requires_grad(tensor)
+
+    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
+        if not parameter.requires_grad:
+            return None
+
+        def report(gradient: Any) -> None:
+            on_gradient(gradient)
+
+        return _ParameterHook(parameter, report)
+
+    def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
+        return _ParameterHook(tensor, on_gradient)
+
+    # -- APIs ------------------------------------------------------------------------------------------------------
+
+    def operator_classes(self) -> Iterable[type]:
+        return ()
+
+    def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
+        return ()
+
+    def namespaces(self) -> Sequence[Namespace]:
+        npu = sys.modules.get("torch_npu")
+        return [*super().namespaces(), *([] if npu is None else [Namespace("torch_npu", "NPU", npu)])]
+
+
+class _ParameterHook:
+    """A hook on a parameter; providers replace ``Tensor.register_hook``, one of them by a method that cannot work."""
+
+    def __init__(self, parameter: Any, hook: Callable[[Any], None]) -> None:
+        self._number = _NATIVE.register_hook(parameter, hook)
+
+    def remove(self) -> None:
+        _NATIVE.remove_hook(self._number)
+
+
+def _dtype_text(dtype: Any) -> str:
+    text = str(dtype).removeprefix("mindspore.").rstrip("_")
+    return _DTYPE_HEADS.get(text[:2], text[:2]) + text[2:]

@@ -1,0 +1,81 @@
+"""What is the same wherever PyTorch code runs, on PyTorch or on MindSpore through MSAdapter: modules and API names."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from msprobe_ms.frameworks.base import After, Before, Framework, Namespace, Removable
+
+
+class TorchModules(Framework):
+    """The half of a framework that reads a ``torch`` package; tensors and gradients are the other half."""
+
+    module_prefix = "Module"
+    module_type = "torch.nn.Module"
+    api_list = "pytorch_apis.yaml"
+    #: Folders and files of the ``torch`` package that are plumbing; layers' own sources are not among them.
+    torch_plumbing: tuple[str, ...] = (
+        "_",
+        "autograd/",
+        "cuda/",
+        "distributed/",
+        "fx/",
+        "jit/",
+        "nn/functional.py",
+        "nn/parallel/",
+        "utils/",
+    )
+
+    def __init__(self, torch: Any) -> None:
+        super().__init__()
+        self._torch = torch
+        module = torch.nn.Module
+        source = os.path.abspath(inspect.getfile(module))  # <folder>/nn/modules/module.py
+        folder = os.path.dirname(os.path.dirname(os.path.dirname(source)))
+        self.machinery = (source, *self.machinery)
+        self.plumbing = (*self.plumbing, *(f"{folder}/{part}" for part in self.torch_plumbing))
+        # Hooks are told of calls that raise, too; not in the oldest releases.
+        options = inspect.signature(module.register_forward_hook).parameters
+        self._hook_options = {"with_kwargs": True} | ({"always_call": True} if "always_call" in options else {})
+
+    def special_leaf(self, value: Any) -> dict[str, Any] | None:
+        torch = self._torch
+        if isinstance(value, torch.Size):
+            return {"type": "torch.Size", "value": [int(size) for size in value]}
+        if isinstance(value, torch.dtype):
+            return {"type": "torch.dtype", "value": str(value)}
+        if isinstance(value, torch.device):
+            return {"type": "torch.device", "value": str(value)}
+        return None
+
+    def is_module(self, value: Any) -> bool:
+        return isinstance(value, self._torch.nn.Module)
+
+    def named_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
+        return iter(model.named_modules())
+
+    def parameters(self, module: Any) -> Iterable[tuple[str, Any]]:
+        return [(name, parameter) for name, parameter in module._parameters.items() if parameter is not None]
+
+    def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
+        def pre_hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return before(args, kwargs)
+
+        def forward_hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+            return after(args, kwargs, output)
+
+        return (
+            module.register_forward_pre_hook(pre_hook, with_kwargs=True),
+            module.register_forward_hook(forward_hook, **self._hook_options),
+        )
+
+    def namespaces(self) -> Sequence[Namespace]:
+        torch = self._torch
+        return [
+            Namespace("torch", "Torch", torch),
+            Namespace("torch.nn.functional", "Functional", torch.nn.functional),
+            Namespace("torch.Tensor", "Tensor", torch.Tensor),
+        ]
