@@ -181,7 +181,7 @@ class MindSpore(Framework):
 
     finds_early_imports = True
 
-    operators_left_out = "mindspore_primitives.yaml"
+    operators_left_out: str | None = "mindspore_primitives.yaml"
 
     def operator_classes(self) -> Iterable[type]:
         # Most subclasses do not go through Primitive.__call__.
