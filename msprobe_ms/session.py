@@ -46,7 +46,7 @@ class Session:
                 task=config.task,
                 level=config.level,
                 framework=framework.name,
-                tensors=config.task in TENSOR_TASKS or bool(config.tensor_list),
+                tensors=_stores_files(config),
                 extra_info=config.extra_info,
             )
         except OSError as error:
@@ -70,8 +70,7 @@ class Session:
         self._trouble = Trouble(store)
         md5 = config.summary_mode == "md5"
         entries: DumpStore | OverflowGate = store
-        stores_files = config.task in TENSOR_TASKS or bool(config.tensor_list)
-        self._worker = TensorWorker(store, self._trouble) if config.async_dump and stores_files else None
+        self._worker = TensorWorker(store, self._trouble) if config.async_dump and _stores_files(config) else None
         files: TensorFiles = self._worker or store
         leaves = LeafBuilder(framework, files, self._trouble, md5=md5, later=self._worker is not None)
         if config.task == "overflow_check":
@@ -194,3 +193,8 @@ class Session:
     def _drop_parameter_hooks(self) -> None:
         if self._modules is not None:
             self._modules.remove_parameters()
+
+
+def _stores_files(config: Config) -> bool:
+    """Whether tensors themselves may be written, all of them or those that ``tensor_list`` names."""
+    return config.task in TENSOR_TASKS or bool(config.tensor_list)
