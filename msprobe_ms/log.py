@@ -20,10 +20,17 @@ class _Formatter(logging.Formatter):
         return f"{stamp} ({record.process}) [{record.levelname}] {message}"
 
 
+class _Handler(logging.StreamHandler):
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """At process exit standard error may be closed already; nobody is left to tell."""
+        if not getattr(self.stream, "closed", False):
+            super().handleError(record)
+
+
 def _configured() -> logging.Logger:
     logger = logging.getLogger("msprobe_ms")
     if not logger.handlers:
-        handler = logging.StreamHandler(sys.stderr)
+        handler = _Handler(sys.stderr)
         handler.setFormatter(_Formatter())
         logger.addHandler(handler)
         logger.propagate = False

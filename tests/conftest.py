@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ hypothesis.settings.load_profile("patient")
 def seeded() -> None:
     """The same random figures in every run and every order of tests."""
     np.random.seed(20)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(20)
 
 
 @pytest.fixture
