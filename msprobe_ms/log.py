@@ -21,7 +21,7 @@ class _Formatter(logging.Formatter):
 
 
 class _Handler(logging.StreamHandler):
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+    def handleError(self, record: logging.LogRecord) -> None:
         """At process exit standard error may be closed already; nobody is left to tell."""
         if not getattr(self.stream, "closed", False):
             super().handleError(record)

@@ -37,7 +37,10 @@ TENSOR_TASKS = ("tensor", "overflow_check")
 
 #: Levels at which modules, and at which APIs, are recorded.
 MODULE_LEVELS = ("L0", "mix")
-API_LEVELS = ("L1", "mix")
+API_LEVELS = ("L1", "mix", "L2")
+
+#: Levels at which a selected module or API opens what runs inside it.
+CASCADING_LEVELS = ("mix", "L2")
 
 _MODULE_GRAMMAR = (
     'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
@@ -84,7 +87,7 @@ Task = Annotated[
     BeforeValidator(one_of(*TASKS, planned=OTHER_TASKS)),
 ]
 Level = Annotated[
-    Literal["L0", "L1", "mix", "debug"], BeforeValidator(one_of("L0", "L1", "mix", "debug", planned=("L2",)))
+    Literal["L0", "L1", "mix", "L2", "debug"], BeforeValidator(one_of("L0", "L1", "mix", "L2", "debug"))
 ]
 SummaryMode = Annotated[Literal["statistics", "md5"], BeforeValidator(_summary_mode)]
 DataMode = Annotated[
