@@ -198,6 +198,7 @@ class KernelRecorder(Recorder):
     ) -> Any:
         """Close the call; record it where kernels of it ran unseen."""
         if _is_one_kernel(call):
+            call.launched = []
             result = super().after(call, args, kwargs, output, parameters)
         else:
             result = output

@@ -58,7 +58,7 @@ def _data_mode(value: frozenset[str]) -> frozenset[str]:
 
 def _summary_mode(value: object) -> object:
     if isinstance(value, list):
-        raise Rejected(((), f"{show(value)} is for level L2, which is not supported yet; use one of statistics, md5"))
+        raise Rejected(((), f"{show(value)} is for compiled graphs, not supported yet; use one of statistics, md5"))
     return one_of("statistics", "md5", planned=("xor",))(value)
 
 
@@ -66,7 +66,7 @@ def _text_of_an_entry(value: str) -> str:
     if not value:
         raise Rejected(((), '"" is in every name; use a part of one, such as "relu", or [] for all'))
     if value.startswith("name-regex("):
-        raise Rejected(((), f'{show(value)} is for level L2, which is not supported yet; use a part of a name: "relu"'))
+        raise Rejected(((), f'{show(value)} is for compiled graphs, not supported yet; use a part of a name: "relu"'))
     return value
 
 

@@ -157,7 +157,8 @@ class MindSpore(Framework):
             observe_nodes(self._graph, tensors, known, observer)
 
     def memory(self, tensor: Any) -> tuple[int, int]:
-        return tensor.data_ptr(), tensor.size * tensor.itemsize
+        # Not `data_ptr` and `nbytes`: providers of PyTorch's names replace them.
+        return tensor._data_ptr(), tensor._nbytes
 
     # -- modules ---------------------------------------------------------------------------------------------------
 
@@ -259,7 +260,7 @@ class MindSpore(Framework):
     def refusal(self) -> str | None:
         if mindspore.get_context("mode") == mindspore.GRAPH_MODE:
             return (
-                "MindSpore is in GRAPH_MODE; levels L0, L1 and mix record dynamic graphs. "
+                "MindSpore is in GRAPH_MODE; levels L0, L1, mix and L2 record dynamic graphs. "
                 "Call mindspore.set_context(mode=mindspore.PYNATIVE_MODE) before start"
             )
         return None

@@ -18,7 +18,7 @@ _modes = getattr(_c_expression, "_DispatchGuardStack", None)
 #: None where kernels can be seen.
 NO_KERNELS = (
     None
-    if hasattr(mindspore, "MsDispatchMode") and _modes is not None
+    if hasattr(mindspore, "MsDispatchMode") and hasattr(mindspore.Tensor, "_nbytes") and _modes is not None
     else f"Level L2 records dynamic graphs from MindSpore 2.9 on, and this is {mindspore.__version__}; "
     "use one of L0, L1, mix"
 )
