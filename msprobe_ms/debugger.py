@@ -63,6 +63,8 @@ class BaseDebugger(ABC):
         self._changes = FileChanges(None if config_path is None else Path(config_path))
         self.config: Config = self._read_config()
         self._framework = self._load_framework()
+        if self.config.level == "L2" and self._framework.no_kernels is not None:
+            raise UsageError(f'level "L2": {self._framework.no_kernels}')
         self._apis: ApiHooks | None = None
         if self.config.level in API_LEVELS:
             self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))

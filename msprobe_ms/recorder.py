@@ -18,11 +18,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from types import CodeType
 from typing import Any
 
 from msprobe_ms.callsite import CallSites
 from msprobe_ms.config import Config
-from msprobe_ms.config.model import TENSOR_TASKS
+from msprobe_ms.config.model import CASCADING_LEVELS, TENSOR_TASKS
 from msprobe_ms.frameworks.base import Framework, InputWatch
 from msprobe_ms.gradients import Plan, Watch, fill
 from msprobe_ms.hooks.communication import Communication
@@ -42,7 +43,7 @@ Parameters = Callable[[], Iterable[tuple[str, Any]]]
 class Subject:
     """What is called: a module (``Cell.fc1.Dense``) or an API (``Functional.relu``), with its name grammar."""
 
-    __slots__ = ("base", "communication", "is_module", "scratch", "writes_in_place")
+    __slots__ = ("base", "communication", "compiled", "is_module", "scratch", "writes_in_place")
 
     def __init__(
         self,
@@ -52,6 +53,7 @@ class Subject:
         writes_in_place: bool = False,
         scratch: frozenset[int] = frozenset(),
         communication: Communication | None = None,
+        compiled: bool = False,
     ) -> None:
         self.base = base
         self.is_module = is_module
@@ -61,6 +63,8 @@ class Subject:
         self.scratch = scratch
         #: Of a function that exchanges tensors with other processes; it has no backward.
         self.communication = communication
+        #: One graph, whose kernels nobody sees.
+        self.compiled = compiled
 
     def entry(self, direction: str, index: int) -> str:
         return f"{self.base}.{direction}.{index}" if self.is_module else f"{self.base}.{index}.{direction}"
@@ -71,7 +75,7 @@ class Call:
 
     __slots__ = (
         "backward", "backward_begun", "depth", "forward", "handled", "input_watch", "inputs", "keep_backward",
-        "keep_forward", "output_fields", "parent", "plan", "recomputed", "site", "subject", "watch",
+        "keep_forward", "launched", "output_fields", "parent", "plan", "recomputed", "site", "subject", "watch",
     )  # fmt: skip
 
     def __init__(self, subject: Subject, index: int, parent: Call | None, depth: int) -> None:
@@ -91,6 +95,8 @@ class Call:
         self.plan: list[Plan] = []
         self.output_fields: list[Plan] = []
         self.backward_begun = False
+        #: At level L2: what the kernels seen in it wrote.
+        self.launched: list[Any] = []
         #: The exception that the caller was handling when it made the call; another one at its end is the call's own.
         self.handled = sys.exc_info()[1]
 
@@ -127,7 +133,7 @@ class Recorder:
         self._save_some = NameList(config.tensor_list) if config.tensor_list else None
         self._leaves = leaves
         self._list = NameList(config.list)
-        self._cascades = config.level == "mix" and bool(config.list)
+        self._cascades = config.level in CASCADING_LEVELS and bool(config.list)
         #: Modules called inside one that ``list`` selected.
         self._opened: set[str] = set()
         self._scope = Scope(config.scope)
@@ -188,12 +194,19 @@ class Recorder:
         call = Call(subject, self._count(subject.base), parent, depth)
         self._select(call)
         call.recomputed = self._framework.in_backward() and self._recomputation.runs(sys._getframe(2))
-        if call.keep_forward and frames:
-            call.site, new = self._sites.number(frames)
-            if new is not None:
-                self._store.call_site(call.site, new)
+        if frames and self._needs_site(call):
+            call.site = self._site(frames)
         calls.append(call)
         return call
+
+    def _needs_site(self, call: Call) -> bool:
+        return call.keep_forward
+
+    def _site(self, frames: list[tuple[CodeType, int]]) -> int:
+        number, new = self._sites.number(frames)
+        if new is not None:
+            self._store.call_site(number, new)
+        return number
 
     def _count(self, base: str) -> int:
         with self._lock:

@@ -12,9 +12,11 @@ from msprobe_ms.config.model import MODULE_LEVELS, TENSOR_TASKS
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks
 from msprobe_ms.hooks.jit import JitHooks
+from msprobe_ms.hooks.kernels import KernelHooks
 from msprobe_ms.hooks.modules import ModuleHooks
 from msprobe_ms.hooks.opaque import OpaqueCalls
 from msprobe_ms.hooks.tokens import TokenWindow
+from msprobe_ms.kernel_recorder import KernelRecorder
 from msprobe_ms.leaves import LeafBuilder
 from msprobe_ms.log import logger
 from msprobe_ms.overflow import OverflowGate, OverflowQuota
@@ -76,7 +78,13 @@ class Session:
         if config.task == "overflow_check":
             entries = gate = OverflowGate(store, files, quota)
             leaves = LeafBuilder(framework, gate, self._trouble, md5=md5, later=True, on_figures=gate.figures)
-        self._recorder = Recorder(config, framework, entries, leaves, self._trouble)
+        self._kernels: KernelHooks | None = None
+        if config.level == "L2":
+            recorder = KernelRecorder(config, framework, entries, leaves, self._trouble)
+            self._recorder: Recorder = recorder
+            self._kernels = KernelHooks(framework, recorder)
+        else:
+            self._recorder = Recorder(config, framework, entries, leaves, self._trouble)
         if self._worker is not None:
             self._worker.run(self._recorder.blind)
         self._saves = SavePoints(config, framework, store, leaves, self._trouble)
@@ -96,11 +104,16 @@ class Session:
         try:
             self._framework.prepare()
             self._model = model
-            if self._level in MODULE_LEVELS:
+            if self._level in MODULE_LEVELS or (self._kernels is not None and model is not None):
                 self._drop_parameter_hooks()
                 self._modules = ModuleHooks(self._framework, self._recorder, model)
             self._jit = JitHooks(
-                self._framework, self._recorder, self._trouble, self._modules, entries=self._apis is not None
+                self._framework,
+                self._recorder,
+                self._trouble,
+                self._modules,
+                entries=self._apis is not None,
+                frameworks_own=self._kernels is not None,
             )
             if token_range is None:
                 self._open()
@@ -124,11 +137,13 @@ class Session:
         try:
             self._recorder.resume()
             if self._modules is not None:
-                self._modules.install()
+                self._modules.install(parameters=self._kernels is None)
             if self._apis is not None:
                 self._apis.install(self._recorder, self._model)
             if self._jit is not None:
                 self._jit.install()
+            if self._kernels is not None:
+                self._kernels.install()
         except Exception as error:
             self._trouble.report(error, "start")
 
@@ -139,6 +154,8 @@ class Session:
         self._recording = False
         try:
             self._recorder.pause()
+            if self._kernels is not None:
+                self._kernels.remove()
             if self._jit is not None:
                 self._jit.remove()
             if self._apis is not None:

@@ -129,7 +129,7 @@ def test_the_documented_refusals_are_the_real_ones():
     document = {"dump_pth": "x", "dump_path": "out", "step": [0, 1, "x"], "statistics": {"data_mode": ["outputs"]}}
     shown = re.search(r"```text\n(.*?)```", DOCUMENT, re.DOTALL)
     assert shown is not None
-    assert sorted(refusal(document, level="L2").split("\n")) == sorted(shown[1].strip().split("\n"))
+    assert sorted(refusal(document, level="L3").split("\n")) == sorted(shown[1].strip().split("\n"))
 
 
 def test_every_key_reaches_its_field():
@@ -323,8 +323,8 @@ def test_keys_without_effect_are_checked_for_type(document, message):
             f'task: "tensors" is not accepted; use one of {TASKS} (did you mean "tensor"?)',
         ),
         ({"task": ["tensor"]}, f'task: ["tensor"] is not accepted; use one of {TASKS}'),
-        ({"level": "l0"}, 'level: "l0" is not accepted; use one of L0, L1, mix, debug (did you mean "L0"?)'),
-        ({"level": 0}, "level: 0 is not accepted; use one of L0, L1, mix, debug"),
+        ({"level": "l0"}, 'level: "l0" is not accepted; use one of L0, L1, mix, L2, debug (did you mean "L0"?)'),
+        ({"level": 0}, "level: 0 is not accepted; use one of L0, L1, mix, L2, debug"),
         ({"extra_info": "false"}, 'extra_info: "false" is not accepted; use true or false'),
         ({"dump_path": 3}, "dump_path: 3 is not accepted; use a path"),
         ({"dump_path": " "}, 'dump_path: " " is not accepted; use a path'),
@@ -374,7 +374,7 @@ def test_a_wrong_general_value_is_named_with_what_is_accepted(document, message)
         ({"list": [""]}, 'list[0]: "" is in every name; use a part of one, such as "relu", or [] for all'),
         (
             {"list": ["name-regex(.+)"]},
-            'list[0]: "name-regex(.+)" is for level L2, which is not supported yet; use a part of a name: "relu"',
+            'list[0]: "name-regex(.+)" is for compiled graphs, not supported yet; use a part of a name: "relu"',
         ),
         (
             {"summary_mode": "md"},
@@ -382,7 +382,7 @@ def test_a_wrong_general_value_is_named_with_what_is_accepted(document, message)
         ),
         (
             {"summary_mode": ["max", "min"]},
-            'summary_mode: ["max", "min"] is for level L2, which is not supported yet; use one of statistics, md5',
+            'summary_mode: ["max", "min"] is for compiled graphs, not supported yet; use one of statistics, md5',
         ),
         (
             {"scope": ["Tensor.add.0.forward"] * 3},
@@ -426,12 +426,6 @@ def test_scope_refuses_names_that_its_level_never_records(level, name, message):
 def test_tasks_of_the_family_that_do_not_work_yet_say_which_do(task):
     message = refusal({"task": task, "dump_path": "out", task: {}})
     assert message == f'config.json: task: "{task}" is not supported yet; use one of {TASKS}'
-
-
-@pytest.mark.parametrize("level", ["L2"])
-def test_levels_of_the_family_that_do_not_work_yet_say_which_do(level):
-    message = refusal({"level": level, "dump_path": "out"})
-    assert message == f'config.json: level: "{level}" is not supported yet; use one of L0, L1, mix, debug'
 
 
 def test_xor_is_refused_with_what_works():
@@ -496,7 +490,7 @@ def test_all_mistakes_are_reported_at_once():
     assert refusal(document).split("\n") == [
         f"config.json: colour: unknown key; use one of {GENERAL}",
         f'config.json: dump_path: "{Path.cwd()}/config.json" is a file; use a folder, or a new path',
-        'config.json: level: "L9" is not accepted; use one of L0, L1, mix, debug',
+        'config.json: level: "L9" is not accepted; use one of L0, L1, mix, L2, debug',
         f'config.json: step[1]: "a" is not accepted; use {NUMBERS}',
         f"config.json: step[2]: -1 is not accepted; use {NUMBERS}",
         'config.json: async_dump: "no" is not accepted; use true or false',
@@ -519,10 +513,10 @@ def test_a_long_value_is_shortened():
 
 def test_a_wrong_argument_is_called_an_argument():
     with pytest.raises(ConfigError) as refused:
-        load_config(task="statistic", level="L2", step=[0, "x"], dump_path="")
+        load_config(task="statistic", level="L3", step=[0, "x"], dump_path="")
     assert str(refused.value).split("\n") == [
         f'argument task: "statistic" is not accepted; use one of {TASKS} (did you mean "statistics"?)',
-        'argument level: "L2" is not supported yet; use one of L0, L1, mix, debug',
+        'argument level: "L3" is not accepted; use one of L0, L1, mix, L2, debug',
         'argument dump_path: "" is not accepted; use a path',
         f'argument step[1]: "x" is not accepted; use {NUMBERS}',
     ]

@@ -117,6 +117,22 @@ def test_the_documented_script_runs_unchanged(level: str, tmp_path: Path) -> Non
             assert ("self.linear2(x1)" if entry.startswith("Module.") else "F.relu(x2)") in frames[0]
 
 
+def test_kernels_of_the_documented_script(tmp_path: Path) -> None:
+    write_config(tmp_path / "output", level="L2", step=[0]).rename(tmp_path / "config.json")
+    shutil.copy(SCRIPTS / "net.py", tmp_path)
+    run_script("net.py", cwd=tmp_path)
+    step = Step(tmp_path / "output")
+    assert {name: step.construct[name] for name in step.data} == {
+        "Kernel.Dense.0.forward": "Module.linear1.Linear.forward.0",
+        "Kernel.Dense.1.forward": "Module.linear2.Linear.forward.0",
+        "Kernel.ReLU.0.forward": None,
+        "Kernel.Ones.0.backward": None,
+        "Kernel.ReluGrad.0.backward": None,
+        "Kernel.MatMul.0.backward": "Module.linear2.Linear.backward.0",
+        "Kernel.MatMul.1.backward": "Module.linear1.Linear.backward.0",
+    }
+
+
 # -- the same training on PyTorch and on MindSpore ---------------------------------------------------------------------
 
 

@@ -92,7 +92,7 @@ class GradientFloors:
         shape = item.shape if isinstance(item.shape, tuple) else ()
         if len(shape) <= 1:
             # ‖g‖₂ / sqrt(count) = sqrt(terms / count) · rms(g)
-            return math.sqrt(squares / max(1, *shape))
+            return math.sqrt(squares / max((1, *shape)))
         if parsed.direction == PARAMETERS_GRAD and shape[0] > 0:
             return self._inputs.get(parsed.name, 0.0) * math.sqrt(squares / shape[0])
         return 0.0

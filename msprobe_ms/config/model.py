@@ -37,7 +37,10 @@ TENSOR_TASKS = ("tensor", "overflow_check")
 
 #: Levels at which modules, and at which APIs, are recorded.
 MODULE_LEVELS = ("L0", "mix")
-API_LEVELS = ("L1", "mix")
+API_LEVELS = ("L1", "mix", "L2")
+
+#: Levels at which a selected module or API opens what runs inside it.
+CASCADING_LEVELS = ("mix", "L2")
 
 _MODULE_GRAMMAR = (
     'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
@@ -55,7 +58,7 @@ def _data_mode(value: frozenset[str]) -> frozenset[str]:
 
 def _summary_mode(value: object) -> object:
     if isinstance(value, list):
-        raise Rejected(((), f"{show(value)} is for level L2, which is not supported yet; use one of statistics, md5"))
+        raise Rejected(((), f"{show(value)} is for compiled graphs, not supported yet; use one of statistics, md5"))
     return one_of("statistics", "md5", planned=("xor",))(value)
 
 
@@ -63,7 +66,7 @@ def _text_of_an_entry(value: str) -> str:
     if not value:
         raise Rejected(((), '"" is in every name; use a part of one, such as "relu", or [] for all'))
     if value.startswith("name-regex("):
-        raise Rejected(((), f'{show(value)} is for level L2, which is not supported yet; use a part of a name: "relu"'))
+        raise Rejected(((), f'{show(value)} is for compiled graphs, not supported yet; use a part of a name: "relu"'))
     return value
 
 
@@ -84,7 +87,7 @@ Task = Annotated[
     BeforeValidator(one_of(*TASKS, planned=OTHER_TASKS)),
 ]
 Level = Annotated[
-    Literal["L0", "L1", "mix", "debug"], BeforeValidator(one_of("L0", "L1", "mix", "debug", planned=("L2",)))
+    Literal["L0", "L1", "mix", "L2", "debug"], BeforeValidator(one_of("L0", "L1", "mix", "L2", "debug"))
 ]
 SummaryMode = Annotated[Literal["statistics", "md5"], BeforeValidator(_summary_mode)]
 DataMode = Annotated[

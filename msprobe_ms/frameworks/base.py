@@ -6,7 +6,7 @@ Everything else in the package works through this interface; only the modules be
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
@@ -51,11 +51,26 @@ class CompiledCall:
     ``name``      what entries call it: the function, or the class of a compiled module
     ``leading``   how many of the first arguments are no inputs (the object whose method was compiled)
     ``modules``   names and modules that run inside it, where hooks cannot see them
+    ``frameworks_own`` whether it is no user code: an optimizer's
     """
 
     name: str
     leading: int
     modules: Sequence[tuple[str, Any]]
+    frameworks_own: bool = False
+
+
+#: ``on_kernel(name, inputs, launch)`` launches one kernel and gives its results back.
+OnKernel = Callable[[str, Sequence[Any], Callable[[], Any]], Any]
+
+
+class NodeObserver(Protocol):
+    """Told of one node of the gradient graph while backward runs through it."""
+
+    def begins(self, grad_outputs: Sequence[Any]) -> None: ...
+
+    def ends(self, grad_inputs: Sequence[Any], grad_outputs: Sequence[Any]) -> None:
+        """``grad_outputs`` came in and ``grad_inputs`` are what the node made of them; None where there is none."""
 
 
 class InputWatch:
@@ -153,6 +168,28 @@ class Framework(ABC):
     def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         """Report the whole gradient of a tensor that ``can_watch``; what to remove afterwards, if anything."""
 
+    # -- kernels (level L2) ----------------------------------------------------------------------------------------
+
+    #: Why single kernels cannot be recorded here, a sentence; None where they can.
+    no_kernels: str | None = "Level L2 records kernels of MindSpore 2.9 and later; use one of L0, L1, mix"
+
+    def intercept_kernels(self, on_kernel: OnKernel) -> Removable:
+        """Bring every kernel that this thread launches from here on to ``on_kernel``. Only without `no_kernels`."""
+        raise NotImplementedError
+
+    def observe_nodes(
+        self, tensors: Sequence[Any], known: set[Hashable], observer: Callable[[str], NodeObserver | None]
+    ) -> None:
+        """Have the nodes behind ``tensors`` observed that are not ``known`` yet, and add them there.
+
+        ``observer`` gives of a node's name (``BiasAdd``) who is told of it; None leaves it alone.
+        """
+        raise NotImplementedError
+
+    def memory(self, tensor: Any) -> tuple[int, int]:
+        """The address of the tensor's first element and the number of bytes of its elements."""
+        raise NotImplementedError
+
     # -- modules ---------------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -191,8 +228,8 @@ class Framework(ABC):
         """Attribute and operator object of those that the module itself holds."""
         return ()
 
-    def scratch_results(self, operator: Any) -> frozenset[int]:
-        """Positions of an operator's results that hold no values, only memory its backward may use."""
+    def scratch_results(self, operator: str) -> frozenset[int]:
+        """Positions of those results of this operator that hold no values, only memory its backward may use."""
         return frozenset()
 
     def opaque_calls(self) -> Sequence[tuple[Any, str]]:
@@ -204,7 +241,7 @@ class Framework(ABC):
         return ()
 
     def describe_graph(self, executor: Any, args: Sequence[Any]) -> CompiledCall | None:
-        """What ``executor`` runs when called with ``args``; None for graphs of the framework's own."""
+        """What ``executor`` runs when called with ``args``; None where that is no call of a graph."""
         return None
 
     def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from msprobe_ms.frameworks.base import InputWatch, OnGradients
+from msprobe_ms.frameworks.base import InputWatch, NodeObserver, OnGradients
 
 #: A node of the graph and which of its forward results is meant.
 Edge = tuple[Any, int]
@@ -42,6 +42,10 @@ class Graph(ABC):
     @abstractmethod
     def key(self, node: Any) -> Hashable:
         """The same for every object that stands for the node."""
+
+    @abstractmethod
+    def name(self, node: Any) -> str:
+        """What the node undoes: ``BiasAdd``."""
 
     @abstractmethod
     def is_leaf(self, node: Any) -> bool:
@@ -233,3 +237,22 @@ class _OutputReports:
         self._arrived += 1
         if self._arrived == self._nodes:
             self._gradients, self._arrived = [None] * len(self._gradients), 0
+
+
+def observe_nodes(
+    graph: Graph, tensors: Sequence[Any], known: set[Hashable], observer: Callable[[str], NodeObserver | None]
+) -> None:
+    """Hook every node behind ``tensors`` that is not in ``known``, and add it there."""
+    waiting = [edge[0] for tensor in tensors if (edge := graph.edge(tensor)) is not None]
+    while waiting:
+        node = waiting.pop()
+        # A node's place in memory may be another's before.
+        key = graph.key(node), graph.number(node, -1)
+        if key in known or graph.is_leaf(node):
+            continue
+        known.add(key)
+        told = observer(graph.name(node))
+        if told is not None:
+            graph.hook_before(node, told.begins)
+            graph.hook_node(node, told.ends)
+        waiting += [older for older, _ in node.next_functions if older is not None]

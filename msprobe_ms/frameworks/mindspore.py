@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from inspect import signature
 from typing import Any, BinaryIO
@@ -15,7 +15,7 @@ from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
 from mindspore.communication import GlobalComm, comm_func, get_process_group_ranks, get_rank
 from mindspore.ops import Primitive
 
-from msprobe_ms.frameworks import mindspore_jit
+from msprobe_ms.frameworks import mindspore_jit, mindspore_kernels
 from msprobe_ms.frameworks.base import (
     After,
     Before,
@@ -23,10 +23,12 @@ from msprobe_ms.frameworks.base import (
     Framework,
     InputWatch,
     Namespace,
+    NodeObserver,
     OnGradients,
+    OnKernel,
     Removable,
 )
-from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
+from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
 from msprobe_ms.frameworks.mindspore_autograd import MindSporeGraph, has_graph
 from msprobe_ms.frameworks.mindspore_hooked import Hooked
 from msprobe_ms.store.npy import write_npy
@@ -141,6 +143,23 @@ class MindSpore(Framework):
 
         return tensor.register_hook(report)
 
+    # -- kernels ---------------------------------------------------------------------------------------------------
+
+    no_kernels = mindspore_kernels.NO_KERNELS
+
+    def intercept_kernels(self, on_kernel: OnKernel) -> Removable:
+        return mindspore_kernels.Interception(on_kernel)
+
+    def observe_nodes(
+        self, tensors: Sequence[Any], known: set[Hashable], observer: Callable[[str], NodeObserver | None]
+    ) -> None:
+        if self._graph is not None:
+            observe_nodes(self._graph, tensors, known, observer)
+
+    def memory(self, tensor: Any) -> tuple[int, int]:
+        # Not `data_ptr` and `nbytes`: providers of PyTorch's names replace them.
+        return tensor._data_ptr(), tensor._nbytes
+
     # -- modules ---------------------------------------------------------------------------------------------------
 
     def is_module(self, value: Any) -> bool:
@@ -197,10 +216,10 @@ class MindSpore(Framework):
     def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
         return module._primitives.items()
 
-    def scratch_results(self, operator: Any) -> frozenset[int]:
+    def scratch_results(self, operator: str) -> frozenset[int]:
         if mindspore.get_context("device_target") != "CPU":
             return frozenset()
-        return _SCRATCH_ON_CPU.get(type(operator).__name__, frozenset())
+        return _SCRATCH_ON_CPU.get(operator, frozenset())
 
     def opaque_calls(self) -> Sequence[tuple[Any, str]]:
         # Reached only when something is compiled, not when it runs again.
@@ -241,7 +260,7 @@ class MindSpore(Framework):
     def refusal(self) -> str | None:
         if mindspore.get_context("mode") == mindspore.GRAPH_MODE:
             return (
-                "MindSpore is in GRAPH_MODE; levels L0, L1 and mix record dynamic graphs. "
+                "MindSpore is in GRAPH_MODE; levels L0, L1, mix and L2 record dynamic graphs. "
                 "Call mindspore.set_context(mode=mindspore.PYNATIVE_MODE) before start"
             )
         return None

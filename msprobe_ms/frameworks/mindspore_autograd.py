@@ -38,6 +38,9 @@ class MindSporeGraph(Graph):
     def key(self, node: Any) -> Hashable:
         return node._unique_id()
 
+    def name(self, node: Any) -> str:
+        return str(node.name())
+
     def is_leaf(self, node: Any) -> bool:
         return node.is_leaf()
 

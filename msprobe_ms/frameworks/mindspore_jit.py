@@ -41,19 +41,20 @@ def graph_calls() -> Sequence[tuple[Any, str]]:
     return () if executor is None else [(executor, "__call__")]
 
 
-def describe(executor: Any, args: Sequence[Any]) -> CompiledCall | None:
-    """What a ``_JitExecutor`` runs; None when it is MindSpore's own."""
+def describe(executor: Any, args: Sequence[Any]) -> CompiledCall:
+    """What a ``_JitExecutor`` runs."""
     function, owner = executor.fn, executor.obj
-    if str(function.__module__).startswith(_OWN) or isinstance(owner, nn.Optimizer):
-        return None
+    frameworks_own = str(function.__module__).startswith(_OWN) or isinstance(owner, nn.Optimizer)
     is_cell = isinstance(owner, nn.Cell)
     name = type(owner).__name__ if is_cell and function.__name__ == "construct" else function.__name__
     leading = 1 if owner is not None and args and args[0] is owner else 0
-    if is_cell:
+    if frameworks_own:
+        modules = []
+    elif is_cell:
         modules = [(f"{below} ({type(cell).__name__})", cell) for below, cell in owner.cells_and_names() if below]
     else:
         modules = [(f"{below} ({type(cell).__name__})", cell) for below, cell in _cells_used(function)]
-    return CompiledCall(name, leading, modules)
+    return CompiledCall(name, leading, modules, frameworks_own)
 
 
 def _cells_used(function: Any) -> Iterator[tuple[str, nn.Cell]]:

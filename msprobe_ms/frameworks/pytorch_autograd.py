@@ -37,6 +37,9 @@ class TorchGraph(Graph):
     def key(self, node: Any) -> Hashable:
         return node
 
+    def name(self, node: Any) -> str:
+        return str(node.name())
+
     def is_leaf(self, node: Any) -> bool:
         return not node.next_functions
 

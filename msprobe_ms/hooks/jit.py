@@ -24,14 +24,25 @@ class JitHooks:
     """
 
     def __init__(
-        self, framework: Framework, recorder: Recorder, trouble: Trouble, modules: ModuleHooks | None, *, entries: bool
+        self,
+        framework: Framework,
+        recorder: Recorder,
+        trouble: Trouble,
+        modules: ModuleHooks | None,
+        *,
+        entries: bool,
+        frameworks_own: bool = False,
     ) -> None:
-        """``entries`` says whether graphs are recorded themselves; at level L0 only modules are."""
+        """``entries`` says whether graphs are recorded themselves; at level L0 only modules are.
+
+        ``frameworks_own`` includes those that are no user code, an optimizer's.
+        """
         self._framework = framework
         self._recorder = recorder
         self._trouble = trouble
         self._modules = modules
         self._entries = entries
+        self._frameworks_own = frameworks_own
         self._subjects: dict[str, Subject] = {}
         self._patches = [Patch(holder, name, self._wrap) for holder, name in framework.graph_calls()]
         self._patches += [Patch(holder, name, wrap) for holder, name, wrap in framework.dynamic_instead()]
@@ -63,7 +74,8 @@ class JitHooks:
             call = functools.partial(original, executor, *args[: compiled.leading])
             if not self._entries:
                 return call(*args[compiled.leading :], **kwargs)
-            subject = self._subjects.setdefault(compiled.name, Subject(f"{PREFIX}.{compiled.name}", is_module=False))
+            graph = Subject(f"{PREFIX}.{compiled.name}", is_module=False, compiled=True)
+            subject = self._subjects.setdefault(compiled.name, graph)
             return call_recorded(self._recorder, subject, call, args[compiled.leading :], kwargs)
 
         return wrapper
@@ -71,6 +83,8 @@ class JitHooks:
     def _described(self, executor: Any, args: tuple[Any, ...]) -> CompiledCall | None:
         try:
             compiled = self._framework.describe_graph(executor, args)
+            if compiled is not None and compiled.frameworks_own:
+                return compiled if self._frameworks_own else None
             if compiled is not None and compiled.modules:
                 self._say_what_is_hidden(compiled)
             return compiled

@@ -37,9 +37,10 @@ class ModuleHooks:
         calls = self._calls.get(id(module))
         return None if calls is None else calls.base
 
-    def install(self) -> None:
+    def install(self, *, parameters: bool = True) -> None:
+        """Hook the modules, and their parameters' gradients unless ``parameters`` is False."""
         self._install_forward()
-        for calls in self._calls.values():
+        for calls in self._calls.values() if parameters else ():
             self._parameters.extend(calls.hook_parameters())
 
     def _install_forward(self) -> None:

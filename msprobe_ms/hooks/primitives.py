@@ -30,7 +30,7 @@ class PrimitiveHooks:
 
     def __init__(self, framework: Framework) -> None:
         self._framework = framework
-        self._left_out = _left_out(framework)
+        self._left_out = left_out(framework)
         self._patches: dict[type, Patch] = {}
         self._by_class: dict[type, Subject | None] = {}
         #: By identity; the operator is kept with its subject, so that no other takes its number in memory.
@@ -78,7 +78,7 @@ class PrimitiveHooks:
             base,
             is_module=False,
             writes_in_place=bool(_IN_PLACE.fullmatch(type(operator).__name__)),
-            scratch=self._framework.scratch_results(operator),
+            scratch=self._framework.scratch_results(type(operator).__name__),
         )
 
     def _subject_of(self, operator: Any) -> Subject | None:
@@ -104,7 +104,8 @@ class PrimitiveHooks:
         return wrapper
 
 
-def _left_out(framework: Framework) -> frozenset[str]:
+def left_out(framework: Framework) -> frozenset[str]:
+    """Names of the operator classes that are not recorded."""
     if framework.operators_left_out is None:
         return frozenset()
     path = Path(__file__).parent.parent / "frameworks" / framework.operators_left_out
