@@ -35,7 +35,7 @@ def record(
             loss, gradients = training_step(x, y)
         dump["Cell.fc1.Dense.forward.0"]["output.0"].numpy()
 
-    Forward and backward belong into the block. ``model`` is the network or a list of them; level ``L1`` needs none.
+    Forward and backward belong into the block. ``model`` is the network or a list of them; L1 and L2 need none.
     Each recording gets a step folder of its own below ``dump_path``. What is raised inside passes, and what was
     recorded until then is there. Raises ConfigError or UsageError when an argument cannot work.
     """
