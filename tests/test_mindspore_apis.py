@@ -451,7 +451,7 @@ def test_graph_mode_is_refused(ms: Any, dump_path: Path) -> None:
     finally:
         mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
     assert str(caught.value) == (
-        "start: MindSpore is in GRAPH_MODE; levels L0, L1 and mix record dynamic graphs. "
+        "start: MindSpore is in GRAPH_MODE; levels L0, L1, mix and L2 record dynamic graphs. "
         "Call mindspore.set_context(mode=mindspore.PYNATIVE_MODE) before start"
     )
     assert not dump_path.exists()
