@@ -62,7 +62,11 @@ class MindSpore(Framework):
     file_suffix = ".npy"
     api_list = "mindspore_apis.yaml"
     recomputing = tuple((f"{_FOLDER}/common/recompute.py", name) for name in ("bprop", "recompute"))
-    machinery = (f"{_FOLDER}/nn/cell.py", f"{_FOLDER}/graph/_utils/check_jit_forbidden_api.py")
+    #: The last is where it was before 2.9.
+    machinery = tuple(
+        f"{_FOLDER}/{part}"
+        for part in ("nn/cell.py", "graph/_utils/check_jit_forbidden_api.py", "_check_jit_forbidden_api.py")
+    )
     plumbing = tuple(f"{_FOLDER}/{part}" for part in ("_", "common/", "graph/", "mint/", "ops/", "parallel/"))
 
     def __init__(self) -> None:
