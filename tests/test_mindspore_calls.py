@@ -837,7 +837,14 @@ def test_writes_into_a_parameter(ms: Any, dump_path: Path, level: str) -> None:
 
 
 @pytest.mark.parametrize("level", ["L0", "L1", "mix"])
-def test_gradient_of_a_gradient(ms: Any, dump_path: Path, level: str) -> None:
+@pytest.mark.parametrize("shown", [True, False])
+def test_gradient_of_a_gradient(
+    ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch, level: str, shown: bool
+) -> None:
+    """Also in a MindSpore that does not show its graph, as before 2.8."""
+    if not shown:
+        monkeypatch.setattr("msprobe_ms.frameworks.mindspore.has_graph", lambda: False)
+
     def second(net: nn.Cell, x: Tensor) -> bytes:
         return mindspore.grad(lambda y: mindspore.grad(lambda z: net(z).sum())(y).sum())(x).asnumpy().tobytes()
 

@@ -30,7 +30,7 @@ from msprobe_ms.frameworks.base import (
 )
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
 from msprobe_ms.frameworks.mindspore_autograd import MindSporeGraph, has_graph
-from msprobe_ms.frameworks.mindspore_hooked import Hooked
+from msprobe_ms.frameworks.mindspore_hooked import Hooked, can_be_hooked
 from msprobe_ms.store.npy import write_npy
 
 _FLOATS = frozenset(
@@ -107,6 +107,8 @@ class MindSpore(Framework):
             return False
         if self._graph is not None:
             return self._takes_gradient(tensor) and tensor._grad_node is not None
+        if tensor.dtype == mindspore.bfloat16 and mindspore.get_context("device_target") == "CPU":
+            return False  # a gradient that does not come would be made up of zeros, which this dtype lacks there
         # Without the graph a watched parameter comes back as a plain Tensor; only functions take it as a value.
         return parameters or not isinstance(tensor, Parameter)
 
@@ -115,12 +117,12 @@ class MindSpore(Framework):
 
     def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnGradients, *, is_module: bool) -> InputWatch:
         if self._graph is None:
-            return Hooked(tensors, on_gradients)
+            return Hooked(tensors, on_gradients) if can_be_hooked() else InputWatch(tensors)
         return ConsumerWatch(self._graph, tensors, on_gradients, bounded=is_module)
 
     def watch_outputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
         if self._graph is None:
-            return Hooked(tensors, on_gradients).tensors
+            return Hooked(tensors, on_gradients).tensors if can_be_hooked() else tensors
         watch_outputs(self._graph, tensors, on_gradients)
         return tensors
 

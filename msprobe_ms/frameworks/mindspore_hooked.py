@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,6 +46,15 @@ class Hooked(InputWatch):
         for tensor, twin in self._twins:
             if not _is_hooked(twin):
                 tensor.assign_value(twin)
+
+
+def can_be_hooked() -> bool:
+    """Whether hooks do no harm here: MindSpore cannot take the gradient of a gradient through one."""
+    levels, frame = 0, sys._getframe(1)
+    while frame is not None and levels < 2:
+        levels += frame.f_code.co_name == "_pynative_forward_run"
+        frame = frame.f_back  # type: ignore[assignment]
+    return levels < 2
 
 
 def _hook(tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
