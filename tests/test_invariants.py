@@ -34,7 +34,8 @@ from msprobe_ms.gradients import Watch
 from msprobe_ms.leaves import LeafBuilder
 from msprobe_ms.log import logger
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.selection import FieldFilter, NameList, Scope
+from msprobe_ms.misses import Misses
+from msprobe_ms.selection import FieldFilter, NameList, Scope, Skip
 from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 
 ROOT = Path(msprobe_ms.__file__).parent.parent
@@ -140,7 +141,8 @@ INSIDE = [
     (MindSpore, "can_watch"), (MindSpore, "watch_inputs"), (MindSpore, "watch_outputs"), (MindSpore, "parameters"),
     (MindSpore, "save_tensor"), (Watch, "plan"), (Watch, "swap"), (Watch, "restore"), (CallSites, "locate"),
     (CallSites, "depth"), (CallSites, "number"), (NameList, "accepts"), (Scope, "begins"), (Scope, "ends"),
-    (FieldFilter, "keeps"), (DumpStore, "entry"), (DumpStore, "tensor"), (DumpStore, "call_site"),
+    (Scope, "bounds"), (Skip, "enter"), (Misses, "tell"), (FieldFilter, "keeps"), (DumpStore, "entry"),
+    (DumpStore, "tensor"), (DumpStore, "call_site"),
     (DumpStore, "export"),
 ]  # fmt: skip
 
@@ -311,6 +313,7 @@ def test_a_file_size_limit(tmp_path: Path) -> None:
         import numpy as np, mindspore as ms
         from mindspore import Tensor, nn
         from msprobe_ms.mindspore import PrecisionDebugger
+from msprobe_ms.misses import Misses
         import signal
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         ms.runtime.launch_blocking()
@@ -458,6 +461,7 @@ def test_a_script_that_just_ends(tmp_path: Path) -> None:
         import numpy as np, mindspore as ms
         from mindspore import Tensor, nn
         from msprobe_ms.mindspore import PrecisionDebugger
+from msprobe_ms.misses import Misses
         net = nn.SequentialCell(nn.Dense(2, 2), nn.ReLU())
         debugger = PrecisionDebugger(dump_path=sys.argv[1], level="mix")
         debugger.start(net)
