@@ -142,8 +142,7 @@ INSIDE = [
     (MindSpore, "save_tensor"), (Watch, "plan"), (Watch, "swap"), (Watch, "restore"), (CallSites, "locate"),
     (CallSites, "depth"), (CallSites, "number"), (NameList, "accepts"), (Scope, "begins"), (Scope, "ends"),
     (Scope, "bounds"), (Skip, "enter"), (Misses, "tell"), (FieldFilter, "keeps"), (DumpStore, "entry"),
-    (DumpStore, "tensor"), (DumpStore, "call_site"),
-    (DumpStore, "export"),
+    (DumpStore, "tensor"), (DumpStore, "call_site"), (DumpStore, "export"),
 ]  # fmt: skip
 
 
@@ -313,7 +312,6 @@ def test_a_file_size_limit(tmp_path: Path) -> None:
         import numpy as np, mindspore as ms
         from mindspore import Tensor, nn
         from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.misses import Misses
         import signal
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         ms.runtime.launch_blocking()
@@ -461,7 +459,6 @@ def test_a_script_that_just_ends(tmp_path: Path) -> None:
         import numpy as np, mindspore as ms
         from mindspore import Tensor, nn
         from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.misses import Misses
         net = nn.SequentialCell(nn.Dense(2, 2), nn.ReLU())
         debugger = PrecisionDebugger(dump_path=sys.argv[1], level="mix")
         debugger.start(net)
