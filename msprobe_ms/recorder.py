@@ -206,8 +206,8 @@ class Recorder:
             self._close(calls[-1], calls)
         parent = next((call for call in reversed(calls) if call.subject.is_module), None)
         call = Call(subject, self._count(subject.base), parent, depth)
-        self._select(call)
         call.recomputed = self._framework.in_backward() and self._recomputation.runs(sys._getframe(2))
+        self._select(call)
         if frames and self._needs_site(call):
             call.site = self._site(frames)
         calls.append(call)
@@ -238,7 +238,11 @@ class Recorder:
         call.listed_forward, call.listed_backward = forward, backward
         subject, inside = call.subject, None if call.parent is None else call.parent.turn
         call.turn, taken = self._skip.enter(
-            subject.base, inside, is_module=subject.is_module, selected=forward or backward
+            subject.base,
+            inside,
+            is_module=subject.is_module,
+            selected=forward or backward,
+            again=call.recomputed,
         )
         call.keep_forward = forward and taken and in_scope and self._fields.keeps_any(FORWARD)
         if subject.communication is None:

@@ -71,12 +71,14 @@ class Scope:
     """``scope``: a call belongs to the range when it *begins* inside it. Lives for one step.
 
     The range opens whenever an entry that ``first`` stands for begins. It closes whenever one that ``last`` stands for
-    ends, or, where the last is excluded, begins.
+    begins, or, where the last is included, has ended and is inside no other such.
     """
 
     def __init__(self, span: Range | None) -> None:
         first, last, self._includes_last = span or Range(None, None)
         self._opens, self._closes = _end(first), _end(last)
+        #: Included last entries that have begun and not ended.
+        self._running: set[str] = set()
         self.is_open = first is None
         #: Whether each end has come; an open end need not.
         self.began, self.ended = first is None, last is None
@@ -85,14 +87,22 @@ class Scope:
         """Tell that a call begins; whether it belongs to the range."""
         if self._opens(name):
             self.is_open = self.began = True
-        if not self._includes_last:
-            self.ends(name, excluded=True)
+        if self._closes(name):
+            if self._includes_last:
+                self._running.add(name)
+            else:
+                self._close()
         return self.is_open
 
-    def ends(self, name: str, *, excluded: bool = False) -> None:
+    def ends(self, name: str) -> None:
         """Tell that a call ended."""
-        if excluded != self._includes_last and self._closes(name):
-            self.is_open, self.ended = False, True
+        if self._includes_last and self._closes(name):
+            self._running.discard(name)
+            if not self._running:
+                self._close()
+
+    def _close(self) -> None:
+        self.is_open, self.ended = False, True
 
     def bounds(self, name: str) -> bool:
         """Whether the range may open or close with this entry."""
@@ -134,25 +144,36 @@ class Skip:
         self._stride = _stride(self._every)
         self._outside = Turn()
         self._taken: set[str] = set()
+        #: Of each module's latest call: the first number inside it, and whether it is recorded.
+        self._before: dict[str, tuple[int, bool]] = {}
         #: The selected calls so far.
         self.selected = 0
 
-    def enter(self, base: str, maker: Turn | None, *, is_module: bool, selected: bool) -> tuple[Turn, bool]:
-        """One more call of ``base``, made by the module of turn ``maker``: its own turn, and whether it is recorded."""
+    def enter(
+        self, base: str, maker: Turn | None, *, is_module: bool, selected: bool, again: bool
+    ) -> tuple[Turn, bool]:
+        """One more call of ``base``, made by the module of turn ``maker``: its own turn, and whether it is recorded.
+
+        What backward computes ``again`` is recorded where the module's call before was: its gradients may be there.
+        """
         if self._every == 1:
             return self._outside, True
+        if again and base in self._before:
+            first, taken = self._before[base]
+            return Turn(first), taken and selected
         maker = maker or self._outside
         turn = Turn((maker.first + maker.places) * self._stride % self._every)
         number = maker.first + (maker.modules if is_module else maker.apis)
         maker.places += is_module
-        if not selected:
-            return turn, False
-        maker.modules += is_module
-        maker.apis += not is_module
-        self.selected += 1
-        taken = number % self._every == self._every - 1
+        taken = selected and number % self._every == self._every - 1
+        if selected:
+            maker.modules += is_module
+            maker.apis += not is_module
+            self.selected += 1
         if taken:
             self._taken.add(base)
+        if is_module:
+            self._before[base] = (turn.first, taken)
         return turn, taken
 
     def took(self, base: str) -> bool:

@@ -98,6 +98,15 @@ def test_ranges(span: Range | None, kept: str) -> None:
     assert within(span, "abcdeb") == kept
 
 
+def test_a_last_entry_inside_another_does_not_close_the_range() -> None:
+    scope, outer, inner, after = Scope(Range("class:b", "class:b")), "Cell.x.B.forward.0", "Cell.x.y.B.forward.0", "z"
+    assert [scope.begins(outer), scope.begins(inner)] == [True, True]
+    scope.ends(inner)
+    assert scope.begins(after)
+    scope.ends(outer)
+    assert not scope.begins(after)
+
+
 def test_the_first_and_last_are_whole_names() -> None:
     scope = Scope(Range("Cell.a.Dense.forward.1", "Cell.a.Dense.forward.1"))
     for name in ("Cell.a.Dense.forward.10", "XCell.a.Dense.forward.1"):
@@ -112,7 +121,7 @@ class Call:
         self.name, self.inside = name, inside
 
     def run(self, skip: Skip, maker: Turn | None = None) -> list[str]:
-        turn, taken = skip.enter(self.name, maker, is_module=True, selected=True)
+        turn, taken = skip.enter(self.name, maker, is_module=True, selected=True, again=False)
         return [self.name] * taken + [name for call in self.inside for name in call.run(skip, turn)]
 
 
@@ -164,8 +173,8 @@ def test_skip_counts_what_is_selected() -> None:
     """Modules that ``list`` passes over have no turn, but their place still tells the layers apart."""
     skip, taken = Skip(3), []
     for layer in range(16):
-        turn, _ = skip.enter(f"{layer}", None, is_module=True, selected=False)
-        taken += [layer] * skip.enter(f"{layer}.norm", turn, is_module=True, selected=True)[1]
+        turn, _ = skip.enter(f"{layer}", None, is_module=True, selected=False, again=False)
+        taken += [layer] * skip.enter(f"{layer}.norm", turn, is_module=True, selected=True, again=False)[1]
     assert len(taken) == 4 and {after - before for before, after in pairwise(taken)} == {4}
 
 

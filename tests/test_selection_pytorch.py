@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from recording import read_step, recording, write_config
+from torch.utils.checkpoint import checkpoint
 
 from msprobe_ms.names import PARAMETERS_GRAD, parse_entry
 from msprobe_ms.pytorch import PrecisionDebugger
@@ -124,3 +125,29 @@ def test_skip_picks_the_same_modules_on_both_frameworks(ms: Any, dump_path: Path
 
     assert modules(ours) == modules(theirs)
     assert len(modules(theirs)) == 2 * 5
+
+
+class Recomputing(Net):
+    def __init__(self, reentrant: bool) -> None:
+        super().__init__(8)
+        self.reentrant = reentrant
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = checkpoint(layer, x, use_reentrant=self.reentrant)
+        return torch.relu(self.head(x))
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_skip_takes_a_recomputed_call_with_the_one_before(dump_path: Path, reentrant: bool) -> None:
+    plain = record(dump_path, Net(8), level="L0", skip=3)
+    names = record(dump_path.with_name("again"), Recomputing(reentrant), level="L0", skip=3)
+    first = {name for name in names if name.endswith(".forward.0")}
+    assert first == {name for name in plain if name.endswith(".forward.0")}
+    layers = {name.removesuffix("0") for name in first if ".layers." in name}
+    again = {name.removesuffix("1") for name in names if name.endswith(".forward.1")}
+    assert again == layers if reentrant else again < layers  # it stops once it has what backward needs
+    with_gradient = f".backward.{int(reentrant)}"
+    assert {name.removesuffix(with_gradient) for name in names if name.endswith(with_gradient)} >= {
+        name.removesuffix(".forward.") for name in layers
+    }
