@@ -112,8 +112,8 @@ def _by_regex(text: str) -> Matcher:
             warnings.simplefilter("ignore")  # on syntax that some later Python may read otherwise
             wanted = re.compile(expression)
     except re.error as error:
-        place = "" if error.pos is None else f" at character {error.pos + 1}"
-        raise PatternError(f"holds no regular expression ({error.msg}{place} of {expression!r})") from None
+        place = "" if error.pos is None else f" at character {error.pos + 1} of it"
+        raise PatternError(f"holds no regular expression ({error.msg}{place})") from None
     except (OverflowError, RecursionError) as error:
         raise PatternError(f"holds a regular expression that cannot be used ({error})") from None
     return lambda name: wanted.fullmatch(name) is not None

@@ -413,7 +413,7 @@ def test_a_wrong_general_value_is_named_with_what_is_accepted(document, message)
         (
             {"list": ["relu", "name-regex((Cell)"]},
             'list[1]: "name-regex((Cell)" holds no regular expression '
-            "(missing ), unterminated subpattern at character 1 of '(Cell')",
+            "(missing ), unterminated subpattern at character 1 of it)",
         ),
         ({"list": ["name-regex(Cell"]}, 'list[0]: "name-regex(Cell" has no closing bracket; use "name-regex(…)"'),
         (
@@ -463,7 +463,7 @@ def test_a_wrong_general_value_is_named_with_what_is_accepted(document, message)
         ),
         (
             {"scope": ["name-regex(*)"]},
-            "scope[0]: \"name-regex(*)\" holds no regular expression (nothing to repeat at character 1 of '*')",
+            'scope[0]: "name-regex(*)" holds no regular expression (nothing to repeat at character 1 of it)',
         ),
         (
             {"scope": [None, "Cell.*.Dense.forward.0"]},

@@ -99,7 +99,7 @@ def test_saved_values_have_names_and_no_class() -> None:
         ("class:Dense.forward.0", 'is no class; use its bare name after the colon: "class:Dense"'),
         ("name-regex(", 'has no closing bracket; use "name-regex(…)"'),
         ("name-regex(a)b", 'has no closing bracket; use "name-regex(…)"'),
-        ("name-regex([)", "holds no regular expression (unterminated character set at character 1 of '[')"),
+        ("name-regex([)", "holds no regular expression (unterminated character set at character 1 of it)"),
         ("name-regex(" + "(" * 9999 + ")" * 9999 + ")", None),
     ],
 )
