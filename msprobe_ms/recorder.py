@@ -77,7 +77,7 @@ class Call:
     __slots__ = (
         "backward", "backward_begun", "depth", "forward", "handled", "input_watch", "inputs", "keep_backward",
         "keep_forward", "launched", "listed_backward", "listed_forward", "output_fields", "parent", "plan",
-        "recomputed", "records_backward", "site", "subject", "turn", "watch",
+        "recomputed", "site", "subject", "taken", "turn", "watch",
     )  # fmt: skip
 
     def __init__(self, subject: Subject, index: int, parent: Call | None, depth: int) -> None:
@@ -88,9 +88,11 @@ class Call:
         self.depth = depth
         #: Whether ``list`` selects it, by its name or that of a module around it.
         self.listed_forward = self.listed_backward = False
-        #: What is recorded. Gradients are watched (``keep_backward``), too, where the scope may begin or end with them.
-        self.keep_forward = self.keep_backward = self.records_backward = False
+        #: Whether ``skip`` leaves it in; its place among those that take turns.
+        self.taken = False
         self.turn: Turn | None = None
+        #: What is recorded. Gradients are watched, too, where the scope may begin or end with them.
+        self.keep_forward = self.keep_backward = False
         self.recomputed = False
         self.site: int | None = None
         #: Fields known before the call ran.
@@ -169,9 +171,13 @@ class Recorder:
 
     def tell(self, misses: Misses) -> None:
         """Say what of the configuration selected nothing in this step."""
-        calls = {base: count for base, count in self._counters.items() if f".{PARAMETERS_GRAD}." not in base}
+        calls = self._calls()
         if calls and not self._store.full:
             misses.tell(self._config, calls, self._list, self._scope, self._skip, self._save_some)
+
+    def _calls(self) -> dict[str, int]:
+        """Name without direction and index → calls in this step."""
+        return {base: count for base, count in self._counters.items() if f".{PARAMETERS_GRAD}." not in base}
 
     def close(self) -> None:
         """The step is over: gradients that come later belong to nothing and are dropped."""
@@ -237,18 +243,21 @@ class Recorder:
                 self._opened.add(call.subject.base)
         call.listed_forward, call.listed_backward = forward, backward
         subject, inside = call.subject, None if call.parent is None else call.parent.turn
-        call.turn, taken = self._skip.enter(
+        call.turn, call.taken = self._skip.enter(
             subject.base,
             inside,
             is_module=subject.is_module,
             selected=forward or backward,
             again=call.recomputed,
         )
-        call.keep_forward = forward and taken and in_scope and self._fields.keeps_any(FORWARD)
+        call.keep_forward = forward and call.taken and in_scope and self._fields.keeps_any(FORWARD)
         if subject.communication is None:
             # Whether backward falls into the scope shows only when it runs.
-            call.records_backward = backward and taken and self._fields.keeps_any(BACKWARD)
-            call.keep_backward = call.records_backward or self._scope.bounds(call.backward)
+            call.keep_backward = self._records_backward(call) or self._scope.bounds(call.backward)
+
+    def _records_backward(self, call: Call) -> bool:
+        """Whether its gradients are recorded if they come in the scope."""
+        return call.listed_backward and call.taken and self._fields.keeps_any(BACKWARD)
 
     def innermost(self, subject: Subject) -> Call | None:
         """The open call of this module that the current hook ends; None if it was never opened or has raised."""
@@ -420,7 +429,7 @@ class Recorder:
         self.saw_backward = True
         first, call.backward_begun = not call.backward_begun, True
         if first:
-            call.keep_backward = self._scope.begins(call.backward) and call.records_backward
+            call.keep_backward = self._scope.begins(call.backward) and self._records_backward(call)
         return first
 
     def _backward_begins(self, call: Call, gradients: Sequence[Any]) -> None:

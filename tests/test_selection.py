@@ -386,6 +386,41 @@ def test_skip_in_a_recording(ms: Any, dump_path: Path, level: str, skip: int) ->
         assert (call.replace("forward", "backward") in few.data) == (call.replace("forward", "backward") in whole.data)
 
 
+def test_kernels_go_with_their_call(ms: Any, dump_path: Path) -> None:
+    net = Net()
+    calls = [name for name in record(dump_path, net, level="mix", skip=1) if re.match("Primitive.*forward", name)]
+    whole, few = (
+        record(dump_path.with_name(f"kernels{skip}"), net, level="L2", skip=skip) for skip in (0, 1)
+    )  # fmt: skip
+    assert calls == [
+        "Primitive.bias_add.BiasAdd.0.forward", "Primitive.relu.ReLU.0.forward", "Primitive.matmul.MatMul.1.forward",
+    ]  # fmt: skip
+    layers = [name for name in few if re.match(r"Kernel\.(BiasAdd|MatMul)\.\d\.forward", name)]
+    assert layers == ["Kernel.BiasAdd.0.forward", "Kernel.MatMul.1.forward"]
+    assert len([name for name in few if name.startswith("Kernel.MatMul") and "backward" in name]) == 2
+    assert len([name for name in whole if name.startswith("Kernel.MatMul") and "backward" in name]) == 4
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"list": ["class:BiasAdd"]},
+         [*(f"Kernel.BiasAdd.{n}.forward" for n in (0, 1)), *(f"Kernel.BiasAddGrad.{n}.backward" for n in (0, 1))]),
+        ({"list": ["Kernel.*Add*Grad.*"], "skip": 1}, ["Kernel.BiasAddGrad.0.backward"]),
+        ({"scope": {"from": "Kernel.Exp.0.forward", "until": "class:SumExt"}}, ["Kernel.Exp.0.forward"]),
+        ({"scope": {"from": "Functional.relu.0.forward", "until": "Cell.second.Block.forward.0"}},
+         ["Kernel.ReLU.1.forward"]),
+    ],
+)  # fmt: skip
+def test_selection_of_kernels(ms: Any, dump_path: Path, keys: dict[str, Any], expected: list[str]) -> None:
+    net = Net()
+    names = record(dump_path, net, level="L2", **keys)
+    whole = record(dump_path.with_name("whole"), net, level="L2")
+    if "scope" in keys:  # with an open end it would begin again in backward
+        names = [name for name in names if "forward" in name]
+    assert sorted(names) == sorted(expected) and set(names) <= set(whole)
+
+
 def test_skip_at_L1_is_the_execution_order(ms: Any, dump_path: Path) -> None:
     whole = [name for name in record(dump_path, level="L1") if "forward" in name]
     few = [name for name in record(dump_path.with_name("few"), level="L1", skip=3) if "forward" in name]

@@ -16,8 +16,8 @@ _API_GRAMMAR = 'an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Fun
 
 #: What the frameworks' own APIs start with; a pattern that starts with one of them stands for APIs.
 _API_PREFIXES = (
-    "Functional", "Tensor", "Mint", "MintFunctional", "MintDistributed", "Distributed", "Primitive", "Jit", "Torch",
-    "NPU", "VF", "Aten",
+    "Functional", "Tensor", "Mint", "MintFunctional", "MintDistributed", "Distributed", "Primitive", "Jit", "Kernel",
+    "Torch", "NPU", "VF", "Aten",
 )  # fmt: skip
 
 _MOST_SKIPPED = 1_000_000
