@@ -31,6 +31,7 @@ NUMBERS = 'an integer of 0 or more, or an inclusive range such as "4-6"'
 MODULE = 'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
 API = 'an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Functional.relu.0.forward"'
 GENERAL = "task, level, dump_path, rank, step, extra_info, dump_enable, async_dump, api_list"
+PATTERN = 'a pattern, such as "class:LayerNorm"'
 SKIP = "not accepted; use an integer from 0 to 1000000: calls to pass over between two"
 END = "not accepted; use the name of an entry in quotes, or null for an open end"
 SECTION = "scope, list, skip, tensor_list, data_mode, summary_mode"
@@ -121,6 +122,16 @@ DOCUMENT = (CONFIGS.parent / "docs/config.md").read_text(encoding="utf-8")
 @pytest.mark.parametrize("example", re.findall(r"```json\n(.*?)```", DOCUMENT, re.DOTALL))
 def test_every_documented_example_loads(example):
     assert load_config(written(example)).ignored == ()
+
+
+def test_every_documented_scope_loads():
+    tables = DOCUMENT.split("### Ranges")[1].split("### A coarse pass")[0]
+    cells = [row.split("|")[1] for row in tables.split("\n") if row.startswith(("| `[", "| `{"))]
+    scopes = [scope for cell in cells for scope in re.findall(r"`(.+?)`", cell)]
+    assert len(scopes) == 11
+    for scope in scopes:
+        found = load({"level": "L0", "statistics": {"scope": json.loads(scope)}}).scope
+        assert found.includes_last == scope.startswith("[")
 
 
 def test_every_key_and_every_example_file_is_documented():
@@ -446,17 +457,17 @@ def test_a_wrong_general_value_is_named_with_what_is_accepted(document, message)
             {"scope": ["Tensor.add.0.forward"] * 3},
             "scope: 3 names are not accepted; use [start, end], or [] for everything",
         ),
-        ({"scope": ["relu"]}, f'scope[0]: "relu" is not the name of an entry; use {API}'),
+        ({"scope": ["relu"]}, f'scope[0]: "relu" is not the name of an entry; use {API}; or {PATTERN}'),
         (
             {"scope": "Tensor.add.0.forward"},
             'scope: "Tensor.add.0.forward" is not accepted; use [start, end], '
             '{"from": first included, "until": last excluded}, or [] for everything',
         ),
         ({"scope": ["Tensor.add.0.forward", 3]}, f"scope[1]: 3 is {END}"),
-        ({"scope": [""]}, f'scope[0]: "" is not the name of an entry; use {API}'),
+        ({"scope": [""]}, f'scope[0]: "" is not the name of an entry; use {API}; or {PATTERN}'),
         ({"scope": {"until": ["Tensor.add.0.forward"]}}, f'scope.until: ["Tensor.add.0.forward"] is {END}'),
         ({"scope": {"untl": None}}, 'scope.untl: unknown key; use from, until (did you mean "until"?)'),
-        ({"scope": {"from": "relu"}}, f'scope.from: "relu" is not the name of an entry; use {API}'),
+        ({"scope": {"from": "relu"}}, f'scope.from: "relu" is not the name of an entry; use {API}; or {PATTERN}'),
         (
             {"scope": {"from": "Tensor.add.0.forward", "until": "Tensor.add.0.forward"}},
             'scope.until: "Tensor.add.0.forward" is where the range begins, which leaves nothing; use a later entry',
@@ -483,11 +494,15 @@ def test_a_wrong_section_value_is_named_with_what_is_accepted(section, message):
     ("level", "name", "message"),
     [
         ("L0", "Functional.relu.0.forward", f"is an API, and level L0 records modules; use {MODULE}"),
-        ("L0", "Cell.fc.Dense.0.forward", f"is not the name of an entry; use {MODULE}"),
+        ("L0", "Cell.fc.Dense.0.forward", f"is not the name of an entry; use {MODULE}; or {PATTERN}"),
         ("L0", "Mint*relu*", None),
         ("L0", "Mint.*relu.0.forward", f"is an API, and level L0 records modules; use {MODULE}"),
-        ("mix", "Cell.fc.Dense", f"is not the name of an entry; use {MODULE}; or {API}"),
-        ("mix", "Cell.fc.Dense.parameters_grad.0", f"is not the name of an entry; use {MODULE}; or {API}"),
+        ("mix", "Cell.fc.Dense", f"is not the name of an entry; use {MODULE}; or {API}; or {PATTERN}"),
+        (
+            "mix",
+            "Cell.fc.Dense.parameters_grad.0",
+            f"is not the name of an entry; use {MODULE}; or {API}; or {PATTERN}",
+        ),
     ],
 )
 def test_scope_refuses_names_that_its_level_never_records(level, name, message):
@@ -579,7 +594,7 @@ def test_all_mistakes_are_reported_at_once():
         f'config.json: step[1]: "a" is not accepted; use {NUMBERS}',
         f"config.json: step[2]: -1 is not accepted; use {NUMBERS}",
         'config.json: async_dump: "no" is not accepted; use true or false',
-        f'config.json: tensor.scope[0]: "x" is not the name of an entry; use {MODULE}; or {API}',
+        f'config.json: tensor.scope[0]: "x" is not the name of an entry; use {MODULE}; or {API}; or {PATTERN}',
         'config.json: tensor.data_mode[0]: "inputs" is not accepted; use one of all, input, output, forward, backward '
         '(did you mean "input"?)',
     ]

@@ -14,6 +14,8 @@ _MODULE_GRAMMAR = (
 )
 _API_GRAMMAR = 'an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Functional.relu.0.forward"'
 
+_PATTERN = 'a pattern, such as "class:LayerNorm"'
+
 #: What the frameworks' own APIs start with; a pattern that starts with one of them stands for APIs.
 _API_PREFIXES = (
     "Functional", "Tensor", "Mint", "MintFunctional", "MintDistributed", "Distributed", "Primitive", "Jit", "Kernel",
@@ -104,7 +106,7 @@ def _end_problem(end: object, level: str | None) -> str:
     if parsed is None or parsed.direction not in (FORWARD, BACKWARD):
         grammars = [_MODULE_GRAMMAR] if level != "L1" else []
         grammars += [_API_GRAMMAR] if level != "L0" else []
-        return f"{show(end)} is not the name of an entry; use {'; or '.join(grammars)}"
+        return f"{show(end)} is not the name of an entry; use {'; or '.join([*grammars, _PATTERN])}"
     return _level_problem(end, parsed.is_module, level)
 
 
