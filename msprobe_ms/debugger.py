@@ -17,6 +17,7 @@ from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks, ApiList, check_custom_api
 from msprobe_ms.log import logger
+from msprobe_ms.misses import Misses
 from msprobe_ms.overflow import OverflowQuota
 from msprobe_ms.session import Session
 from msprobe_ms.store.writer import process_folder
@@ -76,6 +77,7 @@ class BaseDebugger(ABC):
         self._step = 0
         self._session: Session | None = None
         self._announced = False
+        self._misses = Misses()
         if self.config.ignored:
             logger.info("these configuration keys have no effect here: %s", ", ".join(self.config.ignored))
         type(self).current = self
@@ -240,7 +242,7 @@ class BaseDebugger(ABC):
     def _finish(self) -> None:
         session, self._session = self._session, None
         if session is not None:
-            session.finish()
+            session.finish(self._misses)
 
 
 def _no_model() -> None:

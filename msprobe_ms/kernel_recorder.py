@@ -9,6 +9,7 @@ Modules, functions and operators called are followed all the same: they say wher
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -128,7 +129,7 @@ class KernelRecorder(Recorder):
         begun.entry = api_entry(PREFIX, operator, self._count(f"{base}.{begun.direction}"), begun.direction)
         owner = begun.node.call if begun.direction == BACKWARD and begun.node is not None else call
         begun.parent = _parent(owner, begun.direction)
-        selected = self._list.accepts(begun.entry) or (self._cascades and _opens(owner, begun.direction))
+        selected = self._selects(begun.entry, base, owner, begun.direction)
         begun.kept = selected and self._scope.begins(begun.entry) and self._fields.keeps_any(begun.direction)
         if begun.kept:
             begun.scratch = self._framework.scratch_results(operator)
@@ -138,6 +139,22 @@ class KernelRecorder(Recorder):
                 begun.site = self._site(frames) if frames else None
             self._record_arguments(begun, inputs)
         return begun
+
+    def _selects(self, entry: str, base: str, owner: Call | None, direction: str) -> bool:
+        """Whether ``list`` and ``skip`` leave a kernel in. Those of a call are taken or passed over with it."""
+        opened = owner is not None and (owner.listed_forward if direction == FORWARD else owner.listed_backward)
+        if not (self._list.accepts(entry) or (self._cascades and opened)):
+            return False
+        if owner is not None and opened and not owner.subject.is_module:
+            return owner.taken
+        module = owner if owner is None or owner.subject.is_module else owner.parent
+        maker = None if module is None else module.turn
+        return self._skip.enter(base, maker, is_module=False, selected=True, again=False)[1]
+
+    def _calls(self) -> dict[str, int]:
+        # Kernels are counted in each direction by itself.
+        counts = super()._calls()
+        return {re.sub(rf"^({PREFIX}\..+)\.({FORWARD}|{BACKWARD})$", r"\1", base): counts[base] for base in counts}
 
     def _record_arguments(self, begun: _Launch, inputs: Sequence[Any]) -> None:
         field = "input_args" if begun.direction == FORWARD else "input"
@@ -257,7 +274,7 @@ class KernelRecorder(Recorder):
             return
         base = f"{PREFIX}.{node.name}Grad"
         entry = api_entry(PREFIX, f"{node.name}Grad", self._count(f"{base}.{BACKWARD}"), BACKWARD)
-        selected = self._list.accepts(entry) or (self._cascades and _opens(node.call, BACKWARD))
+        selected = self._selects(entry, base, node.call, BACKWARD)
         if selected and self._scope.begins(entry) and self._fields.keeps_any(BACKWARD):
             sides = (("input", grad_outputs), ("output", grad_inputs))
             kept = [(field, values) for field, values in sides if self._fields.keeps(BACKWARD, field)]
@@ -308,9 +325,3 @@ def _parent(call: Call | None, direction: str) -> str | None:
     if call is None:
         return None
     return call.forward if direction == FORWARD else call.backward
-
-
-def _opens(call: Call | None, direction: str) -> bool:
-    if call is None:
-        return False
-    return call.keep_forward if direction == FORWARD else call.keep_backward

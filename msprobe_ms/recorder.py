@@ -28,10 +28,11 @@ from msprobe_ms.frameworks.base import Framework, InputWatch
 from msprobe_ms.gradients import Plan, Watch, fill
 from msprobe_ms.hooks.communication import Communication
 from msprobe_ms.leaves import LeafBuilder
+from msprobe_ms.misses import Misses
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, RECOMPUTE
 from msprobe_ms.overflow import OverflowGate
 from msprobe_ms.recompute import Recomputation
-from msprobe_ms.selection import FieldFilter, NameList, Scope
+from msprobe_ms.selection import FieldFilter, NameList, Scope, Skip, Turn
 from msprobe_ms.store.text import Value, field_text
 from msprobe_ms.store.writer import DumpStore
 from msprobe_ms.trouble import Trouble
@@ -75,7 +76,8 @@ class Call:
 
     __slots__ = (
         "backward", "backward_begun", "depth", "forward", "handled", "input_watch", "inputs", "keep_backward",
-        "keep_forward", "launched", "output_fields", "parent", "plan", "recomputed", "site", "subject", "watch",
+        "keep_forward", "launched", "listed_backward", "listed_forward", "output_fields", "parent", "plan",
+        "recomputed", "site", "subject", "taken", "turn", "watch",
     )  # fmt: skip
 
     def __init__(self, subject: Subject, index: int, parent: Call | None, depth: int) -> None:
@@ -84,6 +86,12 @@ class Call:
         self.backward = subject.entry(BACKWARD, index)
         self.parent = parent
         self.depth = depth
+        #: Whether ``list`` selects it, by its name or that of a module around it.
+        self.listed_forward = self.listed_backward = False
+        #: Whether ``skip`` leaves it in; its place among those that take turns.
+        self.taken = False
+        self.turn: Turn | None = None
+        #: What is recorded. Gradients are watched, too, where the scope may begin or end with them.
         self.keep_forward = self.keep_backward = False
         self.recomputed = False
         self.site: int | None = None
@@ -126,6 +134,7 @@ class Recorder:
         leaves: LeafBuilder,
         trouble: Trouble,
     ) -> None:
+        self._config = config
         self._framework = framework
         self._store = store
         self._trouble = trouble
@@ -137,6 +146,7 @@ class Recorder:
         #: Modules called inside one that ``list`` selected.
         self._opened: set[str] = set()
         self._scope = Scope(config.scope)
+        self._skip = Skip(config.skip)
         self._fields = FieldFilter(config.data_mode, values=config.task != "structure")
         self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
         self._recomputation = Recomputation(framework.recomputing)
@@ -158,6 +168,16 @@ class Recorder:
     def pause(self) -> None:
         """No more calls until `resume`, only gradients of those that were recorded."""
         self._late = set()
+
+    def tell(self, misses: Misses) -> None:
+        """Say what of the configuration selected nothing in this step."""
+        calls = self._calls()
+        if calls and not self._store.full:
+            misses.tell(self._config, calls, self._list, self._scope, self._skip, self._save_some)
+
+    def _calls(self) -> dict[str, int]:
+        """Name without direction and index → calls in this step."""
+        return {base: count for base, count in self._counters.items() if f".{PARAMETERS_GRAD}." not in base}
 
     def close(self) -> None:
         """The step is over: gradients that come later belong to nothing and are dropped."""
@@ -192,8 +212,8 @@ class Recorder:
             self._close(calls[-1], calls)
         parent = next((call for call in reversed(calls) if call.subject.is_module), None)
         call = Call(subject, self._count(subject.base), parent, depth)
-        self._select(call)
         call.recomputed = self._framework.in_backward() and self._recomputation.runs(sys._getframe(2))
+        self._select(call)
         if frames and self._needs_site(call):
             call.site = self._site(frames)
         calls.append(call)
@@ -218,12 +238,26 @@ class Recorder:
         in_scope = self._scope.begins(call.forward)
         forward, backward = self._list.accepts(call.forward), self._list.accepts(call.backward)
         if self._cascades and call.parent is not None:
-            forward, backward = forward or call.parent.keep_forward, backward or call.parent.keep_backward
+            forward, backward = forward or call.parent.listed_forward, backward or call.parent.listed_backward
             if backward:
                 self._opened.add(call.subject.base)
-        call.keep_forward = forward and in_scope and self._fields.keeps_any(FORWARD)
-        # Whether backward falls into the scope shows only when it runs.
-        call.keep_backward = backward and call.subject.communication is None and self._fields.keeps_any(BACKWARD)
+        call.listed_forward, call.listed_backward = forward, backward
+        subject, inside = call.subject, None if call.parent is None else call.parent.turn
+        call.turn, call.taken = self._skip.enter(
+            subject.base,
+            inside,
+            is_module=subject.is_module,
+            selected=forward or backward,
+            again=call.recomputed,
+        )
+        call.keep_forward = forward and call.taken and in_scope and self._fields.keeps_any(FORWARD)
+        if subject.communication is None:
+            # Whether backward falls into the scope shows only when it runs.
+            call.keep_backward = self._records_backward(call) or self._scope.bounds(call.backward)
+
+    def _records_backward(self, call: Call) -> bool:
+        """Whether its gradients are recorded if they come in the scope."""
+        return call.listed_backward and call.taken and self._fields.keeps_any(BACKWARD)
 
     def innermost(self, subject: Subject) -> Call | None:
         """The open call of this module that the current hook ends; None if it was never opened or has raised."""
@@ -395,7 +429,7 @@ class Recorder:
         self.saw_backward = True
         first, call.backward_begun = not call.backward_begun, True
         if first:
-            call.keep_backward = self._scope.begins(call.backward)
+            call.keep_backward = self._scope.begins(call.backward) and self._records_backward(call)
         return first
 
     def _backward_begins(self, call: Call, gradients: Sequence[Any]) -> None:
@@ -442,8 +476,8 @@ class Recorder:
                     return
                 self._late.add((base, name))
             entry = f"{base}.{PARAMETERS_GRAD}.{self._count(f'{base}.{PARAMETERS_GRAD}.{name}')}"
-            listed = self._list.accepts(entry) or base in self._opened
-            if listed and self._fields.keeps(BACKWARD, PARAMETERS_GRAD) and self._scope.begins(entry):
+            listed = (self._list.accepts(entry) or base in self._opened) and self._skip.took(base)
+            if listed and self._fields.keeps(BACKWARD, PARAMETERS_GRAD) and self._scope.is_open:
                 leaf = self._leaves.build(gradient, entry, "", (name,), self._saves(entry))
                 self._store.entry(entry, [(name, field_text(name, [leaf]))])
 

@@ -1,10 +1,13 @@
-"""Which calls of a step are recorded, and which of their fields: list, scope and data_mode (§7 of the format)."""
+"""Which calls of a step are recorded, and which of their fields: list, scope, skip and data_mode (§7 of the format)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.patterns import Matcher, is_literal, matcher
 
 #: Which side of ``data_mode`` a field of an entry stands on.
 _SIDE = {
@@ -38,33 +41,159 @@ class FieldFilter:
 
 
 class NameList:
-    """``list``: a name is accepted when it contains any of the texts; no texts accept everything."""
+    """``list``: a name is accepted when any of the patterns stands for it; no patterns accept everything."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._texts = tuple(texts)
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._matchers = [matcher(pattern) for pattern in patterns]
+        #: Whether any name was asked for, and whether any was accepted.
+        self.asked = self.hit = False
 
     def accepts(self, name: str) -> bool:
-        return not self._texts or any(text in name for text in self._texts)
+        if not self._matchers:
+            return True
+        self.asked = True
+        for matches in self._matchers:
+            if matches(name):
+                self.hit = True
+                return True
+        return False
+
+
+class Range(NamedTuple):
+    """A part of a step, in execution order. An end is an entry's name or a pattern; None is open."""
+
+    first: str | None
+    last: str | None
+    includes_last: bool = True
 
 
 class Scope:
-    """``scope``: the range from the call named first to the call named last, both included, in execution order.
+    """``scope``: a call belongs to the range when it *begins* inside it. Lives for one step.
 
-    A call belongs to the range when it *begins* inside it. Lives for one step.
+    The range opens whenever an entry that ``first`` stands for begins. It closes whenever one that ``last`` stands for
+    begins, or, where the last is included, has ended and is inside no other such.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._first: str | None = names[0] if names else None
-        self._last: str | None = names[-1] if names else None
-        self._open = not names
+    def __init__(self, span: Range | None) -> None:
+        first, last, self._includes_last = span or Range(None, None)
+        self._opens, self._closes = _end(first), _end(last)
+        #: Included last entries that have begun and not ended.
+        self._running: set[str] = set()
+        self.is_open = first is None
+        #: Whether each end has come; an open end need not.
+        self.began, self.ended = first is None, last is None
 
     def begins(self, name: str) -> bool:
         """Tell that a call begins; whether it belongs to the range."""
-        if name == self._first:
-            self._open = True
-        return self._open
+        if self._opens(name):
+            self.is_open = self.began = True
+        if self._closes(name):
+            if self._includes_last:
+                self._running.add(name)
+            else:
+                self._close()
+        return self.is_open
 
     def ends(self, name: str) -> None:
         """Tell that a call ended."""
-        if name == self._last:
-            self._open = False
+        if self._includes_last and self._closes(name):
+            self._running.discard(name)
+            if not self._running:
+                self._close()
+
+    def _close(self) -> None:
+        self.is_open, self.ended = False, True
+
+    def bounds(self, name: str) -> bool:
+        """Whether the range may open or close with this entry."""
+        return self._opens(name) or self._closes(name)
+
+
+def _end(text: str | None) -> Matcher:
+    if text is None:
+        return _is_never
+    return text.__eq__ if is_literal(text) else matcher(text)
+
+
+def _is_never(name: str) -> bool:
+    return False
+
+
+class Turn:
+    """What the calls made inside one call are numbered by: the first number, and how many there were so far."""
+
+    __slots__ = ("apis", "first", "modules", "places")
+
+    def __init__(self, first: int = 0) -> None:
+        self.first = first
+        #: Modules that were selected, APIs that were selected, all modules.
+        self.modules = self.apis = self.places = 0
+
+
+class Skip:
+    """``skip``: of the selected calls so many are passed over, the next is recorded, and so on. Lives for one step.
+
+    Calls are numbered in execution order inside the module that makes them, modules and APIs apart. A flat net is
+    numbered from 0 on, what is inside a module from a number that follows from the module's own. So a call that only
+    one of two runs makes shifts what comes after it inside the same module, not the rest of the step, and both runs
+    record the same calls.
+    """
+
+    def __init__(self, skip: int) -> None:
+        self._every = skip + 1
+        self._stride = _stride(self._every)
+        self._outside = Turn()
+        self._taken: set[str] = set()
+        #: Of each module's latest call: the first number inside it, and whether it is recorded.
+        self._before: dict[str, tuple[int, bool]] = {}
+        #: The selected calls so far.
+        self.selected = 0
+
+    def enter(
+        self, base: str, maker: Turn | None, *, is_module: bool, selected: bool, again: bool
+    ) -> tuple[Turn, bool]:
+        """One more call of ``base``, made by the module of turn ``maker``: its own turn, and whether it is recorded.
+
+        What backward computes ``again`` is recorded where the module's call before was: its gradients may be there.
+        """
+        if self._every == 1:
+            return self._outside, True
+        if again and base in self._before:
+            first, taken = self._before[base]
+            return Turn(first), taken and selected
+        maker = maker or self._outside
+        turn = Turn((maker.first + maker.places) * self._stride % self._every)
+        number = maker.first + (maker.modules if is_module else maker.apis)
+        maker.places += is_module
+        taken = selected and number % self._every == self._every - 1
+        if selected:
+            maker.modules += is_module
+            maker.apis += not is_module
+            self.selected += 1
+        if taken:
+            self._taken.add(base)
+        if is_module:
+            self._before[base] = (turn.first, taken)
+        return turn, taken
+
+    def took(self, base: str) -> bool:
+        """Whether any call of this module is recorded."""
+        return self._every == 1 or base in self._taken
+
+    @property
+    def took_none(self) -> bool:
+        return self._every > 1 and self.selected > 0 and not self._taken
+
+
+def _stride(every: int) -> int:
+    """The multiplier that spreads 0, 1, 2, … most evenly over the remainders of ``every``.
+
+    It has no divisor in common with it, hence reaches all of them, and lies next to the golden section of it (Knuth,
+    The Art of Computer Programming 3, 6.4, multiplicative hashing), hence leaves no large gap at any time.
+
+    >>> [_stride(every) for every in (1, 2, 10, 100)]
+    [1, 1, 7, 61]
+    """
+    golden = every * (math.sqrt(5) - 1) / 2
+    near = range(max(1, int(golden) - 9), int(golden) + 10)
+    return min((n for n in near if math.gcd(n, every) == 1), key=lambda n: abs(n - golden), default=1)

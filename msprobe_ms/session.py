@@ -19,6 +19,7 @@ from msprobe_ms.hooks.tokens import TokenWindow
 from msprobe_ms.kernel_recorder import KernelRecorder
 from msprobe_ms.leaves import LeafBuilder
 from msprobe_ms.log import logger
+from msprobe_ms.misses import Misses
 from msprobe_ms.overflow import OverflowGate, OverflowQuota
 from msprobe_ms.recorder import Recorder
 from msprobe_ms.savepoints import SavePoints
@@ -188,7 +189,7 @@ class Session:
     def save(self, variable: Any, name: str, save_backward: bool) -> None:
         self._saves.save(variable, name, save_backward)
 
-    def finish(self) -> None:
+    def finish(self, misses: Misses) -> None:
         self.stop()
         self._model = None
         self._drop_parameter_hooks()
@@ -202,6 +203,8 @@ class Session:
             with self.status.exporting() as progress:
                 self._store.close(progress)
             self.status.end(self._store.folder, self._store.exported_entries)
+            if self.status.speaks:
+                self._recorder.tell(misses)
         except Exception as error:
             self._trouble.report(error, "step")
         if self._trouble.count:

@@ -13,7 +13,7 @@ import numpy as np
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER
 
-SECTION = ("list", "scope", "data_mode", "summary_mode", "tensor_list", "overflow_nums")
+SECTION = ("list", "scope", "skip", "data_mode", "summary_mode", "tensor_list", "overflow_nums")
 
 FIGURES = ("Max", "Min", "Mean", "Norm")
 

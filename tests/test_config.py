@@ -23,6 +23,7 @@ from msprobe_ms.config.load import DEFAULT_FILE
 from msprobe_ms.config.model import GENERAL_KEYS, SECTION_KEYS, GeneralWithoutEffect, SectionWithoutEffect
 from msprobe_ms.config.values import MOST_NUMBERS, numbers
 from msprobe_ms.errors import ConfigError
+from msprobe_ms.selection import Range
 
 TASKS = "statistics, tensor, structure, overflow_check"
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -30,7 +31,10 @@ NUMBERS = 'an integer of 0 or more, or an inclusive range such as "4-6"'
 MODULE = 'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
 API = 'an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Functional.relu.0.forward"'
 GENERAL = "task, level, dump_path, rank, step, extra_info, dump_enable, async_dump, api_list"
-SECTION = "scope, list, tensor_list, data_mode, summary_mode"
+PATTERN = 'a pattern, such as "class:LayerNorm"'
+SKIP = "not accepted; use an integer from 0 to 1000000: calls to pass over between two"
+END = "not accepted; use the name of an entry in quotes, or null for an open end"
+SECTION = "scope, list, skip, tensor_list, data_mode, summary_mode"
 
 
 @pytest.fixture(autouse=True)
@@ -84,8 +88,9 @@ def test_without_a_file_the_default_is_used():
         dump_path=Path.cwd() / "dump_path",
         rank=frozenset(),
         step=frozenset(),
-        scope=(),
+        scope=None,
         list=(),
+        skip=0,
         tensor_list=(),
         data_mode=frozenset({"all"}),
         summary_mode="statistics",
@@ -108,6 +113,7 @@ def test_every_example_loads_as_its_name_says(example):
     assert config.task == "tensor" or not example.stem.startswith("tensor_") or config.tensor_list
     assert config.summary_mode == "md5" or "md5" not in example.stem
     assert bool(config.scope) == ("scope" in example.stem)
+    assert bool(config.skip) == ("coarse" in example.stem)
 
 
 DOCUMENT = (CONFIGS.parent / "docs/config.md").read_text(encoding="utf-8")
@@ -116,6 +122,16 @@ DOCUMENT = (CONFIGS.parent / "docs/config.md").read_text(encoding="utf-8")
 @pytest.mark.parametrize("example", re.findall(r"```json\n(.*?)```", DOCUMENT, re.DOTALL))
 def test_every_documented_example_loads(example):
     assert load_config(written(example)).ignored == ()
+
+
+def test_every_documented_scope_loads():
+    tables = DOCUMENT.split("### Ranges")[1].split("### A coarse pass")[0]
+    cells = [row.split("|")[1] for row in tables.split("\n") if row.startswith(("| `[", "| `{"))]
+    scopes = [scope for cell in cells for scope in re.findall(r"`(.+?)`", cell)]
+    assert len(scopes) == 11
+    for scope in scopes:
+        found = load({"level": "L0", "statistics": {"scope": json.loads(scope)}}).scope
+        assert found.includes_last == scope.startswith("[")
 
 
 def test_every_key_and_every_example_file_is_documented():
@@ -145,6 +161,7 @@ def test_every_key_reaches_its_field():
             "statistics": {
                 "scope": ["Cell.a.Dense.forward.0", "Functional.relu.0.backward"],
                 "list": ["relu", "Cell.a."],
+                "skip": 9,
                 "tensor_list": ["fc"],
                 "data_mode": ["input", "backward"],
                 "summary_mode": "md5",
@@ -159,8 +176,9 @@ def test_every_key_reaches_its_field():
         step=frozenset({5}),
         extra_info=False,
         api_list=Path.cwd() / "apis.yaml",
-        scope=("Cell.a.Dense.forward.0", "Functional.relu.0.backward"),
+        scope=Range("Cell.a.Dense.forward.0", "Functional.relu.0.backward"),
         list=("relu", "Cell.a."),
+        skip=9,
         tensor_list=("fc",),
         data_mode=frozenset({"input", "backward"}),
         summary_mode="md5",
@@ -209,7 +227,7 @@ def test_all_among_the_data_modes_stands_alone():
 
 def test_a_scope_of_one_name_starts_and_ends_there():
     config = load({"statistics": {"scope": ["Tensor.add.0.forward"]}})
-    assert config.scope == ("Tensor.add.0.forward", "Tensor.add.0.forward")
+    assert config.scope == Range("Tensor.add.0.forward", "Tensor.add.0.forward")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +239,38 @@ def test_a_scope_of_one_name_starts_and_ends_there():
     ],
 )
 def test_scope_takes_the_names_of_its_level(level, scope):
-    assert load({"level": level, "statistics": {"scope": scope}}).scope == tuple(scope)
+    assert load({"level": level, "statistics": {"scope": scope}}).scope == Range(*scope)
+
+
+@pytest.mark.parametrize(
+    ("scope", "expected"),
+    [
+        ([], None),
+        ({}, None),
+        ([None, None], None),
+        ({"from": None, "until": None}, None),
+        (["Tensor.add.0.forward", None], Range("Tensor.add.0.forward", None)),
+        ([None, "Tensor.add.0.forward"], Range(None, "Tensor.add.0.forward")),
+        ({"from": "Tensor.add.0.forward"}, Range("Tensor.add.0.forward", None, False)),
+        ({"until": "Tensor.add.0.forward"}, Range(None, "Tensor.add.0.forward", False)),
+        ({"from": "class:add", "until": "Tensor.*.3.*"}, Range("class:add", "Tensor.*.3.*", False)),
+        (["name-regex(Tensor.+)"], Range("name-regex(Tensor.+)", "name-regex(Tensor.+)")),
+    ],
+)
+def test_the_forms_of_a_scope(scope, expected):
+    assert load({"statistics": {"scope": scope}}).scope == expected
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"skip": 1}, "skip: level debug records what save() is given, all of it; remove this key"),
+        ({"scope": [None, "*"]}, "scope: level debug records what save() is given, all of it; remove this key"),
+    ],
+)
+def test_level_debug_selects_nothing_but_tensors(section, message):
+    assert section_refusal(section, level="debug") == f"config.json: statistics.{message}"
+    assert load({"level": "debug", "statistics": {"skip": 0, "scope": {}, "tensor_list": ["*"]}}).tensor_list == ("*",)
 
 
 def test_checksums_may_be_added_to_stored_tensors():
@@ -373,9 +422,29 @@ def test_a_wrong_general_value_is_named_with_what_is_accepted(document, message)
         ({"list": ["relu", 3]}, "list[1]: 3 is not accepted; use a text in quotes"),
         ({"list": [""]}, 'list[0]: "" is in every name; use a part of one, such as "relu", or [] for all'),
         (
-            {"list": ["name-regex(.+)"]},
-            'list[0]: "name-regex(.+)" is for compiled graphs, not supported yet; use a part of a name: "relu"',
+            {"list": ["relu", "name-regex((Cell)"]},
+            'list[1]: "name-regex((Cell)" holds no regular expression '
+            "(missing ), unterminated subpattern at character 1 of it)",
         ),
+        ({"list": ["name-regex(Cell"]}, 'list[0]: "name-regex(Cell" has no closing bracket; use "name-regex(…)"'),
+        (
+            {"list": ["name-regex(a{99999999999999999999})"]},
+            'list[0]: "name-regex(a{99999999999999999999})" holds a regular expression that cannot be used '
+            "(the repetition number is too large)",
+        ),
+        (
+            {"tensor_list": ["class:"]},
+            'tensor_list[0]: "class:" is no class; use its bare name after the colon: "class:LayerNorm"',
+        ),
+        (
+            {"list": ["class:mindspore.nn.Dense"]},
+            'list[0]: "class:mindspore.nn.Dense" is no class; use its bare name after the colon: "class:Dense"',
+        ),
+        ({"skip": -1}, f"skip: -1 is {SKIP}"),
+        ({"skip": 2.0}, f"skip: 2.0 is {SKIP}"),
+        ({"skip": 1_000_001}, f"skip: 1000001 is {SKIP}"),
+        ({"skip": True}, f"skip: true is {SKIP}"),
+        ({"skip": "3"}, f'skip: "3" is {SKIP}'),
         (
             {"summary_mode": "md"},
             'summary_mode: "md" is not accepted; use one of statistics, md5 (did you mean "md5"?)',
@@ -388,7 +457,29 @@ def test_a_wrong_general_value_is_named_with_what_is_accepted(document, message)
             {"scope": ["Tensor.add.0.forward"] * 3},
             "scope: 3 names are not accepted; use [start, end], or [] for everything",
         ),
-        ({"scope": ["relu"]}, f'scope[0]: "relu" is not the name of an entry; use {API}'),
+        ({"scope": ["relu"]}, f'scope[0]: "relu" is not the name of an entry; use {API}; or {PATTERN}'),
+        (
+            {"scope": "Tensor.add.0.forward"},
+            'scope: "Tensor.add.0.forward" is not accepted; use [start, end], '
+            '{"from": first included, "until": last excluded}, or [] for everything',
+        ),
+        ({"scope": ["Tensor.add.0.forward", 3]}, f"scope[1]: 3 is {END}"),
+        ({"scope": [""]}, f'scope[0]: "" is not the name of an entry; use {API}; or {PATTERN}'),
+        ({"scope": {"until": ["Tensor.add.0.forward"]}}, f'scope.until: ["Tensor.add.0.forward"] is {END}'),
+        ({"scope": {"untl": None}}, 'scope.untl: unknown key; use from, until (did you mean "until"?)'),
+        ({"scope": {"from": "relu"}}, f'scope.from: "relu" is not the name of an entry; use {API}; or {PATTERN}'),
+        (
+            {"scope": {"from": "Tensor.add.0.forward", "until": "Tensor.add.0.forward"}},
+            'scope.until: "Tensor.add.0.forward" is where the range begins, which leaves nothing; use a later entry',
+        ),
+        (
+            {"scope": ["name-regex(*)"]},
+            'scope[0]: "name-regex(*)" holds no regular expression (nothing to repeat at character 1 of it)',
+        ),
+        (
+            {"scope": [None, "Cell.*.Dense.forward.0"]},
+            f'scope[1]: "Cell.*.Dense.forward.0" is a module, and level L1 records APIs; use {API}',
+        ),
         (
             {"scope": ["Tensor.add.0.forward", "Cell.fc.Dense.forward.0"]},
             f'scope[1]: "Cell.fc.Dense.forward.0" is a module, and level L1 records APIs; use {API}',
@@ -403,12 +494,21 @@ def test_a_wrong_section_value_is_named_with_what_is_accepted(section, message):
     ("level", "name", "message"),
     [
         ("L0", "Functional.relu.0.forward", f"is an API, and level L0 records modules; use {MODULE}"),
-        ("L0", "Cell.fc.Dense.0.forward", f"is not the name of an entry; use {MODULE}"),
-        ("mix", "Cell.fc.Dense", f"is not the name of an entry; use {MODULE}; or {API}"),
-        ("mix", "Cell.fc.Dense.parameters_grad.0", f"is not the name of an entry; use {MODULE}; or {API}"),
+        ("L0", "Cell.fc.Dense.0.forward", f"is not the name of an entry; use {MODULE}; or {PATTERN}"),
+        ("L0", "Mint*relu*", None),
+        ("L0", "Mint.*relu.0.forward", f"is an API, and level L0 records modules; use {MODULE}"),
+        ("mix", "Cell.fc.Dense", f"is not the name of an entry; use {MODULE}; or {API}; or {PATTERN}"),
+        (
+            "mix",
+            "Cell.fc.Dense.parameters_grad.0",
+            f"is not the name of an entry; use {MODULE}; or {API}; or {PATTERN}",
+        ),
     ],
 )
 def test_scope_refuses_names_that_its_level_never_records(level, name, message):
+    if message is None:  # the text leaves open what it stands for
+        load({"level": level, "statistics": {"scope": [name]}})
+        return
     assert section_refusal({"scope": [name]}, level=level) == f'config.json: statistics.scope[0]: "{name}" {message}'
 
 
@@ -494,7 +594,7 @@ def test_all_mistakes_are_reported_at_once():
         f'config.json: step[1]: "a" is not accepted; use {NUMBERS}',
         f"config.json: step[2]: -1 is not accepted; use {NUMBERS}",
         'config.json: async_dump: "no" is not accepted; use true or false',
-        f'config.json: tensor.scope[0]: "x" is not the name of an entry; use {MODULE}; or {API}',
+        f'config.json: tensor.scope[0]: "x" is not the name of an entry; use {MODULE}; or {API}; or {PATTERN}',
         'config.json: tensor.data_mode[0]: "inputs" is not accepted; use one of all, input, output, forward, backward '
         '(did you mean "input"?)',
     ]
@@ -698,6 +798,8 @@ def test_members_that_are_no_numbers_are_each_named(values):
     assert named == [f"argument step[{place}]" for place, fine in enumerate(good) if not fine]
 
 
+END_TEXTS = st.sampled_from(["Cell.a.B.forward.0", "Tensor.add.0.forward", "x", "*.x", "class:", "name-regex(()", None])
+
 GENERAL_VALUES = {
     "task": st.sampled_from(["statistics", "tensor", "structure", "x"]),
     "level": st.sampled_from(["L0", "L1", "mix", "L2", "x"]),
@@ -707,8 +809,10 @@ GENERAL_VALUES = {
     "statistics": st.fixed_dictionaries(
         {},
         optional={
-            "scope": st.lists(st.sampled_from(["Cell.a.B.forward.0", "Tensor.add.0.forward", "x"]), max_size=3),
-            "list": st.lists(st.text(max_size=3), max_size=2),
+            "scope": st.lists(END_TEXTS, max_size=3)
+            | st.dictionaries(st.sampled_from(["from", "until", "x"]), END_TEXTS | json_values),
+            "list": st.lists(st.text(max_size=3) | st.text("*([a.").map("name-regex({})".format), max_size=2),
+            "skip": st.integers() | json_values,
             "data_mode": st.lists(st.sampled_from(["all", "input", "x"]), max_size=3),
             "summary_mode": st.sampled_from(["md5", "xor"]) | json_values,
             "slice": json_values,
@@ -731,7 +835,7 @@ def test_any_object_is_a_configuration_or_one_printable_error(document):
             assert line.startswith(("config.json: ", "… and "))
     else:
         assert config.dump_path.is_absolute()
-        assert len(config.scope) in (0, 2)
+        assert config.scope != Range(None, None) and config.skip >= 0
         assert config.data_mode
 
 

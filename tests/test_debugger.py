@@ -58,6 +58,26 @@ def test_a_running_job_is_switched_on_and_off(dump_path: Path) -> None:
     assert any("Linear" in name for name in read_step(dump_path, 5).data)
 
 
+def test_a_running_job_is_given_another_selection(dump_path: Path) -> None:
+    path = write_config(dump_path, level="L0", dump_enable=True, list=["class:linear"])
+    debugger, model = PrecisionDebugger(path), net()
+    for statistics in (
+        {"list": ["class:relu"]},
+        {"skip": 1},
+        {"scope": {"from": "Module.1.ReLU.forward.0", "until": "Module.1.ReLU.backward.0"}},
+        {"skip": -1},
+        {"list": ["name-regex(.+forward.+)"]},
+    ):
+        one_step(debugger, model)
+        edit(path, statistics=statistics)
+    one_step(debugger, model)
+    forward = [[name for name in read_step(dump_path, step).data if "forward" in name] for step in range(6)]
+    linear, relu = "Module.0.Linear.forward.0", "Module.1.ReLU.forward.0"
+    assert forward == [[linear], [relu], [relu], [relu], [relu], [linear, relu]]
+    assert [name for name in read_step(dump_path, 2).data if "backward" in name] == ["Module.1.ReLU.backward.0"]
+    assert list(read_step(dump_path, 3).data) == list(read_step(dump_path, 4).data) == [relu]
+
+
 def test_a_step_that_has_begun_is_not_cut(dump_path: Path) -> None:
     path = write_config(dump_path, dump_enable=True)
     debugger, model = PrecisionDebugger(path), net()

@@ -34,7 +34,8 @@ from msprobe_ms.gradients import Watch
 from msprobe_ms.leaves import LeafBuilder
 from msprobe_ms.log import logger
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.selection import FieldFilter, NameList, Scope
+from msprobe_ms.misses import Misses
+from msprobe_ms.selection import FieldFilter, NameList, Scope, Skip
 from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 
 ROOT = Path(msprobe_ms.__file__).parent.parent
@@ -140,8 +141,8 @@ INSIDE = [
     (MindSpore, "can_watch"), (MindSpore, "watch_inputs"), (MindSpore, "watch_outputs"), (MindSpore, "parameters"),
     (MindSpore, "save_tensor"), (Watch, "plan"), (Watch, "swap"), (Watch, "restore"), (CallSites, "locate"),
     (CallSites, "depth"), (CallSites, "number"), (NameList, "accepts"), (Scope, "begins"), (Scope, "ends"),
-    (FieldFilter, "keeps"), (DumpStore, "entry"), (DumpStore, "tensor"), (DumpStore, "call_site"),
-    (DumpStore, "export"),
+    (Scope, "bounds"), (Skip, "enter"), (Misses, "tell"), (FieldFilter, "keeps"), (DumpStore, "entry"),
+    (DumpStore, "tensor"), (DumpStore, "call_site"), (DumpStore, "export"),
 ]  # fmt: skip
 
 

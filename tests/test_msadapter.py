@@ -133,6 +133,23 @@ def test_kernels_of_the_documented_script(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        ({"list": ["class:Linear"]}, [name for name in IN_MIX if "inear" in name]),
+        ({"list": ["Functional.*1.forward"]}, ["Functional.linear.1.forward"]),
+        ({"skip": 1}, [name for name in IN_MIX if "linear.1" in name or "linear2" in name]),
+        ({"scope": {"from": "Functional.relu.0.forward", "until": "class:linear"}},
+         ["Functional.relu.0.forward", "Functional.relu.0.backward"]),
+    ],
+)  # fmt: skip
+def test_selection(section: dict[str, Any], expected: list[str], tmp_path: Path) -> None:
+    write_config(tmp_path / "output", level="mix", step=[0], **section).rename(tmp_path / "config.json")
+    shutil.copy(SCRIPTS / "net.py", tmp_path)
+    run_script("net.py", cwd=tmp_path)
+    assert list(Step(tmp_path / "output").data) == expected
+
+
 # -- the same training on PyTorch and on MindSpore ---------------------------------------------------------------------
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from mindspore import Tensor, nn, ops
 from recording import FIGURES, leaves, read_step, recording, step_folder, write_config
 
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.selection import FieldFilter, NameList, Scope
+from msprobe_ms.selection import FieldFilter, NameList, Range, Scope, Skip, Turn
 
 
 class Block(nn.Cell):
@@ -40,9 +42,9 @@ class Net(nn.Cell):
 X = Tensor(np.array([[0.5, -1]], np.float32))
 
 
-def record(dump_path: Path, *, steps: int = 1, **keys: Any) -> list[str]:
+def record(dump_path: Path, net: nn.Cell | None = None, **keys: Any) -> list[str]:
     """One forward and backward of the net; the entries of the dump."""
-    net = Net()
+    net = Net() if net is None else net
     with recording(net, dump_path, **keys):
         mindspore.value_and_grad(lambda x: net(x).sum(), 0, net.trainable_params())(X)
     return list(read_step(dump_path).data)
@@ -67,17 +69,113 @@ def test_name_list() -> None:
     assert not some.accepts("Cell.ab.Dense.forward.0")
 
 
-def test_scope() -> None:
-    scope = Scope(["b", "d"])
-    seen = []
-    for name in ("a", "b", "c", "d", "e", "b"):
-        seen.append(scope.begins(name))
+def within(span: Range | None, names: str) -> str:
+    """Which of the calls ``names``, one a letter and none inside another, belong to the range."""
+    scope, kept = Scope(span), ""
+    for name in names:
+        kept += name if scope.begins(name) else ""
         scope.ends(name)
-    assert seen == [False, True, True, True, False, True]
-    whole = Scope([])
-    assert whole.begins("a")
-    whole.ends("a")
-    assert whole.begins("b")
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("span", "kept"),
+    [
+        (None, "abcdeb"),
+        (Range("b", "d"), "bcdb"),
+        (Range("b", "d", False), "bcb"),
+        (Range("c", "c"), "c"),
+        (Range(None, "c"), "abc"),
+        (Range(None, "c", False), "ab"),
+        (Range("d", None), "deb"),
+        (Range("d", None, False), "deb"),
+        (Range("x", "c"), ""),
+        (Range("c", "x"), "cdeb"),
+        (Range("name-regex([bd])", "name-regex([ce])", False), "bdb"),
+    ],
+)
+def test_ranges(span: Range | None, kept: str) -> None:
+    assert within(span, "abcdeb") == kept
+
+
+def test_a_last_entry_inside_another_does_not_close_the_range() -> None:
+    scope, outer, inner, after = Scope(Range("class:b", "class:b")), "Cell.x.B.forward.0", "Cell.x.y.B.forward.0", "z"
+    assert [scope.begins(outer), scope.begins(inner)] == [True, True]
+    scope.ends(inner)
+    assert scope.begins(after)
+    scope.ends(outer)
+    assert not scope.begins(after)
+
+
+def test_the_first_and_last_are_whole_names() -> None:
+    scope = Scope(Range("Cell.a.Dense.forward.1", "Cell.a.Dense.forward.1"))
+    for name in ("Cell.a.Dense.forward.10", "XCell.a.Dense.forward.1"):
+        assert not scope.begins(name)
+    assert scope.begins("Cell.a.Dense.forward.1")
+
+
+class Call:
+    """A module and the modules that it calls."""
+
+    def __init__(self, name: str, *inside: Call) -> None:
+        self.name, self.inside = name, inside
+
+    def run(self, skip: Skip, maker: Turn | None = None) -> list[str]:
+        turn, taken = skip.enter(self.name, maker, is_module=True, selected=True, again=False)
+        return [self.name] * taken + [name for call in self.inside for name in call.run(skip, turn)]
+
+
+def coarse(skip: int, *calls: Call) -> list[str]:
+    skips = Skip(skip)
+    return [name for call in calls for name in call.run(skips)]
+
+
+def test_skip_in_a_flat_net() -> None:
+    """The example of docs/config.md; what is left over at the end is not recorded."""
+    calls = [Call(name) for name in ("conv1", "relu1", "pool1", "conv2", "relu2", "pool2", "fc")]
+    assert coarse(2, *calls) == ["pool1", "pool2"]
+    assert coarse(0, *calls) == [call.name for call in calls]
+    assert coarse(6, *calls) == ["fc"]
+    assert coarse(7, *calls) == []
+
+
+def layers(count: int, *, extra: int | None = None) -> list[Call]:
+    """A deep net; ``extra`` is the layer that makes a call more than the others, in its midst."""
+    return [
+        Call(
+            f"{layer}",
+            Call(f"{layer}.norm"),
+            *([Call(f"{layer}.dropout")] if layer == extra else []),
+            Call(f"{layer}.attention", *(Call(f"{layer}.attention.{part}") for part in "qkv")),
+            Call(f"{layer}.mlp", Call(f"{layer}.mlp.in"), Call(f"{layer}.mlp.out")),
+        )
+        for layer in range(count)
+    ]
+
+
+@pytest.mark.parametrize("skip", [1, 2, 3, 6, 9, 15, 31])
+def test_skip_in_a_deep_net(skip: int) -> None:
+    """As many as asked for, one from every kind of call, and a call too much does no harm outside its layer."""
+    taken = coarse(skip, *layers(96))
+    assert len(taken) == pytest.approx(96 * 9 / (skip + 1), rel=0.1)
+    kinds = {name.partition(".")[2] for name in coarse(skip, *layers(4 * skip + 4))}
+    assert kinds == {call.partition(".")[2] for call in coarse(0, *layers(1))}
+    other = coarse(skip, *layers(96, extra=7))
+    assert [name for name in other if not name.startswith("7.")] == [n for n in taken if not n.startswith("7.")]
+
+
+def test_skip_sees_through_a_wrapper() -> None:
+    calls = layers(8)
+    assert coarse(4, Call("backbone", *calls)) == coarse(4, *calls)
+
+
+def test_skip_counts_what_is_selected() -> None:
+    """Modules that ``list`` passes over have no turn, but their place still tells the layers apart."""
+    skip, taken = Skip(3), []
+    for layer in range(16):
+        turn, _ = skip.enter(f"{layer}", None, is_module=True, selected=False, again=False)
+        taken += [layer] * skip.enter(f"{layer}.norm", turn, is_module=True, selected=True, again=False)[1]
+    assert len(taken) == 4 and {after - before for before, after in pairwise(taken)} == {4}
 
 
 @pytest.mark.parametrize(
@@ -188,6 +286,158 @@ def test_scope_in_a_recording(ms: Any, dump_path: Path, level: str, scope: list[
     # An enclosing module that began inside the range but is complete only later is allowed to stand there.
     assert set(expected) - {"Cell.second.Block.forward.0", "Cell.first.Block.backward.0"} <= set(names)
     assert set(names) <= set(expected) | {"Cell.second.Block.backward.0", "Cell.second.Block.forward.0"}
+
+
+@pytest.mark.parametrize(
+    ("level", "scope", "first", "last", "others"),
+    [
+        ("L0", {"from": "Cell.second.Block.forward.0"}, "Cell.second.fc.Dense.forward.0",
+         "Cell.first.fc.Dense.backward.0", "Cell.first.act.ReLU.forward.0"),
+        ("L0", {"until": "Cell.second.Block.forward.0"}, "Cell.first.fc.Dense.forward.0", "Cell.first.Block.forward.0",
+         "Cell.second.fc.Dense.forward.0"),
+        ("L0", {"from": "Cell.second.act.ReLU.backward.0", "until": "Cell.first.fc.Dense.backward.0"},
+         "Cell.second.act.ReLU.backward.0", "Cell.first.act.ReLU.backward.0", "Cell.first.fc.Dense.backward.0"),
+        ("L0", [None, "Cell.second.Block.backward.0"], "Cell.first.fc.Dense.forward.0",
+         "Cell.second.fc.Dense.backward.0", "Cell.first.act.ReLU.backward.0"),
+        ("L1", {"from": "Functional.relu.0.forward", "until": "Functional.exp.0.forward"}, "Functional.relu.0.forward",
+         "Tensor.__mul__.1.forward", "Functional.exp.0.forward"),
+        ("mix", {"from": "Functional.exp.0.backward", "until": "Cell.second.act.ReLU.backward.0"},
+         "Functional.exp.0.backward", "Cell.second.Block.backward.0", "Cell.second.act.ReLU.backward.0"),
+        ("mix", ["class:Dense"], "Primitive.matmul.MatMul.0.forward", "Cell.first.fc.Dense.backward.0",
+         "Primitive.relu.ReLU.0.forward"),
+    ],
+)  # fmt: skip
+def test_open_and_half_open_scopes(
+    ms: Any, dump_path: Path, level: str, scope: Any, first: str, last: str, others: str
+) -> None:
+    names = record(dump_path, level=level, scope=scope)
+    assert names[0] == first
+    assert last in names and others not in names
+    everything = record(dump_path.with_name("all"), level=level)
+    assert set(names) < set(everything)
+    calls = [name for name in names if ".parameters_grad." not in name]
+    assert [name for name in everything if name in calls] == calls
+
+
+def test_the_ends_of_a_scope_need_not_be_in_the_list(ms: Any, dump_path: Path) -> None:
+    names = record(
+        dump_path, level="mix", list=["class:Dense"], skip=0, data_mode=["all"],
+        scope={"from": "Functional.exp.0.backward", "until": "Functional.relu.0.backward"},
+    )  # fmt: skip
+    assert names == [
+        "Primitive.bias_add.BiasAdd.1.backward", "Primitive.matmul.MatMul.1.backward",
+        "Cell.second.fc.Dense.backward.0", "Cell.second.fc.Dense.parameters_grad.0",
+    ]  # fmt: skip
+
+
+def test_a_listed_module_that_began_before_the_scope_opens_what_is_inside(ms: Any, dump_path: Path) -> None:
+    names = record(
+        dump_path, level="mix", list=["second.Block"],
+        scope=["Primitive.relu.ReLU.1.forward", "Tensor.__mul__.1.forward"],
+    )  # fmt: skip
+    assert names == ["Primitive.relu.ReLU.1.forward", "Tensor.__mul__.1.forward"]
+
+
+def test_patterns_in_a_recording(ms: Any, dump_path: Path) -> None:
+    everything = record(dump_path, level="mix")
+    for number, (text, expression) in enumerate({
+        "Cell.*.fc.*forward": r"Cell\..*\.fc\..*forward.*",
+        "class:MatMul": r"Primitive\.matmul\..*",
+        "name-regex(.+ReLU.0.+)": r".+ReLU.0.+",
+        "class:*mul*": r"Primitive\.matmul\..*|Tensor\.__mul__\..*",
+    }.items()):  # fmt: skip
+        names = record(dump_path.with_name(f"l1_{number}"), level="mix" if number != 0 else "L0", list=[text])
+        expected = [name for name in everything if re.fullmatch(expression, name)]
+        assert names == expected and names, text
+
+
+def test_tensor_list_takes_patterns(ms: Any, dump_path: Path) -> None:
+    record(dump_path, level="L0", tensor_list=["class:dense", "*second*backward"])
+    with_files = {place[0] for place, leaf in leaves(read_step(dump_path).data) if "data_name" in leaf}
+    assert with_files == {
+        *(f"Cell.{block}.fc.Dense.{what}.0" for block in ("first", "second") for what in ("forward", "backward")),
+        *(f"Cell.{block}.fc.Dense.parameters_grad.0" for block in ("first", "second")),
+        "Cell.second.act.ReLU.backward.0", "Cell.second.Block.backward.0",
+    }  # fmt: skip
+
+
+# -- skip --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
+@pytest.mark.parametrize("skip", [1, 2])
+def test_skip_in_a_recording(ms: Any, dump_path: Path, level: str, skip: int) -> None:
+    """Whole calls: forward with backward and parameter gradients, figures and parents as without it."""
+    net = Net()
+    record(dump_path, net, level=level)
+    record(dump_path.with_name("coarse"), net, level=level, skip=skip)
+    whole, few = read_step(dump_path), read_step(dump_path.with_name("coarse"))
+    assert 0 < len(few.data) < len(whole.data)
+    assert all(few.data[name] == whole.data[name] for name in few.data)
+    assert few.construct == {name: whole.construct[name] for name in few.data if name in whole.construct}
+    assert {name for names, _ in few.stack.values() for name in names} == {n for n in few.data if ".forward" in n}
+    calls = {name.replace("backward", "forward") for name in few.data if "parameters_grad" not in name}
+    assert calls <= set(few.data)
+    bases = {call.partition(".forward")[0] for call in calls}
+    assert {name for name in whole.data if "parameters_grad" in name and name.partition(".param")[0] in bases} == {
+        name for name in few.data if "parameters_grad" in name
+    }
+    for call in calls:
+        assert (call.replace("forward", "backward") in few.data) == (call.replace("forward", "backward") in whole.data)
+
+
+def test_kernels_go_with_their_call(ms: Any, dump_path: Path) -> None:
+    net = Net()
+    calls = [name for name in record(dump_path, net, level="mix", skip=1) if re.match("Primitive.*forward", name)]
+    whole, few = (
+        record(dump_path.with_name(f"kernels{skip}"), net, level="L2", skip=skip) for skip in (0, 1)
+    )  # fmt: skip
+    assert calls == [
+        "Primitive.bias_add.BiasAdd.0.forward", "Primitive.relu.ReLU.0.forward", "Primitive.matmul.MatMul.1.forward",
+    ]  # fmt: skip
+    layers = [name for name in few if re.match(r"Kernel\.(BiasAdd|MatMul)\.\d\.forward", name)]
+    assert layers == ["Kernel.BiasAdd.0.forward", "Kernel.MatMul.1.forward"]
+    assert len([name for name in few if name.startswith("Kernel.MatMul") and "backward" in name]) == 2
+    assert len([name for name in whole if name.startswith("Kernel.MatMul") and "backward" in name]) == 4
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"list": ["class:BiasAdd"]},
+         [*(f"Kernel.BiasAdd.{n}.forward" for n in (0, 1)), *(f"Kernel.BiasAddGrad.{n}.backward" for n in (0, 1))]),
+        ({"list": ["Kernel.*Add*Grad.*"], "skip": 1}, ["Kernel.BiasAddGrad.0.backward"]),
+        ({"scope": {"from": "Kernel.Exp.0.forward", "until": "class:SumExt"}}, ["Kernel.Exp.0.forward"]),
+        ({"scope": {"from": "Functional.relu.0.forward", "until": "Cell.second.Block.forward.0"}},
+         ["Kernel.ReLU.1.forward"]),
+    ],
+)  # fmt: skip
+def test_selection_of_kernels(ms: Any, dump_path: Path, keys: dict[str, Any], expected: list[str]) -> None:
+    net = Net()
+    names = record(dump_path, net, level="L2", **keys)
+    whole = record(dump_path.with_name("whole"), net, level="L2")
+    if "scope" in keys:  # with an open end it would begin again in backward
+        names = [name for name in names if "forward" in name]
+    assert sorted(names) == sorted(expected) and set(names) <= set(whole)
+
+
+def test_skip_at_L1_is_the_execution_order(ms: Any, dump_path: Path) -> None:
+    whole = [name for name in record(dump_path, level="L1") if "forward" in name]
+    few = [name for name in record(dump_path.with_name("few"), level="L1", skip=3) if "forward" in name]
+    assert few == whole[3::4]
+
+
+def test_the_scope_does_not_change_which_calls_skip_records(ms: Any, dump_path: Path) -> None:
+    whole = record(dump_path, level="L0", skip=1)
+    scope = {"from": "Cell.first.act.ReLU.forward.0", "until": "Cell.second.fc.Dense.backward.0"}
+    names = record(dump_path.with_name("part"), level="L0", skip=1, scope=scope)
+    inside = record(dump_path.with_name("scope"), level="L0", scope=scope)
+    assert names == [name for name in inside if name in whole] and names
+
+
+def test_two_runs_skip_the_same_calls(ms: Any, dump_path: Path) -> None:
+    runs = [record(dump_path.with_name(f"{run}"), level="mix", skip=2, list=["class:*"]) for run in range(2)]
+    assert runs[0] == runs[1]
 
 
 def test_scope_and_list_are_both_needed(ms: Any, dump_path: Path) -> None:

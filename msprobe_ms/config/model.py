@@ -16,8 +16,9 @@ from pydantic import (
     field_validator,
 )
 
+from msprobe_ms.config import selection
 from msprobe_ms.config.values import Rejected, numbers, one_of, show
-from msprobe_ms.names import BACKWARD, FORWARD, parse_entry
+from msprobe_ms.selection import Range
 
 #: Tasks of the msprobe family that have no dump here (yet); each may have its section in a file.
 OTHER_TASKS = (
@@ -42,11 +43,6 @@ API_LEVELS = ("L1", "mix", "L2")
 #: Levels at which a selected module or API opens what runs inside it.
 CASCADING_LEVELS = ("mix", "L2")
 
-_MODULE_GRAMMAR = (
-    'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
-)
-_API_GRAMMAR = 'an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Functional.relu.0.forward"'
-
 DATA_MODES = ("all", "input", "output", "forward", "backward")
 
 
@@ -60,14 +56,6 @@ def _summary_mode(value: object) -> object:
     if isinstance(value, list):
         raise Rejected(((), f"{show(value)} is for compiled graphs, not supported yet; use one of statistics, md5"))
     return one_of("statistics", "md5", planned=("xor",))(value)
-
-
-def _text_of_an_entry(value: str) -> str:
-    if not value:
-        raise Rejected(((), '"" is in every name; use a part of one, such as "relu", or [] for all'))
-    if value.startswith("name-regex("):
-        raise Rejected(((), f'{show(value)} is for compiled graphs, not supported yet; use a part of a name: "relu"'))
-    return value
 
 
 def _overflow_number(value: object) -> int:
@@ -95,7 +83,8 @@ DataMode = Annotated[
     AfterValidator(_data_mode),
 ]
 Numbers = Annotated[frozenset[int], PlainValidator(numbers)]
-Texts = tuple[Annotated[str, AfterValidator(_text_of_an_entry)], ...]
+Patterns = tuple[Annotated[str, AfterValidator(selection.pattern)], ...]
+Skip = Annotated[int, PlainValidator(selection.skip)]
 Switch = Annotated[bool, Field(strict=True)]
 OverflowNumber = Annotated[int, PlainValidator(_overflow_number)]
 FilePath = Annotated[Path, BeforeValidator(_path)]
@@ -105,10 +94,11 @@ class Config(BaseModel):
     """What one debugger does; `docs/config.md` explains every key. Fields carry the names of the keys.
 
     ``rank``, ``step``   the selected numbers, empty = all
-    ``list``             substrings of entry names, any hit selects; empty = all
-    ``scope``            () = everything, or the first and the last entry of the range, both inclusive
+    ``list``             patterns of entry names (`msprobe_ms.patterns`), any hit selects; empty = all
+    ``scope``            the range of entries, None = everything
+    ``skip``             calls to pass over between two that are recorded
     ``data_mode``        ``{"all"}`` alone, or some of input, output, forward, backward (any hit keeps a field)
-    ``tensor_list``      substrings of entries whose tensors are stored as well (task statistics)
+    ``tensor_list``      patterns of entries whose tensors are stored as well (task statistics)
     ``api_list``         a yaml file with more APIs to record
     ``extra_info``       False: no stack.json, no construct.json
     ``overflow_nums``    entries that task overflow_check records before it ends; -1 for all
@@ -129,24 +119,19 @@ class Config(BaseModel):
     dump_enable: Switch | None = None
     async_dump: Switch = False
     api_list: FilePath | None = None
-    scope: tuple[str, ...] = ()
-    list: Texts = ()
-    tensor_list: Texts = ()
+    scope: Range | None = None
+    list: Patterns = ()
+    skip: Skip = 0
+    tensor_list: Patterns = ()
     data_mode: DataMode = frozenset({"all"})
     summary_mode: SummaryMode = "statistics"
     overflow_nums: OverflowNumber = 1
     ignored: tuple[str, ...] = ()
 
-    @field_validator("scope")
+    @field_validator("scope", mode="plain")
     @classmethod
-    def _scope_is_a_range(cls, scope: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        if len(scope) > 2:
-            raise Rejected(((), f"{len(scope)} names are not accepted; use [start, end], or [] for everything"))
-        level = info.data.get("level")  # absent when it is itself a mistake
-        mistakes = [((place,), problem) for place, name in enumerate(scope) if (problem := _scope_problem(name, level))]
-        if mistakes:
-            raise Rejected(*mistakes)
-        return scope * 2 if len(scope) == 1 else scope
+    def _scope_is_a_range(cls, scope: object, info: ValidationInfo) -> Range | None:
+        return selection.scope(scope, info.data.get("level"))  # no level when it is itself a mistake
 
     @field_validator("level")
     @classmethod
@@ -176,7 +161,7 @@ class Config(BaseModel):
             raise Rejected(((), f"level {info.data['level']} records no APIs; use level L1 or mix, or remove this key"))
         return api_list
 
-    @field_validator("scope", "list", "data_mode")
+    @field_validator("scope", "list", "skip", "data_mode")
     @classmethod
     def _debug_records_what_is_saved(cls, value: Any, info: ValidationInfo) -> Any:
         if value and value != {"all"} and info.data.get("level") == "debug":
@@ -193,19 +178,6 @@ class Config(BaseModel):
             every = "every tensor" if task == "tensor" else "every tensor of what it records"
             raise Rejected(((), f'task {task} stores {every}; use task statistics, or "list" to select entries'))
         return tensor_list
-
-
-def _scope_problem(name: str, level: str | None) -> str:
-    parsed = parse_entry(name)
-    if parsed is None or parsed.direction not in (FORWARD, BACKWARD):
-        grammars = [_MODULE_GRAMMAR] if level != "L1" else []
-        grammars += [_API_GRAMMAR] if level != "L0" else []
-        return f"{show(name)} is not the name of an entry; use {'; or '.join(grammars)}"
-    if level == "L0" and not parsed.is_module:
-        return f"{show(name)} is an API, and level L0 records modules; use {_MODULE_GRAMMAR}"
-    if level == "L1" and parsed.is_module:
-        return f"{show(name)} is a module, and level L1 records APIs; use {_API_GRAMMAR}"
-    return ""
 
 
 class _WithoutEffect(BaseModel):
@@ -243,7 +215,7 @@ class SectionWithoutEffect(_WithoutEffect):
 
 
 #: The keys of `Config` that stand in a task's section; the others stand at the top of the file.
-SECTION_KEYS = ("scope", "list", "tensor_list", "data_mode", "summary_mode", "overflow_nums")
+SECTION_KEYS = ("scope", "list", "skip", "tensor_list", "data_mode", "summary_mode", "overflow_nums")
 GENERAL_KEYS = tuple(key for key in Config.model_fields if key not in (*SECTION_KEYS, "ignored"))
 
 
