@@ -131,7 +131,7 @@ class Turn:
 
 
 class Skip:
-    """``skip``: of the selected calls so many are passed over, the next is recorded, and so on. Lives for one step.
+    """``skip: n``: every n-th of the selected calls is recorded; 0 and 1 record all. Lives for one step.
 
     Calls are numbered in execution order inside the module that makes them, modules and APIs apart. A flat net is
     numbered from 0 on, what is inside a module from a number that follows from the module's own. So a call that only
@@ -140,7 +140,7 @@ class Skip:
     """
 
     def __init__(self, skip: int) -> None:
-        self._every = skip + 1
+        self._every = max(skip, 1)
         self._stride = _stride(self._every)
         self._outside = Turn()
         self._taken: set[str] = set()

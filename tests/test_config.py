@@ -32,7 +32,7 @@ MODULE = 'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n},
 API = 'an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Functional.relu.0.forward"'
 GENERAL = "task, level, dump_path, rank, step, extra_info, dump_enable, async_dump, api_list"
 PATTERN = 'a pattern, such as "class:LayerNorm"'
-SKIP = "not accepted; use an integer from 0 to 1000000: calls to pass over between two"
+SKIP = "not accepted; use an integer n from 0 to 1000000: every n-th call is recorded"
 END = "not accepted; use the name of an entry in quotes, or null for an open end"
 SECTION = "scope, list, skip, tensor_list, data_mode, summary_mode"
 

@@ -80,7 +80,7 @@ def steps(dump_path: Path, count: int = 1, **keys: Any) -> PrecisionDebugger:
         ({"tensor_list": ["Attention"]},
          'tensor_list ["Attention"] selects none of what is recorded in this step; did you mean '
          "Module.0.attention.Linear or Module.1.attention.Linear?"),
-        ({"skip": 40}, "skip 40 passes over all of the 9 calls in this step; use a smaller one"),
+        ({"skip": 41}, "skip 41 passes over all of the 9 calls in this step; use a smaller one"),
     ],
 )  # fmt: skip
 def test_what_is_said(dump_path: Path, said: list[str], keys: dict[str, Any], text: str) -> None:
@@ -104,7 +104,7 @@ def test_a_backward_that_never_came(dump_path: Path, said: list[str]) -> None:
     "keys",
     [
         {},
-        {"list": ["Linear"], "tensor_list": ["attention.Linear.forward"], "skip": 1},
+        {"list": ["Linear"], "tensor_list": ["attention.Linear.forward"], "skip": 2},
         {"scope": ["Module.1.attention.Linear.forward.0", "Module.0.norm1.LayerNorm.backward.0"]},
         {"list": ["class:relu"], "scope": {"from": "Module.0.Layer.forward.0", "until": "Module.1.Layer.backward.0"}},
         {"level": "mix", "list": ["nothing.like.this", "class:linear"]},
@@ -117,7 +117,7 @@ def test_nothing_is_said_of_what_selects_something(dump_path: Path, said: list[s
 
 
 def test_a_step_without_calls_says_nothing(dump_path: Path, said: list[str]) -> None:
-    debugger = PrecisionDebugger(write_config(dump_path, list=["x"], scope=["Module.a.B.forward.0"], skip=3))
+    debugger = PrecisionDebugger(write_config(dump_path, list=["x"], scope=["Module.a.B.forward.0"], skip=4))
     debugger.start(nn.ReLU())
     debugger.stop()
     debugger.step()
@@ -132,6 +132,6 @@ def test_a_large_step_is_searched_in_seconds(said: list[str], dump_path: Path) -
     }  # fmt: skip
     names = NameList(config.list)
     assert not any(names.accepts(f"{base}.forward.0") for base in calls)
-    Misses().tell(config, calls, names, Scope(Range(None, None)), Skip(0), None)
+    Misses().tell(config, calls, names, Scope(Range(None, None)), Skip(1), None)
     assert len(said) == 1 and len(said[0]) < 1000
     assert "did you mean Cell.layers.7.attention.heads." in said[0]

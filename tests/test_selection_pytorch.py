@@ -112,9 +112,9 @@ class CellNet(mindspore.nn.Cell):
 @pytest.mark.parametrize("level", ["L0", "mix"])
 def test_skip_picks_the_same_modules_on_both_frameworks(ms: Any, dump_path: Path, level: str) -> None:
     """At mix too, although the two make different functions of one layer."""
-    theirs = record(dump_path, Net(6), level=level, skip=3)
+    theirs = record(dump_path, Net(6), level=level, skip=4)
     cells = CellNet(6)
-    with recording(cells, dump_path.with_name("ms"), level=level, skip=3):
+    with recording(cells, dump_path.with_name("ms"), level=level, skip=4):
         x = mindspore.Tensor(np.ones((1, 4), np.float32))
         mindspore.value_and_grad(lambda x: cells(x).sum(), 0, cells.trainable_params())(x)
     ours = list(read_step(dump_path.with_name("ms")).data)
@@ -140,8 +140,8 @@ class Recomputing(Net):
 
 @pytest.mark.parametrize("reentrant", [True, False])
 def test_skip_takes_a_recomputed_call_with_the_one_before(dump_path: Path, reentrant: bool) -> None:
-    plain = record(dump_path, Net(8), level="L0", skip=3)
-    names = record(dump_path.with_name("again"), Recomputing(reentrant), level="L0", skip=3)
+    plain = record(dump_path, Net(8), level="L0", skip=4)
+    names = record(dump_path.with_name("again"), Recomputing(reentrant), level="L0", skip=4)
     first = {name for name in names if name.endswith(".forward.0")}
     assert first == {name for name in plain if name.endswith(".forward.0")}
     layers = {name.removesuffix("0") for name in first if ".layers." in name}

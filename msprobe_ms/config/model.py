@@ -96,7 +96,7 @@ class Config(BaseModel):
     ``rank``, ``step``   the selected numbers, empty = all
     ``list``             patterns of entry names (`msprobe_ms.patterns`), any hit selects; empty = all
     ``scope``            the range of entries, None = everything
-    ``skip``             calls to pass over between two that are recorded
+    ``skip``             n for every n-th call; 0 for all
     ``data_mode``        ``{"all"}`` alone, or some of input, output, forward, backward (any hit keeps a field)
     ``tensor_list``      patterns of entries whose tensors are stored as well (task statistics)
     ``api_list``         a yaml file with more APIs to record

@@ -48,7 +48,7 @@ def _pattern_problem(text: str) -> str:
 def skip(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_SKIPPED:
         return value
-    accepted = f"use an integer from 0 to {_MOST_SKIPPED}: calls to pass over between two"
+    accepted = f"use an integer n from 0 to {_MOST_SKIPPED}: every n-th call is recorded"
     raise Rejected(((), f"{show(value)} is not accepted; {accepted}"))
 
 
