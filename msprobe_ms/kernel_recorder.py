@@ -16,9 +16,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from msprobe_ms.calls import Call, Parameters
 from msprobe_ms.leaves import members
 from msprobe_ms.names import BACKWARD, FORWARD, api_entry
-from msprobe_ms.recorder import Call, Parameters, Recorder
+from msprobe_ms.recorder import Recorder
 from msprobe_ms.store.text import field_text
 
 PREFIX = "Kernel"
@@ -92,7 +93,7 @@ class KernelRecorder(Recorder):
             results = launch()
         except BaseException:
             if begun is not None:
-                self._scope.ends(begun.entry)
+                self._choice.ends(begun.entry)
             raise
         if begun is not None:
             self._guarded(begun.entry, partial(self._after_launch, begun, results))
@@ -129,8 +130,7 @@ class KernelRecorder(Recorder):
         begun.entry = api_entry(PREFIX, operator, self._count(f"{base}.{begun.direction}"), begun.direction)
         owner = begun.node.call if begun.direction == BACKWARD and begun.node is not None else call
         begun.parent = _parent(owner, begun.direction)
-        selected = self._selects(begun.entry, base, owner, begun.direction)
-        begun.kept = selected and self._scope.begins(begun.entry) and self._fields.keeps_any(begun.direction)
+        begun.kept = self._choice.kernel_begins(begun.entry, base, owner, begun.direction)
         if begun.kept:
             begun.scratch = self._framework.scratch_results(operator)
             begun.site = owner.site if owner is not None and not owner.subject.is_module else None
@@ -140,17 +140,6 @@ class KernelRecorder(Recorder):
             self._record_arguments(begun, inputs)
         return begun
 
-    def _selects(self, entry: str, base: str, owner: Call | None, direction: str) -> bool:
-        """Whether ``list`` and ``skip`` leave a kernel in. Those of a call are taken or passed over with it."""
-        opened = owner is not None and (owner.listed_forward if direction == FORWARD else owner.listed_backward)
-        if not (self._list.accepts(entry) or (self._cascades and opened)):
-            return False
-        if owner is not None and opened and not owner.subject.is_module:
-            return owner.taken
-        module = owner if owner is None or owner.subject.is_module else owner.parent
-        maker = None if module is None else module.turn
-        return self._skip.enter(base, maker, is_module=False, selected=True, again=False)[1]
-
     def _calls(self) -> dict[str, int]:
         # Kernels are counted in each direction by itself.
         counts = super()._calls()
@@ -158,13 +147,13 @@ class KernelRecorder(Recorder):
 
     def _record_arguments(self, begun: _Launch, inputs: Sequence[Any]) -> None:
         field = "input_args" if begun.direction == FORWARD else "input"
-        if self._fields.keeps(begun.direction, field):
+        if self._choice.keeps(begun.direction, field):
             begun.fields.append((field, self._values_text(begun.entry, field, inputs)))
             if begun.direction == FORWARD:
                 begun.fields.append(("input_kwargs", field_text("input_kwargs", {})))
 
     def _values_text(self, entry: str, field: str, values: Sequence[Any]) -> str:
-        category, save = field.removesuffix("_args"), self._saves(entry)
+        category, save = field.removesuffix("_args"), self._choice.saves(entry)
         leaves = [self._leaves.build(value, entry, category, (str(i),), save) for i, value in enumerate(values)]
         return field_text(field, leaves)
 
@@ -174,10 +163,10 @@ class KernelRecorder(Recorder):
             begun.call.launched += written
         if begun.reads_gradient and begun.node is not None:
             begun.node.reached += written
-        self._scope.ends(begun.entry)
+        self._choice.ends(begun.entry)
         if not begun.kept:
             return
-        if self._fields.keeps(begun.direction, "output"):
+        if self._choice.keeps(begun.direction, "output"):
             values = results if isinstance(results, (list, tuple)) else (results,)
             scratch = begun.scratch
             shown = [None if place in scratch else value for place, value in enumerate(values)]
@@ -262,7 +251,7 @@ class KernelRecorder(Recorder):
             return
         while running.pop() is not node:
             continue
-        self.saw_backward = True
+        self.backward.seen = True
         self._guarded(node.name, partial(self._after_node, node, grad_inputs, grad_outputs))
 
     def _after_node(self, node: _Node, grad_inputs: Sequence[Any], grad_outputs: Sequence[Any]) -> None:
@@ -274,13 +263,12 @@ class KernelRecorder(Recorder):
             return
         base = f"{PREFIX}.{node.name}Grad"
         entry = api_entry(PREFIX, f"{node.name}Grad", self._count(f"{base}.{BACKWARD}"), BACKWARD)
-        selected = self._selects(entry, base, node.call, BACKWARD)
-        if selected and self._scope.begins(entry) and self._fields.keeps_any(BACKWARD):
+        if self._choice.kernel_begins(entry, base, node.call, BACKWARD):
             sides = (("input", grad_outputs), ("output", grad_inputs))
-            kept = [(field, values) for field, values in sides if self._fields.keeps(BACKWARD, field)]
+            kept = [(field, values) for field, values in sides if self._choice.keeps(BACKWARD, field)]
             fields = [(field, self._values_text(entry, field, values)) for field, values in kept]
             self._store.entry(entry, fields, _parent(node.call, BACKWARD), node.call.site)
-        self._scope.ends(entry)
+        self._choice.ends(entry)
 
     # -- who wrote what --------------------------------------------------------------------------------------------
 

@@ -164,7 +164,7 @@ class Session:
             if self._modules is not None:
                 self._modules.remove_forward()
                 # Before its backward ran, a step still waits for parameter gradients; `step` ends that.
-                if self._recorder.saw_backward:
+                if self._recorder.backward.seen:
                     self._drop_parameter_hooks()
         except Exception as error:
             self._trouble.report(error, "stop")

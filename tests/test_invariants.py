@@ -35,7 +35,8 @@ from msprobe_ms.leaves import LeafBuilder
 from msprobe_ms.log import logger
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.misses import Misses
-from msprobe_ms.selection import FieldFilter, NameList, Scope, Skip
+from msprobe_ms.selection import FieldFilter, NameList, Scope
+from msprobe_ms.skip import Skip
 from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 
 ROOT = Path(msprobe_ms.__file__).parent.parent

@@ -15,7 +15,8 @@ from torch import nn
 from msprobe_ms.log import logger
 from msprobe_ms.misses import Misses
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.selection import NameList, Range, Scope, Skip
+from msprobe_ms.selection import NameList, Range, Scope
+from msprobe_ms.skip import Skip
 
 
 class Texts(Handler):

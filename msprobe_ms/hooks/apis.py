@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from msprobe_ms.calls import Subject
 from msprobe_ms.errors import ConfigError, UsageError
 from msprobe_ms.frameworks.base import Framework, Namespace
 from msprobe_ms.hooks.communication import Communication
@@ -21,7 +22,7 @@ from msprobe_ms.hooks.early import EarlyBindings
 from msprobe_ms.hooks.patch import Patch
 from msprobe_ms.hooks.primitives import PrimitiveHooks
 from msprobe_ms.hooks.wrapped import call_recorded
-from msprobe_ms.recorder import Recorder, Subject
+from msprobe_ms.recorder import Recorder
 
 #: Set on classes whose attributes can be replaced: made by Python code (``Py_TPFLAGS_HEAPTYPE``).
 _CHANGEABLE = 1 << 9

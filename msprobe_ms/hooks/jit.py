@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from msprobe_ms.calls import Subject
 from msprobe_ms.frameworks.base import CompiledCall, Framework
 from msprobe_ms.hooks.modules import ModuleHooks
 from msprobe_ms.hooks.patch import Patch
 from msprobe_ms.hooks.wrapped import call_recorded
-from msprobe_ms.recorder import Recorder, Subject
+from msprobe_ms.recorder import Recorder
 from msprobe_ms.trouble import Trouble
 
 PREFIX = "Jit"

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from msprobe_ms.calls import Subject
 from msprobe_ms.frameworks.base import Framework, Removable
-from msprobe_ms.recorder import Recorder, Subject
+from msprobe_ms.recorder import Recorder
 
 
 class ModuleHooks:
@@ -90,7 +91,7 @@ class _ModuleCalls:
 
     def hook_parameters(self) -> Iterator[Removable]:
         for name, parameter in self._framework.parameters(self._module):
-            report = partial(self._recorder.parameter_gradient, self._subject.base, name)
+            report = partial(self._recorder.backward.parameter, self._subject.base, name)
             if (hook := self._framework.hook_parameter(parameter, report)) is not None:
                 yield hook
 

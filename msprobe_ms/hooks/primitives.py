@@ -10,10 +10,11 @@ from typing import Any
 
 import yaml
 
+from msprobe_ms.calls import Subject
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.patch import Patch
 from msprobe_ms.hooks.wrapped import call_recorded
-from msprobe_ms.recorder import Recorder, Subject
+from msprobe_ms.recorder import Recorder
 
 PREFIX = "Primitive"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from msprobe_ms.recorder import Recorder, Subject
+from msprobe_ms.calls import Subject
+from msprobe_ms.recorder import Recorder
 
 
 def call_recorded(

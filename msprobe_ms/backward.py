@@ -1,0 +1,132 @@
+"""Gradients on their way back: they become the backward entries of calls, and the gradients of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from msprobe_ms.calls import Call, OpenCalls
+from msprobe_ms.choice import Choice
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.gradients import Plan, fill
+from msprobe_ms.leaves import LeafBuilder
+from msprobe_ms.names import BACKWARD, PARAMETERS_GRAD
+from msprobe_ms.overflow import OverflowGate
+from msprobe_ms.store.text import Value, field_text
+from msprobe_ms.store.writer import DumpStore
+from msprobe_ms.trouble import Trouble
+
+
+class Backward:
+    """Records what comes back to the calls of one step."""
+
+    def __init__(
+        self,
+        framework: Framework,
+        store: DumpStore | OverflowGate,
+        leaves: LeafBuilder,
+        choice: Choice,
+        trouble: Trouble,
+        thread: OpenCalls,
+        is_open: Callable[[], bool],
+        count: Callable[[str], int],
+    ) -> None:
+        """``is_open`` says whether the step still takes records, ``count`` numbers the entries of one name."""
+        self._framework = framework
+        self._store = store
+        self._leaves = leaves
+        self._choice = choice
+        self._trouble = trouble
+        self._thread = thread
+        self._is_open = is_open
+        self._count = count
+        #: Whether any gradient has come back since `resume`; hooks on parameters may go once it has.
+        self.seen = False
+        #: Parameters whose gradient came after `pause`: only the first belongs to what was recorded.
+        self._late: set[tuple[str, str]] | None = None
+
+    def resume(self) -> None:
+        """Calls are made from here on."""
+        self.seen = False
+        self._late = None
+
+    def pause(self) -> None:
+        """No more calls until `resume`."""
+        self._late = set()
+
+    def output_gradients(self, call: Call, gradients: Sequence[Any]) -> None:
+        """Backward of the call begins. Its record is on disk at once; the input gradients are added when they come.
+
+        Gradients of further outputs may come later, with those that came before.
+        """
+        self._record(call.backward, partial(self._call_begins, call, gradients))
+
+    def input_gradients(self, call: Call, gradients: Sequence[Any]) -> None:
+        """What the call's backward made of them."""
+        self._record(call.backward, partial(self._call_ends, call, gradients))
+
+    def _begin(self, call: Call) -> bool:
+        """Whether this is the first gradient that came to the call, or out of it."""
+        self.seen = True
+        first, call.backward_begun = not call.backward_begun, True
+        if first:
+            self._choice.backward_begins(call)
+        return first
+
+    def _call_begins(self, call: Call, gradients: Sequence[Any]) -> None:
+        first = self._begin(call)
+        more = any(plan is not None for plan in call.plan)
+        if call.keep_backward:
+            fields = self._field(call, "input", call.output_fields, gradients)
+            if first:
+                fields += self._field(call, "output", call.plan, ())
+            self._store.entry(call.backward, fields, call.parent_entry(BACKWARD), complete=not more)
+        if not more:
+            self._choice.ends(call.backward)
+
+    def _call_ends(self, call: Call, gradients: Sequence[Any]) -> None:
+        self._begin(call)
+        if call.keep_backward:
+            fields = self._field(call, "output", call.plan, gradients)
+            self._store.entry(call.backward, fields, call.parent_entry(BACKWARD))
+        self._choice.ends(call.backward)
+
+    def _field(self, call: Call, field: str, plan: Sequence[Plan], gradients: Sequence[Any]) -> list[tuple[str, str]]:
+        if not self._choice.keeps(BACKWARD, field):
+            return []
+        save = self._choice.saves(call.backward)
+
+        def leaf(position: int, path: tuple[str, ...]) -> Value:
+            gradient = gradients[position] if position < len(gradients) else None
+            return self._leaves.build(gradient, call.backward, field, path, save)
+
+        return [(field, field_text(field, fill(plan, leaf)))]
+
+    def parameter(self, base: str, name: str, gradient: Any) -> None:
+        """Record a parameter's accumulated gradient; ``base`` is its module's, ``Cell.fc1.Dense``."""
+        self._record(f"{base}.{PARAMETERS_GRAD}", partial(self._parameter, base, name, gradient))
+
+    def _parameter(self, base: str, name: str, gradient: Any) -> None:
+        self.seen = True
+        if self._late is not None:
+            if (base, name) in self._late:
+                return
+            self._late.add((base, name))
+        entry = f"{base}.{PARAMETERS_GRAD}.{self._count(f'{base}.{PARAMETERS_GRAD}.{name}')}"
+        if self._choice.parameter(entry, base):
+            leaf = self._leaves.build(gradient, entry, "", (name,), self._choice.saves(entry))
+            self._store.entry(entry, [(name, field_text(name, [leaf]))])
+
+    def _record(self, where: str, action: Callable[[], None]) -> None:
+        if not self._is_open():
+            return
+        thread = self._thread
+        was_busy, thread.busy = thread.busy, True
+        try:
+            with self._framework.quiet():
+                action()
+        except Exception as error:
+            self._trouble.report(error, where)
+        finally:
+            thread.busy = was_busy
