@@ -300,9 +300,12 @@ def _inside(node: _Node) -> str:
 
 
 def _around(node: _Node) -> str:
-    if node.parent is None or (node.parsed is not None and node.parsed.is_module):
+    # A dump of functions or kernels names modules that have no entries in it.
+    target = node.pair.target
+    around = node.parent.name if node.parent is not None else target.parent if target is not None else None
+    if around is None or (node.parsed is not None and node.parsed.is_module):
         return ""
-    return f"; called in {node.parent.name}"
+    return f"; called in {around}"
 
 
 def _describe_outside(node: _Node) -> Origin:
