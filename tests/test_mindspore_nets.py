@@ -15,10 +15,6 @@ from recording import FIGURES, Step, leaves, read_step, recording
 
 LEVELS = ("L0", "L1", "mix")
 
-#: What fp32 accumulation leaves of a sum, relative to the sum of magnitudes.
-TOLERANCE = 1e-6
-
-
 class Bare(dict):
     """A net's loss, gradients and calls without the tool."""
 
@@ -43,27 +39,6 @@ def called_cells(net: nn.Cell, x: Any, labels: Any) -> Counter[str]:
             cell.register_forward_hook(lambda cell, args, output, base=base: counts.update([base]))
     nets_mindspore.loss(net, x, labels)
     return counts
-
-
-def assert_figures(step: Step) -> int:
-    """Every leaf's figures are numpy's on the very tensor in its file; how many leaves there were."""
-    count = 0
-    for place, leaf in leaves(step.data):
-        array = step.array(leaf)
-        assert list(array.shape) == leaf["shape"], place
-        if array.size == 0 or array.dtype == bool:
-            continue
-        values = array.astype(np.float32) if array.dtype.kind == "f" else array.astype(np.float64)
-        assert leaf["Max"] == values.max(), place
-        assert leaf["Min"] == values.min(), place
-        assert leaf["Mean"] == pytest.approx(float(values.mean()), rel=TOLERANCE), place
-        assert leaf["Mean"] == pytest.approx(
-            values.mean(dtype=np.float64), abs=TOLERANCE * float(np.abs(values).mean(dtype=np.float64))
-        ), place
-        norm = float(np.linalg.norm(values.astype(np.float64)))
-        assert leaf["Norm"] == pytest.approx(abs(norm) if array.ndim else float(array), rel=TOLERANCE), place
-        count += 1
-    return count
 
 
 def same_bits(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool:

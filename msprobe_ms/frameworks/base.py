@@ -224,6 +224,10 @@ class Framework(ABC):
         """Classes of operator objects (MindSpore's primitives) that have a ``__call__`` of their own."""
         return ()
 
+    def operator_name(self, operator: Any) -> str:
+        """What an operator object is, ``MatMul``; its class, as a rule."""
+        return type(operator).__name__
+
     def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
         """Attribute and operator object of those that the module itself holds."""
         return ()
