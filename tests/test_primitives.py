@@ -148,6 +148,15 @@ def test_questions_of_shape_are_left_out(ms: Any, dump_path: Path, level: str) -
     assert not found & {"Shape", "Rank", "ProxyOp", "CompileOp", "StringToEnum", "DtypeToEnum", "HookBackward", "Add"}
 
 
+def test_a_plain_primitive_goes_by_its_own_name(ms: Any, dump_path: Path) -> None:
+    """Some are objects of Primitive itself: typeof, a question, and others that users define."""
+    double = Primitive("MakeTuple")
+    with recording(None, dump_path, level="L1"):
+        ops.typeof(x)
+        double(x, x)
+    assert list(read_step(dump_path).data) == ["Primitive.MakeTuple.MakeTuple.0.forward"]
+
+
 def test_results_that_nothing_computes_are_null(ms: Any, dump_path: Path) -> None:
     """The second and third result of BatchNorm on CPU are memory that nobody wrote."""
     net = nn.BatchNorm2d(2)

@@ -50,13 +50,15 @@ class CompiledCall:
 
     ``name``      what entries call it: the function, or the class of a compiled module
     ``leading``   how many of the first arguments are no inputs (the object whose method was compiled)
-    ``modules``   names and modules that run inside it, where hooks cannot see them
+    ``function``  what was compiled
+    ``modules``   gives names and modules that run inside it, where hooks cannot see them
     ``frameworks_own`` whether it is no user code: an optimizer's
     """
 
     name: str
     leading: int
-    modules: Sequence[tuple[str, Any]]
+    function: Callable[..., Any]
+    modules: Callable[[], Sequence[tuple[str, Any]]]
     frameworks_own: bool = False
 
 
