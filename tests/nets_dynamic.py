@@ -15,6 +15,9 @@ import nets_mindspore
 import numpy as np
 from mindspore import Tensor, nn, ops
 
+#: A net, a batch and its labels.
+Made = tuple[nn.Cell, Tensor, Tensor]
+
 DENSE = ("Primitive.matmul.MatMul", "Primitive.bias_add.BiasAdd")
 
 #: Of nets_mindspore.cross_entropy.
@@ -33,7 +36,7 @@ def lift(x: Tensor) -> Tensor:
     return ops.exp(x) + 1
 
 
-def fold(x: Tensor) -> Tensor:
+def refold(x: Tensor) -> Tensor:
     return ops.sigmoid(x) - x
 
 
@@ -66,10 +69,10 @@ class Jitted(nn.Cell):
         self.head = nn.Dense(8, 10)
         self.squash = ms.jit(squash) if ast else squash
         self.lift = ms.jit(lift, capture_mode="bytecode") if captured else lift
-        self.fold = ms.jit(fold, capture_mode="trace") if captured else fold
+        self.refold = ms.jit(refold, capture_mode="trace") if captured else refold
 
     def construct(self, x: Tensor) -> Tensor:
-        return self.head(self.fold(self.lift(self.gate(self.squash(self.fc(x))))))
+        return self.head(self.refold(self.lift(self.gate(self.squash(self.fc(x))))))
 
 
 # -- calls that repeat -------------------------------------------------------------------------------------------------
@@ -223,15 +226,15 @@ class Containers(nn.Cell):
 class Case:
     """A net, and what it calls before the loss. A call is named without its number."""
 
-    make: Callable[[], tuple[nn.Cell, Tensor, Tensor]]
+    make: Callable[[], Made]
     cells: tuple[str, ...]
     apis: tuple[str, ...]
     #: Calls that are made a second time in backward, with the number of the first.
     again: tuple[str, ...] = ()
     #: The same net without graphs and without recomputing: its figures are the same to rounding.
-    plain: Callable[[], tuple[nn.Cell, Tensor, Tensor]] | None = None
+    plain: Callable[[], Made] | None = None
     #: The same net without captures: bytecode and trace are run as Python while recording.
-    uncaptured: Callable[[], tuple[nn.Cell, Tensor, Tensor]] | None = None
+    uncaptured: Callable[[], Made] | None = None
     #: Calls that hand a Parameter on as it is: there is no result of their own for a gradient to come back to.
     hand_on: tuple[str, ...] = ()
     #: Cells inside graphs.
@@ -242,19 +245,21 @@ class Case:
         return [*self.cells, *self.apis, *LOSS].count(base)
 
 
-def _case(kind: Callable[[], nn.Cell], shape: tuple[int, ...] = (2, 8)) -> Callable[[], tuple[nn.Cell, Tensor, Tensor]]:
-    def make() -> tuple[nn.Cell, Tensor, Tensor]:
-        ms.set_seed(3)  # layers of dropout take it when they are made
-        generator = np.random.default_rng(7)
-        net = kind()
-        nets_mindspore.set_weights(net, generator)
-        net.set_train()
-        return net, Tensor(generator.standard_normal(shape).astype(np.float32)), Tensor(np.array([1, 2], np.int32))
-
-    return make
+def make(kind: Callable[[], nn.Cell], shape: tuple[int, ...] = (2, 8)) -> Made:
+    """A net with the same weights on every call, a batch and its labels."""
+    ms.set_seed(3)  # layers of dropout take it when they are made
+    generator = np.random.default_rng(7)
+    net = kind()
+    nets_mindspore.set_weights(net, generator)
+    net.set_train()
+    return net, Tensor(generator.standard_normal(shape).astype(np.float32)), Tensor(np.array([1, 2], np.int32))
 
 
-def _five(name: str) -> Callable[[], tuple[nn.Cell, Tensor, Tensor]]:
+def _case(kind: Callable[[], nn.Cell], shape: tuple[int, ...] = (2, 8)) -> Callable[[], Made]:
+    return lambda: make(kind, shape)
+
+
+def _five(name: str) -> Callable[[], Made]:
     return lambda: nets_mindspore.make(name)
 
 

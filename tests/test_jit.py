@@ -586,17 +586,3 @@ def test_a_traced_function_is_a_graph_before_and_after(dump_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
     )
     assert list(read_step(dump_path).data) == ["Functional.relu.0.forward", "Tensor.__mul__.0.forward"]
-
-
-def test_no_trace_after_stop(ms: Any, dump_path: Path) -> None:
-    from mindspore.graph import api, jit_trace
-    from mindspore.graph._utils.pijit_context import PIJitCaptureContext
-
-    def state() -> list[Any]:
-        return [dict(vars(api._JitExecutor)), dict(vars(PIJitCaptureContext)), dict(vars(jit_trace))]
-
-    before = state()
-    with recording(None, dump_path, level="L1"):
-        assert state() != before
-        mindspore.jit(plain)(x, y)
-    assert state() == before
