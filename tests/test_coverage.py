@@ -81,6 +81,8 @@ def assert_complete(step: Step, case: Case, level: str, calls: list[Traced]) -> 
     assert sorted(found) == sorted(numbered([*first, *again]))
     assert found[: len(first)] == [call.entry("forward") for call in calls if seen(level, call.base)]
     assert [entry.split(".")[:2] for entry in found[len(first) :]] == [base.split(".")[:2] for base in again]
+    marked = [entry for entry in found if step.data[entry].get("recompute")]
+    assert marked == found[len(first) :]
     if level == "mix":
         assert {call.entry("forward"): call.parent for call in calls}.items() <= step.construct.items()
 
@@ -148,6 +150,45 @@ def assert_parameter_gradients(step: Step, net: nn.Cell, gradients: dict[str, np
     below = {parameter.name for cell in net.cells() for parameter in cell.trainable_params()}
     assert found == {name: gradient.tobytes() for name, gradient in gradients.items() if name in below}
     assert len([entry for entry in step.data if "parameters_grad.1" in entry]) == 0
+
+
+# -- several models ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_models_in_a_list(ms: Any, dump_path: Path, level: str) -> None:
+    """Two networks in one loss: each has its own names, both have all their calls, values and gradients."""
+
+    def train(nets: list[Any]) -> tuple[Any, list[Any]]:
+        def total(*_: Any) -> Tensor:
+            first, second = (nets_mindspore.loss(net, x, labels) for net, x, labels in nets)
+            return first + second
+
+        weights = [weight for net, *_ in nets for weight in net.trainable_params()]
+        value, gradients = mindspore.value_and_grad(total, None, weights)(nets[0][1])
+        return value.asnumpy().tobytes(), [gradient.asnumpy().tobytes() for gradient in gradients]
+
+    names = ["looped", "containers"]
+    expected = train([CASES[name].make() for name in names])
+    nets = [CASES[name].make() for name in names]
+    with recording([net for net, *_ in nets], dump_path, level=level, task="tensor"):
+        assert train(nets) == expected
+    step = read_step(dump_path)
+    calls = []
+    before: Counter[str] = Counter()
+    for number, name in enumerate(names):
+        for call in traced(name):
+            if call.is_cell:
+                calls.append(replace(call, base=call.base.replace("Cell.", f"Cell.{number}.")))
+            else:
+                calls.append(replace(call, index=call.index + before[call.base]))
+        before.update(call.base for call in traced(name) if not call.is_cell)
+    calls = [call for call in calls if seen(level, call.base)]
+    last = [f"Tensor.__add__.{before['Tensor.__add__']}.forward"] if level != "L0" else []
+    assert [entry for entry in step.data if "forward" in entry] == [call.entry("forward") for call in calls] + last
+    for call in calls:
+        assert_values(step, call, exact=True)
+        assert_gradients(step, call, Case(CASES["looped"].make, (), ()))
 
 
 # -- other ways to a gradient ------------------------------------------------------------------------------------------

@@ -25,7 +25,8 @@ SEEN = {
         "L0": {"model0.head._lazy_forward_hook", "mindspore.graph.api._JitExecutor.__call__"},
         "L1": {
             "mindspore.ops.relu", "mindspore.common.tensor.Tensor.__add__",
-            "mindspore.ops.primitive.Primitive.__call__", "users_code.relu", "users_code.TABLE.relu", "users_code.ROWS.1",
+            "mindspore.ops.primitive.Primitive.__call__",
+            "users_code.relu", "users_code.TABLE.relu", "users_code.ROWS.1",
             "users_code.Holder.act", "users_code.Holder.bound", "users_code.Holder.method.0",
             "users_code.act.0", "users_code.act.other", "model0..held",
         },
