@@ -263,7 +263,7 @@ def record_and_compare() -> dict[str, list[str]]:
     results["nothing"] = before.differences()
     tool = importlib.import_module("msprobe_ms" if FRAMEWORK == "mindspore" else "msprobe_ms.pytorch")
     check("import")
-    for level in ("L0", "L1", "mix"):
+    for level in ("L0", "L1", "mix", *(["L2"] if FRAMEWORK == "mindspore" else [])):
         for task in ("statistics", "tensor"):
             for scenario, way in WAYS.items():
                 name = f"{scenario} {level} {task}"
