@@ -14,7 +14,7 @@ import nets_mindspore
 import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
-from nets_dynamic import CASES, LOSS, Case
+from nets_dynamic import CASES, LOSS, Case, make
 from recording import Step, assert_figures, leaves, read_step, recording
 from tracing import Traced, trace
 
@@ -242,3 +242,40 @@ def test_every_way_to_a_gradient(
     assert_complete(step, CASES[name], level, traced(name))
     assert_calls(step, name, level)
     assert_parameter_gradients(step, net, trained(name)[1] if level != "L1" else {})
+
+
+# -- what a gradient of a result is ------------------------------------------------------------------------------------
+
+
+class LossAndLogits(nn.Cell):
+    """Returns a value that it has gone on to use itself, as many heads do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Dense(8, 10)
+
+    def construct(self, x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        logits = self.fc(x)
+        return nets_mindspore.cross_entropy(logits, labels), logits
+
+
+class Head(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = LossAndLogits()
+
+    def construct(self, x: Tensor, labels: Tensor) -> Tensor:
+        return self.head(x, labels)[0]
+
+
+@pytest.mark.parametrize("level", ["L0", "mix"])
+def test_a_result_that_the_call_used_itself_has_its_whole_gradient(ms: Any, dump_path: Path, level: str) -> None:
+    net, x, labels = make(Head)
+    with recording(net, dump_path, level=level, task="tensor"):
+        mindspore.value_and_grad(net, None, net.trainable_params())(x, labels)
+    step = read_step(dump_path)
+    of_loss, of_logits = step.backward("Cell.head.LossAndLogits")["input"]
+    assert step.array(of_loss) == 1
+    logits = net.head.fc(x)
+    expected = mindspore.grad(nets_mindspore.cross_entropy)(logits, labels).asnumpy()
+    np.testing.assert_allclose(step.array(of_logits), expected, rtol=1e-5, atol=1e-7)

@@ -453,21 +453,45 @@ def test_cells_behind_other_functions_are_said(ms: Any, dump_path: Path) -> None
 
     with recording(other, dump_path, level="mix"):
         graph(x)
-        mindspore.vmap(helper)(x)
     step = read_step(dump_path, troubles=True)
-    assert list(step.data) == ["Jit.graph.0.forward", "Jit.after_vmap.0.forward"]
+    assert list(step.data) == ["Jit.graph.0.forward"]
     said = (step.folder / ERROR_LOG).read_text()
     assert "no entries of its own: other (SequentialCell), Cell.0.Dense, dense (Dense)." in said
-    assert "Jit.after_vmap runs as one compiled graph; what is inside has no entries of its own: dense (Dense)." in said
 
 
-def test_ms_jit_0_shows_what_is_inside(ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "transform"),
+    [
+        ("after_vmap", lambda function: mindspore.vmap(function)(x)),
+        ("_wrap_container", lambda function: mindspore.jvp(function, x, x)),
+        ("wrapped", lambda function: mindspore.jacfwd(function)(x)),
+        ("wrapped", lambda function: mindspore.jacrev(function)(x)),
+    ],
+)
+@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
+def test_transforms_that_compile(ms: Any, dump_path: Path, name: str, transform: Any, level: str) -> None:
+    net = nn.SequentialCell(nn.Dense(2, 2))
+
+    def function(a: Tensor) -> Tensor:
+        return net(a)
+
+    with recording(net, dump_path, level=level):
+        transform(function)
+    step = read_step(dump_path, troubles=True)
+    assert list(step.data) == ([f"Jit.{name}.0.forward"] if level != "L0" else [])
+    said = f"Jit.{name} runs as one compiled graph; what is inside has no entries of its own: net (SequentialCell), "
+    assert said + ("net.0 (Dense)" if level == "L1" else "Cell.0.Dense") in (step.folder / ERROR_LOG).read_text()
+
+
+@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
+def test_ms_jit_0_shows_what_is_inside(ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch, level: str) -> None:
     monkeypatch.setenv("MS_JIT", "0")
     net = Net(CompiledBlock())
-    with recording(net, dump_path, level="mix"):
+    with recording(net, dump_path, level=level):
         train(net)
     step = read_step(dump_path)
-    assert "Cell.block.fc.Dense.forward.0" in step.data
+    assert ("Cell.block.fc.Dense.forward.0" in step.data) == (level != "L1")
+    assert ("Functional.relu.0.forward" in step.data) == (level != "L0")
     assert not [entry for entry in step.data if entry.startswith("Jit.")]
 
 
