@@ -7,7 +7,7 @@ A call is named without its number; the k-th of a name is its k-th call. ``cells
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mindspore as ms
@@ -133,15 +133,15 @@ class Shared(nn.Cell):
 class Recomputed(nn.Cell):
     """Two Cells that run again in backward."""
 
-    def __init__(self, again: bool) -> None:
+    def __init__(self, again: bool, **keys: bool) -> None:
         super().__init__()
         self.fc = nn.Dense(8, 8)
         self.block = nn.SequentialCell(nn.Dense(8, 8), nn.ReLU())
         self.gate = Gate()
         self.head = nn.Dense(8, 10)
         if again:
-            self.block.recompute()
-            self.gate.recompute()
+            self.block.recompute(**keys)
+            self.gate.recompute(**keys)
 
     def construct(self, x: Tensor) -> Tensor:
         return self.head(self.gate(self.block(self.fc(x))))
@@ -231,6 +231,8 @@ class Case:
     apis: tuple[str, ...]
     #: Calls that are made a second time in backward, with the number of the first.
     again: tuple[str, ...] = ()
+    #: Whether gradients flow through the second calls.
+    gradients_again: bool = True
     #: The same net without graphs and without recomputing: its figures are the same to rounding.
     plain: Callable[[], Made] | None = None
     #: The same net without captures: bytecode and trace are run as Python while recording.
@@ -418,3 +420,9 @@ CASES = {
         ),
     ),
 }  # fmt: skip
+
+CASES["recomputed_unentered"] = replace(
+    CASES["recomputed"],
+    make=_case(lambda: Recomputed(again=True, use_reentrant=False, early_stop=False)),
+    gradients_again=False,
+)
