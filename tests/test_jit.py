@@ -459,6 +459,32 @@ def test_cells_behind_other_functions_are_said(ms: Any, dump_path: Path) -> None
     assert "no entries of its own: other (SequentialCell), Cell.0.Dense, dense (Dense)." in said
 
 
+class Trainer:
+    """Not a Cell, and holds one."""
+
+    def __init__(self, held: nn.Cell) -> None:
+        self.held = held
+
+    def forward(self, a: Tensor) -> Tensor:
+        return self.held(a).sum()
+
+    @mindspore.jit
+    def step(self, a: Tensor) -> Tensor:
+        return self.held(a)
+
+
+@pytest.mark.parametrize("name", ["step", "after_grad"])
+def test_cells_of_an_object_are_said(ms: Any, dump_path: Path, name: str) -> None:
+    net = nn.SequentialCell(nn.Dense(2, 2))
+    trainer = Trainer(net)
+    run = trainer.step if name == "step" else mindspore.jit(mindspore.grad(trainer.forward))
+    with recording(net, dump_path, level="L0"):
+        run(x)
+    said = (read_step(dump_path, troubles=True).folder / ERROR_LOG).read_text()
+    assert f"Jit.{name} runs as one compiled graph" in said
+    assert "held (SequentialCell), Cell.0.Dense." in said
+
+
 @pytest.mark.parametrize(
     ("name", "transform"),
     [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from mindspore import nn
@@ -25,6 +25,9 @@ _OWN = (
     "mindspore.experimental.optim.",
     "mindspore.parallel.",
 )
+
+#: What may lead to a cell.
+_FOLLOWED = (nn.Cell, FunctionType, MethodType, partial)
 
 #: Values followed from a compiled function to the cells it calls.
 _MOST_VALUES = 1000
@@ -62,7 +65,7 @@ def _cells_inside(function: Any, owner: Any) -> Sequence[tuple[str, nn.Cell]]:
     found: dict[int, tuple[str, nn.Cell]] = {}
     for name, cell in _below("", owner) if isinstance(owner, nn.Cell) else ():
         found.setdefault(id(cell), (name, cell))
-    for head, cell in _cells_used(function):
+    for head, cell in _cells_used(function, owner):
         for name, each in (("", cell), *_below(head, cell)):
             found.setdefault(id(each), (name or f"{head} ({type(cell).__name__})", each))
     found.pop(id(owner), None)
@@ -75,9 +78,9 @@ def _below(head: str, cell: nn.Cell) -> Iterator[tuple[str, nn.Cell]]:
             yield f"{head}.{name} ({type(each).__name__})".lstrip("."), each
 
 
-def _cells_used(function: Any) -> Iterator[tuple[str, nn.Cell]]:
-    """Cells that a function, or one that it calls, reaches by a name of its module or of a function around it."""
-    waiting, seen = [("", function)], set[int]()
+def _cells_used(function: Any, owner: Any) -> Iterator[tuple[str, nn.Cell]]:
+    """Cells that a function, or one that it calls, can name: in its module, in a function or an object around it."""
+    waiting, seen = [("", function), *_held(owner)], set[int]()
     while waiting and len(seen) < _MOST_VALUES:
         name, value = waiting.pop(0)
         if id(value) in seen:
@@ -93,6 +96,19 @@ def _cells_used(function: Any) -> Iterator[tuple[str, nn.Cell]]:
             waiting += [(name, value.__func__), (name, value.__self__)]
         elif issubclass(kind, FunctionType):
             waiting += _named_by(value)
+        else:
+            waiting += _held(value)
+
+
+def _held(value: Any) -> list[tuple[str, Any]]:
+    """Cells and functions among the attributes of an object of the user's."""
+    if issubclass(type(value), (type, ModuleType, nn.Cell)) or type(value).__module__.partition(".")[0] == "mindspore":
+        return []
+    try:
+        attributes = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return []
+    return [(name, each) for name, each in attributes.items() if issubclass(type(each), _FOLLOWED)]
 
 
 def _named_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
