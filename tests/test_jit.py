@@ -464,6 +464,7 @@ class Trainer:
 
     def __init__(self, held: nn.Cell) -> None:
         self.held = held
+        self.table = {"nets": [held, nn.Dense(2, 2)]}
 
     def forward(self, a: Tensor) -> Tensor:
         return self.held(a).sum()
@@ -482,7 +483,7 @@ def test_cells_of_an_object_are_said(ms: Any, dump_path: Path, name: str) -> Non
         run(x)
     said = (read_step(dump_path, troubles=True).folder / ERROR_LOG).read_text()
     assert f"Jit.{name} runs as one compiled graph" in said
-    assert "held (SequentialCell), Cell.0.Dense." in said
+    assert "held (SequentialCell), Cell.0.Dense, table['nets'][1] (Dense)." in said
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Records trainings in every way and ends them in every way; tells on stdout what is not as it was before.
 
-``python walked_training.py FRAMEWORK FOLDER`` with ``mindspore`` or ``pytorch``. The last line is JSON: scenario → names
-of attributes that hold another object than before the tool was imported, or functions of the tool still called.
+``python walked_training.py FRAMEWORK FOLDER`` with ``mindspore`` or ``pytorch``. The last line is JSON: scenario →
+names of attributes that hold another object than before the tool was imported, or functions of the tool still called.
 """
 
 from __future__ import annotations

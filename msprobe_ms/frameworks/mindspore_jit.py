@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -27,7 +28,7 @@ _OWN = (
 )
 
 #: What may lead to a cell.
-_FOLLOWED = (nn.Cell, FunctionType, MethodType, partial)
+_FOLLOWED = (nn.Cell, FunctionType, MethodType, partial, list, tuple, dict)
 
 #: Values followed from a compiled function to the cells it calls.
 _MOST_VALUES = 1000
@@ -96,6 +97,10 @@ def _cells_used(function: Any, owner: Any) -> Iterator[tuple[str, nn.Cell]]:
             waiting += [(name, value.__func__), (name, value.__self__)]
         elif issubclass(kind, FunctionType):
             waiting += _named_by(value)
+        elif issubclass(kind, (list, tuple)):
+            waiting += [(f"{name}[{index}]", each) for index, each in enumerate(value[:_MOST_VALUES])]
+        elif issubclass(kind, dict):
+            waiting += [(f"{name}[{key!r}]", each) for key, each in islice(value.items(), _MOST_VALUES)]
         else:
             waiting += _held(value)
 
