@@ -153,16 +153,20 @@ _BATCHES: dict[str, tuple[type[nn.Cell], Callable[[np.random.Generator], np.ndar
 NETS = tuple(_BATCHES)
 
 
-def make(name: str) -> tuple[nn.Cell, Tensor, Tensor]:
-    """A net in training mode with the same weights on every call, a batch and its labels."""
-    generator = np.random.default_rng(7)
-    net_class, batch = _BATCHES[name]
-    net = net_class()
+def set_weights(net: nn.Cell, generator: np.random.Generator) -> None:
     for parameter in net.get_parameters():
         if "moving" in parameter.name:  # running statistics stay 0 and 1
             continue
         value = _values(parameter.shape, generator) / np.sqrt(max(parameter.shape[-1], 1))
         parameter.set_data(Tensor(value + (1 if "gamma" in parameter.name else 0), ms.float32))
+
+
+def make(name: str) -> tuple[nn.Cell, Tensor, Tensor]:
+    """A net in training mode with the same weights on every call, a batch and its labels."""
+    generator = np.random.default_rng(7)
+    net_class, batch = _BATCHES[name]
+    net = net_class()
+    set_weights(net, generator)
     net.set_train()
     x = batch(generator)
     labels = generator.integers(0, 10, len(x)).astype(np.int32)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER
@@ -16,6 +17,9 @@ from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER
 SECTION = ("list", "scope", "skip", "data_mode", "summary_mode", "tensor_list", "overflow_nums")
 
 FIGURES = ("Max", "Min", "Mean", "Norm")
+
+#: What fp32 accumulation leaves of a sum, relative to the sum of magnitudes.
+TOLERANCE = 1e-6
 
 
 def write_config(dump_path: Path, *, task: str = "statistics", level: str = "L0", **keys: Any) -> Path:
@@ -87,3 +91,24 @@ def leaves(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
     elif isinstance(value, list):
         for index, member in enumerate(value):
             yield from leaves(member, (*place, str(index)))
+
+
+def assert_figures(step: Step) -> int:
+    """Every leaf's figures are numpy's on the very tensor in its file; how many leaves there were."""
+    count = 0
+    for place, leaf in leaves(step.data):
+        array = step.array(leaf)
+        assert list(array.shape) == leaf["shape"], place
+        if array.size == 0 or array.dtype == bool:
+            continue
+        values = array.astype(np.float32) if array.dtype.kind == "f" else array.astype(np.float64)
+        assert leaf["Max"] == values.max(), place
+        assert leaf["Min"] == values.min(), place
+        assert leaf["Mean"] == pytest.approx(float(values.mean()), rel=TOLERANCE), place
+        assert leaf["Mean"] == pytest.approx(
+            values.mean(dtype=np.float64), abs=TOLERANCE * float(np.abs(values).mean(dtype=np.float64))
+        ), place
+        norm = float(np.linalg.norm(values.astype(np.float64)))
+        assert leaf["Norm"] == pytest.approx(abs(norm) if array.ndim else float(array), rel=TOLERANCE), place
+        count += 1
+    return count

@@ -534,17 +534,6 @@ def test_methods_on_the_class(ms: Any, dump_path: Path) -> None:
     assert set(read_step(dump_path).data) == RECORDS
 
 
-def test_models_in_a_list(ms: Any, dump_path: Path) -> None:
-    nets = [small(), nn.SequentialCell(small())]
-    with recording(tuple(nets), dump_path, level="L0"):
-        for net in nets:
-            net(X)
-    assert list(read_step(dump_path).data) == [
-        "Cell.0.fc.Dense.forward.0", "Cell.0.act.ReLU.forward.0", "Cell.1.0.fc.Dense.forward.0",
-        "Cell.1.0.act.ReLU.forward.0", "Cell.1.0.Small.forward.0",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("level", "arguments", "text"),
     [

@@ -1,4 +1,4 @@
-"""Five nets, three levels: the training is untouched, the figures are numpy's, no call and no gradient is missing."""
+"""Five nets: a MindSpore that does not show its graph, networks with their loss, three steps of a training."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from mindspore import nn, ops
 from recording import FIGURES, Step, leaves, read_step, recording
 
 LEVELS = ("L0", "L1", "mix")
-
-#: What fp32 accumulation leaves of a sum, relative to the sum of magnitudes.
-TOLERANCE = 1e-6
 
 
 class Bare(dict):
@@ -45,67 +42,23 @@ def called_cells(net: nn.Cell, x: Any, labels: Any) -> Counter[str]:
     return counts
 
 
-def assert_figures(step: Step) -> int:
-    """Every leaf's figures are numpy's on the very tensor in its file; how many leaves there were."""
-    count = 0
-    for place, leaf in leaves(step.data):
-        array = step.array(leaf)
-        assert list(array.shape) == leaf["shape"], place
-        if array.size == 0 or array.dtype == bool:
-            continue
-        values = array.astype(np.float32) if array.dtype.kind == "f" else array.astype(np.float64)
-        assert leaf["Max"] == values.max(), place
-        assert leaf["Min"] == values.min(), place
-        assert leaf["Mean"] == pytest.approx(float(values.mean()), rel=TOLERANCE), place
-        assert leaf["Mean"] == pytest.approx(
-            values.mean(dtype=np.float64), abs=TOLERANCE * float(np.abs(values).mean(dtype=np.float64))
-        ), place
-        norm = float(np.linalg.norm(values.astype(np.float64)))
-        assert leaf["Norm"] == pytest.approx(abs(norm) if array.ndim else float(array), rel=TOLERANCE), place
-        count += 1
-    return count
-
-
 def same_bits(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool:
     return first.keys() == second.keys() and all(first[name].tobytes() == second[name].tobytes() for name in first)
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", nets_mindspore.NETS)
-def test_a_recorded_training_step(ms: Any, bare: dict[str, Any], dump_path: Path, name: str, level: str) -> None:
-    expected_loss, expected_gradients, calls = bare[name]
-    steps = {}
+@pytest.mark.parametrize("name", ["residual", "lstm"])
+def test_figures_do_not_depend_on_the_task(ms: Any, dump_path: Path, name: str, level: str) -> None:
+    steps = []
     for task in ("tensor", "statistics"):
         net, x, labels = nets_mindspore.make(name)
         folder = dump_path.with_name(task)
         with recording(net, folder, level=level, task=task):
-            loss, gradients = nets_mindspore.value_and_grad(net, x, labels)
-        # Invariant 1, neutral.
-        assert loss.tobytes() == expected_loss.tobytes()
-        assert same_bits(gradients, expected_gradients)
-        steps[task] = read_step(folder)
-
-    # Invariant 5, right numbers.
-    step = steps["tensor"]
-    assert assert_figures(step) > 3
-    assert list(steps["statistics"].data) == list(step.data)
-    plain = {place: [leaf[key] for key in FIGURES] for place, leaf in leaves(steps["statistics"].data)}
-    assert plain == {place: [leaf[key] for key in FIGURES] for place, leaf in leaves(step.data)}
-
-    if level == "L1":
-        assert not [entry for entry in step.data if entry.startswith("Cell.")]
-        assert step.construct == {}
-        return
-    # Every call of every Cell, forward and backward, and not one more.
-    entries = [entry for entry in step.data if entry.startswith("Cell.") and ".parameters_grad." not in entry]
-    expected = {
-        f"{base}.{d}.{i}" for base, count in calls.items() for d in ("forward", "backward") for i in range(count)
-    }
-    assert set(entries) == expected
-    for entry in entries:
-        if ".backward." in entry:
-            assert step.data[entry]["input"][0]["Norm"] is not None, entry
-    assert_parameter_gradients(step, net, expected_gradients)
+            nets_mindspore.value_and_grad(net, x, labels)
+        steps.append(read_step(folder))
+    assert list(steps[0].data) == list(steps[1].data)
+    first, second = ({place: [leaf[key] for key in FIGURES] for place, leaf in leaves(step.data)} for step in steps)
+    assert first == second
 
 
 def assert_parameter_gradients(step: Step, net: nn.Cell, gradients: dict[str, np.ndarray]) -> None:
@@ -146,7 +99,7 @@ class Loss(nn.Cell):
 
 @pytest.mark.parametrize("level", ["L0", "mix"])
 @pytest.mark.parametrize("gradient", [by_value_and_grad, by_grad, by_gradient_of_function, by_grad_operation])
-def test_every_way_to_a_gradient(ms: Any, dump_path: Path, gradient: Any, level: str) -> None:
+def test_the_recorded_network_itself_is_differentiated(ms: Any, dump_path: Path, gradient: Any, level: str) -> None:
     def with_loss() -> tuple[nn.Cell, Any, Any]:
         net, x, labels = nets_mindspore.make("two_linear")
         return nn.WithLossCell(net, Loss()), x, labels

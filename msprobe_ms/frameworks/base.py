@@ -50,13 +50,15 @@ class CompiledCall:
 
     ``name``      what entries call it: the function, or the class of a compiled module
     ``leading``   how many of the first arguments are no inputs (the object whose method was compiled)
-    ``modules``   names and modules that run inside it, where hooks cannot see them
+    ``function``  what was compiled
+    ``modules``   gives names and modules that run inside it, where hooks cannot see them
     ``frameworks_own`` whether it is no user code: an optimizer's
     """
 
     name: str
     leading: int
-    modules: Sequence[tuple[str, Any]]
+    function: Callable[..., Any]
+    modules: Callable[[], Sequence[tuple[str, Any]]]
     frameworks_own: bool = False
 
 
@@ -223,6 +225,10 @@ class Framework(ABC):
     def operator_classes(self) -> Iterable[type]:
         """Classes of operator objects (MindSpore's primitives) that have a ``__call__`` of their own."""
         return ()
+
+    def operator_name(self, operator: Any) -> str:
+        """What an operator object is, ``MatMul``; its class, as a rule."""
+        return type(operator).__name__
 
     def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
         """Attribute and operator object of those that the module itself holds."""

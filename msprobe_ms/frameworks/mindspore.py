@@ -46,6 +46,10 @@ _ALWAYS = {"always_call": True} if "always_call" in signature(nn.Cell.register_f
 
 #: Results that CPU kernels never write: what they hold differs from run to run.
 _SCRATCH_ON_CPU = {"BatchNorm": frozenset({1, 2}), "LSTM": frozenset({3, 4})}
+
+#: The attribute in which a cell keeps what runs it again.
+_RECOMPUTING = "_recompute_cell"
+
 #: The number of the backward that runs on this thread, -1 for none; in newer releases.
 _engine: Callable[[], int] | None = getattr(
     _c_expression.PyNativeExecutor_.get_instance(), "get_current_autodiff_engine_id", None
@@ -172,7 +176,8 @@ class MindSpore(Framework):
         return isinstance(value, nn.Cell)
 
     def named_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
-        return iter(model.cells_and_names())
+        # What recompute() puts into a cell is MindSpore's own, and runs inside that cell's call.
+        return ((name, cell) for name, cell in model.cells_and_names() if _RECOMPUTING not in name.split("."))
 
     def parameters(self, module: Any) -> Iterable[tuple[str, Any]]:
         return [(name, parameter) for name, parameter in module._params.items() if parameter is not None]
@@ -218,6 +223,10 @@ class MindSpore(Framework):
             below = [each for each in type.__subclasses__(operator_class) if each not in seen]
             seen.update(below)
             waiting += below
+
+    def operator_name(self, operator: Any) -> str:
+        # A plain Primitive, such as ops.typeof, is told by its own name.
+        return str(operator.name) if type(operator) is Primitive else super().operator_name(operator)
 
     def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
         return module._primitives.items()

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType
+from functools import partial
+from itertools import islice
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from mindspore import nn
@@ -24,6 +26,12 @@ _OWN = (
     "mindspore.experimental.optim.",
     "mindspore.parallel.",
 )
+
+#: What may lead to a cell.
+_FOLLOWED = (nn.Cell, FunctionType, MethodType, partial, list, tuple, dict)
+
+#: Values followed from a compiled function to the cells it calls.
+_MOST_VALUES = 1000
 
 
 def _first(names: Sequence[str], attribute: str) -> Any:
@@ -44,34 +52,89 @@ def graph_calls() -> Sequence[tuple[Any, str]]:
 def describe(executor: Any, args: Sequence[Any]) -> CompiledCall:
     """What a ``_JitExecutor`` runs."""
     function, owner = executor.fn, executor.obj
-    frameworks_own = str(function.__module__).startswith(_OWN) or isinstance(owner, nn.Optimizer)
-    is_cell = isinstance(owner, nn.Cell)
-    name = type(owner).__name__ if is_cell and function.__name__ == "construct" else function.__name__
+    is_cell = isinstance(owner, nn.Cell) and function.__name__ == "construct"
+    # MindSpore decorates its own methods; a cell of its own that the user compiles has a plain one.
+    by_user = is_cell and type(owner).construct is getattr(function, "__func__", function)
+    own = isinstance(owner, nn.Optimizer) or (str(function.__module__).startswith(_OWN) and not by_user)
+    name = type(owner).__name__ if is_cell else function.__name__
     leading = 1 if owner is not None and args and args[0] is owner else 0
-    if frameworks_own:
-        modules = []
-    elif is_cell:
-        modules = [(f"{below} ({type(cell).__name__})", cell) for below, cell in owner.cells_and_names() if below]
-    else:
-        modules = [(f"{below} ({type(cell).__name__})", cell) for below, cell in _cells_used(function)]
-    return CompiledCall(name, leading, modules, frameworks_own)
+    return CompiledCall(name, leading, function, partial(_cells_inside, function, owner), frameworks_own=own)
 
 
-def _cells_used(function: Any) -> Iterator[tuple[str, nn.Cell]]:
-    """Cells that a function reaches by a name of its module or of a function around it."""
-    function = getattr(function, "__func__", function)
-    if not isinstance(function, FunctionType):
-        return
-    code = function.__code__
-    found = {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+def _cells_inside(function: Any, owner: Any) -> Sequence[tuple[str, nn.Cell]]:
+    """Cells below ``owner``, and those that ``function`` reaches by name, with the cells below them."""
+    found: dict[int, tuple[str, nn.Cell]] = {}
+    for name, cell in _below("", owner) if isinstance(owner, nn.Cell) else ():
+        found.setdefault(id(cell), (name, cell))
+    for head, cell in _cells_used(function, owner):
+        for name, each in (("", cell), *_below(head, cell)):
+            found.setdefault(id(each), (name or f"{head} ({type(cell).__name__})", each))
+    found.pop(id(owner), None)
+    return list(found.values())
+
+
+def _below(head: str, cell: nn.Cell) -> Iterator[tuple[str, nn.Cell]]:
+    for name, each in cell.cells_and_names():
+        if name and not isinstance(each, nn.Optimizer):
+            yield f"{head}.{name} ({type(each).__name__})".lstrip("."), each
+
+
+def _cells_used(function: Any, owner: Any) -> Iterator[tuple[str, nn.Cell]]:
+    """Cells that a function, or one that it calls, can name: in its module, in a function or an object around it."""
+    waiting, seen = [("", function), *_held(owner)], set[int]()
+    while waiting and len(seen) < _MOST_VALUES:
+        name, value = waiting.pop(0)
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        kind = type(value)
+        if issubclass(kind, nn.Cell):
+            if not issubclass(kind, nn.Optimizer):
+                yield name, value
+        elif issubclass(kind, partial):
+            waiting += [(name, value.func), *((name, each) for each in (*value.args, *value.keywords.values()))]
+        elif issubclass(kind, MethodType):
+            waiting += [(name, value.__func__), (name, value.__self__)]
+        elif issubclass(kind, FunctionType):
+            waiting += _named_by(value)
+        elif issubclass(kind, (list, tuple)):
+            waiting += [(f"{name}[{index}]", each) for index, each in enumerate(value[:_MOST_VALUES])]
+        elif issubclass(kind, dict):
+            waiting += [(f"{name}[{key!r}]", each) for key, each in islice(value.items(), _MOST_VALUES)]
+        else:
+            waiting += _held(value)
+
+
+def _held(value: Any) -> list[tuple[str, Any]]:
+    """Cells and functions among the attributes of an object of the user's."""
+    if issubclass(type(value), (type, ModuleType, nn.Cell)) or type(value).__module__.partition(".")[0] == "mindspore":
+        return []
+    try:
+        attributes = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return []
+    return [(name, each) for name, each in attributes.items() if issubclass(type(each), _FOLLOWED)]
+
+
+def _named_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """What a function can name; of a function of MindSpore's only what it was made from, not its module."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
-            found[name] = cell.cell_contents
+            yield name, cell.cell_contents
         except ValueError:  # not assigned yet
             continue
-    for name, value in found.items():
-        if issubclass(type(value), nn.Cell):
-            yield name, value
+    if not function.__module__ or function.__module__.partition(".")[0] == "mindspore":
+        return
+    for name in _names(function.__code__):
+        if name in function.__globals__:
+            yield name, function.__globals__[name]
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
 
 
 def dynamic_instead() -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:

@@ -45,6 +45,7 @@ class JitHooks:
         self._entries = entries
         self._frameworks_own = frameworks_own
         self._subjects: dict[str, Subject] = {}
+        self._searched: set[Any] = set()
         self._patches = [Patch(holder, name, self._wrap) for holder, name in framework.graph_calls()]
         self._patches += [Patch(holder, name, wrap) for holder, name, wrap in framework.dynamic_instead()]
 
@@ -86,7 +87,8 @@ class JitHooks:
             compiled = self._framework.describe_graph(executor, args)
             if compiled is not None and compiled.frameworks_own:
                 return compiled if self._frameworks_own else None
-            if compiled is not None and compiled.modules:
+            if compiled is not None and compiled.function not in self._searched:
+                self._searched.add(compiled.function)
                 self._say_what_is_hidden(compiled)
             return compiled
         except Exception as error:
@@ -94,7 +96,9 @@ class JitHooks:
             return None
 
     def _say_what_is_hidden(self, compiled: CompiledCall) -> None:
-        names = [(self._modules and self._modules.base_of(module)) or name for name, module in compiled.modules]
+        names = [(self._modules and self._modules.base_of(module)) or name for name, module in compiled.modules()]
+        if not names:
+            return
         shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
         self._trouble.note(
             f"{PREFIX}.{compiled.name} runs as one compiled graph; what is inside has no entries of its own: {shown}. "

@@ -33,7 +33,7 @@ class PrimitiveHooks:
         self._framework = framework
         self._left_out = left_out(framework)
         self._patches: dict[type, Patch] = {}
-        self._by_class: dict[type, Subject | None] = {}
+        self._by_name: dict[str, Subject | None] = {}
         #: By identity; the operator is kept with its subject, so that no other takes its number in memory.
         self._by_operator: dict[int, tuple[Any, Subject | None]] = {}
         self._recorder: Recorder | None = None
@@ -46,7 +46,7 @@ class PrimitiveHooks:
         self._name_after_attributes(models)
         for operator_class in self._framework.operator_classes():
             # Classes appear as libraries are imported and operators defined.
-            if operator_class not in self._patches and not self._is_left_out(operator_class):
+            if operator_class not in self._patches and operator_class.__name__ not in self._left_out:
                 self._patches[operator_class] = Patch(operator_class, "__call__", self._wrap)
         for patch in self._patches.values():
             patch.apply()
@@ -65,33 +65,31 @@ class PrimitiveHooks:
             for _, module in self._framework.named_modules(model):
                 for attribute, operator in self._framework.operators(module):
                     subject = None
-                    if not self._is_left_out(type(operator)):
-                        base = f"{PREFIX}.{attribute}.{type(operator).__name__}"
+                    name = self._framework.operator_name(operator)
+                    if name not in self._left_out:
+                        base = f"{PREFIX}.{attribute}.{name}"
                         subject = subjects.get(base) or subjects.setdefault(base, self._subject(base, operator))
                     # An operator under two names goes by the first.
                     self._by_operator.setdefault(id(operator), (operator, subject))
 
-    def _is_left_out(self, operator_class: type) -> bool:
-        return operator_class.__name__ in self._left_out
-
     def _subject(self, base: str, operator: Any) -> Subject:
+        name = self._framework.operator_name(operator)
         return Subject(
             base,
             is_module=False,
-            writes_in_place=bool(_IN_PLACE.fullmatch(type(operator).__name__)),
-            scratch=self._framework.scratch_results(type(operator).__name__),
+            writes_in_place=bool(_IN_PLACE.fullmatch(name)),
+            scratch=self._framework.scratch_results(name),
         )
 
     def _subject_of(self, operator: Any) -> Subject | None:
         held = self._by_operator.get(id(operator))
         if held is not None:
             return held[1]
-        operator_class = type(operator)
-        if operator_class not in self._by_class:
-            name = operator_class.__name__
-            left_out = self._is_left_out(operator_class)
-            self._by_class[operator_class] = None if left_out else self._subject(f"{PREFIX}.{name}.{name}", operator)
-        return self._by_class[operator_class]
+        name = self._framework.operator_name(operator)
+        if name not in self._by_name:
+            left_out = name in self._left_out
+            self._by_name[name] = None if left_out else self._subject(f"{PREFIX}.{name}.{name}", operator)
+        return self._by_name[name]
 
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
