@@ -41,7 +41,11 @@ class ModuleHooks:
     def install(self, *, parameters: bool = True) -> None:
         """Hook the modules, and their parameters' gradients unless ``parameters`` is False."""
         self._install_forward()
-        for calls in self._calls.values() if parameters else ():
+        if parameters:
+            self._install_parameters()
+
+    def _install_parameters(self) -> None:
+        for calls in self._calls.values():
             self._parameters.extend(calls.hook_parameters())
 
     def _install_forward(self) -> None:
@@ -51,13 +55,16 @@ class ModuleHooks:
     @contextmanager
     def suspended(self) -> Iterator[None]:
         """A compiler would compile the hooks into the user's graph."""
-        installed = bool(self._forward)
+        forward, parameters = bool(self._forward), bool(self._parameters)
         self.remove_forward()
+        self.remove_parameters()
         try:
             yield
         finally:
-            if installed:
+            if forward:
                 self._install_forward()
+            if parameters:
+                self._install_parameters()
 
     def remove_forward(self) -> None:
         """Take the hooks off the modules; gradients of calls already made still come in."""
