@@ -20,6 +20,7 @@ from msprobe_ms.log import logger
 from msprobe_ms.misses import Misses
 from msprobe_ms.overflow import OverflowQuota
 from msprobe_ms.session import Session
+from msprobe_ms.status import speaks
 from msprobe_ms.store.writer import process_folder
 
 
@@ -221,6 +222,11 @@ class BaseDebugger(ABC):
         if not isinstance(step, int) or isinstance(step, bool) or step < 0:
             raise UsageError(f"set_init_step: {step!r} is not accepted; give an integer from 0 up")
         self._step = step
+
+    @property
+    def speaks(self) -> bool:
+        """Whether this process tells the user how it goes, for all ranks."""
+        return speaks(self.config, self._rank(self._rank_id))
 
     @property
     def folder(self) -> Path:

@@ -21,12 +21,17 @@ _LONG = 20_000
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
+def speaks(config: Config, rank: int | None) -> bool:
+    """Whether the process of this rank is the one that speaks for all."""
+    return (rank or 0) == min(config.rank, default=0)
+
+
 class Status:
     """One process's voice: rank 0 (or the first that is recorded) speaks, the others only at debug level."""
 
     def __init__(self, config: Config, rank: int | None) -> None:
         self._config = config
-        self.speaks = (rank or 0) == min(config.rank, default=0)
+        self.speaks = speaks(config, rank)
         self._level = logging.INFO if self.speaks else logging.DEBUG
         self._began = time.monotonic()
 

@@ -241,7 +241,7 @@ class MindSpore(Framework):
     def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
         return mindspore_jit.dynamic_instead()
 
-    how_to_uncompile = "Set MS_JIT=0 in the environment to run and record it call by call"
+    how_to_uncompile = mindspore_jit.HOW_TO_UNCOMPILE
 
     def quiet(self) -> AbstractContextManager[Any]:
         # Reading a tensor with asnumpy enters no graph.

@@ -15,6 +15,8 @@ from mindspore import nn
 
 from msprobe_ms.frameworks.base import CompiledCall
 
+HOW_TO_UNCOMPILE = "Set MS_JIT=0 in the environment to run and record it call by call"
+
 #: Where MindSpore compiles functions of its own, optimizers above all.
 _OWN = (
     "mindspore.amp",
@@ -70,7 +72,7 @@ def _cells_used(function: Any) -> Iterator[tuple[str, nn.Cell]]:
         except ValueError:  # not assigned yet
             continue
     for name, value in found.items():
-        if issubclass(type(value), nn.Cell):
+        if issubclass(type(value), nn.Cell) and not issubclass(type(value), nn.Optimizer):
             yield name, value
 
 
