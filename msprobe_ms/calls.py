@@ -9,7 +9,7 @@ from typing import Any
 
 from msprobe_ms.frameworks.base import InputWatch
 from msprobe_ms.gradients import Plan, Watch
-from msprobe_ms.hooks.communication import Communication
+from msprobe_ms.hooks.communication import CollectiveOperator, Communication
 from msprobe_ms.names import BACKWARD, FORWARD
 from msprobe_ms.skip import Turn
 
@@ -29,7 +29,7 @@ class Subject:
         is_module: bool,
         writes_in_place: bool = False,
         scratch: frozenset[int] = frozenset(),
-        communication: Communication | None = None,
+        communication: Communication | CollectiveOperator | None = None,
         compiled: bool = False,
     ) -> None:
         self.base = base

@@ -52,12 +52,14 @@ class CompiledCall:
     ``leading``   how many of the first arguments are no inputs (the object whose method was compiled)
     ``modules``   names and modules that run inside it, where hooks cannot see them
     ``frameworks_own`` whether it is no user code: an optimizer's
+    ``group``     the processes it exchanges tensors with, as a value that ``special_leaf`` knows; None for most
     """
 
     name: str
     leading: int
     modules: Sequence[tuple[str, Any]]
     frameworks_own: bool = False
+    group: Any = None
 
 
 #: ``on_kernel(name, inputs, launch)`` launches one kernel and gives its results back.
@@ -227,6 +229,10 @@ class Framework(ABC):
     def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
         """Attribute and operator object of those that the module itself holds."""
         return ()
+
+    def operator_group(self, operator: Any) -> Any:
+        """The processes this operator exchanges tensors with, as a value that ``special_leaf`` knows; None for most."""
+        return None
 
     def scratch_results(self, operator: str) -> frozenset[int]:
         """Positions of those results of this operator that hold no values, only memory its backward may use."""

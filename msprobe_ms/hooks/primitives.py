@@ -12,6 +12,7 @@ import yaml
 
 from msprobe_ms.calls import Subject
 from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.hooks.communication import CollectiveOperator
 from msprobe_ms.hooks.patch import Patch
 from msprobe_ms.hooks.wrapped import call_recorded
 from msprobe_ms.recorder import Recorder
@@ -67,7 +68,9 @@ class PrimitiveHooks:
                     subject = None
                     if not self._is_left_out(type(operator)):
                         base = f"{PREFIX}.{attribute}.{type(operator).__name__}"
-                        subject = subjects.get(base) or subjects.setdefault(base, self._subject(base, operator))
+                        subject = subjects.get(base) or self._subject(base, operator)
+                        if subject.communication is None:  # else its group is its own
+                            subjects[base] = subject
                     # An operator under two names goes by the first.
                     self._by_operator.setdefault(id(operator), (operator, subject))
 
@@ -75,11 +78,13 @@ class PrimitiveHooks:
         return operator_class.__name__ in self._left_out
 
     def _subject(self, base: str, operator: Any) -> Subject:
+        group = self._framework.operator_group(operator)
         return Subject(
             base,
             is_module=False,
             writes_in_place=bool(_IN_PLACE.fullmatch(type(operator).__name__)),
             scratch=self._framework.scratch_results(type(operator).__name__),
+            communication=None if group is None else CollectiveOperator(group),
         )
 
     def _subject_of(self, operator: Any) -> Subject | None:
@@ -90,7 +95,10 @@ class PrimitiveHooks:
         if operator_class not in self._by_class:
             name = operator_class.__name__
             left_out = self._is_left_out(operator_class)
-            self._by_class[operator_class] = None if left_out else self._subject(f"{PREFIX}.{name}.{name}", operator)
+            subject = None if left_out else self._subject(f"{PREFIX}.{name}.{name}", operator)
+            if subject is not None and subject.communication is not None:
+                return subject  # its group is its own
+            self._by_class[operator_class] = subject
         return self._by_class[operator_class]
 
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
