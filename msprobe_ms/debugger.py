@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 from msprobe_ms.config import Config, load_config
 from msprobe_ms.config.changes import FileChanges, accept_changes
 from msprobe_ms.config.model import API_LEVELS, MODULE_LEVELS
+from msprobe_ms.config.values import suggestion
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks, ApiList, check_custom_api
@@ -48,6 +50,8 @@ class BaseDebugger(ABC):
 
     #: The debugger constructed or started last: what calls on the class go to.
     current: BaseDebugger | None = None
+    #: The debugger whose step is being recorded.
+    recording: BaseDebugger | None = None
 
     def __init__(
         self,
@@ -56,11 +60,15 @@ class BaseDebugger(ABC):
         dump_path: str | Path | None = None,
         level: str | None = None,
         step: Sequence[int | str] | None = None,
+        **unknown: Any,
     ) -> None:
         """Read the configuration; arguments that are given override the file.
 
-        Raises ConfigError, which names the file, the key, the value and what is accepted.
+        Raises ConfigError, which names the file, the key, the value and what is accepted; UsageError for an unknown
+        argument.
         """
+        if unknown:
+            raise UsageError(_refuse_arguments(unknown))
         self._read_config = partial(load_config, config_path, task=task, dump_path=dump_path, level=level, step=step)
         self._changes = FileChanges(None if config_path is None else Path(config_path))
         self.config: Config = self._read_config()
@@ -74,15 +82,25 @@ class BaseDebugger(ABC):
         self.model: Callable[[], Any] = _no_model
         self._quota = OverflowQuota(self.config.overflow_nums)
         self._rank_id: int | None = None
-        self._said_save = False
+        self._said: set[str] = set()
+        self._started = False
+        #: Whether `start` came in a step that is selected; None while it has not come at all.
+        self._reached: bool | None = None
+        #: Calls of `step`.
+        self._steps = 0
+        #: Set by who starts several times a step and knows it.
+        self.starts_again = False
         self._step = 0
         self._session: Session | None = None
         self._announced = False
         self._misses = Misses()
-        if self.config.ignored:
-            logger.info("these configuration keys have no effect here: %s", ", ".join(self.config.ignored))
+        ignored = [key for key in self.config.ignored if key.rpartition(".")[2] != "precision"]
+        if ignored:
+            logger.info("these configuration keys have no effect here: %s", ", ".join(ignored))
+        if len(ignored) < len(self.config.ignored):
+            logger.info('precision "low" changes nothing: statistics are taken in float32 or wider, as with "high"')
         type(self).current = self
-        atexit.register(self._finish)
+        atexit.register(self._end)
 
     @abstractmethod
     def _load_framework(self) -> Framework:
@@ -100,6 +118,11 @@ class BaseDebugger(ABC):
         """
         self._reread_config()
         self._check_start(model, token_range, rank_id)
+        self._started = True
+        self._reached = self._reached or not self.config.step or self._step in self.config.step
+        if self._session is not None and self._session.saw_backward and not self.starts_again:
+            goes_on = f"start: called again before step(), so that step {self._step} goes on"
+            self._say_once(logging.WARNING, f"{goes_on}; call step() after each training step")
         self.model = _weakly(model)
         self._rank_id = rank_id
         session = self._open()
@@ -112,17 +135,20 @@ class BaseDebugger(ABC):
 
     def _open(self) -> Session | None:
         """The step's session, where this step and rank are recorded; from here on the other debugger's is over."""
-        previous, type(self).current = type(self).current, self
-        if previous is not None and previous is not self:
-            previous._finish()
+        kind = type(self)
+        kind.current = self
+        if kind.recording is not None and kind.recording is not self:
+            kind.recording._finish()
         if not self._selected(self._rank_id) or (self._session is None and (self._overflowed() or self._is_off())):
             return None
         if self._session is None:
             rank = self._rank(self._rank_id)
             self._session = Session.open(self.config, self._framework, self._apis, self._step, rank, self._quota)
             if self._session is not None and not self._announced:
-                self._session.status.begin()
+                self._session.status.begin(self._session.folder)
                 self._announced = True
+        if self._session is not None:
+            kind.recording = self
         return self._session
 
     @_MethodOfCurrent
@@ -137,10 +163,8 @@ class BaseDebugger(ABC):
         if not isinstance(name, str) or not name:
             raise UsageError(f'save: name {name!r} is not accepted; give a text, such as "loss"')
         if self.config.level != "debug":
-            if not self._said_save:
-                logger.info('save: level %s does not record saved values, level "debug" does', self.config.level)
-            self._said_save = True
-            return
+            text = f'save: level {self.config.level} does not record saved values, level "debug" does'
+            return self._say_once(logging.INFO, text)
         self._reread_config()
         session = self._open()
         if session is not None:
@@ -187,6 +211,8 @@ class BaseDebugger(ABC):
         """Pause recording: every hook is gone until ``start``. Gradients of recorded calls still come in."""
         if self._session is not None:
             self._session.stop()
+        if not self._started and self.config.level != "debug":
+            self._say_once(logging.WARNING, "stop: nothing to stop, start was not called since the last step()")
 
     @_MethodOfCurrent
     def forward_backward_dump_end(self) -> None:
@@ -215,6 +241,8 @@ class BaseDebugger(ABC):
         """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
         self._finish()
         self._step += 1
+        self._steps += 1
+        self._started = False
 
     @_MethodOfCurrent
     def set_init_step(self, step: int) -> None:
@@ -240,15 +268,50 @@ class BaseDebugger(ABC):
 
     def retire(self) -> None:
         """End the step, and with it this debugger: it records no more, and nothing remembers it."""
-        self._finish()
-        atexit.unregister(self._finish)
+        self._end()
+        atexit.unregister(self._end)
         if type(self).current is self:
             type(self).current = None
 
+    def _end(self) -> None:
+        self._finish()
+        if self._reached or not self._steps or not self.speaks or self.config.level == "debug":
+            return
+        if self._reached is None:
+            logger.warning("nothing was recorded: start was not called in any of %d steps", self._steps)
+        else:
+            selected = ", ".join(map(str, sorted(self.config.step)[:10]))
+            logger.warning("nothing was recorded: no step that is selected (%s) was reached", selected)
+
     def _finish(self) -> None:
         session, self._session = self._session, None
+        if type(self).recording is self:
+            type(self).recording = None
         if session is not None:
             session.finish(self._misses)
+
+    def _say_once(self, level: int, text: str) -> None:
+        if text.partition(":")[0] not in self._said:
+            self._said.add(text.partition(":")[0])
+            logger.log(level, "%s", text)
+
+
+#: Arguments of other debuggers of the family, and where their matter goes here.
+_ELSEWHERE = {
+    "model": "the network goes to start(model)",
+    "token_range": "it goes to start(model, token_range)",
+    "rank_id": "it goes to start(model, rank_id=…)",
+    "config": "the file is config_path",
+}
+
+
+def _refuse_arguments(unknown: dict[str, Any]) -> str:
+    accepted = ("config_path", "task", "dump_path", "level", "step")
+    lines = []
+    for name in unknown:
+        hint = _ELSEWHERE.get(name, "every other key goes into the file that config_path names")
+        lines.append(f"PrecisionDebugger: {name}: unknown argument{suggestion(name, accepted)}; {hint}")
+    return "\n".join([*lines, f"accepted are {', '.join(accepted)}"])
 
 
 def _no_model() -> None:

@@ -99,6 +99,7 @@ class TrainingRecorder(Listener):
             return self._give_way()
         if self._debugger is None:
             self._debugger = self._make_debugger()
+            self._debugger.starts_again = True  # an optimizer ends the step
         if self._began and not self._alive() and all(id(network) in self._covered for network in called):
             self._end_step()
         if not self._began and not self._are_covered(called):
@@ -144,7 +145,6 @@ class TrainingRecorder(Listener):
         if self._refused or os.getpid() != self._process:
             return
         if self._debugger is not None:
-            self._debugger.stop()
             self._debugger.retire()
         elif self._debugger_class.current is not None:
             self._give_way()

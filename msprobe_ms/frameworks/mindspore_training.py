@@ -99,6 +99,8 @@ def watch_training(listener: Listener) -> ClassPatches:
 
     def run_graph(original: Any, executor: Any, *args: Any, **kwargs: Any) -> Any:
         call = mindspore_jit.describe(executor, args) if depth.value == 0 else None
+        if call is not None and call.frameworks_own:
+            call = None
         inside = _optimizers_in(executor.fn)
         networks = [] if call is None else networks_of(executor.fn if executor.obj is None else executor.obj, None)
         # With an optimizer elsewhere, a graph without gradients is an evaluation.
