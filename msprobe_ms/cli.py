@@ -119,7 +119,7 @@ def _add_run(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="config.json (default: statistics at level L1)")
-    parser.add_argument("--level", help="overrides the file: L0, L1, mix")
+    parser.add_argument("--level", help="overrides the file: L0, L1, mix, L2")
     parser.add_argument("--task", help="overrides the file: statistics, tensor")
     parser.add_argument("--dump_path", metavar="DIR", help="overrides the file")
     parser.add_argument("--step", type=_steps, metavar="N,N,…", help="overrides the file: steps to record, such as 0,5")
@@ -147,8 +147,8 @@ def _run(options: argparse.Namespace) -> int:
     config = load_config(**settings)  # a mistake is told before the script begins
     if config.level == "debug":
         raise UsageError(
-            "run: level debug records what a script itself gives to debugger.save; use one of L0, L1, mix, or run the "
-            "script with python"
+            "run: level debug records what a script itself gives to debugger.save; use one of L0, L1, mix, L2, or "
+            "run the script with python"
         )
     # The script may change the working folder before the debugger is made.
     settings["config_path"] = options.config and options.config.absolute()

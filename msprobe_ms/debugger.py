@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import atexit
 import logging
-import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msprobe_ms.arguments import is_range, no_model, unknown_arguments, weakly
 from msprobe_ms.config import Config, load_config
 from msprobe_ms.config.changes import FileChanges, accept_changes
 from msprobe_ms.config.model import API_LEVELS, MODULE_LEVELS
-from msprobe_ms.config.values import suggestion
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks, ApiList, check_custom_api
@@ -68,7 +67,7 @@ class BaseDebugger(ABC):
         argument.
         """
         if unknown:
-            raise UsageError(_refuse_arguments(unknown))
+            raise UsageError(unknown_arguments(unknown))
         self._read_config = partial(load_config, config_path, task=task, dump_path=dump_path, level=level, step=step)
         self._changes = FileChanges(None if config_path is None else Path(config_path))
         self.config: Config = self._read_config()
@@ -79,7 +78,7 @@ class BaseDebugger(ABC):
         if self.config.level in API_LEVELS:
             self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
         #: Gives the network given to `start` last, while its user holds it.
-        self.model: Callable[[], Any] = _no_model
+        self.model: Callable[[], Any] = no_model
         self._quota = OverflowQuota(self.config.overflow_nums)
         self._rank_id: int | None = None
         self._said: set[str] = set()
@@ -123,7 +122,7 @@ class BaseDebugger(ABC):
         if self._session is not None and self._session.saw_backward and not self.starts_again:
             goes_on = f"start: called again before step(), so that step {self._step} goes on"
             self._say_once(logging.WARNING, f"{goes_on}; call step() after each training step")
-        self.model = _weakly(model)
+        self.model = weakly(model)
         self._rank_id = rank_id
         session = self._open()
         if session is not None and self.config.level != "debug":
@@ -131,7 +130,7 @@ class BaseDebugger(ABC):
 
     def forget_model(self) -> None:
         """As if `start` had never been given a network."""
-        self.model = _no_model
+        self.model = no_model
 
     def _open(self) -> Session | None:
         """The step's session, where this step and rank are recorded; from here on the other debugger's is over."""
@@ -181,7 +180,7 @@ class BaseDebugger(ABC):
                 )
         if not models and level in MODULE_LEVELS:
             raise UsageError(f"start: level {level} records modules and needs the network: start(model)")
-        if token_range is not None and not (models and _is_range(token_range)):
+        if token_range is not None and not (models and is_range(token_range)):
             raise UsageError(f"start: token_range {token_range!r} is not accepted; give [first, last] and a model")
         if rank_id is not None and (not isinstance(rank_id, int) or rank_id < 0):
             raise UsageError(f"start: rank_id {rank_id!r} is not accepted; give an integer from 0 up")
@@ -294,47 +293,3 @@ class BaseDebugger(ABC):
         if text.partition(":")[0] not in self._said:
             self._said.add(text.partition(":")[0])
             logger.log(level, "%s", text)
-
-
-#: Arguments of other debuggers of the family, and where their matter goes here.
-_ELSEWHERE = {
-    "model": "the network goes to start(model)",
-    "token_range": "it goes to start(model, token_range)",
-    "rank_id": "it goes to start(model, rank_id=…)",
-    "config": "the file is config_path",
-}
-
-
-def _refuse_arguments(unknown: dict[str, Any]) -> str:
-    accepted = ("config_path", "task", "dump_path", "level", "step")
-    lines = []
-    for name in unknown:
-        hint = _ELSEWHERE.get(name, "every other key goes into the file that config_path names")
-        lines.append(f"PrecisionDebugger: {name}: unknown argument{suggestion(name, accepted)}; {hint}")
-    return "\n".join([*lines, f"accepted are {', '.join(accepted)}"])
-
-
-def _no_model() -> None:
-    return None
-
-
-def _weakly(model: Any) -> Callable[[], Any]:
-    """Gives ``model`` (or the list of models) back without keeping it alive; None once it is gone."""
-    if model is None:
-        return _no_model
-    if not isinstance(model, (list, tuple)):
-        return weakref.ref(model)
-    references = [weakref.ref(each) for each in model]
-
-    def give() -> Any:
-        models = [reference() for reference in references]
-        return None if any(each is None for each in models) else models
-
-    return give
-
-
-def _is_range(value: Any) -> bool:
-    """Whether ``value`` is ``[first, last]``, two integers from 0 up in this order."""
-    if not isinstance(value, (list, tuple)) or len(value) != 2:
-        return False
-    return all(isinstance(end, int) and not isinstance(end, bool) for end in value) and 0 <= value[0] <= value[1]

@@ -28,5 +28,6 @@ def why_empty(config: Config, framework: Framework, model: Any, *, opened: bool,
     models = model if isinstance(model, (list, tuple)) else [model]
     names = " and ".join(type(each).__name__ for each in models)
     if not any(name for each in models for name, _ in framework.named_modules(each)):
-        return f"{names} has no modules inside, and the network itself has no entry; use level L1 or mix"
+        have = "have" if len(models) > 1 else "has"
+        return f"{names} {have} no modules inside, and the network itself has no entry; use level L1 or mix"
     return f"no module of {names} was called between start and stop; is it the network that was given to start?"

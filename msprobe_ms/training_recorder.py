@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from msprobe_ms.config.model import MODULE_LEVELS
 from msprobe_ms.debugger import BaseDebugger
 from msprobe_ms.errors import MsprobeError
 from msprobe_ms.frameworks.training import Listener, Networks
@@ -66,7 +68,8 @@ class TrainingRecorder(Listener):
         self._rule = StepRule()
         self._running = False
         self._began = False
-        self._calls = 0
+        #: Identity and class of a network → how often it was called in this step.
+        self._calls: Counter[tuple[int, str]] = Counter()
         self._refused = False
         self._said: set[str] = set()
 
@@ -105,11 +108,11 @@ class TrainingRecorder(Listener):
         if not self._began and not self._are_covered(called):
             self._choose(called, found)
         self._tell_left_out(called)
-        self._calls += 1
+        self._calls.update((id(network), type(network).__name__) for network in called)
         if self._running:
             return
         networks = [network for reference in self._networks if (network := reference()) is not None]
-        if not networks and self._debugger.config.level != "L1":
+        if not networks and self._debugger.config.level in MODULE_LEVELS:
             return self._refuse(f"no network was found in what is {found}; level L1 needs none")
         self._running = self._began = True
         self._debugger.start(networks[0] if len(networks) == 1 else networks or None)
@@ -135,9 +138,9 @@ class TrainingRecorder(Listener):
             self._say(f"a step ends when each of the optimizers {', '.join(names)} has run")
         else:
             self._say(f"a step ends with each call of the optimizer {type(optimizer).__name__}")
-        if self._calls > max(1, len(self._networks)):
-            calls = f"{self._calls} calls in this one"
-            self._say_once("calls", f"a step holds all calls until then, {calls}: gradients add up over them")
+        (_, name), times = max(self._calls.items(), key=lambda each: each[1], default=((0, ""), 0))
+        if times > 1:
+            self._say_once("calls", f"a step holds all calls until then: {name} is called {times} times in this one")
         self._end_step()
 
     def finish(self) -> None:
@@ -168,7 +171,12 @@ class TrainingRecorder(Listener):
             numbered = ", ".join(f"{number}: {name}" for number, name in enumerate(names))
             self._say(f"the networks are {numbered}; names of their entries begin with the number")
         else:
-            self._say(f"the network is {names[0] if names else 'not known'}, {found}")
+            around = len(networks) == 1 and not any(network is networks[0] for network in called)
+            how = "whose parts are called" if around else found
+            self._say(f"the network is {names[0] if names else 'not known'}, {how}")
+        for network, name in zip(networks, names, strict=True):
+            if len(list(self._find.modules(network))) == 1:
+                self._say(f"{name} has no modules inside and no entry of its own; levels L1 and mix record its calls")
         if not self._alive():
             self._say("there is no optimizer: a step ends when the network is called again")
 
@@ -199,7 +207,7 @@ class TrainingRecorder(Listener):
         self.pauses()
         if self._began and self._debugger is not None:
             self._began = False
-            self._calls = 0
+            self._calls.clear()
             self._debugger.step()
 
     def _give_way(self) -> None:

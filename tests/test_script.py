@@ -326,6 +326,45 @@ def test_both_networks_of_a_gan_are_recorded_in_one_step(tmp_path: Path) -> None
     assert (tmp_path / "weights.pt").read_bytes() == recorded
 
 
+PARTS = """
+class System(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder = Generator(), nn.Linear(3, 2)
+        self.decoder.weight = nn.Parameter(torch.ones(2, 3))
+system = System()
+optimizer = torch.optim.SGD(system.parameters(), 0.1)
+for _ in range(2):
+    system.decoder(system.encoder(z)).mean().backward()
+    optimizer.step()
+"""
+
+
+def test_parts_of_a_network_that_are_called_one_by_one_are_the_network(tmp_path: Path) -> None:
+    result = run(tmp_path, "--level", "L0", "--dump_path", "dump", "train.py", code=PYTORCH_NETS + PARTS)
+    assert "the network is System (train.py), whose parts are called" in result.stderr, result.stderr
+    for names in names_by_step(tmp_path):
+        assert [name for name in names if ".forward." in name] == [
+            "Module.encoder.fc.Linear.forward.0",
+            "Module.encoder.Generator.forward.0",
+            "Module.decoder.Linear.forward.0",
+        ]
+
+
+LEAVES = """
+first, second = nn.Linear(2, 2), nn.Linear(2, 1)
+optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], 0.1)
+second(first(z)).mean().backward()
+optimizer.step()
+"""
+
+
+def test_a_network_without_modules_is_named(tmp_path: Path) -> None:
+    result = run(tmp_path, "--level", "L0", "--dump_path", "dump", "train.py", code=PYTORCH_NETS + LEAVES)
+    assert "has no modules inside and no entry of its own; levels L1 and mix record its calls" in result.stderr
+    assert "nothing was recorded: Linear and Linear have no modules inside" in result.stderr
+
+
 MINDSPORE_NETS = """
 import mindspore as ms, numpy as np
 from mindspore import nn, ops
@@ -362,7 +401,7 @@ def test_both_networks_of_a_mindspore_gan_too_and_gradients_that_add_up(tmp_path
     result = run(tmp_path, "--level", "L0", "--dump_path", "dump", "train.py", code=MINDSPORE_NETS + MINDSPORE_GAN)
     assert "the networks are 0: Generator (train.py), 1: Critic (train.py)" in result.stderr, result.stderr
     assert "a step ends when each of the optimizers Momentum, SGD has run" in result.stderr
-    assert "a step holds all calls until then, 3 calls in this one: gradients add up over them" in result.stderr
+    assert "a step holds all calls until then: Critic is called 2 times in this one" in result.stderr
     for names in names_by_step(tmp_path):
         assert [name for name in names if ".forward." in name] == [
             f"Cell.{net}.fc.Dense.forward.{call}" for call in range(3) for net in (0, 1)
@@ -393,7 +432,7 @@ def test_a_script_may_change_its_folder(tmp_path: Path) -> None:
 
 def test_gradient_accumulation_is_one_step_and_evaluation_none(tmp_path: Path) -> None:
     result = run(tmp_path, "--level", "L0", "--dump_path", "dump", "train.py", code=PYTORCH_NETS + ACCUMULATION)
-    assert "a step holds all calls until then, 3 calls in this one: gradients add up over them" in result.stderr
+    assert "a step holds all calls until then: Generator is called 3 times in this one" in result.stderr
     forward = [[name for name in names if ".forward." in name] for names in names_by_step(tmp_path)]
     assert forward == [[f"Module.fc.Linear.forward.{call}" for call in range(3)]] * 2
 
@@ -525,8 +564,8 @@ def test_level_debug_is_refused_before_the_script_runs(tmp_path: Path) -> None:
     result = run(tmp_path, "--config", "config.json", "train.py", code="print('ran')")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
-        "msprobe: run: level debug records what a script itself gives to debugger.save; use one of L0, L1, mix, or run "
-        "the script with python\n"
+        "msprobe: run: level debug records what a script itself gives to debugger.save; use one of L0, L1, mix, L2, or "
+        "run the script with python\n"
     )
 
 

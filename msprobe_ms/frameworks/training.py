@@ -47,8 +47,9 @@ class Networks(ABC):
         """The networks of ``called``, and others, that ``optimizers`` train, in the order of their parameters there.
 
         A network called later in the step is found too, by what its optimizer holds, so that all of them have their
-        names from the step's first call on. Gives ``called`` back when the optimizers hold no module's own parameters
-        (flat or master copies), or when there is none.
+        names from the step's first call on. Several that stand in one module are given as that module. Gives
+        ``called`` back when the optimizers hold no module's own parameters (flat or master copies), or when there is
+        none.
         """
         places: dict[int, int] = {}
         for optimizer in optimizers:
@@ -61,6 +62,8 @@ class Networks(ABC):
         found = [*known, *self._others(known, missing)] if missing else known
         if not found:
             return called
+        if len(found) > 1 and (around := self._around(found)) is not None:
+            return [around]
         return sorted(found, key=lambda network: min(places.get(id(p), len(places)) for p in self.trainable(network)))
 
     def _others(self, known: Sequence[Any], missing: Iterable[int]) -> Sequence[Any]:
@@ -70,6 +73,16 @@ class Networks(ABC):
         apart = [each for each in candidates if not any(id(module) in inner for module in self.modules(each))]
         below = {id(module) for each in apart for module in self.modules(each) if module is not each}
         return [each for each in apart if id(each) not in below]
+
+    def _around(self, networks: Sequence[Any]) -> Any:
+        """The smallest module that all of these stand in; None where there is none."""
+        wanted = {id(network) for network in networks}
+        sizes = []
+        for module in self.alive():
+            inside = {id(each) for each in self.modules(module)}
+            if wanted <= inside and id(module) not in wanted:
+                sizes.append((len(inside), module))
+        return min(sizes, key=lambda each: each[0])[1] if sizes else None
 
     def _holds(self, network: Any, parameters: Any) -> bool:
         return any(id(parameter) in parameters for parameter in self.trainable(network))
