@@ -38,7 +38,7 @@ class Subject:
         self.writes_in_place = writes_in_place
         #: Positions of results without meaning, recorded as null.
         self.scratch = scratch
-        #: Of a function that exchanges tensors with other processes; it has no backward.
+        #: Of what exchanges tensors with other processes; functions that do have no backward.
         self.communication = communication
         #: One graph, whose kernels nobody sees.
         self.compiled = compiled

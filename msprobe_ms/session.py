@@ -199,7 +199,7 @@ class Session:
     @property
     def saw_backward(self) -> bool:
         """Whether gradients have come back since the last ``start``."""
-        return self._recorder.saw_backward
+        return self._recorder.backward.seen
 
     def finish(self, misses: Misses) -> None:
         self.stop()
