@@ -9,7 +9,7 @@ from typing import Any
 
 from msprobe_ms.frameworks.base import InputWatch
 from msprobe_ms.gradients import Plan, Watch
-from msprobe_ms.hooks.communication import Communication
+from msprobe_ms.hooks.communication import CollectiveOperator, Communication
 from msprobe_ms.names import BACKWARD, FORWARD
 from msprobe_ms.skip import Turn
 
@@ -29,7 +29,7 @@ class Subject:
         is_module: bool,
         writes_in_place: bool = False,
         scratch: frozenset[int] = frozenset(),
-        communication: Communication | None = None,
+        communication: Communication | CollectiveOperator | None = None,
         compiled: bool = False,
     ) -> None:
         self.base = base
@@ -38,7 +38,7 @@ class Subject:
         self.writes_in_place = writes_in_place
         #: Positions of results without meaning, recorded as null.
         self.scratch = scratch
-        #: Of a function that exchanges tensors with other processes; it has no backward.
+        #: Of what exchanges tensors with other processes; functions that do have no backward.
         self.communication = communication
         #: One graph, whose kernels nobody sees.
         self.compiled = compiled

@@ -54,7 +54,7 @@ class Choice:
             again=call.recomputed,
         )
         call.keep_forward = forward and call.taken and in_scope and self._fields.keeps_any(FORWARD)
-        if subject.communication is None:
+        if subject.communication is None or subject.communication.has_backward:
             # Whether backward falls into the scope shows only when it runs.
             call.keep_backward = self._records_backward(call) or self._scope.bounds(call.backward)
 

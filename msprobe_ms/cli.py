@@ -31,7 +31,8 @@ examples:
   msprobe run --level L0 --step 0 -m mypackage.train
 
 The network is the one given to value_and_grad, grad, GradOperation, TrainOneStepCell or Model; in PyTorch the outermost
-module called with gradients on. A step ends when an optimizer has run. The log says what they were taken for."""
+module called. A step ends when the optimizer has run, each of them where there are several; without any, when the
+network is called again. The log says what they were taken for. See docs/run.md."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -118,7 +119,7 @@ def _add_run(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="config.json (default: statistics at level L1)")
-    parser.add_argument("--level", help="overrides the file: L0, L1, mix")
+    parser.add_argument("--level", help="overrides the file: L0, L1, mix, L2")
     parser.add_argument("--task", help="overrides the file: statistics, tensor")
     parser.add_argument("--dump_path", metavar="DIR", help="overrides the file")
     parser.add_argument("--step", type=_steps, metavar="N,N,…", help="overrides the file: steps to record, such as 0,5")
@@ -143,7 +144,16 @@ def _run(options: argparse.Namespace) -> int:
         "dump_path": options.dump_path,
         "step": options.step,
     }
-    load_config(**settings)  # a mistake is told before the script begins
+    config = load_config(**settings)  # a mistake is told before the script begins
+    if config.level == "debug":
+        raise UsageError(
+            "run: level debug records what a script itself gives to debugger.save; use one of L0, L1, mix, L2, or "
+            "run the script with python"
+        )
+    # The script may change the working folder before the debugger is made.
+    settings["config_path"] = options.config and options.config.absolute()
+    if options.dump_path or config.dump_enable is None:
+        settings["dump_path"] = config.dump_path
     return run_script(options.script, options.arguments, as_module=options.as_module, **settings)
 
 

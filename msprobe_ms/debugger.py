@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import atexit
-import weakref
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msprobe_ms.arguments import is_range, no_model, unknown_arguments, weakly
 from msprobe_ms.config import Config, load_config
 from msprobe_ms.config.changes import FileChanges, accept_changes
 from msprobe_ms.config.model import API_LEVELS, MODULE_LEVELS
@@ -20,6 +21,7 @@ from msprobe_ms.log import logger
 from msprobe_ms.misses import Misses
 from msprobe_ms.overflow import OverflowQuota
 from msprobe_ms.session import Session
+from msprobe_ms.status import speaks
 from msprobe_ms.store.writer import process_folder
 
 
@@ -47,6 +49,8 @@ class BaseDebugger(ABC):
 
     #: The debugger constructed or started last: what calls on the class go to.
     current: BaseDebugger | None = None
+    #: The debugger whose step is being recorded.
+    recording: BaseDebugger | None = None
 
     def __init__(
         self,
@@ -55,11 +59,15 @@ class BaseDebugger(ABC):
         dump_path: str | Path | None = None,
         level: str | None = None,
         step: Sequence[int | str] | None = None,
+        **unknown: Any,
     ) -> None:
         """Read the configuration; arguments that are given override the file.
 
-        Raises ConfigError, which names the file, the key, the value and what is accepted.
+        Raises ConfigError, which names the file, the key, the value and what is accepted; UsageError for an unknown
+        argument.
         """
+        if unknown:
+            raise UsageError(unknown_arguments(unknown))
         self._read_config = partial(load_config, config_path, task=task, dump_path=dump_path, level=level, step=step)
         self._changes = FileChanges(None if config_path is None else Path(config_path))
         self.config: Config = self._read_config()
@@ -70,18 +78,28 @@ class BaseDebugger(ABC):
         if self.config.level in API_LEVELS:
             self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
         #: Gives the network given to `start` last, while its user holds it.
-        self.model: Callable[[], Any] = _no_model
+        self.model: Callable[[], Any] = no_model
         self._quota = OverflowQuota(self.config.overflow_nums)
         self._rank_id: int | None = None
-        self._said_save = False
+        self._said: set[str] = set()
+        self._started = False
+        #: Whether `start` came in a step that is selected; None while it has not come at all.
+        self._reached: bool | None = None
+        #: Calls of `step`.
+        self._steps = 0
+        #: Set by who starts several times a step and knows it.
+        self.starts_again = False
         self._step = 0
         self._session: Session | None = None
         self._announced = False
         self._misses = Misses()
-        if self.config.ignored:
-            logger.info("these configuration keys have no effect here: %s", ", ".join(self.config.ignored))
+        ignored = [key for key in self.config.ignored if key.rpartition(".")[2] != "precision"]
+        if ignored:
+            logger.info("these configuration keys have no effect here: %s", ", ".join(ignored))
+        if len(ignored) < len(self.config.ignored):
+            logger.info('precision "low" changes nothing: statistics are taken in float32 or wider, as with "high"')
         type(self).current = self
-        atexit.register(self._finish)
+        atexit.register(self._end)
 
     @abstractmethod
     def _load_framework(self) -> Framework:
@@ -99,7 +117,12 @@ class BaseDebugger(ABC):
         """
         self._reread_config()
         self._check_start(model, token_range, rank_id)
-        self.model = _weakly(model)
+        self._started = True
+        self._reached = self._reached or not self.config.step or self._step in self.config.step
+        if self._session is not None and self._session.saw_backward and not self.starts_again:
+            goes_on = f"start: called again before step(), so that step {self._step} goes on"
+            self._say_once(logging.WARNING, f"{goes_on}; call step() after each training step")
+        self.model = weakly(model)
         self._rank_id = rank_id
         session = self._open()
         if session is not None and self.config.level != "debug":
@@ -107,21 +130,24 @@ class BaseDebugger(ABC):
 
     def forget_model(self) -> None:
         """As if `start` had never been given a network."""
-        self.model = _no_model
+        self.model = no_model
 
     def _open(self) -> Session | None:
         """The step's session, where this step and rank are recorded; from here on the other debugger's is over."""
-        previous, type(self).current = type(self).current, self
-        if previous is not None and previous is not self:
-            previous._finish()
+        kind = type(self)
+        kind.current = self
+        if kind.recording is not None and kind.recording is not self:
+            kind.recording._finish()
         if not self._selected(self._rank_id) or (self._session is None and (self._overflowed() or self._is_off())):
             return None
         if self._session is None:
             rank = self._rank(self._rank_id)
             self._session = Session.open(self.config, self._framework, self._apis, self._step, rank, self._quota)
             if self._session is not None and not self._announced:
-                self._session.status.begin()
+                self._session.status.begin(self._session.folder)
                 self._announced = True
+        if self._session is not None:
+            kind.recording = self
         return self._session
 
     @_MethodOfCurrent
@@ -136,10 +162,8 @@ class BaseDebugger(ABC):
         if not isinstance(name, str) or not name:
             raise UsageError(f'save: name {name!r} is not accepted; give a text, such as "loss"')
         if self.config.level != "debug":
-            if not self._said_save:
-                logger.info('save: level %s does not record saved values, level "debug" does', self.config.level)
-            self._said_save = True
-            return
+            text = f'save: level {self.config.level} does not record saved values, level "debug" does'
+            return self._say_once(logging.INFO, text)
         self._reread_config()
         session = self._open()
         if session is not None:
@@ -156,7 +180,7 @@ class BaseDebugger(ABC):
                 )
         if not models and level in MODULE_LEVELS:
             raise UsageError(f"start: level {level} records modules and needs the network: start(model)")
-        if token_range is not None and not (models and _is_range(token_range)):
+        if token_range is not None and not (models and is_range(token_range)):
             raise UsageError(f"start: token_range {token_range!r} is not accepted; give [first, last] and a model")
         if rank_id is not None and (not isinstance(rank_id, int) or rank_id < 0):
             raise UsageError(f"start: rank_id {rank_id!r} is not accepted; give an integer from 0 up")
@@ -186,6 +210,8 @@ class BaseDebugger(ABC):
         """Pause recording: every hook is gone until ``start``. Gradients of recorded calls still come in."""
         if self._session is not None:
             self._session.stop()
+        if not self._started and self.config.level != "debug":
+            self._say_once(logging.WARNING, "stop: nothing to stop, start was not called since the last step()")
 
     @_MethodOfCurrent
     def forward_backward_dump_end(self) -> None:
@@ -214,6 +240,8 @@ class BaseDebugger(ABC):
         """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
         self._finish()
         self._step += 1
+        self._steps += 1
+        self._started = False
 
     @_MethodOfCurrent
     def set_init_step(self, step: int) -> None:
@@ -221,6 +249,11 @@ class BaseDebugger(ABC):
         if not isinstance(step, int) or isinstance(step, bool) or step < 0:
             raise UsageError(f"set_init_step: {step!r} is not accepted; give an integer from 0 up")
         self._step = step
+
+    @property
+    def speaks(self) -> bool:
+        """Whether this process tells the user how it goes, for all ranks."""
+        return speaks(self.config, self._rank(self._rank_id))
 
     @property
     def folder(self) -> Path:
@@ -234,38 +267,29 @@ class BaseDebugger(ABC):
 
     def retire(self) -> None:
         """End the step, and with it this debugger: it records no more, and nothing remembers it."""
-        self._finish()
-        atexit.unregister(self._finish)
+        self._end()
+        atexit.unregister(self._end)
         if type(self).current is self:
             type(self).current = None
 
+    def _end(self) -> None:
+        self._finish()
+        if self._reached or not self._steps or not self.speaks or self.config.level == "debug":
+            return
+        if self._reached is None:
+            logger.warning("nothing was recorded: start was not called in any of %d steps", self._steps)
+        else:
+            selected = ", ".join(map(str, sorted(self.config.step)[:10]))
+            logger.warning("nothing was recorded: no step that is selected (%s) was reached", selected)
+
     def _finish(self) -> None:
         session, self._session = self._session, None
+        if type(self).recording is self:
+            type(self).recording = None
         if session is not None:
             session.finish(self._misses)
 
-
-def _no_model() -> None:
-    return None
-
-
-def _weakly(model: Any) -> Callable[[], Any]:
-    """Gives ``model`` (or the list of models) back without keeping it alive; None once it is gone."""
-    if model is None:
-        return _no_model
-    if not isinstance(model, (list, tuple)):
-        return weakref.ref(model)
-    references = [weakref.ref(each) for each in model]
-
-    def give() -> Any:
-        models = [reference() for reference in references]
-        return None if any(each is None for each in models) else models
-
-    return give
-
-
-def _is_range(value: Any) -> bool:
-    """Whether ``value`` is ``[first, last]``, two integers from 0 up in this order."""
-    if not isinstance(value, (list, tuple)) or len(value) != 2:
-        return False
-    return all(isinstance(end, int) and not isinstance(end, bool) for end in value) and 0 <= value[0] <= value[1]
+    def _say_once(self, level: int, text: str) -> None:
+        if text.partition(":")[0] not in self._said:
+            self._said.add(text.partition(":")[0])
+            logger.log(level, "%s", text)

@@ -6,12 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.debugger import BaseDebugger
-from msprobe_ms.frameworks import msadapter
-from msprobe_ms.frameworks.mindspore import MindSpore
-from msprobe_ms.frameworks.mindspore_callback import MsprobeInitStep, MsprobeStep
-from msprobe_ms.frameworks.mindspore_random import seed_framework, set_dropout
+from msprobe_ms.frameworks.missing import explained
 from msprobe_ms.recording import Recording
 from msprobe_ms.seed import seed_process
+
+try:
+    from msprobe_ms.frameworks import msadapter
+    from msprobe_ms.frameworks.mindspore import MindSpore
+    from msprobe_ms.frameworks.mindspore_callback import MsprobeInitStep, MsprobeStep
+    from msprobe_ms.frameworks.mindspore_random import seed_framework, set_dropout
+except ModuleNotFoundError as error:
+    raise explained(error) from None
 
 __all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "record", "seed_all"]
 

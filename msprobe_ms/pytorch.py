@@ -7,10 +7,15 @@ from typing import Any
 
 from msprobe_ms.debugger import BaseDebugger
 from msprobe_ms.errors import UsageError
-from msprobe_ms.frameworks.pytorch import PyTorch
-from msprobe_ms.frameworks.pytorch_random import seed_framework
+from msprobe_ms.frameworks.missing import explained
 from msprobe_ms.recording import Recording
 from msprobe_ms.seed import seed_process
+
+try:
+    from msprobe_ms.frameworks.pytorch import PyTorch
+    from msprobe_ms.frameworks.pytorch_random import seed_framework
+except ModuleNotFoundError as error:
+    raise explained(error) from None
 
 __all__ = ["PrecisionDebugger", "record", "seed_all"]
 

@@ -83,6 +83,11 @@ class Recorder:
         """Name without direction and index → calls in this step."""
         return {base: count for base, count in self._counters.items() if f".{PARAMETERS_GRAD}." not in base}
 
+    @property
+    def saw_calls(self) -> bool:
+        """Whether anything was called that could have been recorded, selected or not."""
+        return bool(self._counters)
+
     def close(self) -> None:
         """The step is over: gradients that come later belong to nothing and are dropped."""
         self._closed = True

@@ -16,92 +16,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from msprobe_ms.debugger import BaseDebugger
-from msprobe_ms.errors import MsprobeError, UsageError
-from msprobe_ms.frameworks.training import ClassPatches, Listener
+from msprobe_ms.errors import UsageError
+from msprobe_ms.frameworks.training import ClassPatches
 from msprobe_ms.log import logger
+from msprobe_ms.training_recorder import TrainingRecorder
 
 #: What is imported → which modules of ours watch it.
 _FRAMEWORKS = {"mindspore": "mindspore", "torch": "pytorch"}
 
 #: Frames of these files around the script's own are none of its traceback.
 _OURS = (__file__, runpy.__file__)
-
-
-class TrainingRecorder(Listener):
-    """Starts, stops and steps a debugger as the training goes. Whatever fails here leaves the training alone."""
-
-    def __init__(self, make_debugger: Callable[[], BaseDebugger]) -> None:
-        self._make_debugger = make_debugger
-        self._debugger: BaseDebugger | None = None
-        self._networks: list[Any] | None = None
-        self._running = False
-        self._began = False
-        self._optimizer = ""
-        self._refused = False
-
-    def computes(self, networks: Sequence[Any], found: str) -> None:
-        if self._running or self._refused:
-            return
-        try:
-            if self._debugger is None:
-                self._debugger = self._make_debugger()
-            level = self._debugger.config.level
-            if not networks and level != "L1":
-                return self._refuse(f"no network was found in what is {found}; level L1 needs none")
-            self._tell(networks, found)
-            model = None if level == "L1" else networks[0] if len(networks) == 1 else list(networks)
-            self._running = self._began = True
-            self._debugger.start(model)
-        except MsprobeError as error:
-            self._refuse(str(error))
-
-    def _tell(self, networks: Sequence[Any], found: str) -> None:
-        """What is taken for the network, once for each."""
-        if self._networks is None or not _same(self._networks, networks):
-            self._networks = list(networks)
-            names = ", ".join(f"{type(network).__name__} ({_source(network)})" for network in networks)
-            logger.info("msprobe run: the network is %s, %s", names or "not known", found)
-
-    def _refuse(self, why: str) -> None:
-        self._refused = True
-        logger.warning("msprobe run: nothing is recorded: %s; the script goes on", why)
-
-    def pauses(self) -> None:
-        if self._running and self._debugger is not None:
-            self._running = False
-            self._debugger.stop()
-
-    def step_ends(self, optimizer: str) -> None:
-        if not self._began or self._debugger is None:
-            return
-        self.pauses()
-        self._began = False
-        if optimizer != self._optimizer:
-            self._optimizer = optimizer
-            logger.info("msprobe run: a step ends with each call of the optimizer %s", optimizer)
-        self._debugger.step()
-
-    def finish(self) -> None:
-        """The script is over."""
-        if self._debugger is not None:
-            self._debugger.stop()
-            self._debugger.retire()
-        elif not self._refused:
-            logger.warning(
-                "msprobe run: nothing is recorded: the script computed no gradients of a network in MindSpore "
-                "or PyTorch that could be seen"
-            )
-
-
-def _same(known: Sequence[Any], networks: Sequence[Any]) -> bool:
-    return len(known) == len(networks) and all(one is other for one, other in zip(known, networks, strict=True))
-
-
-def _source(network: Any) -> str:
-    """Where the network's class stands."""
-    module = sys.modules.get(type(network).__module__)
-    return str(getattr(module, "__file__", None) or type(network).__module__)
 
 
 class _WhenImported(importlib.abc.MetaPathFinder):
@@ -160,7 +84,7 @@ class _Watches:
         except Exception as error:  # another package of this name, or a release of it that is not known
             logger.warning("msprobe run: %s cannot be watched: %s: %s", name, type(error).__name__, error)
             return
-        recorder = TrainingRecorder(partial(debugger, **self._arguments))
+        recorder = TrainingRecorder(debugger, partial(debugger, **self._arguments), training.find_networks())
         self._recorders.append(recorder)
         self._patches.append(training.watch_training(recorder))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from msprobe_ms.config import Config
 from msprobe_ms.config.model import MODULE_LEVELS, TENSOR_TASKS
+from msprobe_ms.emptiness import why_empty
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks
 from msprobe_ms.hooks.jit import JitHooks
@@ -66,6 +68,7 @@ class Session:
         quota: OverflowQuota,
         status: Status,
     ) -> None:
+        self._config = config
         self._level = config.level
         self._framework = framework
         self._store = store
@@ -96,7 +99,7 @@ class Session:
         self._opaque: OpaqueCalls | None = None
         self._window: TokenWindow | None = None
         self._model_calls = itertools.count()
-        self._recording = False
+        self._recording = self._opened = False
         # A forked child (a data loader's worker) inherits the hooks but must not write into its parent's dump.
         self._process = os.getpid()
 
@@ -134,7 +137,7 @@ class Session:
         """Put hooks and wrappers in place, unless they are."""
         if self._recording:
             return
-        self._recording = True
+        self._recording = self._opened = True
         try:
             self._recorder.resume()
             if self._modules is not None:
@@ -189,8 +192,18 @@ class Session:
     def save(self, variable: Any, name: str, save_backward: bool) -> None:
         self._saves.save(variable, name, save_backward)
 
+    @property
+    def folder(self) -> Path:
+        return self._store.folder
+
+    @property
+    def saw_backward(self) -> bool:
+        """Whether gradients have come back since the last ``start``."""
+        return self._recorder.backward.seen
+
     def finish(self, misses: Misses) -> None:
         self.stop()
+        self._tell_if_empty()
         self._model = None
         self._drop_parameter_hooks()
         self._recorder.close()
@@ -209,6 +222,24 @@ class Session:
             self._trouble.report(error, "step")
         if self._trouble.count:
             logger.warning("%s: %d problems, see dump_error_info.log", self._store.folder, self._trouble.count)
+
+    def _tell_if_empty(self) -> None:
+        config, jit = self._config, self._jit
+        # Jit hooks are there once `start` was called; no overflow, no entries.
+        if self._store.entries or self._trouble.count or os.getpid() != self._process:
+            return
+        if jit is None or config.task == "overflow_check":
+            return
+        try:
+            called = self._recorder.saw_calls
+            why = why_empty(
+                config, self._framework, self._model,
+                opened=self._opened, called=called, compiled=jit.saw_unrecorded,
+            )  # fmt: skip
+            if why:
+                logger.warning("%s: nothing was recorded: %s", self._store.folder, why)
+        except Exception as error:
+            self._trouble.report(error, "step")
 
     def _drop_parameter_hooks(self) -> None:
         if self._modules is not None:

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from msprobe_ms.config import Config
 from msprobe_ms.log import logger
 from msprobe_ms.store.export import Progress
+from msprobe_ms.store.find import other_processes
 
 #: Entries from which on writing a step's files takes seconds.
 _LONG = 20_000
@@ -21,22 +22,34 @@ _LONG = 20_000
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
+def speaks(config: Config, rank: int | None) -> bool:
+    """Whether the process of this rank is the one that speaks for all."""
+    return (rank or 0) == min(config.rank, default=0)
+
+
 class Status:
     """One process's voice: rank 0 (or the first that is recorded) speaks, the others only at debug level."""
 
     def __init__(self, config: Config, rank: int | None) -> None:
         self._config = config
-        self.speaks = (rank or 0) == min(config.rank, default=0)
+        self.speaks = speaks(config, rank)
         self._level = logging.INFO if self.speaks else logging.DEBUG
         self._began = time.monotonic()
 
-    def begin(self) -> None:
-        """Say what will be recorded, and where."""
+    def begin(self, folder: Path) -> None:
+        """Say what will be recorded, and where; and what lies there already. ``folder`` is the process's own."""
         config = self._config
         steps = f"steps {', '.join(map(str, sorted(config.step)))}" if config.step else "every step"
         logger.log(
             self._level, "recording %s at level %s, task %s, to %s", steps, config.level, config.task, config.dump_path
         )
+
+        if others := other_processes(folder):
+            logger.log(
+                self._level,
+                "%s holds dumps of other processes already: %s; compare takes the latest, or the one that you name",
+                folder.parent, ", ".join(others),
+            )  # fmt: skip
 
     def end(self, folder: Path, entries: int) -> None:
         """Say what came of a step: entries, bytes on disk, seconds since it began."""

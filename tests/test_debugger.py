@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import types
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from recording import read_step, write_config
 
 from msprobe_ms.errors import ConfigError, UsageError
 from msprobe_ms.pytorch import PrecisionDebugger
+from msprobe_ms.store.find import find_dumps
 
 
 def net() -> torch.nn.Module:
@@ -215,3 +219,240 @@ def test_backward_after_stop_and_before_step_is_recorded(dump_path: Path, end: s
     debugger.step()
     data = read_step(dump_path).data
     assert {"Module.0.Linear.backward.0", "Module.0.Linear.parameters_grad.0", "Module.1.ReLU.backward.0"} <= set(data)
+
+
+# -- mistakes that must not cost a day -------------------------------------------------------------------------------
+
+
+def test_an_unknown_argument_is_named_with_what_is_accepted(dump_path: Path) -> None:
+    with pytest.raises(UsageError) as refused:
+        PrecisionDebugger(dump_pth=dump_path, model=net(), rank=[0])
+    assert str(refused.value) == (
+        'PrecisionDebugger: dump_pth: unknown argument (did you mean "dump_path"?); '
+        "every other key goes into the file that config_path names\n"
+        "PrecisionDebugger: model: unknown argument; the network goes to start(model)\n"
+        "PrecisionDebugger: rank: unknown argument; every other key goes into the file that config_path names\n"
+        "accepted are config_path, task, dump_path, level, step"
+    )
+
+
+def test_forgetting_step_is_told_once(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    debugger, model = PrecisionDebugger(write_config(dump_path)), net()
+    for _ in range(3):
+        debugger.start(model)
+        model(torch.ones(1, 2)).sum().backward()
+        debugger.stop()
+    debugger.step()
+    said = "start: called again before step(), so that step 0 goes on; call step() after each training step"
+    assert caplog.messages.count(said) == 1
+    assert "Module.0.Linear.backward.2" in read_step(dump_path).data, "and nothing is lost"
+
+
+def test_pauses_within_a_forward_pass_are_no_mistake(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    debugger, model = PrecisionDebugger(write_config(dump_path)), net()
+    debugger.start(model)
+    hidden = model(torch.ones(1, 2))
+    debugger.stop()
+    debugger.start(model)
+    model(hidden).sum().backward()
+    debugger.stop()
+    debugger.step()
+    one_step(debugger, model)
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
+def test_stop_without_start_is_told_once(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    debugger = PrecisionDebugger(write_config(dump_path, step=[5]))
+    one_step(debugger, net())  # not selected, but no mistake
+    assert not any("stop:" in message for message in caplog.messages)
+    debugger.stop()
+    debugger.stop()
+    assert caplog.messages.count("stop: nothing to stop, start was not called since the last step()") == 1
+
+
+def test_starting_twice_records_once(dump_path: Path) -> None:
+    debugger, model = PrecisionDebugger(write_config(dump_path, level="mix")), net()
+    debugger.start(model)
+    debugger.start(model)
+    model(torch.ones(1, 2)).sum().backward()
+    debugger.stop()
+    debugger.step()
+    data = read_step(dump_path).data
+    assert [name for name in data if "Linear.forward" in name] == ["Module.0.Linear.forward.0"]
+    assert not model[0]._forward_hooks and not hasattr(torch.relu, "__wrapped__")
+
+
+def test_a_second_debugger_takes_over_when_it_starts(dump_path: Path) -> None:
+    first, model = PrecisionDebugger(dump_path=dump_path / "first", level="L1"), net()
+    first.start(model)
+    second = PrecisionDebugger(dump_path=dump_path / "second", level="L1")
+    model(torch.ones(1, 2))
+    second.start(model)
+    model(torch.ones(1, 2))
+    second.stop()
+    second.step()
+    for name in ("first", "second"):
+        assert list(read_step(dump_path / name).data) == ["Functional.linear.0.forward", "Functional.relu.0.forward"]
+    assert not hasattr(torch.relu, "__wrapped__")
+
+
+@pytest.mark.parametrize(
+    ("keys", "model", "why"),
+    [
+        (
+            {"level": "L0"},
+            net(),
+            "no module of Sequential was called between start and stop; is it the network that was given to start?",
+        ),
+        (
+            {"level": "L0"},
+            torch.nn.Linear(2, 2),
+            "Linear has no modules inside, and the network itself has no entry; use level L1 or mix",
+        ),
+        ({"level": "L1"}, None, "no API that level L1 records was called between start and stop"),
+    ],
+)
+def test_a_step_without_entries_says_why(
+    dump_path: Path, keys: dict[str, Any], model: Any, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    debugger = PrecisionDebugger(write_config(dump_path, **keys))
+    debugger.start(model)
+    if keys["level"] == "L0":
+        net()(torch.ones(1, 2))
+    debugger.stop()
+    debugger.step()
+    folder = dump_path / "step0" / f"proc{os.getpid()}"
+    assert f"{folder}: nothing was recorded: {why}" in caplog.messages
+
+
+def test_a_data_mode_that_keeps_nothing_is_named(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    debugger, model = PrecisionDebugger(write_config(dump_path, data_mode=["backward"])), net()
+    debugger.start(model)
+    model(torch.ones(1, 2))
+    debugger.stop()
+    debugger.step()
+    said = "nothing was recorded: what was called has nothing that data_mode [backward] keeps"
+    assert any(message.endswith(said) for message in caplog.messages)
+
+
+def test_a_list_that_selects_nothing_is_told_once(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    one_step(PrecisionDebugger(write_config(dump_path, list=["Softmax"])), net())
+    assert len([record for record in caplog.records if record.levelname == "WARNING"]) == 1
+
+
+def test_a_token_range_that_never_comes_is_named(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    debugger, model = PrecisionDebugger(write_config(dump_path)), net()
+    debugger.start(model, token_range=[5, 6])
+    model(torch.ones(1, 2))
+    debugger.stop()
+    debugger.step()
+    said = "nothing was recorded: the model was not called as often as token_range says"
+    assert any(message.endswith(said) for message in caplog.messages)
+
+
+def test_no_overflow_is_no_mistake(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    one_step(PrecisionDebugger(write_config(dump_path, task="overflow_check")), net())
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        (False, "start was not called in any of 3 steps"),
+        (True, "no step that is selected (7, 9) was reached"),
+    ],
+)
+def test_a_run_without_a_dump_says_so_at_its_end(
+    dump_path: Path, start: bool, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    debugger, model = PrecisionDebugger(write_config(dump_path, step=[7, 9])), net()
+    for _ in range(3):
+        if start:
+            debugger.start(model)
+        debugger.step()
+    assert not any("nothing was recorded" in message for message in caplog.messages)
+    debugger.retire()
+    assert caplog.messages[-1] == f"nothing was recorded: {said}"
+
+
+def test_a_run_that_recorded_something_ends_quietly(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    debugger = PrecisionDebugger(write_config(dump_path, step=[0]))
+    one_step(debugger, net())
+    one_step(debugger, net())
+    debugger.retire()
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
+RUN = """
+import sys, torch
+from msprobe_ms.pytorch import PrecisionDebugger
+debugger, net = PrecisionDebugger(dump_path=sys.argv[1], level="L0"), torch.nn.Sequential(torch.nn.Linear(2, 2))
+debugger.start(net)
+net(torch.ones(1, 2))
+if len(sys.argv) > 2:
+    import os
+    os._exit(9)
+debugger.step()
+"""
+
+
+def test_a_second_run_into_the_same_folder(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Every run keeps its own dump; told at start; compare takes the latest run's unless another is named."""
+
+    def run(*arguments: str) -> tuple[str, str]:
+        before = set(recorded(dump_path / "step0"))
+        command = [sys.executable, "-c", RUN, str(dump_path), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent.parent)
+        (new,) = set(recorded(dump_path / "step0")) - before
+        return new, done.stderr
+
+    step = dump_path / "step0"
+    killed, said = run("killed")
+    assert "other processes" not in said
+    first, said = run()
+    expected = f"{step} holds dumps of other processes already: {killed}; compare takes the latest, or the one that you"
+    assert expected in said
+    second, _ = run()
+    assert find_dumps(step) == {second: step / second / "dump.json"}
+    os.utime(step / first / "dump.json", (2e9, 2e9))
+    assert list(find_dumps(step)) == list(find_dumps(dump_path)) == [first]
+    assert list(find_dumps(step / second)) == [second]
+
+
+@pytest.mark.parametrize(
+    ("framework", "name", "extra"), [("mindspore", "MindSpore", "mindspore"), ("torch", "PyTorch", "pytorch")]
+)
+def test_a_missing_framework_says_how_to_get_it(framework: str, name: str, extra: str) -> None:
+    module = "msprobe_ms.pytorch" if framework == "torch" else "msprobe_ms"
+    hidden = (
+        "import sys, importlib.abc\n"
+        "class Hidden(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        f"        if name == {framework!r}: raise ModuleNotFoundError(f'No module named {{name!r}}', name=name)\n"
+        "sys.meta_path.insert(0, Hidden())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{hidden}from {module} import PrecisionDebugger"],
+        capture_output=True, text=True, check=False, cwd=Path(__file__).parent.parent,
+    )  # fmt: skip
+    assert done.stderr.splitlines()[-1] == (
+        f'ModuleNotFoundError: {name} is not installed, and recording needs it: pip install "msprobe-ms[{extra}]"; '
+        "the commands compare and recover work without"
+    )
+    assert "During handling" not in done.stderr
+
+
+@pytest.mark.parametrize("precision", ["high", "low"])
+def test_statistics_are_wide_whatever_precision_says(
+    dump_path: Path, precision: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    debugger = PrecisionDebugger(write_config(dump_path, level="L1", precision=precision))
+    said = 'precision "low" changes nothing: statistics are taken in float32 or wider, as with "high"'
+    assert (said in caplog.messages) == (precision == "low")
+    assert not any("no effect" in message for message in caplog.messages)
+    debugger.start()
+    torch.relu(torch.full((4,), 60000.0, dtype=torch.float16))
+    debugger.stop()
+    debugger.step()
+    output = read_step(dump_path).data["Torch.relu.0.forward"]["output"][0]
+    assert (output["dtype"], output["Norm"], output["Mean"]) == ("torch.float16", 120000.0, 60000.0)

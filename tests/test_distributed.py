@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -14,9 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from msprobe_ms.compare.run import Options, compare_dumps
 from msprobe_ms.store.find import find_dumps
-from msprobe_ms.store.model import Dump, Entry
+from msprobe_ms.store.model import Dump
 from msprobe_ms.store.reader import read_dump
 
 HERE = Path(__file__).parent
@@ -35,21 +35,27 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def msrun(folder: Path, ranks: str) -> list[dict[str, Any]]:
+def msrun(folder: Path, *arguments: str) -> list[dict[str, Any]]:
     """Run two_ranks.py on two ranks; what each of them printed."""
+    result, logs = run_two(folder, *arguments)
+    assert result.returncode == 0, "\n".join([result.stdout, result.stderr, *logs])
+    printed = [json.loads(re.findall(r'^\{"rank".*\}$', log, re.MULTILINE)[0]) for log in logs]
+    assert not [log for log in logs if "could not be recorded" in log]
+    return sorted(printed, key=lambda line: int(line["rank"]))
+
+
+def run_two(folder: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+    """Run two_ranks.py on two ranks: how msrun ended, and the log of each rank."""
     command = [
         str(Path(sys.executable).with_name("msrun")), "--worker_num=2", "--local_worker_num=2", "--join=True",
         f"--master_port={free_port()}", f"--log_dir={folder / 'log'}",
-        str(HERE / "two_ranks.py"), str(folder / "dump"), ranks,
+        str(HERE / "two_ranks.py"), str(folder / "dump"), *arguments,
     ]  # fmt: skip
     result = subprocess.run(
         command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300, check=False
     )
     logs = [(folder / "log" / f"worker_{number}.log").read_text() for number in range(2)]
-    assert result.returncode == 0, "\n".join([result.stdout, result.stderr, *logs])
-    printed = [json.loads(re.findall(r'^\{"rank".*\}$', log, re.MULTILINE)[0]) for log in logs]
-    assert not [log for log in logs if "could not be recorded" in log]
-    return sorted(printed, key=lambda line: int(line["rank"]))
+    return result, logs
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +75,8 @@ def test_msrun_gives_a_folder_a_rank_and_both_are_whole(two_ranks: tuple[Path, l
     assert {path.name for path in (dump_path / "step0").iterdir()} == {"rank0", "rank1"}
     first, second = (read_dump(dump_path / "step0" / f"rank{rank}") for rank in (0, 1))
     assert list(first.entries) == list(second.entries)
-    assert {"Cell.0.Dense.forward.0", "Cell.0.Dense.backward.0", "Cell.0.Dense.parameters_grad.0"} <= set(first.entries)
+    for name in ("Cell.0.0.Dense.forward.0", "Cell.0.0.Dense.backward.0", "Cell.1.fc.Dense.parameters_grad.0"):
+        assert name in first.entries
     assert not any(file.name == "dump_error_info.log" for file in dump_path.rglob("*"))
 
 
@@ -92,18 +99,73 @@ def test_communication_is_recorded_before_and_after(two_ranks: tuple[Path, list[
         assert data["MintDistributed.barrier.0.forward"]["output"] == []
 
 
-def test_what_two_ranks_reduced_agrees(two_ranks: tuple[Path, list[dict[str, Any]]]) -> None:
+def test_primitives_are_too_in_cells_and_under_grad(two_ranks: tuple[Path, list[dict[str, Any]]]) -> None:
     dump_path, _ = two_ranks
-    ours, theirs = (read_dump(dump_path / "step0" / f"rank{rank}") for rank in (0, 1))
-    for dump in (ours, theirs):
-        dump.entries = {
-            name: Entry(name, entry.parsed, entry.in_state("output"))
-            for name, entry in dump.entries.items()
-            if name.startswith("MintDistributed.all_reduce.")
-        }
-    comparison = compare_dumps(ours, theirs, Options())
-    assert len(comparison.pairs) == 2
-    assert comparison.verdict == "consistent"
+    for rank in (0, 1):
+        folder = dump_path / "step0" / f"rank{rank}"
+        dump, data = read_dump(folder), json.loads((folder / "dump.json").read_text())["data"]
+        given = [values(read_dump(dump_path / "step0" / f"rank{each}"), REDUCE, "input")[0] for each in (0, 1)]
+        summed = np.add(*np.array(given, np.float32))
+        assert values(dump, REDUCE, "output") == [summed.tolist()]
+        assert values(dump, "Primitive.gather.AllGather.0.forward", "input") == [summed.tolist()]
+        assert values(dump, "Primitive.gather.AllGather.0.forward", "output") == [[*summed, *summed]]
+        # Both ranks' losses ask for the sum.
+        assert values(dump, REDUCE.replace("forward", "backward"), "input") == [[1.0] * 8]
+        assert values(dump, REDUCE.replace("forward", "backward"), "output") == [[2.0] * 8]
+        assert values(dump, "Primitive.Broadcast.Broadcast.0.forward", "input") == [[rank, rank]]
+        assert values(dump, "Primitive.Broadcast.Broadcast.0.forward", "output") == [[1.0, 1.0]]
+        for name in ("reduce.AllReduce", "gather.AllGather", "Broadcast.Broadcast"):
+            assert data[f"Primitive.{name}.0.forward"]["input_kwargs"]["group"] == WORLD
+
+
+def test_what_the_gradient_reducer_did_is_one_entry(two_ranks: tuple[Path, list[dict[str, Any]]]) -> None:
+    dump_path, _ = two_ranks
+    name = "Jit.DistributedGradReducer.0.forward"
+    given = [values(read_dump(dump_path / "step0" / f"rank{rank}"), name, "input") for rank in (0, 1)]
+    for rank in (0, 1):
+        folder = dump_path / "step0" / f"rank{rank}"
+        reduced = values(read_dump(folder), name, "output")
+        assert [len(each) for each in reduced] == [6, 2]
+        assert reduced[0] == np.mean([given[0][0], given[1][0]], axis=0).tolist() and given[0][0] != given[1][0]
+        assert json.loads((folder / "dump.json").read_text())["data"][name]["input_kwargs"]["group"] == WORLD
+
+
+REDUCE = "Primitive.reduce.AllReduce.0.forward"
+
+
+def test_compare_of_the_ranks_says_that_what_they_reduced_agrees(
+    two_ranks: tuple[Path, list[dict[str, Any]]], tmp_path: Path
+) -> None:
+    """Every rank's input of an AllReduce is its own, its output everybody's: the report says so and blames it not."""
+    dump_path, _ = two_ranks
+    command = [sys.executable, "-m", "msprobe_ms", "compare", "--csv", "-o", str(tmp_path)]
+    command += ["-tp", str(dump_path / "step0" / "rank0"), "-gp", str(dump_path / "step0" / "rank1")]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    (table,) = tmp_path.glob("compare_result_*.csv")
+    with table.open(encoding="utf-8-sig", newline="") as file:
+        rows = {row["NPU Name"]: row for row in csv.DictReader(file)}
+    reduced = (REDUCE, "MintDistributed.all_reduce.0.forward", "MintDistributed.all_reduce.1.forward")
+    for name in reduced:
+        assert float(rows[f"{name}.input.0"]["MaxAbsErr"]) > 0.5, name
+        assert (float(rows[f"{name}.output.0"]["MaxAbsErr"]), rows[f"{name}.output.0"]["Result"]) == (0, "pass"), name
+    (summary,) = tmp_path.glob("compare_summary_*.json")
+    origins = json.dumps(json.loads(summary.read_text())["origins"])
+    assert "Dense" in origins or "matmul" in origins or "MatMul" in origins
+    assert "educe" not in origins and "educe" not in done.stdout
+
+
+def test_a_rank_that_dies_in_the_step_leaves_what_it_had(tmp_path: Path) -> None:
+    result, logs = run_two(tmp_path, "all", "1")
+    assert result.returncode != 0
+    folder = tmp_path / "dump" / "step0" / "rank1"
+    assert (folder / "dump.journal").exists(), logs
+    command = [sys.executable, "-m", "msprobe_ms", "recover", str(folder)]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    entries = read_dump(folder).entries
+    assert {"Cell.0.0.Dense.forward.0", "Cell.0.0.Dense.backward.0", "Cell.0.0.Dense.parameters_grad.0"} <= set(entries)
+    assert values(read_dump(folder), "Cell.0.0.Dense.forward.0", "input") == [[2.0] * 12]
 
 
 def test_only_the_selected_rank_is_recorded(tmp_path: Path) -> None:

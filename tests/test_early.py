@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
+import sysconfig
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,12 @@ import pytest
 from mindspore import Tensor, nn, ops
 from recording import read_step, recording
 
+from msprobe_ms.mindspore import PrecisionDebugger
+
 SOURCE = """
+import functools
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass, field
 from mindspore import Tensor, mint, nn, ops
 from mindspore.ops import relu, exp as exponential
 import mindspore.ops as o
@@ -49,6 +55,77 @@ class Block(nn.Cell):
 
 def inner():
     return relu
+
+
+def closing_over(act):
+    def run(x):
+        return act(x)
+    return run
+
+
+closed = closing_over(ops.erf)
+
+
+def logged(function):
+    @functools.wraps(function)
+    def around(*args):
+        return function(*args)
+    return around
+
+
+@logged
+def decorated(x, act=ops.floor):
+    return act(x)
+
+
+def apply(act, x=None, also=None):
+    return act(x) if also is None else also(act(x))
+
+
+straight = functools.partial(ops.neg)
+given = functools.partial(apply, ops.round)
+named = functools.partial(apply, ops.erfc, also=ops.ceil)
+
+
+@dataclass(frozen=True)
+class Settings:
+    act: object = ops.sinh
+    more: list = field(default_factory=lambda: [])
+
+
+class Slots:
+    __slots__ = ("act", "unset")
+
+    def __init__(self, act):
+        self.act = act
+
+
+class Tree:
+    ACTS = {"log2": (ops.log2, 1)}
+
+    class Leaf:
+        act = staticmethod(ops.log10)
+
+    def __init__(self, depth):
+        self.children = [Tree(depth - 1)] if depth else []
+        self.act = (ops.expm1,)
+        self.itself = self
+
+
+settings, slots, tree = Settings(more=[ops.cosh]), Slots(ops.asinh), Tree(3)
+NESTED = OrderedDict(a=[{"b": (ops.atan, (ops.tan, "text"))}], c=defaultdict(list, d=[ops.log1p]))
+
+
+class Holding(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.slots, self.acts, self.bound = Slots(ops.sin), {"first": [ops.cos]}, functools.partial(ops.exp)
+
+    def construct(self, x):
+        return self.bound(self.acts["first"][0](self.slots.act(x)))
+
+
+holding = Holding()
 """
 
 
@@ -61,6 +138,8 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType
 
 
 x = Tensor(np.array([1, 2], np.float32))
+#: By its identity: names of this module are user code, too.
+RELU = id(ops.relu)
 
 ACTS: list[tuple[Callable[[Any], Any], list[str]]] = [
     (lambda user: user.relu(x), ["Functional.relu"]),
@@ -73,6 +152,24 @@ ACTS: list[tuple[Callable[[Any], Any], list[str]]] = [
     (lambda user: user.Holder().with_default(x), ["Functional.square"]),
     (lambda user: user.with_default(x), ["Functional.sqrt", "Functional.log"]),
     (lambda user: user.inner()(x), ["Functional.relu"]),
+    (lambda user: user.closed(x), ["Functional.erf"]),
+    (lambda user: user.decorated(x), ["Functional.floor"]),
+    (lambda user: user.straight(x), ["Functional.neg"]),
+    (lambda user: user.given(x), ["Functional.round"]),
+    (lambda user: user.named(x), ["Functional.erfc", "Functional.ceil"]),
+    (lambda user: [user.settings.act(x), user.settings.more[0](x)], ["Functional.sinh", "Functional.cosh"]),
+    (lambda user: user.Settings().act(x), ["Functional.sinh"]),
+    (lambda user: user.slots.act(x), ["Functional.asinh"]),
+    (lambda user: user.tree.children[0].children[0].children[0].itself.act[0](x), ["Functional.expm1"]),
+    (lambda user: user.Tree.ACTS["log2"][0](x), ["Functional.log2"]),
+    (lambda user: user.Tree.Leaf.act(x), ["Functional.log10"]),
+    (
+        lambda user: user.NESTED["a"][0]["b"][1][0](user.NESTED["a"][0]["b"][0](x)),
+        ["Functional.atan", "Functional.tan"],
+    ),
+    (lambda user: user.NESTED["c"]["d"][0](x), ["Functional.log1p"]),
+    # A Cell that is no model, since level L1 needs none.
+    (lambda user: user.holding(x), ["Functional.sin", "Functional.cos", "Functional.exp"]),
 ]
 
 
@@ -102,12 +199,36 @@ def test_held_by_a_cell_with_gradients(ms: Any, dump_path: Path, user: ModuleTyp
     assert np.array_equal(step.array(step.backward("Functional.relu")["output"][0]), expected)
 
 
-def test_a_wrapper_that_was_taken_along_only_passes_calls_on(ms: Any, dump_path: Path, user: ModuleType) -> None:
-    genuine = user.TABLE["abs"]
+def everything(user: ModuleType) -> list[Any]:
+    leaf = user.tree.children[0].children[0]
+    return [
+        dict(vars(user)), dict(user.TABLE), list(user.LAYERS), dict(vars(user.Holder)), user.with_default.__defaults__,
+        dict(user.with_default.__kwdefaults__), user.Holder.with_default.__defaults__,
+        [cell.cell_contents for cell in user.closed.__closure__], user.decorated.__wrapped__.__defaults__,
+        user.straight.func, user.given.args, dict(user.named.keywords),
+        user.settings.act, list(user.settings.more), user.slots.act, leaf.act, user.Tree.ACTS["log2"],
+        dict(vars(user.Tree.Leaf)), user.NESTED["a"][0]["b"], list(user.NESTED["c"]["d"]),
+        user.holding.slots.act, list(user.holding.acts["first"]), user.holding.bound.func,
+    ]  # fmt: skip
+
+
+def identities(held: list[Any]) -> list[Any]:
+    """What compares equal only if every object is the very same."""
+    return [
+        {key: id(each) for key, each in value.items()} if isinstance(value, dict)
+        else [id(each) for each in value] if isinstance(value, list)
+        else id(value)
+        for value in held
+    ]  # fmt: skip
+
+
+def test_everything_is_put_back(ms: Any, dump_path: Path, user: ModuleType) -> None:
+    before = everything(user)
     with recording(None, dump_path, level="L1"):
+        assert not [place for place, now in enumerate(everything(user)) if now == before[place]]
         copied = copy.copy(user.TABLE)
-    assert copied["abs"] is not genuine
-    assert user.TABLE["abs"] is genuine
+    assert identities(everything(user)) == identities(before)
+    # A wrapper that was taken along only passes calls on.
     assert copied["abs"](x).asnumpy().tolist() == [1, 2]
     assert list(read_step(dump_path).data) == []
 
@@ -173,6 +294,52 @@ def test_libraries_are_left_alone(ms: Any, dump_path: Path) -> None:
     held = {name: value for name, value in vars(layers).items() if callable(value)}
     with recording(None, dump_path, level="L1"):
         assert {name: value for name, value in vars(layers).items() if callable(value)} == held
+
+
+def test_what_a_library_holds_is_left_alone_also_where_users_hold_it(
+    ms: Any, dump_path: Path, user: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library's table, decorator and object stay as they are in a user's module."""
+    library = ModuleType("some_library")
+    vars(library)["__file__"] = f"{sysconfig.get_paths()['purelib']}/some_library.py"
+    source = (
+        "import functools\nfrom mindspore import ops\nTABLE = {'act': ops.relu}\n"
+        "class Thing:\n    def __init__(self): self.act = ops.relu\n"
+        "def decorator(function, act=ops.relu):\n"
+        "    @functools.wraps(function)\n    def around(x, after=ops.relu): return after(act(function(x)))\n"
+        "    return around\n"
+    )
+    exec(compile(source, library.__file__, "exec"), vars(library))
+    monkeypatch.setitem(sys.modules, "some_library", library)
+    user.TABLE_OF_LIBRARY, user.thing = library.TABLE, library.Thing()
+    user.around = library.decorator(user.with_default)
+    assert user.around.__module__ == "user_net"
+    with recording(None, dump_path, level="L1"):
+        held = [user.TABLE_OF_LIBRARY["act"], user.thing.act, user.around.__defaults__[0]]
+        assert [id(function) for function in held] == [RELU] * 3
+        assert RELU in [id(cell.cell_contents) for cell in user.around.__closure__]
+        user.around(x)  # the user's function is found behind it
+    recorded = list(read_step(dump_path).data)
+    assert recorded[:2] == ["Functional.sqrt.0.forward", "Functional.log.0.forward"]
+    assert not any(entry.startswith("Functional.relu") for entry in recorded)
+
+
+def test_large_tables_and_endless_objects_are_bounded(ms: Any, dump_path: Path, user: ModuleType) -> None:
+    """Data is not searched; what is nearest is found all the same, and `start` stays quick."""
+    user.DATA = [ops.relu] * 5000
+    user.FOREST = [user.Tree(0) for _ in range(900)]
+    for tree in user.FOREST:
+        tree.children = [user.Tree(0) for _ in range(100)]
+    debugger = PrecisionDebugger(dump_path=dump_path, level="L1")
+    begin = time.process_time()
+    debugger.start()
+    seconds = time.process_time() - begin
+    assert id(user.DATA[0]) == RELU and id(user.relu) != RELU and hasattr(user.tree.act[0], "__wrapped__")
+    debugger.stop()
+    debugger.step()
+    assert user.FOREST[-1].children[-1].act[0] is user.FOREST[0].act[0] is ops.expm1
+    print(f"{seconds * 1e3:.0f} ms")
+    assert seconds < 2
 
 
 def test_cheap(ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

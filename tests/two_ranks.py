@@ -1,20 +1,40 @@
-"""A step on two ranks, recorded: ``msrun … two_ranks.py DUMP_PATH RANKS``; RANKS is ``all`` or a number."""
+"""A step on two ranks, recorded: ``msrun … two_ranks.py DUMP_PATH RANKS [DIES]``.
+
+RANKS is ``all`` or a number, DIES the rank that is killed in the middle of the step.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 import mindspore as ms
 import numpy as np
-from mindspore import Tensor, communication, mint, nn
+from mindspore import Tensor, communication, mint, nn, ops
 
 from msprobe_ms.mindspore import PrecisionDebugger
 
 
-def main(dump_path: str, ranks: str) -> None:
+class Collectives(nn.Cell):
+    """Sums what a layer computes over the ranks, through primitives that the Cell holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Dense(3, 2, weight_init="ones")
+        self.reduce = ops.AllReduce()
+        self.gather = ops.AllGather()
+
+    def construct(self, x: Tensor) -> Tensor:
+        summed = self.reduce(self.fc(x))
+        self.gather(ops.stop_gradient(summed))  # its backward has no CPU kernel
+        return summed
+
+
+def main(dump_path: str, ranks: str, dies: str = "-1") -> None:
     ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")
     communication.init()
     rank = communication.get_rank()
@@ -25,10 +45,16 @@ def main(dump_path: str, ranks: str) -> None:
         )
     )
     net = nn.SequentialCell(nn.Dense(3, 2, weight_init="ones"))
+    collectives = Collectives()
     gradient: Any = ms.value_and_grad(lambda x: net(x).sum(), None, net.trainable_params())
+    gradient_of_all: Any = ms.value_and_grad(lambda x: collectives(x).sum(), None, collectives.trainable_params())
     debugger = PrecisionDebugger(config)
-    debugger.start(net)
+    debugger.start([net, collectives])
     _, gradients = gradient(Tensor(np.full((4, 3), rank + 1, np.float32)))
+    if str(rank) == dies:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if dies != "-1":
+        return
     weight_gradient = gradients[0] + 0.0
     mint.distributed.all_reduce(weight_gradient)
     handle = mint.distributed.all_reduce(Tensor(np.full(2, rank, np.float32)), op="max", async_op=True)
@@ -38,6 +64,9 @@ def main(dump_path: str, ranks: str) -> None:
     sent = Tensor(np.full(2, rank, np.float32))
     mint.distributed.broadcast(sent, 1)
     mint.distributed.barrier()
+    _, gradients = gradient_of_all(Tensor(np.full((4, 3), rank + 1, np.float32)))
+    nn.DistributedGradReducer(collectives.trainable_params(), mean=True, degree=2)(gradients)
+    ops.Broadcast(1)((Tensor(np.full(2, rank, np.float32)),))
     debugger.stop()
     debugger.step()
     print(json.dumps({"rank": rank, "sum": weight_gradient.asnumpy().tolist()}), flush=True)

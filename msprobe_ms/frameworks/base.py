@@ -53,6 +53,7 @@ class CompiledCall:
     ``function``  what was compiled
     ``modules``   gives names and modules that run inside it, where hooks cannot see them
     ``frameworks_own`` whether it is no user code: an optimizer's
+    ``group``     the processes it exchanges tensors with, as a value that ``special_leaf`` knows; None for most
     """
 
     name: str
@@ -60,6 +61,7 @@ class CompiledCall:
     function: Callable[..., Any]
     modules: Callable[[], Sequence[tuple[str, Any]]]
     frameworks_own: bool = False
+    group: Any = None
 
 
 #: ``on_kernel(name, inputs, launch)`` launches one kernel and gives its results back.
@@ -233,6 +235,10 @@ class Framework(ABC):
     def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
         """Attribute and operator object of those that the module itself holds."""
         return ()
+
+    def operator_group(self, operator: Any) -> Any:
+        """The processes this operator exchanges tensors with, as a value that ``special_leaf`` knows; None for most."""
+        return None
 
     def scratch_results(self, operator: str) -> frozenset[int]:
         """Positions of those results of this operator that hold no values, only memory its backward may use."""

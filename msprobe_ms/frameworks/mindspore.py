@@ -6,6 +6,7 @@ import os
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from inspect import signature
 from typing import Any, BinaryIO
 
@@ -231,6 +232,10 @@ class MindSpore(Framework):
     def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
         return module._primitives.items()
 
+    def operator_group(self, operator: Any) -> Any:
+        group = getattr(operator, "group", None)  # a convolution's is a number
+        return self.group(group) if isinstance(group, str) else None
+
     def scratch_results(self, operator: str) -> frozenset[int]:
         if mindspore.get_context("device_target") != "CPU":
             return frozenset()
@@ -245,12 +250,13 @@ class MindSpore(Framework):
         return mindspore_jit.graph_calls()
 
     def describe_graph(self, executor: Any, args: Sequence[Any]) -> CompiledCall | None:
-        return mindspore_jit.describe(executor, args)
+        call = mindspore_jit.describe(executor, args)
+        return call if call is None or call.group is None else replace(call, group=self.group(call.group))
 
     def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
         return mindspore_jit.dynamic_instead()
 
-    how_to_uncompile = "Set MS_JIT=0 in the environment to run and record it call by call"
+    how_to_uncompile = mindspore_jit.HOW_TO_UNCOMPILE
 
     def quiet(self) -> AbstractContextManager[Any]:
         # Reading a tensor with asnumpy enters no graph.

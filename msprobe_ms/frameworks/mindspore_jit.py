@@ -17,6 +17,8 @@ from mindspore import nn
 
 from msprobe_ms.frameworks.base import CompiledCall
 
+HOW_TO_UNCOMPILE = "Set MS_JIT=0 in the environment to run and record it call by call"
+
 #: Where MindSpore compiles functions of its own, optimizers above all.
 _OWN = (
     "mindspore.amp",
@@ -52,12 +54,15 @@ def graph_calls() -> Sequence[tuple[Any, str]]:
 def describe(executor: Any, args: Sequence[Any]) -> CompiledCall:
     """What a ``_JitExecutor`` runs."""
     function, owner = executor.fn, executor.obj
+    leading = 1 if owner is not None and args and args[0] is owner else 0
+    if isinstance(owner, nn.DistributedGradReducer):
+        # MindSpore's own, but what it does to gradients is what users ask for: one entry, with its group.
+        return CompiledCall(type(owner).__name__, leading, function, tuple, group=owner.allgather.group)
     is_cell = isinstance(owner, nn.Cell) and function.__name__ == "construct"
     # MindSpore decorates its own methods; a cell of its own that the user compiles has a plain one.
     by_user = is_cell and type(owner).construct is getattr(function, "__func__", function)
     own = isinstance(owner, nn.Optimizer) or (str(function.__module__).startswith(_OWN) and not by_user)
     name = type(owner).__name__ if is_cell else function.__name__
-    leading = 1 if owner is not None and args and args[0] is owner else 0
     return CompiledCall(name, leading, function, partial(_cells_inside, function, owner), frameworks_own=own)
 
 

@@ -1,31 +1,70 @@
-"""A PyTorch training as it goes: the outermost module that is called, the optimizer's step."""
+"""A PyTorch training as it goes: the outermost modules that are called, the optimizers' steps."""
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import nn
 
-from msprobe_ms.frameworks.training import ClassPatches, Listener
+from msprobe_ms.frameworks.training import ClassPatches, Listener, Networks
 
 
 class _Depth(threading.local):
     value = 0
 
 
+class PyTorchNetworks(Networks):
+    """Modules and ``torch.optim`` optimizers."""
+
+    def trainable(self, network: Any) -> Iterable[Any]:
+        return (parameter for parameter in network.parameters() if parameter.requires_grad)
+
+    def modules(self, network: Any) -> Iterable[Any]:
+        return network.modules()
+
+    def of_optimizer(self, optimizer: Any) -> Iterable[Any]:
+        return (parameter for group in optimizer.param_groups for parameter in group["params"])
+
+    def alive(self) -> Iterable[Any]:
+        # Scripted modules' parameters are new objects at every look.
+        return [
+            value
+            for value in gc.get_objects()
+            if issubclass(type(value), nn.Module) and not issubclass(type(value), torch.jit.ScriptModule)
+        ]
+
+
+def find_networks() -> Networks:
+    return PyTorchNetworks()
+
+
 def watch_training(listener: Listener) -> ClassPatches:
     """Tell ``listener`` of the training steps of this process until the result's ``remove``.
 
-    A step's computing begins with the call of the first module that has something to train and stands in no other,
-    while gradients are on, and ends with the optimizer's step.
+    Computing is the call of a module that has parameters and stands in no other. Once there is an optimizer, calls
+    with gradients off, and those in eval mode of a module that was called in training mode before, are an evaluation.
     """
     patches = ClassPatches()
     depth = _Depth()
+    optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
+    trained_in_mode: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+
+    def is_evaluation(module: nn.Module) -> bool:
+        if module.training:
+            trained_in_mode.add(module)
+        if not optimizers:
+            return next(module.parameters(), None) is None
+        if not torch.is_grad_enabled() or not any(parameter.requires_grad for parameter in module.parameters()):
+            return True
+        return not module.training and module in trained_in_mode
 
     def call_module(original: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
-        if depth.value == 0 and torch.is_grad_enabled() and _trains(module):
+        if depth.value == 0 and not is_evaluation(module):
             listener.computes([module], "the outermost module called")
         depth.value += 1
         try:
@@ -35,13 +74,32 @@ def watch_training(listener: Listener) -> ClassPatches:
 
     def make_optimizer(original: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
         original(optimizer, *args, **kwargs)
+        if optimizer in optimizers:
+            return  # its class and a class above it both came here
+        optimizers.add(optimizer)
         optimizer.register_step_pre_hook(lambda *_: listener.pauses())
-        optimizer.register_step_post_hook(lambda *_: listener.step_ends(type(optimizer).__name__))
+        optimizer.register_step_post_hook(lambda made, *_: listener.optimizer_ran(made))
+        listener.optimizer_made(optimizer)
+
+    def scaled_step(original: Any, scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        # Gradients that overflowed are not applied: the optimizer does not run, the step is over all the same.
+        ran = False
+
+        def note(*_: Any) -> None:
+            nonlocal ran
+            ran = True
+
+        handle = optimizer.register_step_post_hook(note)
+        try:
+            return original(scaler, optimizer, *args, **kwargs)
+        finally:
+            handle.remove()
+            if not ran:
+                listener.pauses()
+                listener.optimizer_ran(optimizer)
 
     patches.put(nn.Module, "__call__", call_module)
     patches.put(torch.optim.Optimizer, "__init__", make_optimizer)
+    if hasattr(torch.amp, "GradScaler"):
+        patches.put(torch.amp.GradScaler, "step", scaled_step)
     return patches
-
-
-def _trains(module: nn.Module) -> bool:
-    return any(parameter.requires_grad for parameter in module.parameters())

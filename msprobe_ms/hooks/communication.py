@@ -16,8 +16,27 @@ _NOT_AWAITED = frozenset({"isend", "irecv", "batch_isend_irecv"})
 _WRITTEN = {"gather": "gather_list"}
 
 
+class CollectiveOperator:
+    """An operator that exchanges tensors, or a graph of such; what it returns is what came of it."""
+
+    has_backward = True
+
+    def __init__(self, group: Any) -> None:
+        self._group = group
+
+    def recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments as they are recorded: with the group."""
+        return args, kwargs | {"group": self._group}
+
+    def complete(self, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        """Its result; reading that waits until it is complete."""
+        return output
+
+
 class Communication:
     """What is to be known of one communication function."""
+
+    has_backward = False
 
     def __init__(self, function: Callable[..., Any], name: str, group_of: Callable[[Any], Any]) -> None:
         """``group_of`` makes of the argument ``group`` (None where none was given) what is recorded in its place."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from msprobe_ms.calls import Subject
 from msprobe_ms.frameworks.base import CompiledCall, Framework
+from msprobe_ms.hooks.communication import CollectiveOperator
 from msprobe_ms.hooks.modules import ModuleHooks
 from msprobe_ms.hooks.patch import Patch
 from msprobe_ms.hooks.wrapped import call_recorded
@@ -46,6 +47,8 @@ class JitHooks:
         self._frameworks_own = frameworks_own
         self._subjects: dict[str, Subject] = {}
         self._searched: set[Any] = set()
+        #: Whether a graph ran that has no entry.
+        self.saw_unrecorded = False
         self._patches = [Patch(holder, name, self._wrap) for holder, name in framework.graph_calls()]
         self._patches += [Patch(holder, name, wrap) for holder, name, wrap in framework.dynamic_instead()]
 
@@ -75,12 +78,18 @@ class JitHooks:
                 return original(executor, *args, **kwargs)
             call = functools.partial(original, executor, *args[: compiled.leading])
             if not self._entries:
+                self.saw_unrecorded = True
                 return call(*args[compiled.leading :], **kwargs)
-            graph = Subject(f"{PREFIX}.{compiled.name}", is_module=False, compiled=True)
-            subject = self._subjects.setdefault(compiled.name, graph)
+            subject = self._subject(compiled)
             return call_recorded(self._recorder, subject, call, args[compiled.leading :], kwargs)
 
         return wrapper
+
+    def _subject(self, compiled: CompiledCall) -> Subject:
+        base = f"{PREFIX}.{compiled.name}"
+        if compiled.group is not None:
+            return Subject(base, is_module=False, compiled=True, communication=CollectiveOperator(compiled.group))
+        return self._subjects.setdefault(compiled.name, Subject(base, is_module=False, compiled=True))
 
     def _described(self, executor: Any, args: tuple[Any, ...]) -> CompiledCall | None:
         try:

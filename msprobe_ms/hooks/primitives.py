@@ -12,6 +12,7 @@ import yaml
 
 from msprobe_ms.calls import Subject
 from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.hooks.communication import CollectiveOperator
 from msprobe_ms.hooks.patch import Patch
 from msprobe_ms.hooks.wrapped import call_recorded
 from msprobe_ms.recorder import Recorder
@@ -68,17 +69,21 @@ class PrimitiveHooks:
                     name = self._framework.operator_name(operator)
                     if name not in self._left_out:
                         base = f"{PREFIX}.{attribute}.{name}"
-                        subject = subjects.get(base) or subjects.setdefault(base, self._subject(base, operator))
+                        subject = subjects.get(base) or self._subject(base, operator)
+                        if subject.communication is None:  # else its group is its own
+                            subjects[base] = subject
                     # An operator under two names goes by the first.
                     self._by_operator.setdefault(id(operator), (operator, subject))
 
     def _subject(self, base: str, operator: Any) -> Subject:
         name = self._framework.operator_name(operator)
+        group = self._framework.operator_group(operator)
         return Subject(
             base,
             is_module=False,
             writes_in_place=bool(_IN_PLACE.fullmatch(name)),
             scratch=self._framework.scratch_results(name),
+            communication=None if group is None else CollectiveOperator(group),
         )
 
     def _subject_of(self, operator: Any) -> Subject | None:
@@ -87,8 +92,10 @@ class PrimitiveHooks:
             return held[1]
         name = self._framework.operator_name(operator)
         if name not in self._by_name:
-            left_out = name in self._left_out
-            self._by_name[name] = None if left_out else self._subject(f"{PREFIX}.{name}.{name}", operator)
+            subject = None if name in self._left_out else self._subject(f"{PREFIX}.{name}.{name}", operator)
+            if subject is not None and subject.communication is not None:
+                return subject  # its group is its own
+            self._by_name[name] = subject
         return self._by_name[name]
 
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
