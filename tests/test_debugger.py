@@ -67,7 +67,7 @@ def test_a_running_job_is_given_another_selection(dump_path: Path) -> None:
     debugger, model = PrecisionDebugger(path), net()
     for statistics in (
         {"list": ["class:relu"]},
-        {"skip": 1},
+        {"skip": 2},
         {"scope": {"from": "Module.1.ReLU.forward.0", "until": "Module.1.ReLU.backward.0"}},
         {"skip": -1},
         {"list": ["name-regex(.+forward.+)"]},
