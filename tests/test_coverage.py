@@ -269,13 +269,10 @@ class Head(nn.Cell):
 
 
 @pytest.mark.parametrize("level", ["L0", "mix"])
-def test_a_result_that_the_call_used_itself_has_its_whole_gradient(ms: Any, dump_path: Path, level: str) -> None:
+def test_a_result_that_only_its_call_used_has_no_gradient(ms: Any, dump_path: Path, level: str) -> None:
     net, x, labels = make(Head)
     with recording(net, dump_path, level=level, task="tensor"):
         mindspore.value_and_grad(net, None, net.trainable_params())(x, labels)
     step = read_step(dump_path)
     of_loss, of_logits = step.backward("Cell.head.LossAndLogits")["input"]
-    assert step.array(of_loss) == 1
-    logits = net.head.fc(x)
-    expected = mindspore.grad(nets_mindspore.cross_entropy)(logits, labels).asnumpy()
-    np.testing.assert_allclose(step.array(of_logits), expected, rtol=1e-5, atol=1e-7)
+    assert (step.array(of_loss), of_logits) == (1, None)

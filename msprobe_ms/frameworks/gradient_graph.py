@@ -69,6 +69,10 @@ class Graph(ABC):
         """The sum of two gradients, outside of any graph."""
 
     @abstractmethod
+    def without(self, total: Any, part: Any) -> Any:
+        """What remains of a sum of gradients without ``part``, outside of any graph; None where it is but rounding."""
+
+    @abstractmethod
     def when_backward_ends(self, report: Callable[[], None]) -> None:
         """Call ``report`` once the running backward pass is over."""
 
@@ -192,13 +196,18 @@ class _Gathering:
 
 
 def watch_outputs(graph: Graph, tensors: Sequence[Any], on_gradients: OnGradients) -> None:
-    """Hook a call's results. Reports whenever the gradients of the results of one node have come."""
+    """Hook a call's results. Reports whenever the gradients of the results of one node have come.
+
+    What the call itself made of a result (weights of an attention that it returns as well) sends no gradient to the
+    *call*: it is taken off.
+    """
     nodes: dict[Hashable, list[int]] = {}
     edges = [graph.edge(tensor) for tensor in tensors]
     for slot, edge in enumerate(edges):
         if edge is not None:  # a leaf given back is not the call's result
             nodes.setdefault(graph.key(edge[0]), []).append(slot)
-    reports = _OutputReports(len(tensors), len(nodes), on_gradients)
+    inner = _InnerUses(graph, edges) if len(nodes) > 1 else None
+    reports = _OutputReports(len(tensors), len(nodes), inner, on_gradients)
     for slots in nodes.values():
         if len(slots) == 1:
             graph.hook_tensor(tensors[slots[0]], reports.from_tensor(slots[0]))
@@ -209,11 +218,55 @@ def watch_outputs(graph: Graph, tensors: Sequence[Any], on_gradients: OnGradient
             graph.hook_before(first[0], reports.from_node(places))
 
 
+class _InnerUses:
+    """What flows back into a call's results from the call's own further use of them."""
+
+    def __init__(self, graph: Graph, edges: Sequence[Edge | None]) -> None:
+        self._graph = graph
+        self._sums: dict[int, Any] = {}
+        slots: dict[EdgeKey, list[int]] = {}
+        for slot, edge in enumerate(edges):
+            if edge is not None:
+                slots.setdefault((graph.key(edge[0]), edge[1]), []).append(slot)
+        roots = [edge[0] for edge in edges if edge is not None]
+        # Who uses a result is newer than it.
+        oldest = min(graph.number(root, -1) for root in roots)
+        waiting, seen = list(roots), {graph.key(root) for root in roots}
+        while waiting:
+            node = waiting.pop()
+            places: list[tuple[int, int]] = []
+            for position, (older, number) in enumerate(node.next_functions):
+                if older is None or graph.is_leaf(older):
+                    continue
+                key = graph.key(older)
+                places += [(position, slot) for slot in slots.get((key, number), ())]
+                if key not in seen and graph.number(older, oldest + 1) > oldest:
+                    seen.add(key)
+                    waiting.append(older)
+            if places:
+                graph.hook_node(node, self._adding(places))
+
+    def _adding(self, places: list[tuple[int, int]]) -> NodeHook:
+        def hook(grad_inputs: Sequence[Any], _: Sequence[Any]) -> None:
+            for position, slot in places:
+                gradient, total = grad_inputs[position], self._sums.get(slot)
+                if gradient is not None:
+                    self._sums[slot] = gradient if total is None else self._graph.add(total, gradient)
+
+        return hook
+
+    def taken_off(self, slot: int, gradient: Any) -> Any:
+        """``gradient`` of a result without what came from inside, which is forgotten."""
+        inner = self._sums.pop(slot, None)
+        return gradient if inner is None or gradient is None else self._graph.without(gradient, inner)
+
+
 class _OutputReports:
     """The gradients of a call's results, as they come; forgotten when those of all ``nodes`` have."""
 
-    def __init__(self, slots: int, nodes: int, on_gradients: OnGradients) -> None:
+    def __init__(self, slots: int, nodes: int, inner: _InnerUses | None, on_gradients: OnGradients) -> None:
         self._nodes = nodes
+        self._inner = inner
         self._on_gradients = on_gradients
         self._gradients: list[Any] = [None] * slots
         self._arrived = 0
@@ -232,7 +285,7 @@ class _OutputReports:
 
     def _arrive(self, gradients: list[tuple[int, Any]]) -> None:
         for slot, gradient in gradients:
-            self._gradients[slot] = gradient
+            self._gradients[slot] = gradient if self._inner is None else self._inner.taken_off(slot, gradient)
         self._on_gradients(list(self._gradients))
         self._arrived += 1
         if self._arrived == self._nodes:

@@ -30,6 +30,7 @@ from msprobe_ms.frameworks.base import (
     Removable,
 )
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
+from msprobe_ms.frameworks.mindspore_arrays import to_numpy
 from msprobe_ms.frameworks.mindspore_autograd import MindSporeGraph, has_graph
 from msprobe_ms.frameworks.mindspore_hooked import Hooked, can_be_hooked
 from msprobe_ms.store.npy import write_npy
@@ -85,11 +86,7 @@ class MindSpore(Framework):
         return isinstance(value, Tensor)
 
     def to_numpy(self, tensor: Any) -> np.ndarray:
-        array = tensor.asnumpy()
-        if array.dtype.kind == "V" and tensor.dtype == mindspore.bfloat16:
-            # MindSpore's own 16-bit numpy dtype: the upper half of a float32.
-            return (array.reshape(-1).view("<u2").astype("<u4") << 16).view("<f4").reshape(array.shape)
-        return array
+        return to_numpy(tensor)
 
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)

@@ -8,6 +8,7 @@ from typing import Any
 from mindspore import Tensor, _c_expression
 
 from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook
+from msprobe_ms.frameworks.mindspore_arrays import difference
 
 # Taken before anything is wrapped; beneath it is no primitive that could be.
 _add = Tensor.__add__
@@ -60,6 +61,9 @@ class MindSporeGraph(Graph):
 
     def add(self, total: Any, gradient: Any) -> Any:
         return _add(total, gradient)
+
+    def without(self, total: Any, part: Any) -> Any:
+        return difference(total, part)
 
     def when_backward_ends(self, report: Callable[[], None]) -> None:
         # The engine tells nobody; `backward_ended` is called when recording stops.

@@ -63,5 +63,14 @@ class TorchGraph(Graph):
         with torch.no_grad():
             return _add(total, gradient)
 
+    def without(self, total: Any, part: Any) -> Any:
+        with torch.no_grad():
+            rest = total - part
+            if rest.layout != torch.strided:
+                return rest
+            if not rest.numel() or rest.abs().max() <= 4 * torch.finfo(total.dtype).eps * total.abs().max():
+                return None
+            return rest
+
     def when_backward_ends(self, report: Callable[[], None]) -> None:
         _queue_callback(report)

@@ -1,0 +1,135 @@
+"""A call that returns a tensor and uses it as well: its backward input is what comes from outside, as PyTorch's own
+backward hooks have it; in MindSpore the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mindspore
+import numpy as np
+import pytest
+import torch
+from mindspore import Tensor, nn, ops
+from recording import read_step, recording
+
+from msprobe_ms.pytorch import record
+
+X = np.random.default_rng(3).standard_normal((2, 3, 4)).astype(np.float32)
+W = np.random.default_rng(4).standard_normal((4, 4)).astype(np.float32)
+
+#: What the loss takes of ``(y, w)``, and the gradients that this alone sends to y and to w.
+LOSSES = {
+    "unused": (lambda y, w: y.sum(), lambda w: None),
+    "used": (lambda y, w: y.sum() + (w * w * 3).sum(), lambda w: 6 * w),
+    "alone": (lambda y, w: (w * w).sum(), lambda w: 2 * w),
+}
+
+
+class TorchAttention(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q = torch.nn.Linear(4, 4, bias=False)
+        with torch.no_grad():
+            self.q.weight.copy_(torch.tensor(W))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        weights = torch.softmax(self.q(x) @ x.transpose(-1, -2), -1)
+        return weights @ x, weights
+
+
+class TorchNet(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = TorchAttention()
+
+
+class Attention(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q = nn.Dense(4, 4, weight_init=Tensor(W), has_bias=False)
+
+    def construct(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        weights = ops.softmax(ops.matmul(self.q(x), x.transpose(0, 2, 1)), -1)
+        return ops.matmul(weights, x), weights
+
+
+class Net(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = Attention()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("level", ["L0", "mix"])
+def test_pytorch(dump_path: Path, loss: str, level: str) -> None:
+    of, expected = LOSSES[loss]
+    net, x = TorchNet(), torch.tensor(X, requires_grad=True)
+    theirs: list[Any] = []
+    bare = TorchNet()
+    bare.attention.register_full_backward_hook(lambda module, inputs, outputs: theirs.append(outputs))
+    of(*bare.attention(x)).backward()
+    wanted = x.grad.clone()
+    x.grad = None
+    with record(net, level=level, task="tensor", dump_path=dump_path) as dump:
+        y, w = net.attention(x)
+        of(y, w).backward(retain_graph=True)
+        of(y, w).backward()
+    assert torch.equal(x.grad, 2 * wanted)
+    entry = dump["Module.attention.TorchAttention.backward.0"]
+    assert repr(entry["input.1"]) == "nothing" if theirs[0][1] is None else np.allclose(
+        entry["input.1"].numpy(), theirs[0][1].numpy(), rtol=1e-5, atol=1e-6
+    )
+    assert theirs[0][1] is None or np.allclose(theirs[0][1].numpy(), expected(w.detach().numpy()))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("level", ["L0", "mix"])
+def test_mindspore(ms: Any, dump_path: Path, loss: str, level: str) -> None:
+    of, expected = LOSSES[loss]
+
+    def gradient(net: nn.Cell) -> np.ndarray:
+        return mindspore.grad(lambda x: of(*net.attention(x)))(Tensor(X)).asnumpy()
+
+    wanted = gradient(Net())
+    net = Net()
+    with recording(net, dump_path, level=level, task="tensor"):
+        assert gradient(net).tobytes() == wanted.tobytes()
+    step = read_step(dump_path)
+    _, of_weights = step.backward("Cell.attention.Attention")["input"]
+    values = expected(net.attention(Tensor(X))[1].asnumpy())
+    if values is None:
+        assert of_weights is None
+    else:
+        np.testing.assert_allclose(step.array(of_weights), values, rtol=1e-5, atol=1e-6)
+
+
+class Chain(nn.Cell):
+    """Every state is made of the one before, and all are returned; the argument too."""
+
+    def construct(self, x: Tensor) -> list[Tensor]:
+        states = [x]
+        for _ in range(3):
+            states.append(ops.tanh(states[-1]))
+        return states
+
+
+class Chains(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.chain = Chain()
+
+
+def test_every_state_of_a_chain(ms: Any, dump_path: Path) -> None:
+    net = Chains()
+
+    def loss(x: Tensor) -> Tensor:
+        states = net.chain(x * 1)
+        return sum((state * scale).sum() for scale, state in enumerate(states, 1))
+
+    with recording(net, dump_path, level="L0", task="tensor"):
+        mindspore.grad(loss)(Tensor(X))
+    step = read_step(dump_path)
+    gradients = step.backward("Cell.chain.Chain")["input"]
+    for scale, gradient in enumerate(gradients, 1):
+        np.testing.assert_allclose(step.array(gradient), np.full_like(X, scale), rtol=1e-5, atol=1e-6)
