@@ -133,3 +133,19 @@ def test_every_state_of_a_chain(ms: Any, dump_path: Path) -> None:
     gradients = step.backward("Cell.chain.Chain")["input"]
     for scale, gradient in enumerate(gradients, 1):
         np.testing.assert_allclose(step.array(gradient), np.full_like(X, scale), rtol=1e-5, atol=1e-6)
+
+
+def test_multihead_attention_is_one_function(dump_path: Path) -> None:
+    """As in dumps of msprobe; what it calls inside would shift the numbers of the same functions elsewhere."""
+    attention = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+    net = torch.nn.Sequential()
+    net.add_module("attention", attention)
+    x = torch.tensor(X, requires_grad=True)
+    with record(net, level="mix", dump_path=dump_path) as dump:
+        attention(x, x, x)[0].sum().backward()
+    calls = [name for name in dump if ".forward" in name and not name.startswith("Tensor.transpose.")]
+    assert calls == [
+        "Functional.multi_head_attention_forward.0.forward",
+        "Module.attention.MultiheadAttention.forward.0",
+    ]
+    assert repr(dump["Module.attention.MultiheadAttention.backward.0"]["input.1"]) == "nothing"
