@@ -147,5 +147,6 @@ def test_multihead_attention_is_one_function(dump_path: Path) -> None:
     assert calls == [
         "Functional.multi_head_attention_forward.0.forward",
         "Module.attention.MultiheadAttention.forward.0",
+        "Tensor.sum.0.forward",
     ]
     assert repr(dump["Module.attention.MultiheadAttention.backward.0"]["input.1"]) == "nothing"
