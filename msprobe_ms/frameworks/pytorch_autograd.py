@@ -12,6 +12,8 @@ from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHo
 # Taken before anything is wrapped.
 _view_as = torch.Tensor.view_as
 _add = torch.Tensor.add
+_subtract = torch.Tensor.sub
+_abs, _max, _item = torch.Tensor.abs, torch.Tensor.max, torch.Tensor.item
 _queue_callback = torch.autograd.Variable._execution_engine.queue_callback
 
 
@@ -65,12 +67,16 @@ class TorchGraph(Graph):
 
     def without(self, total: Any, part: Any) -> Any:
         with torch.no_grad():
-            rest = total - part
+            rest = _subtract(total, part)
             if rest.layout != torch.strided:
                 return rest
-            if not rest.numel() or rest.abs().max() <= 4 * torch.finfo(total.dtype).eps * total.abs().max():
-                return None
-            return rest
+            rounding = 4 * torch.finfo(total.dtype).eps * _largest(total)
+            return None if not rest.numel() or _largest(rest) <= rounding else rest
 
     def when_backward_ends(self, report: Callable[[], None]) -> None:
         _queue_callback(report)
+
+
+def _largest(tensor: Any) -> float:
+    """The largest magnitude in a tensor that is not empty."""
+    return float(_item(_max(_abs(tensor)))) if tensor.numel() else 0.0
