@@ -19,7 +19,8 @@ class Row:
     ``deviation``  filled by measure: relative difference of the pair as one number (0 = equal, inf = not comparable
                    in value, e.g. other shape or one-sided NaN); None when there is nothing to compare
     ``tolerance``  the deviation up to which the two are held to agree; None together with ``deviation``
-    ``refuted``    filled by the origin finder: the record differs, yet every later use of the tensor agrees
+    ``refuted``    filled by the origin finder: the record differs, yet every later use of the tensor agrees; or it is
+                   a part of a gradient where the other side recorded the whole
     ``result``     filled by judge: the text of the Result / Accuracy column
     ``reason``     filled by judge: one reason, a person can read it
     ``colour``     filled by judge: "red", "yellow" or ""

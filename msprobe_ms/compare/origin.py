@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 
 from msprobe_ms.compare.kinks import allowed_by_kinks, is_smooth
 from msprobe_ms.compare.model import Metrics, Origin, Pair, Row
+from msprobe_ms.compare.shared import refute_parts
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName
 
 #: What tells one recorded tensor from another.
@@ -40,6 +41,7 @@ _DRIFTED = 10.0
 def find_origins(pairs: list[Pair]) -> list[Origin]:
     """The origins among measured pairs, in execution order; [] when the two dumps agree."""
     _refute(pairs)
+    refute_parts(pairs)
     nodes = _nodes(pairs)
     origins: list[tuple[int, Origin]] = []
     explained: set[str] = set()

@@ -1,0 +1,59 @@
+"""One tensor given to a call in several places: its gradient in parts on one side, whole on the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compare_parts import dump, tensor
+
+from msprobe_ms.compare.model import Comparison
+from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.store.model import Dump
+
+FORWARD = "Module.decoder.attention.MultiheadAttention.forward.0"
+BACKWARD = FORWARD.replace("forward", "backward")
+
+
+def drawn(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((4, 16)).astype(np.float32)
+
+
+QUERY, MEMORY, OUTPUT, ARRIVED, OF_QUERY, OF_KEY, OF_VALUE = map(drawn, range(7))
+
+
+def recorded(of_query: np.ndarray, of_key: np.ndarray, of_value: np.ndarray, value: np.ndarray = MEMORY) -> Dump:
+    given = [tensor(f"input.{i}", each, FORWARD) for i, each in enumerate((QUERY, MEMORY, value))]
+    gradients = [tensor(f"output.{i}", each, BACKWARD) for i, each in enumerate((of_query, of_key, of_value))]
+    return dump([*given, tensor("output.0", OUTPUT, FORWARD), tensor("input.0", ARRIVED, BACKWARD), *gradients])
+
+
+PARTS = recorded(OF_QUERY, OF_KEY, OF_VALUE)
+WHOLE = recorded(OF_QUERY, OF_KEY + OF_VALUE, OF_KEY + OF_VALUE)
+
+
+def origins(target: Dump, golden: Dump) -> list[str]:
+    compared: Comparison = compare_dumps(target, golden, Options())
+    return [origin.target.removeprefix(f"{BACKWARD}.") for origin in compared.origins]
+
+
+@pytest.mark.parametrize(("target", "golden"), [(WHOLE, PARTS), (PARTS, WHOLE), (WHOLE, WHOLE), (PARTS, PARTS)])
+def test_parts_and_their_whole_agree(target: Dump, golden: Dump) -> None:
+    assert origins(target, golden) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        recorded(OF_QUERY, OF_KEY, 1.001 * OF_VALUE),
+        recorded(OF_QUERY, OF_KEY, OF_VALUE + 1),
+        recorded(OF_QUERY, 0.1 * OF_KEY, 0.1 * OF_VALUE),
+    ],
+)
+def test_what_does_not_add_up_is_an_origin(wrong: Dump) -> None:
+    assert len(origins(WHOLE, wrong)) == len(origins(wrong, WHOLE)) == 1
+
+
+def test_two_tensors_are_not_one() -> None:
+    apart = recorded(OF_QUERY, OF_KEY, OF_VALUE, value=drawn(9))
+    whole = recorded(OF_QUERY, OF_KEY + OF_VALUE, OF_KEY + OF_VALUE, value=drawn(9))
+    assert len(origins(whole, apart)) == 1
