@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from msprobe_ms.compare.kinks import allowed_by_kinks, is_smooth
+from msprobe_ms.compare.last_nodes import refute_last_nodes
 from msprobe_ms.compare.model import Metrics, Origin, Pair, Row
 from msprobe_ms.compare.shared import refute_parts
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName
@@ -42,6 +43,7 @@ def find_origins(pairs: list[Pair]) -> list[Origin]:
     """The origins among measured pairs, in execution order; [] when the two dumps agree."""
     _refute(pairs)
     refute_parts(pairs)
+    refute_last_nodes(pairs)
     nodes = _nodes(pairs)
     origins: list[tuple[int, Origin]] = []
     explained: set[str] = set()

@@ -1,0 +1,72 @@
+"""Dumps whose functions' backward is that of their last inner step: other tensors than the gradients of the inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from compare_parts import dump, tensor
+from recording import step_folder
+
+from msprobe_ms.compare.last_nodes import _records_last_nodes
+from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.pytorch import record
+from msprobe_ms.store.model import Dump, Item
+from msprobe_ms.store.reader import read_dump
+
+LINEAR, GELU = "Functional.linear.0", "Functional.gelu.0"
+
+
+def torch_tensor(place: str, shape: tuple[int, ...], entry: str, seed: int = 0) -> Item:
+    values = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    return tensor(place, values, entry, type="torch.Tensor", dtype="torch.float32")
+
+
+def recorded(*gradients: tuple[int, ...], of_gelu: int = 7) -> Dump:
+    """A linear function whose backward has gradients of these shapes, and a gelu."""
+    forward, backward = f"{LINEAR}.forward", f"{LINEAR}.backward"
+    return dump(
+        [
+            *(torch_tensor(f"input.{i}", shape, forward) for i, shape in enumerate([(2, 6), (3, 6), (3,)])),
+            torch_tensor("output.0", (2, 3), forward),
+            torch_tensor("input.0", (2, 3), f"{GELU}.forward"),
+            torch_tensor("output.0", (2, 3), f"{GELU}.forward"),
+            torch_tensor("input.0", (2, 3), f"{GELU}.backward"),
+            torch_tensor("output.0", (2, 3), f"{GELU}.backward", seed=of_gelu),
+            torch_tensor("input.0", (2, 3), backward),
+            *(torch_tensor(f"output.{i}", shape, backward) for i, shape in enumerate(gradients)),
+        ],
+        "pytorch",
+    )
+
+
+RIGHT = recorded((2, 6), (3, 6), (3,))
+LAST_NODE = recorded((3,), (2, 6), (6, 3))
+
+
+def test_such_a_dump_blames_no_function() -> None:
+    for target, golden in ((RIGHT, LAST_NODE), (LAST_NODE, RIGHT)):
+        assert compare_dumps(target, golden, Options()).origins == []
+
+
+def test_others_do() -> None:
+    (origin,) = compare_dumps(RIGHT, recorded((2, 6), (3, 6), (3,), of_gelu=8), Options()).origins
+    assert origin.target == "Functional.gelu.0.backward.output.0"
+
+
+@pytest.mark.parametrize("level", ["L1", "mix"])
+def test_ours_are_not_such(dump_path: Path, level: str) -> None:
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(inplace=True), torch.nn.Flatten(),
+        torch.nn.Linear(64, 8), torch.nn.Unflatten(1, (2, 4)),
+        torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, dropout=0.0),
+    )  # fmt: skip
+    other = torch.ones(2, 1, requires_grad=True)
+    with record(net, level=level, dump_path=dump_path):
+        y = net(torch.ones(2, 1, 6, 6)).sum(-1) * other
+        y = torch.cat([y, torch.einsum("ij,kj->ik", y, y)], 1).clamp(min=0)
+        y[:, 0] = 1.0
+        torch.addmm(y, torch.ones(2, 3), torch.ones(3, 4), beta=2).expand(3, 2, 4).sum().backward()
+    assert not _records_last_nodes(read_dump(step_folder(dump_path)).entries.values())
