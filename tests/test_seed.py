@@ -14,6 +14,7 @@ import mindspore
 import numpy as np
 import pytest
 from mindspore import Tensor, mint, nn, ops
+from recording import read_step, recording
 
 from msprobe_ms.errors import UsageError
 from msprobe_ms.mindspore import seed_all
@@ -179,3 +180,18 @@ for name in nets.NETS:
         losses.append([line for line in done.stdout.splitlines() if line.startswith("loss ")])
     assert len(losses[0]) == 10
     assert losses[0] == losses[1]
+
+
+def test_dropout_removed_leaves_the_order_of_backward(ms: Any, dump_path: Path) -> None:
+    """An identity that a gradient's branch hangs on would keep its layer's backward open to the end."""
+    orders = []
+    for removed in (False, True):
+        seed_all(rm_dropout=removed)
+        net = nn.SequentialCell(nn.Dense(4, 4), nn.Dropout(p=0.5), nn.Dense(4, 4))
+        net.set_train()
+        path = dump_path.with_name(f"{removed}")
+        with recording(net, path, level="mix"):
+            mindspore.grad(lambda x: net(x).sum())(Tensor(np.ones((2, 4), np.float32)))
+        orders.append(list(read_step(path).data))
+    seed_all()
+    assert orders[0] == orders[1]

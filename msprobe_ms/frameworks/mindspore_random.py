@@ -60,7 +60,8 @@ def _identity(holder: Any, name: str, current: Any) -> Any:
 
         @wraps(current)
         def replacement(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-            return x, ops.ones_like(x)
+            # A mask that no gradient flows through, as the real one.
+            return x, ops.ones_like(ops.stop_gradient(x))
     else:
 
         def replacement(input: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
