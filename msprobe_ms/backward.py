@@ -62,9 +62,12 @@ class Backward:
         """
         self._record(call.backward, partial(self._call_begins, call, gradients))
 
-    def input_gradients(self, call: Call, gradients: Sequence[Any]) -> None:
-        """What the call's backward made of them."""
-        self._record(call.backward, partial(self._call_ends, call, gradients))
+    def input_gradients(self, call: Call, gradients: Sequence[Any] | None) -> None:
+        """What the call's backward made of them; None where a part has come, and the rest may or may not."""
+        if gradients is None:
+            self._record(call.backward, partial(self._part_came, call))
+        else:
+            self._record(call.backward, partial(self._call_ends, call, gradients))
 
     def _begin(self, call: Call) -> bool:
         """Whether this is the first gradient that came to the call, or out of it."""
@@ -85,11 +88,18 @@ class Backward:
         if not more:
             self._choice.ends(call.backward)
 
+    def _part_came(self, call: Call) -> None:
+        """Take note of the time: where a branch takes no part in this backward, nobody says that this was the last."""
+        self._begin(call)
+        call.came_in_parts = True
+        if call.keep_backward:
+            self._store.entry(call.backward, (), call.parent_entry(BACKWARD), complete=False)
+
     def _call_ends(self, call: Call, gradients: Sequence[Any]) -> None:
         self._begin(call)
         if call.keep_backward:
             fields = self._field(call, "output", call.plan, gradients)
-            self._store.entry(call.backward, fields, call.parent_entry(BACKWARD))
+            self._store.entry(call.backward, fields, call.parent_entry(BACKWARD), stays=call.came_in_parts)
         self._choice.ends(call.backward)
 
     def _field(self, call: Call, field: str, plan: Sequence[Plan], gradients: Sequence[Any]) -> list[tuple[str, str]]:

@@ -51,9 +51,9 @@ class Call:
     """One call in flight, and what its gradients need when they come back."""
 
     __slots__ = (
-        "backward", "backward_begun", "depth", "forward", "handled", "input_watch", "inputs", "keep_backward",
-        "keep_forward", "launched", "listed_backward", "listed_forward", "output_fields", "parent", "plan",
-        "recomputed", "site", "subject", "taken", "turn", "watch",
+        "backward", "backward_begun", "came_in_parts", "depth", "forward", "handled", "input_watch", "inputs",
+        "keep_backward", "keep_forward", "launched", "listed_backward", "listed_forward", "output_fields", "parent",
+        "plan", "recomputed", "site", "subject", "taken", "turn", "watch",
     )  # fmt: skip
 
     def __init__(self, subject: Subject, index: int, parent: Call | None, depth: int) -> None:
@@ -78,7 +78,7 @@ class Call:
         self.input_watch: InputWatch | None = None
         self.plan: list[Plan] = []
         self.output_fields: list[Plan] = []
-        self.backward_begun = False
+        self.backward_begun = self.came_in_parts = False
         #: At level L2: what the kernels seen in it wrote.
         self.launched: list[Any] = []
         #: The exception that the caller was handling when it made the call; another one at its end is the call's own.

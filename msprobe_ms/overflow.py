@@ -86,6 +86,7 @@ class OverflowGate:
         call_site: int | None = None,
         *,
         complete: bool = True,
+        stays: bool = False,
     ) -> None:
         held = self._hold(name)
         held.fields.update(fields)
@@ -97,7 +98,7 @@ class OverflowGate:
             self._recorded.add(name)
         for data_name, write in held.files.items():
             self._files.tensor(data_name, write, name)
-        self._store.entry(name, held.fields.items(), parent, call_site)
+        self._store.entry(name, held.fields.items(), parent, call_site, stays=stays)
         held.fields, held.files = {}, {}
 
     def _hold(self, entry: str) -> _Held:

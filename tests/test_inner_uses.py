@@ -157,3 +157,61 @@ def test_what_the_tool_computes_is_not_recorded(dump_path: Path) -> None:
     with record(net, level="mix", dump_path=dump_path) as dump:
         LOSSES["used"][0](*net.attention(x)).backward()
     assert not [name for name in dump if "sub" in name or "abs" in name or ("max." in name and "softmax" not in name)]
+
+
+class Branching(nn.Cell):
+    """What comes of one of its branches nobody uses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Dense(4, 4)
+        self.aside = nn.Dense(4, 2)
+
+    def construct(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x + self.fc(x), self.aside(x)
+
+
+class Branches(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.CellList([Branching() for _ in range(3)])
+
+    def construct(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x, _ = layer(x)
+        return x.sum()
+
+
+@pytest.mark.parametrize("level", ["L0", "mix"])
+def test_a_branch_without_gradient_does_not_hold_its_layer_up(ms: Any, dump_path: Path, level: str) -> None:
+    net = Branches()
+    with recording(net, dump_path, level=level, task="tensor"):
+        mindspore.value_and_grad(net, 0, net.trainable_params())(Tensor(X))
+    step = read_step(dump_path)
+    modules = [name for name in step.data if name.startswith("Cell.layers") and ".backward." in name]
+    assert modules == [
+        name for layer in "210" for name in (f"Cell.layers.{layer}.fc.Dense.backward.0",
+                                             f"Cell.layers.{layer}.Branching.backward.0")
+    ]  # fmt: skip
+    whole = step.array(step.backward("Cell.layers.0.Branching")["output"][0])
+    np.testing.assert_array_equal(whole, mindspore.grad(net)(Tensor(X)).asnumpy())
+
+
+def test_the_same_in_pytorch(dump_path: Path) -> None:
+    class Branching(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc, self.aside = torch.nn.Linear(4, 4), torch.nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return x + self.fc(x), self.aside(x)
+
+    net = torch.nn.ModuleList([Branching() for _ in range(3)])
+    x = torch.tensor(X, requires_grad=True)
+    with record(net, level="L0", dump_path=dump_path) as dump:
+        y = x
+        for layer in net:
+            y, _ = layer(y)
+        y.sum().backward()
+    modules = [name.split(".")[1:-2] for name in dump if ".backward." in name]
+    assert modules == [part for layer in "210" for part in ([layer, "fc", "Linear"], [layer, "Branching"])]

@@ -15,6 +15,8 @@ import numpy as np
 
 #: Receives the gradients of watched tensors, in their order; None where no gradient reached one.
 OnGradients = Callable[[Sequence[Any]], None]
+#: The same; told None beforehand whenever a part of them has come, where they come in parts.
+OnInputGradients = Callable[[Sequence[Any] | None], None]
 
 
 class Removable(Protocol):
@@ -147,7 +149,7 @@ class Framework(ABC):
         """Whether a gradient may flow through this tensor and it can be watched without harm."""
 
     @abstractmethod
-    def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnGradients, *, is_module: bool) -> InputWatch:
+    def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnInputGradients, *, is_module: bool) -> InputWatch:
         """Watch the arguments of a call for the gradients that this call alone sends them.
 
         What is handed to the call instead is equal to the arguments and shares their memory.

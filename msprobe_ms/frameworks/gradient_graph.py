@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from msprobe_ms.frameworks.base import InputWatch, NodeObserver, OnGradients
+from msprobe_ms.frameworks.base import InputWatch, NodeObserver, OnGradients, OnInputGradients
 
 #: A node of the graph and which of its forward results is meant.
 Edge = tuple[Any, int]
@@ -80,7 +80,7 @@ class Graph(ABC):
 class ConsumerWatch(InputWatch):
     """Watches the arguments of one call; they are handed on as they are."""
 
-    def __init__(self, graph: Graph, tensors: Sequence[Any], on_gradients: OnGradients, *, bounded: bool) -> None:
+    def __init__(self, graph: Graph, tensors: Sequence[Any], on_gradients: OnInputGradients, *, bounded: bool) -> None:
         super().__init__(tensors)
         self._graph = graph
         self._on_gradients = on_gradients
@@ -147,7 +147,7 @@ class _Gathering:
     Holds no node of the graph: a node's hook that held the node would keep the whole graph alive.
     """
 
-    def __init__(self, graph: Graph, slots: int, expected: int, on_gradients: OnGradients) -> None:
+    def __init__(self, graph: Graph, slots: int, expected: int, on_gradients: OnInputGradients) -> None:
         self._graph = graph
         self._slots = slots
         self._expected = expected
@@ -181,6 +181,8 @@ class _Gathering:
                     self._sums[slot] = self._graph.add(total, gradient)
             self._arrived += 1
             complete, first = self._arrived == self._expected, self._arrived == 1
+        if self._expected > 1:
+            self._on_gradients(None)
         if complete:
             self._report()
         elif first:

@@ -26,6 +26,7 @@ from msprobe_ms.frameworks.base import (
     Namespace,
     NodeObserver,
     OnGradients,
+    OnInputGradients,
     OnKernel,
     Removable,
 )
@@ -117,7 +118,7 @@ class MindSpore(Framework):
     def _takes_gradient(self, tensor: Any) -> bool:
         return tensor._requires_grad
 
-    def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnGradients, *, is_module: bool) -> InputWatch:
+    def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnInputGradients, *, is_module: bool) -> InputWatch:
         if self._graph is None:
             return Hooked(tensors, on_gradients) if can_be_hooked() else InputWatch(tensors)
         return ConsumerWatch(self._graph, tensors, on_gradients, bounded=is_module)

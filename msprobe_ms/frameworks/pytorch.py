@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch._guards import TracingContext
 
-from msprobe_ms.frameworks.base import InputWatch, Namespace, OnGradients, Removable
+from msprobe_ms.frameworks.base import InputWatch, Namespace, OnGradients, OnInputGradients, Removable
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.pytorch_autograd import TorchGraph
 from msprobe_ms.frameworks.torch_modules import TorchModules
@@ -101,7 +101,7 @@ class PyTorch(TorchModules):
     def can_watch(self, tensor: Any, *, parameters: bool) -> bool:
         return bool(tensor.requires_grad) and torch.is_grad_enabled()
 
-    def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnGradients, *, is_module: bool) -> InputWatch:
+    def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnInputGradients, *, is_module: bool) -> InputWatch:
         return ConsumerWatch(self._graph, tensors, on_gradients, bounded=is_module)
 
     def watch_outputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:

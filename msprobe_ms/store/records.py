@@ -41,10 +41,15 @@ def call_site(number: int, frames: Sequence[str]) -> bytes:
     return json.dumps([number, list(frames)]).encode("utf-8", "surrogatepass")
 
 
-def entry(name: str, fields: Iterable[tuple[str, str]], parent: str | None, site: int | None) -> bytes:
-    """``fields`` are ``(name, text)`` pairs, the text as it will stand in dump.json (see ``text.field_text``)."""
+def entry(
+    name: str, fields: Iterable[tuple[str, str]], parent: str | None, site: int | None, *, stays: bool = False
+) -> bytes:
+    """``fields`` are ``(name, text)`` pairs, the text as it will stand in dump.json (see ``text.field_text``).
+
+    A part that ``stays`` does not move its entry.
+    """
     texts = [(field, text.encode("utf-8", "surrogatepass")) for field, text in fields]
-    head = json.dumps([name, parent, site, [[field, len(text)] for field, text in texts]]).encode()
+    head = json.dumps([name, parent, site, [[field, len(text)] for field, text in texts], stays]).encode()
     return b"\n".join((head, b"".join(text for _, text in texts)))
 
 
@@ -55,7 +60,8 @@ class Contents:
         self.path = path
         self.envelope: Envelope | None = None
         self.call_sites: dict[int, list[str]] = {}
-        #: Entry name → its fields' places; in order of each entry's *last* part, which is when its call was complete.
+        #: Entry name → its fields' places; in order of each entry's *last* part, which is when its call was complete,
+        #: but for parts that stay.
         self.entries: dict[str, EntryPart] = {}
         for record in read_journal(path):
             try:
@@ -77,8 +83,8 @@ class Contents:
 
     def _add_entry(self, payload: bytes, offset: int) -> None:
         head, _, _ = payload.partition(b"\n")
-        name, parent, site, lengths = json.loads(head)
-        earlier = self.entries.pop(name, None)
+        name, parent, site, lengths, stays = json.loads(head)
+        earlier = self.entries.get(name) if stays else self.entries.pop(name, None)
         fields = {} if earlier is None else earlier.fields
         position = offset + len(head) + 1
         for field, length in lengths:
@@ -89,6 +95,8 @@ class Contents:
         if earlier is not None:
             parent, site = earlier.parent or parent, site if earlier.call_site is None else earlier.call_site
         self.entries[name] = EntryPart(fields, parent, site)
+        if stays and earlier is not None:
+            return
         # A module's own gradients may be complete before those of a call in it; it stands after the call all the same.
         moved = {name}
         while parent is not None and parent not in moved and (enclosing := self.entries.pop(parent, None)) is not None:

@@ -72,12 +72,14 @@ class DumpStore:
         call_site: int | None = None,
         *,
         complete: bool = True,
+        stays: bool = False,
     ) -> None:
         """Record an entry, or a further part of one: ``fields`` are ``(name, text)`` pairs (``text.field_text``).
 
-        ``complete`` is False for a part after which another is expected.
+        ``complete`` is False for a part after which another is expected. An entry's place is that of its last part,
+        but for one that ``stays`` behind the part before.
         """
-        self._journal.append(records.ENTRY, records.entry(name, fields, parent, call_site))
+        self._journal.append(records.ENTRY, records.entry(name, fields, parent, call_site, stays=stays))
         self.entries += 1
 
     def tensor(self, data_name: str, write: Callable[[BinaryIO], None], entry: str = "") -> None:
