@@ -42,8 +42,12 @@ class Session:
         step: int,
         rank: int | None,
         quota: OverflowQuota,
+        noted: set[str],
     ) -> Session | None:
-        """Make the step's folder; None, with a warning, when the disk does not allow it."""
+        """Make the step's folder; None, with a warning, when the disk does not allow it.
+
+        ``noted`` holds warnings that hold for every step and need not come again.
+        """
         folder = process_folder(config.dump_path, step, rank)
         try:
             store = DumpStore(
@@ -57,7 +61,7 @@ class Session:
         except OSError as error:
             logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror, step)
             return None
-        return Session(config, framework, apis, store, quota, Status(config, rank))
+        return Session(config, framework, apis, store, quota, Status(config, rank), noted)
 
     def __init__(
         self,
@@ -67,13 +71,14 @@ class Session:
         store: DumpStore,
         quota: OverflowQuota,
         status: Status,
+        noted: set[str],
     ) -> None:
         self._config = config
         self._level = config.level
         self._framework = framework
         self._store = store
         self.status = status
-        self._trouble = Trouble(store)
+        self._trouble = Trouble(store, noted)
         md5 = config.summary_mode == "md5"
         entries: DumpStore | OverflowGate = store
         self._worker = TensorWorker(store, self._trouble) if config.async_dump and _stores_files(config) else None
