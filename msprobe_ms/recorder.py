@@ -121,7 +121,10 @@ class Recorder:
             self._close(calls[-1], calls)
         parent = next((call for call in reversed(calls) if call.subject.is_module), None)
         call = Call(subject, self._count(subject.base), parent, depth)
-        call.recomputed = self._framework.in_backward() and self._recomputation.runs(sys._getframe(2))
+        if self._framework.in_backward():
+            call.recomputed = self._recomputation.runs(sys._getframe(2))
+        else:
+            self._framework.backward_ended()
         self._choice.call_begins(call)
         if frames and self._needs_site(call):
             call.site = self._site(frames)

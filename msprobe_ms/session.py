@@ -185,7 +185,7 @@ class Session:
             if self._window is not None:
                 self._window.remove()
             self._opaque = self._window = None
-            self._framework.backward_ended()
+            self._framework.backward_ended(everywhere=True)
             if os.getpid() == self._process:
                 if self._worker is not None:
                     self._worker.drain()

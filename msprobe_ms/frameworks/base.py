@@ -160,8 +160,8 @@ class Framework(ABC):
         May report more than once, each time with all gradients that have come by then.
         """
 
-    def backward_ended(self) -> None:
-        """No gradient is on its way any more: report what watches still wait to complete."""
+    def backward_ended(self, *, everywhere: bool = False) -> None:
+        """No gradient is on its way any more, on this thread or on any: report what watches still wait to complete."""
         return None
 
     @abstractmethod

@@ -128,9 +128,9 @@ class MindSpore(Framework):
         watch_outputs(self._graph, tensors, on_gradients)
         return tensors
 
-    def backward_ended(self) -> None:
+    def backward_ended(self, *, everywhere: bool = False) -> None:
         if self._graph is not None:
-            self._graph.backward_ended()
+            self._graph.backward_ended(everywhere=everywhere)
 
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         if not parameter.requires_grad:
