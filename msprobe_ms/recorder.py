@@ -232,14 +232,15 @@ class Recorder:
             result = args[0] if output is None and call.subject.writes_in_place and args else output
             if call.subject.communication is not None and call.keep_forward:
                 result = call.subject.communication.complete(args, kwargs, output)
-            watch = self._plan_output(call, result)
+            watch, inputs = self._plan_output(call, result), call.input_watch
             self._close(call, thread.calls, watch.tensors)
             if call.keep_forward:
                 with self._framework.quiet():
                     self._record_output(call, result, parameters)
             if not watch.tensors:
                 return output
-            twins = self._framework.watch_outputs(watch.tensors, partial(self.backward.output_gradients, call))
+            report = partial(self.backward.output_gradients, call)
+            twins = self._framework.watch_outputs(watch.tensors, report, inputs)
             return watch.swap([output], twins)[0]
         except Exception as error:
             self._trouble.report(error, call.forward)

@@ -157,3 +157,46 @@ def test_what_the_tool_computes_is_not_recorded(dump_path: Path) -> None:
     with record(net, level="mix", dump_path=dump_path) as dump:
         LOSSES["used"][0](*net.attention(x)).backward()
     assert not [name for name in dump if "sub" in name or "abs" in name or ("max." in name and "softmax" not in name)]
+
+
+class Layer(nn.Cell):
+    """Hands its second argument on, as layers do with a bias that all of them add."""
+
+    def __init__(self, scale: int) -> None:
+        super().__init__()
+        self.scale = scale
+
+    def construct(self, x: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+        return x + bias * self.scale, bias
+
+
+class TorchLayer(torch.nn.Module):
+    def __init__(self, scale: int) -> None:
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, x: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x + bias * self.scale, bias
+
+
+@pytest.mark.parametrize("layer", [Layer, TorchLayer])
+def test_what_is_handed_on_lacks_the_calls_own_use_alone(ms: Any, dump_path: Path, layer: Any) -> None:
+    """To take off the uses in all layers before would take as many sums as there are pairs of layers."""
+    layers = [layer(scale) for scale in (1, 2, 4)]
+
+    def loss(x: Any) -> Any:
+        bias = x * 1
+        for each in layers:
+            x, bias = each(x, bias)
+        return x.sum()
+
+    if layer is Layer:
+        net = nn.CellList(layers)
+        with recording(net, dump_path, level="L0", task="tensor"):
+            mindspore.grad(loss)(Tensor(X))
+    else:
+        with record(torch.nn.ModuleList(layers), level="L0", task="tensor", dump_path=dump_path):
+            loss(torch.tensor(X, requires_grad=True)).backward()
+    step = read_step(dump_path)
+    entries = [name for name in step.data if ".backward." in name]
+    assert {name.split(".")[1]: step.data[name]["input"][1]["Max"] for name in entries} == {"0": 6, "1": 5, "2": 3}
