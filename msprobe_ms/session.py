@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -161,19 +162,17 @@ class Session:
         if not self._recording:
             return
         self._recording = False
+        self._recorder.pause()
         try:
-            self._recorder.pause()
-            if self._kernels is not None:
-                self._kernels.remove()
-            if self._jit is not None:
-                self._jit.remove()
-            if self._apis is not None:
-                self._apis.remove()
-            if self._modules is not None:
-                self._modules.remove_forward()
+            with ExitStack() as removing:  # all of them, whatever fails; the last of these first
                 # Before its backward ran, a step still waits for parameter gradients; `step` ends that.
                 if self._recorder.backward.seen:
-                    self._drop_parameter_hooks()
+                    removing.callback(self._drop_parameter_hooks)
+                if self._modules is not None:
+                    removing.callback(self._modules.remove_forward)
+                for hooks in (self._apis, self._jit, self._kernels):
+                    if hooks is not None:
+                        removing.callback(hooks.remove)
         except Exception as error:
             self._trouble.report(error, "stop")
 
