@@ -200,3 +200,36 @@ def test_what_is_handed_on_lacks_the_calls_own_use_alone(ms: Any, dump_path: Pat
     step = read_step(dump_path)
     entries = [name for name in step.data if ".backward." in name]
     assert {name.split(".")[1]: step.data[name]["input"][1]["Max"] for name in entries} == {"0": 6, "1": 5, "2": 3}
+
+
+class Overflows(nn.Cell):
+    def construct(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = x * Tensor(np.array([1, 1000], np.float32))
+        return ops.exp(y).sum(), y
+
+
+class TorchOverflows(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = x * torch.tensor([1.0, 1000.0])
+        return torch.exp(y).sum(), y
+
+
+@pytest.mark.parametrize("kind", [Overflows, TorchOverflows])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_what_overflows_inside_makes_no_nan_outside(ms: Any, dump_path: Path, kind: Any) -> None:
+    part, values = kind(), np.ones(2, np.float32)
+
+    def loss(x: Any) -> Any:
+        value, y = part(x * 1)
+        return value + (y * 3).sum()
+
+    if kind is Overflows:
+        with recording(nn.CellList([part]), dump_path, level="L0"):
+            mindspore.grad(loss)(Tensor(values))
+    else:
+        with record(torch.nn.ModuleList([part]), level="L0", dump_path=dump_path):
+            loss(torch.tensor(values, requires_grad=True)).backward()
+    step = read_step(dump_path)
+    (entry,) = (name for name in step.data if ".backward." in name)
+    figures = step.data[entry]["input"][1]
+    assert (figures["Max"], figures["Min"]) == (pytest.approx(3), 0)
