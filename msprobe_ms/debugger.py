@@ -82,6 +82,8 @@ class BaseDebugger(ABC):
         self._quota = OverflowQuota(self.config.overflow_nums)
         self._rank_id: int | None = None
         self._said: set[str] = set()
+        #: What steps have warned of that holds for every step.
+        self._noted: set[str] = set()
         self._started = False
         #: Whether `start` came in a step that is selected; None while it has not come at all.
         self._reached: bool | None = None
@@ -142,7 +144,9 @@ class BaseDebugger(ABC):
             return None
         if self._session is None:
             rank = self._rank(self._rank_id)
-            self._session = Session.open(self.config, self._framework, self._apis, self._step, rank, self._quota)
+            self._session = Session.open(
+                self.config, self._framework, self._apis, self._step, rank, self._quota, self._noted
+            )
             if self._session is not None and not self._announced:
                 self._session.status.begin(self._session.folder)
                 self._announced = True

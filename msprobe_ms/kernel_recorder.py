@@ -181,6 +181,11 @@ class KernelRecorder(Recorder):
         super().resume()
         self._known_nodes.clear()
 
+    def close(self) -> None:
+        super().close()
+        # What a backward that raised left there would stay until Python looks for cycles.
+        self._nodes = _Nodes()
+
     def _needs_site(self, call: Call) -> bool:
         return not call.subject.is_module
 
@@ -240,7 +245,7 @@ class KernelRecorder(Recorder):
 
     def node_begins(self, node: _Node, grad_outputs: Sequence[Any]) -> None:
         """Backward runs into ``node``."""
-        if not self._thread.busy:
+        if not self._thread.busy and self._is_open():
             node.reached = list(self._tensors(grad_outputs))
             self._nodes.running.append(node)
 

@@ -121,7 +121,10 @@ class Recorder:
             self._close(calls[-1], calls)
         parent = next((call for call in reversed(calls) if call.subject.is_module), None)
         call = Call(subject, self._count(subject.base), parent, depth)
-        call.recomputed = self._framework.in_backward() and self._recomputation.runs(sys._getframe(2))
+        if self._framework.in_backward():
+            call.recomputed = self._recomputation.runs(sys._getframe(2))
+        else:
+            self._framework.backward_ended()
         self._choice.call_begins(call)
         if frames and self._needs_site(call):
             call.site = self._site(frames)
@@ -229,14 +232,15 @@ class Recorder:
             result = args[0] if output is None and call.subject.writes_in_place and args else output
             if call.subject.communication is not None and call.keep_forward:
                 result = call.subject.communication.complete(args, kwargs, output)
-            watch = self._plan_output(call, result)
+            watch, inputs = self._plan_output(call, result), call.input_watch
             self._close(call, thread.calls, watch.tensors)
             if call.keep_forward:
                 with self._framework.quiet():
                     self._record_output(call, result, parameters)
             if not watch.tensors:
                 return output
-            twins = self._framework.watch_outputs(watch.tensors, partial(self.backward.output_gradients, call))
+            report = partial(self.backward.output_gradients, call)
+            twins = self._framework.watch_outputs(watch.tensors, report, inputs)
             return watch.swap([output], twins)[0]
         except Exception as error:
             self._trouble.report(error, call.forward)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,12 @@ class Session:
         step: int,
         rank: int | None,
         quota: OverflowQuota,
+        noted: set[str],
     ) -> Session | None:
-        """Make the step's folder; None, with a warning, when the disk does not allow it."""
+        """Make the step's folder; None, with a warning, when the disk does not allow it.
+
+        ``noted`` holds warnings that hold for every step and need not come again.
+        """
         folder = process_folder(config.dump_path, step, rank)
         try:
             store = DumpStore(
@@ -57,7 +62,7 @@ class Session:
         except OSError as error:
             logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror, step)
             return None
-        return Session(config, framework, apis, store, quota, Status(config, rank))
+        return Session(config, framework, apis, store, quota, Status(config, rank), noted)
 
     def __init__(
         self,
@@ -67,13 +72,14 @@ class Session:
         store: DumpStore,
         quota: OverflowQuota,
         status: Status,
+        noted: set[str],
     ) -> None:
         self._config = config
         self._level = config.level
         self._framework = framework
         self._store = store
         self.status = status
-        self._trouble = Trouble(store)
+        self._trouble = Trouble(store, noted)
         md5 = config.summary_mode == "md5"
         entries: DumpStore | OverflowGate = store
         self._worker = TensorWorker(store, self._trouble) if config.async_dump and _stores_files(config) else None
@@ -156,19 +162,17 @@ class Session:
         if not self._recording:
             return
         self._recording = False
+        self._recorder.pause()
         try:
-            self._recorder.pause()
-            if self._kernels is not None:
-                self._kernels.remove()
-            if self._jit is not None:
-                self._jit.remove()
-            if self._apis is not None:
-                self._apis.remove()
-            if self._modules is not None:
-                self._modules.remove_forward()
+            with ExitStack() as removing:  # all of them, whatever fails; the last of these first
                 # Before its backward ran, a step still waits for parameter gradients; `step` ends that.
                 if self._recorder.backward.seen:
-                    self._drop_parameter_hooks()
+                    removing.callback(self._drop_parameter_hooks)
+                if self._modules is not None:
+                    removing.callback(self._modules.remove_forward)
+                for hooks in (self._apis, self._jit, self._kernels):
+                    if hooks is not None:
+                        removing.callback(hooks.remove)
         except Exception as error:
             self._trouble.report(error, "stop")
 
@@ -180,7 +184,7 @@ class Session:
             if self._window is not None:
                 self._window.remove()
             self._opaque = self._window = None
-            self._framework.backward_ended()
+            self._framework.backward_ended(everywhere=True)
             if os.getpid() == self._process:
                 if self._worker is not None:
                     self._worker.drain()

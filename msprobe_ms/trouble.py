@@ -17,17 +17,21 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 class Trouble:
     """Collects the tool's errors of one step."""
 
-    def __init__(self, store: DumpStore) -> None:
+    def __init__(self, store: DumpStore, noted: set[str]) -> None:
+        """``noted`` is what earlier steps have warned of; this one adds to it."""
         self._store = store
+        self._noted = noted
         self._warned: set[str] = set()
         self.count = 0
 
     def note(self, text: str) -> None:
-        """Say once, in a warning and in the error log, what a dump cannot hold. It is no error."""
+        """Say what a dump cannot hold: in its error log, and in a warning the first time. It is no error."""
         if text not in self._warned:
             self._warned.add(text)
-            logger.warning("%s", text)
             self._store.error(text)
+        if text not in self._noted:
+            self._noted.add(text)
+            logger.warning("%s", text)
 
     def report(self, error: BaseException, where: str) -> None:
         """Log ``error``, which happened while recording ``where``."""

@@ -275,6 +275,18 @@ class Proxy:
     __hash__ = None  # type: ignore[assignment]
 
 
+def test_what_the_user_deleted_meanwhile(ms: Any, dump_path: Path, user: ModuleType) -> None:
+    """It hinders nothing else from being put back."""
+    before = identities(everything(user))
+    relu = ops.relu
+    with recording(None, dump_path, level="L1"):
+        del user.slots.act, user.TABLE["abs"], user.from_namespace
+        assert ops.relu is not relu
+    assert ops.relu is relu and not hasattr(user.slots, "act") and not hasattr(user, "from_namespace")
+    user.slots.act, user.TABLE["abs"], user.from_namespace = ops.asinh, ops.abs, ops.tanh
+    assert identities(everything(user)) == before
+
+
 def test_nothing_is_triggered(ms: Any, dump_path: Path, user: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     lazy = Lazy("lazy_user")
     vars(lazy).update(

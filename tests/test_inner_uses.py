@@ -77,8 +77,10 @@ def test_pytorch(dump_path: Path, loss: str, level: str) -> None:
         of(y, w).backward()
     assert torch.equal(x.grad, 2 * wanted)
     entry = dump["Module.attention.TorchAttention.backward.0"]
-    assert repr(entry["input.1"]) == "nothing" if theirs[0][1] is None else np.allclose(
-        entry["input.1"].numpy(), theirs[0][1].numpy(), rtol=1e-5, atol=1e-6
+    assert (
+        repr(entry["input.1"]) == "nothing"
+        if theirs[0][1] is None
+        else np.allclose(entry["input.1"].numpy(), theirs[0][1].numpy(), rtol=1e-5, atol=1e-6)
     )
     assert theirs[0][1] is None or np.allclose(theirs[0][1].numpy(), expected(w.detach().numpy()))
 
@@ -215,3 +217,79 @@ def test_the_same_in_pytorch(dump_path: Path) -> None:
         y.sum().backward()
     modules = [name.split(".")[1:-2] for name in dump if ".backward." in name]
     assert modules == [part for layer in "210" for part in ([layer, "fc", "Linear"], [layer, "Branching"])]
+
+
+class Layer(nn.Cell):
+    """Hands its second argument on, as layers do with a bias that all of them add."""
+
+    def __init__(self, scale: int) -> None:
+        super().__init__()
+        self.scale = scale
+
+    def construct(self, x: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+        return x + bias * self.scale, bias
+
+
+class TorchLayer(torch.nn.Module):
+    def __init__(self, scale: int) -> None:
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, x: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x + bias * self.scale, bias
+
+
+@pytest.mark.parametrize("layer", [Layer, TorchLayer])
+def test_what_is_handed_on_lacks_the_calls_own_use_alone(ms: Any, dump_path: Path, layer: Any) -> None:
+    """To take off the uses in all layers before would take as many sums as there are pairs of layers."""
+    layers = [layer(scale) for scale in (1, 2, 4)]
+
+    def loss(x: Any) -> Any:
+        bias = x * 1
+        for each in layers:
+            x, bias = each(x, bias)
+        return x.sum()
+
+    if layer is Layer:
+        net = nn.CellList(layers)
+        with recording(net, dump_path, level="L0", task="tensor"):
+            mindspore.grad(loss)(Tensor(X))
+    else:
+        with record(torch.nn.ModuleList(layers), level="L0", task="tensor", dump_path=dump_path):
+            loss(torch.tensor(X, requires_grad=True)).backward()
+    step = read_step(dump_path)
+    entries = [name for name in step.data if ".backward." in name]
+    assert {name.split(".")[1]: step.data[name]["input"][1]["Max"] for name in entries} == {"0": 6, "1": 5, "2": 3}
+
+
+class Overflows(nn.Cell):
+    def construct(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = x * Tensor(np.array([1, 1000], np.float32))
+        return ops.exp(y).sum(), y
+
+
+class TorchOverflows(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = x * torch.tensor([1.0, 1000.0])
+        return torch.exp(y).sum(), y
+
+
+@pytest.mark.parametrize("kind", [Overflows, TorchOverflows])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_what_overflows_inside_makes_no_nan_outside(ms: Any, dump_path: Path, kind: Any) -> None:
+    part, values = kind(), np.ones(2, np.float32)
+
+    def loss(x: Any) -> Any:
+        value, y = part(x * 1)
+        return value + (y * 3).sum()
+
+    if kind is Overflows:
+        with recording(nn.CellList([part]), dump_path, level="L0"):
+            mindspore.grad(loss)(Tensor(values))
+    else:
+        with record(torch.nn.ModuleList([part]), level="L0", dump_path=dump_path):
+            loss(torch.tensor(values, requires_grad=True)).backward()
+    step = read_step(dump_path)
+    (entry,) = (name for name in step.data if ".backward." in name)
+    figures = step.data[entry]["input"][1]
+    assert (figures["Max"], figures["Min"]) == (pytest.approx(3), 0)

@@ -16,7 +16,7 @@ import mindspore
 import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
-from recording import ERROR_LOG, Step, leaves, read_step, recording
+from recording import ERROR_LOG, Step, leaves, read_step, recording, write_config
 
 import msprobe_ms
 from msprobe_ms.frameworks.mindspore_jit import describe
@@ -358,6 +358,30 @@ def test_a_compiled_cell_of_a_net(
     # Once, not once a call.
     assert (step.folder / ERROR_LOG).read_text().count(said) == 1
     assert [record.message for record in caplog.records].count(said) == 1
+
+
+def test_every_step_says_what_it_hides_and_one_warns(
+    ms: Any, dump_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    dense = nn.Dense(2, 2)
+
+    @mindspore.jit
+    def forward(a: Tensor) -> Tensor:
+        return dense(a) * 2
+
+    logging.getLogger("msprobe_ms").addHandler(caplog.handler)
+    try:
+        debugger = msprobe_ms.PrecisionDebugger(write_config(dump_path, level="L1"))
+        for _ in range(3):
+            debugger.start()
+            forward(x)
+            debugger.stop()
+            debugger.step()
+    finally:
+        logging.getLogger("msprobe_ms").removeHandler(caplog.handler)
+    said = "Jit.forward runs as one compiled graph"
+    assert all(said in (read_step(dump_path, step, troubles=True).folder / ERROR_LOG).read_text() for step in range(3))
+    assert sum(said in record.message for record in caplog.records) == 1
 
 
 def test_cells_that_a_function_reaches_by_name_are_said(ms: Any, dump_path: Path) -> None:

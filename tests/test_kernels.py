@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
 import sys
 import threading
 import zlib
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +248,53 @@ def test_an_exception_passes_and_the_next_step_is_whole(ms: Any, dump_path: Path
     second = read_step(dump_path, 1)
     assert second.construct["Kernel.MatMul.0.forward"] == "Cell.fc.Dense.forward.0"
     assert "Kernel.MatMul.0.backward" in second.data
+
+
+class Raises(nn.Cell):
+    """Its backward raises when it is asked to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.raises = False
+
+    def construct(self, x: Tensor) -> Tensor:
+        return x * 1
+
+    def bprop(self, x: Tensor, out: Tensor, dout: Tensor) -> tuple[Tensor]:
+        if self.raises:
+            raise ValueError("no way back")
+        return (dout,)
+
+
+@pytest.mark.parametrize("ends", ["before its backward", "after its backward raised"])
+def test_no_gradient_outlives_its_backward(ms: Any, dump_path: Path, ends: str) -> None:
+    """Not even until Python looks for cycles: steps of a large net would not fit into memory."""
+    net, x, shape = Raises(), Tensor(np.ones((3, 5, 7, 11), np.float32)), (3, 5, 7, 11)
+    net.raises = ends == "after its backward raised"
+    debugger = PrecisionDebugger(write_config(dump_path, level="L2"))
+
+    def loss(x: Tensor) -> Tensor:
+        y = ops.tanh(net(ops.sin(x) * 2))
+        if not net.raises:
+            debugger.stop()
+            debugger.step()
+        return ops.exp(y).sum()
+
+    def alive() -> int:
+        return sum(type(each) is Tensor and each.shape == shape for each in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = alive()
+        debugger.start(net)
+        with pytest.raises(ValueError, match="no way back") if net.raises else nullcontext():
+            mindspore.grad(loss)(x)
+        debugger.stop()
+        debugger.step()
+        assert alive() == before
+    finally:
+        gc.enable()
 
 
 def test_recomputed_kernels_are_marked(ms: Any, dump_path: Path) -> None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+from pathlib import Path
+from typing import Any
+
+import mindspore
+import numpy as np
 import pytest
-from mindspore import _c_expression
+from mindspore import Parameter, Tensor, _c_expression, nn, ops
+from recording import read_step, write_config
 
 from msprobe_ms.frameworks.mindspore import MindSpore
 from msprobe_ms.frameworks.mindspore_autograd import has_graph
+from msprobe_ms.mindspore import PrecisionDebugger
 
 
 def test_the_graph_is_read_only_where_its_nodes_can_be_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -14,3 +22,43 @@ def test_the_graph_is_read_only_where_its_nodes_can_be_told_apart(monkeypatch: p
     assert has_graph() and MindSpore().watches_in_place
     monkeypatch.setattr(_c_expression, "BackwardNodePy", type("BackwardNode", (), {"_sequence_nr": None}))
     assert not has_graph() and not MindSpore().watches_in_place
+
+
+class Scaled(nn.Cell):
+    """No gradient is asked for its argument: its backward is over before all that use its inputs have sent theirs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = Parameter(np.ones((3, 5, 7, 11), np.float32))
+        self.product = Product()
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.product(x, self.w).sum()
+
+
+class Product(nn.Cell):
+    def construct(self, x: Tensor, w: Tensor) -> Tensor:
+        return ops.tanh(x) * w
+
+
+def test_what_stays_incomplete_is_recorded_with_the_next_call(ms: Any, dump_path: Path) -> None:
+    """Gradients accumulated over many calls in one step do not pile up in memory."""
+    net, x = Scaled(), Tensor(np.ones((3, 5, 7, 11), np.float32))
+    gradient = mindspore.value_and_grad(net, None, net.trainable_params())
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    debugger.start(net)
+    gradient(x)
+
+    def alive() -> int:
+        return sum(type(each) is Tensor and each.shape == x.shape for each in gc.get_objects())
+
+    before = alive()
+    for _ in range(5):
+        gradient(x)
+    assert alive() == before
+    debugger.stop()
+    debugger.step()
+    step = read_step(dump_path)
+    for index in range(6):
+        first, second = step.backward("Cell.product.Product", index)["output"]
+        assert first is None and (second["shape"], second["Max"]) == ([3, 5, 7, 11], pytest.approx(np.tanh(1)))

@@ -85,6 +85,8 @@ class InputWatch:
     def __init__(self, tensors: Sequence[Any]) -> None:
         #: What to hand to the call, in the order of the tensors to watch.
         self.tensors = tensors
+        #: The number up to which nodes of a gradient graph are older than the call; -1 where that is not known.
+        self.floor = -1
 
     def settle(self, outputs: Sequence[Any]) -> None:
         """The call is over: ``outputs`` are the tensors it returned, none when it raised."""
@@ -156,14 +158,18 @@ class Framework(ABC):
         """
 
     @abstractmethod
-    def watch_outputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
+    def watch_outputs(
+        self, tensors: Sequence[Any], on_gradients: OnGradients, inputs: InputWatch | None
+    ) -> Sequence[Any]:
         """Tensors to return instead (the same ones where hooks suffice), reporting the gradients that reach them.
+
+        ``inputs`` is the watch on the same call's arguments, if there was anything to watch.
 
         May report more than once, each time with all gradients that have come by then.
         """
 
-    def backward_ended(self) -> None:
-        """No gradient is on its way any more: report what watches still wait to complete."""
+    def backward_ended(self, *, everywhere: bool = False) -> None:
+        """No gradient is on its way any more, on this thread or on any: report what watches still wait to complete."""
         return None
 
     @abstractmethod

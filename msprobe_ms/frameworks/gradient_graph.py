@@ -84,7 +84,7 @@ class ConsumerWatch(InputWatch):
         super().__init__(tensors)
         self._graph = graph
         self._on_gradients = on_gradients
-        self._edges, self._floor = graph.edges(tensors, bounded=bounded)
+        self._edges, self.floor = graph.edges(tensors, bounded=bounded)
 
     def settle(self, outputs: Sequence[Any]) -> None:
         graph = self._graph
@@ -99,7 +99,7 @@ class ConsumerWatch(InputWatch):
             edge = graph.edge(tensor)
             if edge is not None and graph.key(edge[0]) != graph.key(old):
                 nodes.append(edge[0])
-        consumers = _consumers(graph, nodes, slots, self._floor)
+        consumers = _consumers(graph, nodes, slots, self.floor)
         gathering = _Gathering(graph, len(self.tensors), len(consumers) + len(handed_through), self._on_gradients)
         for node, places in consumers:
             graph.hook_node(node, gathering.from_node(places))
@@ -197,18 +197,18 @@ class _Gathering:
             self._on_gradients(sums)
 
 
-def watch_outputs(graph: Graph, tensors: Sequence[Any], on_gradients: OnGradients) -> None:
+def watch_outputs(graph: Graph, tensors: Sequence[Any], on_gradients: OnGradients, floor: int) -> None:
     """Hook a call's results. Reports whenever the gradients of the results of one node have come.
 
     What the call itself made of a result (weights of an attention that it returns as well) sends no gradient to the
-    *call*: it is taken off.
+    *call*: it is taken off. Nodes up to number ``floor`` are older than the call.
     """
     nodes: dict[Hashable, list[int]] = {}
     edges = [graph.edge(tensor) for tensor in tensors]
     for slot, edge in enumerate(edges):
         if edge is not None:  # a leaf given back is not the call's result
             nodes.setdefault(graph.key(edge[0]), []).append(slot)
-    inner = _InnerUses(graph, edges) if len(nodes) > 1 else None
+    inner = _InnerUses(graph, edges, floor) if len(nodes) > 1 else None
     reports = _OutputReports(len(tensors), len(nodes), inner, on_gradients)
     for slots in nodes.values():
         if len(slots) == 1:
@@ -223,7 +223,7 @@ def watch_outputs(graph: Graph, tensors: Sequence[Any], on_gradients: OnGradient
 class _InnerUses:
     """What flows back into a call's results from the call's own further use of them."""
 
-    def __init__(self, graph: Graph, edges: Sequence[Edge | None]) -> None:
+    def __init__(self, graph: Graph, edges: Sequence[Edge | None], floor: int) -> None:
         self._graph = graph
         self._sums: dict[int, Any] = {}
         slots: dict[EdgeKey, list[int]] = {}
@@ -231,9 +231,11 @@ class _InnerUses:
             if edge is not None:
                 slots.setdefault((graph.key(edge[0]), edge[1]), []).append(slot)
         roots = [edge[0] for edge in edges if edge is not None]
-        # Who uses a result is newer than it.
-        oldest = min(graph.number(root, -1) for root in roots)
-        waiting, seen = list(roots), {graph.key(root) for root in roots}
+        # Who uses a result is newer than it, and no older than the call: what layer after layer only hands on is not
+        # looked for in all of them before.
+        oldest = max(min(graph.number(root, -1) for root in roots), floor)
+        waiting = [root for root in roots if graph.number(root, floor + 1) > floor]
+        seen = {graph.key(root) for root in roots}
         while waiting:
             node = waiting.pop()
             places: list[tuple[int, int]] = []

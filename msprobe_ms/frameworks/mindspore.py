@@ -123,15 +123,17 @@ class MindSpore(Framework):
             return Hooked(tensors, on_gradients) if can_be_hooked() else InputWatch(tensors)
         return ConsumerWatch(self._graph, tensors, on_gradients, bounded=is_module)
 
-    def watch_outputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
+    def watch_outputs(
+        self, tensors: Sequence[Any], on_gradients: OnGradients, inputs: InputWatch | None
+    ) -> Sequence[Any]:
         if self._graph is None:
             return Hooked(tensors, on_gradients).tensors if can_be_hooked() else tensors
-        watch_outputs(self._graph, tensors, on_gradients)
+        watch_outputs(self._graph, tensors, on_gradients, -1 if inputs is None else inputs.floor)
         return tensors
 
-    def backward_ended(self) -> None:
+    def backward_ended(self, *, everywhere: bool = False) -> None:
         if self._graph is not None:
-            self._graph.backward_ended()
+            self._graph.backward_ended(everywhere=everywhere)
 
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         if not parameter.requires_grad:

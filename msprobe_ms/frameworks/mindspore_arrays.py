@@ -20,9 +20,12 @@ def to_numpy(tensor: Any) -> np.ndarray:
 
 def difference(total: Any, part: Any) -> Any:
     """``total - part`` without any kernel, not all of which exist for all dtypes; None where it is but rounding."""
-    whole = to_numpy(total)
-    rest = whole - to_numpy(part)
+    whole, inner = to_numpy(total), to_numpy(part)
+    with np.errstate(all="ignore"):
+        # What overflowed in the part and so in the sum is the part's; inf - inf would be a NaN of our own.
+        rest = np.where((whole == inner) | (np.isnan(whole) & np.isnan(inner)), whole.dtype.type(0), whole - inner)
+    finite = np.abs(whole[np.isfinite(whole)])
     epsilon = 2.0**-7 if total.dtype == mindspore.bfloat16 else float(np.finfo(whole.dtype).eps)
-    if not rest.size or np.abs(rest).max() <= 4 * epsilon * np.abs(whole).max():
+    if not rest.size or np.abs(rest).max() <= 4 * epsilon * finite.max(initial=0):
         return None
     return Tensor(rest, total.dtype)

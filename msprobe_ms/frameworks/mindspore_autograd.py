@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -24,7 +26,8 @@ class MindSporeGraph(Graph):
     """Nodes are made anew each time they are asked for; their number in memory tells which is which."""
 
     def __init__(self) -> None:
-        self._waiting: list[Callable[[], None]] = []
+        #: What threads have to report once the backward they run is over.
+        self._waiting: defaultdict[int, list[Callable[[], None]]] = defaultdict(list)
 
     def edge(self, tensor: Any) -> Edge | None:
         node = tensor._grad_node
@@ -66,11 +69,11 @@ class MindSporeGraph(Graph):
         return difference(total, part)
 
     def when_backward_ends(self, report: Callable[[], None]) -> None:
-        # The engine tells nobody; `backward_ended` is called when recording stops.
-        self._waiting.append(report)
+        # The engine tells nobody; `backward_ended` is called when the next call begins, and when recording stops.
+        self._waiting[threading.get_ident()].append(report)
 
-    def backward_ended(self) -> None:
-        """Report what came of gradients that will not be complete any more."""
-        waiting, self._waiting = self._waiting, []
-        for report in waiting:
-            report()
+    def backward_ended(self, *, everywhere: bool) -> None:
+        """Report what came of gradients that will not be complete any more, of this thread's backward or of any."""
+        for thread in list(self._waiting) if everywhere else [threading.get_ident()]:
+            for report in self._waiting.pop(thread, ()):
+                report()

@@ -104,8 +104,10 @@ class PyTorch(TorchModules):
     def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnInputGradients, *, is_module: bool) -> InputWatch:
         return ConsumerWatch(self._graph, tensors, on_gradients, bounded=is_module)
 
-    def watch_outputs(self, tensors: Sequence[Any], on_gradients: OnGradients) -> Sequence[Any]:
-        watch_outputs(self._graph, tensors, on_gradients)
+    def watch_outputs(
+        self, tensors: Sequence[Any], on_gradients: OnGradients, inputs: InputWatch | None
+    ) -> Sequence[Any]:
+        watch_outputs(self._graph, tensors, on_gradients, -1 if inputs is None else inputs.floor)
         return tensors
 
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:

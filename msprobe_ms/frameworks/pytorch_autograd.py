@@ -14,6 +14,8 @@ _view_as = torch.Tensor.view_as
 _add = torch.Tensor.add
 _subtract = torch.Tensor.sub
 _abs, _max, _item = torch.Tensor.abs, torch.Tensor.max, torch.Tensor.item
+_equal, _is_nan, _or, _and = torch.eq, torch.isnan, torch.logical_or, torch.logical_and
+_fill, _finite = torch.masked_fill, torch.nan_to_num
 _queue_callback = torch.autograd.Variable._execution_engine.queue_callback
 
 
@@ -70,7 +72,9 @@ class TorchGraph(Graph):
             rest = _subtract(total, part)
             if rest.layout != torch.strided:
                 return rest
-            rounding = 4 * torch.finfo(total.dtype).eps * _largest(total)
+            # What overflowed in the part and so in the sum is the part's; inf - inf would be a NaN of our own.
+            rest = _fill(rest, _or(_equal(total, part), _and(_is_nan(total), _is_nan(part))), 0)
+            rounding = 4 * torch.finfo(total.dtype).eps * _largest(_finite(total, 0.0, 0.0, 0.0))
             return None if not rest.numel() or _largest(rest) <= rounding else rest
 
     def when_backward_ends(self, report: Callable[[], None]) -> None:

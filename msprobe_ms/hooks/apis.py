@@ -6,7 +6,7 @@ import functools
 import importlib
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -168,12 +168,12 @@ class ApiHooks:
 
     def remove(self) -> None:
         """Put the framework's own functions back; wrappers somebody still holds only pass calls on."""
-        self._early.remove()
-        self._models = None
-        self._primitives.remove()
-        for patch in reversed(self._patches):
-            patch.undo()
-        self._recorder = None
+        self._models = self._recorder = None
+        with ExitStack() as undoing:  # all of it, whatever fails; the last of these first
+            for patch in self._patches:
+                undoing.callback(patch.undo)
+            undoing.callback(self._primitives.remove)
+            undoing.callback(self._early.remove)
 
     def register(self, holder: Any, name: str, prefix: str) -> None:
         """Wrap one more callable, ``holder.name``, under another prefix if it was registered before."""

@@ -15,6 +15,7 @@ import sys
 import sysconfig
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from functools import partial
 from types import CellType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
@@ -66,8 +67,10 @@ class EarlyBindings:
 
     def remove(self) -> None:
         """Put the functions back, except where somebody else has put something since."""
-        while self._undo:
-            self._undo.pop()()
+        with ExitStack() as undoing:  # all of it, whatever fails
+            for undo in self._undo:
+                undoing.callback(undo)
+            self._undo.clear()
 
     def _belongs_to_user(self, module: ModuleType) -> bool:
         # Read past a module's own __getattr__ and properties: lazy modules load what they are asked for.
@@ -211,10 +214,7 @@ class _Search:
                     self._slot(slot, value)
 
     def _slot(self, slot: MemberDescriptorType, value: Any) -> None:
-        try:
-            held = slot.__get__(value)
-        except AttributeError:  # no value yet
-            return
+        held = _held_in(slot, value)
         if (after := self._after(held)) is not held:
             slot.__set__(value, after)
             self._undo.append(partial(_restore_slot, slot, value, held, after))
@@ -283,6 +283,13 @@ def _contents(cell: CellType) -> Any:
         return None
 
 
+def _held_in(slot: MemberDescriptorType, value: Any) -> Any:
+    try:
+        return slot.__get__(value)
+    except AttributeError:  # no value yet, or not any more
+        return None
+
+
 def _restore_key(values: dict[Any, Any], key: Any, before: Any, after: Any) -> None:
     if values.get(key) is after:
         values[key] = before
@@ -316,7 +323,7 @@ def _restore_partial(value: partial[Any], before: tuple[Any, ...], function: Any
 
 
 def _restore_slot(slot: MemberDescriptorType, value: Any, before: Any, after: Any) -> None:
-    if slot.__get__(value) is after:
+    if _held_in(slot, value) is after:
         slot.__set__(value, before)
 
 
