@@ -117,6 +117,8 @@ class Session:
             if self._level in MODULE_LEVELS or (self._kernels is not None and model is not None):
                 self._drop_parameter_hooks()
                 self._modules = ModuleHooks(self._framework, self._recorder, model)
+            else:
+                self._modules = None
             self._jit = JitHooks(
                 self._framework,
                 self._recorder,

@@ -344,7 +344,16 @@ def test_the_scripts_own_dispatch_mode(ms: Any, dump_path: Path) -> None:
     debugger.step()
     assert before.names == within.names == ["Exp", "Exp"]
     assert [list(read_step(dump_path, step).data) for step in (0, 1)] == [["Kernel.Exp.0.forward"]] * 2
-    mindspore._c_expression._DispatchGuardStack.clear()
+    modes = mindspore._c_expression._DispatchGuardStack
+    for _ in range(3):  # what could not be taken off is used again
+        debugger.start()
+        with Seen():
+            debugger.stop()
+        debugger.step()
+        assert modes.depth() == 1
+    debugger.start()
+    debugger.stop()
+    assert modes.depth() == 0
 
 
 def test_forgetting_stop_ends_well(tmp_path: Path) -> None:

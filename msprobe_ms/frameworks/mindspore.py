@@ -79,6 +79,8 @@ class MindSpore(Framework):
     def __init__(self) -> None:
         super().__init__()
         self._graph = MindSporeGraph() if has_graph() else None
+        #: The latest; where it could not be taken off, it goes on with the next recording.
+        self._interception: mindspore_kernels.Interception | None = None
         self.watches_in_place = self._graph is not None
 
     # -- tensors ---------------------------------------------------------------------------------------------------
@@ -159,7 +161,9 @@ class MindSpore(Framework):
     no_kernels = mindspore_kernels.NO_KERNELS
 
     def intercept_kernels(self, on_kernel: OnKernel) -> Removable:
-        return mindspore_kernels.Interception(on_kernel)
+        if self._interception is None or not self._interception.revived(on_kernel):
+            self._interception = mindspore_kernels.Interception(on_kernel)
+        return self._interception
 
     def observe_nodes(
         self, tensors: Sequence[Any], known: set[Hashable], observer: Callable[[str], NodeObserver | None]

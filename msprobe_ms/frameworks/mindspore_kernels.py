@@ -42,15 +42,27 @@ class Interception:
         return launch() if on_kernel is None else on_kernel(operator.name, _inputs(args), launch)  # type: ignore[attr-defined]
 
     def remove(self) -> None:
+        """Show no kernels any more. Under a mode that the user entered later, this one stays, idle."""
         if self._on_kernel is None or _modes is None:
             return
         self._on_kernel = None
-        if self._thread == threading.get_ident() and _modes.depth() == self._depth:
+        if self._is_here() and _modes.depth() == self._depth:
             _modes.pop()
+            self._depth = 0
         else:
-            # A mode that the user entered later lies above, and taking that one off would be worse than leaving an idle
-            # one. Python must not exit with any: that is fatal.
+            # Python must not exit with any mode: that is fatal.
+            atexit.unregister(_modes.clear)
             atexit.register(_modes.clear)
+
+    def revived(self, on_kernel: OnKernel) -> bool:
+        """Go on with a mode that had to stay; whether there is one."""
+        if not self._is_here() or not self._depth or _modes is None or _modes.depth() < self._depth:
+            return False
+        self._on_kernel = on_kernel
+        return True
+
+    def _is_here(self) -> bool:
+        return self._thread == threading.get_ident()
 
 
 def _mode(handle: Callable[..., Any]) -> Any:
