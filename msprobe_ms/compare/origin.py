@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 
 from msprobe_ms.compare.kinks import allowed_by_kinks, is_smooth
 from msprobe_ms.compare.last_nodes import refute_last_nodes
+from msprobe_ms.compare.missing_gradients import find_missing_gradients
 from msprobe_ms.compare.model import Metrics, Origin, Pair, Row
 from msprobe_ms.compare.shared import refute_parts
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName
@@ -73,8 +74,11 @@ def find_origins(pairs: list[Pair]) -> list[Origin]:
             if found.strain_parameters > 1:
                 wrong_parameters.add(found.module)
         seen = max(seen, node.strain_in, node.strain_parameters, 0.0 if node.is_parameter_gradient else node.strain_out)
-    if not origins and not switched:
+    named = {origin.target for _, origin in origins}
+    lost = [each for each in find_missing_gradients(pairs) if each[1].target not in named]
+    if not origins and not lost and not switched:
         return _drift(nodes)
+    origins += lost
     return [origin for _, origin in sorted(origins, key=lambda each: each[0])]
 
 
