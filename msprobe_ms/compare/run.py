@@ -16,6 +16,7 @@ from msprobe_ms.compare.origin import find_origins
 from msprobe_ms.compare.pair import pair
 from msprobe_ms.compare.profiles import PROFILES, judge
 from msprobe_ms.compare.report import write_summary, write_tables
+from msprobe_ms.compare.uneven_calls import tell_uneven_calls
 from msprobe_ms.errors import CompareError
 from msprobe_ms.log import logger
 from msprobe_ms.mapping.files import Mappings
@@ -78,7 +79,8 @@ def compare_dumps(target: Dump, golden: Dump, options: Options) -> Comparison:
     pairs = pair(target, golden, options.mappings, fuzzy=options.fuzzy)
     with tqdm(total=len(pairs), unit="entry", disable=None if len(pairs) >= _LONG else True) as bar:
         measure(pairs, target, golden, mode, progress=lambda done: bar.update(done - bar.n))
-    comparison = Comparison(mode, pairs, find_origins(pairs))
+    origins = find_origins(pairs)
+    comparison = Comparison(mode, pairs, origins if options.fuzzy else tell_uneven_calls(origins, pairs))
     judge(comparison, PROFILES[options.profile])
     return comparison
 
