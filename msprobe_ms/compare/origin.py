@@ -16,15 +16,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from msprobe_ms.compare.gaps import calls_between
 from msprobe_ms.compare.kinks import allowed_by_kinks, is_smooth
 from msprobe_ms.compare.last_nodes import refute_last_nodes
 from msprobe_ms.compare.missing_gradients import find_missing_gradients
 from msprobe_ms.compare.model import Metrics, Origin, Pair, Row
 from msprobe_ms.compare.shared import refute_parts
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName
+from msprobe_ms.store.model import Entry
 
 #: What tells one recorded tensor from another.
 Fingerprint = tuple[object, ...]
@@ -40,8 +42,11 @@ _JUMP_FROM_DRIFT = 30.0
 _DRIFTED = 10.0
 
 
-def find_origins(pairs: list[Pair]) -> list[Origin]:
-    """The origins among measured pairs, in execution order; [] when the two dumps agree."""
+def find_origins(pairs: list[Pair], golden: Sequence[Entry] = ()) -> list[Origin]:
+    """The origins among measured pairs, in execution order; [] when the two dumps agree.
+
+    ``golden``: all entries of the golden dump in execution order, to tell which of them lie unpaired before an origin.
+    """
     _refute(pairs)
     refute_parts(pairs)
     refute_last_nodes(pairs)
@@ -68,7 +73,7 @@ def find_origins(pairs: list[Pair]) -> list[Origin]:
         elif seen <= 1 and node.takes_in_what_differs(seen):
             # What encloses it took the difference in earlier, though its entry stands later.
             found = next((up for up in reversed([*node.ancestors()]) if up.strain_in > 1), node)
-            origins.append((found.order, _describe_outside(found)))
+            origins.append((found.order, _describe_outside(found, calls_between(found.pair, pairs, golden))))
         if found is not None:
             explained.update(up.name for up in (found, *found.ancestors()))
             if found.strain_parameters > 1:
@@ -316,13 +321,19 @@ def _around(node: _Node) -> str:
     return f"; called in {around}"
 
 
-def _describe_outside(node: _Node) -> Origin:
+def _describe_outside(node: _Node, between: str) -> Origin:
+    """``between``: the calls without a twin that lie before it."""
     row = next(row for row in node.pair.rows if _state(row) == "input" and strain(row) > 1)
-    if node.is_backward:
+    if between:
+        before = "though nothing before it that was compared differs"
+        source = f"calls without a twin come right before it: {between}: look there, or pair them by a mapping"
+    elif node.is_backward:
+        before = "though nothing recorded before it differs"
         source = "the gradient differs on arrival: look at the loss and at what follows this node"
     else:
+        before = "though nothing recorded before it differs"
         source = "it comes from outside: input data, a weight, an argument, or code that was not recorded"
-    return _origin(row, f"{_figures(row)}, though nothing recorded before it differs; {source}{_around(node)}")
+    return _origin(row, f"{_figures(row)}, {before}; {source}{_around(node)}")
 
 
 def _origin(row: Row, reason: str) -> Origin:
