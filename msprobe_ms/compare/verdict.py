@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msprobe_ms.compare.completeness import has_modules, unmatched_modules
 from msprobe_ms.compare.model import Origin, Pair
 from msprobe_ms.compare.report import summary
-from msprobe_ms.compare.run import Outcome, unmatched_modules
+from msprobe_ms.compare.run import Outcome
 from msprobe_ms.mapping.suggest import suggest
 from msprobe_ms.names import BACKWARD, FORWARD
 from msprobe_ms.store.model import Entry
@@ -40,6 +41,9 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
             yield f"  and {len(comparison.origins) - _TOLD} further places, see the summary"
     elif all(unmatched_modules(comparison.pairs)):
         yield "CONSISTENT as far as it goes, but INCOMPLETE: modules without a twin were not compared; map them first"
+    elif comparison.verdict == "incomplete":
+        yield "CONSISTENT as far as it goes, but INCOMPLETE: more values have no twin than were compared"
+        yield f"  {_way_to_more(outcome)}"
     else:
         differing = sum(row.differs for row in comparison.rows)
         if differing:
@@ -53,6 +57,20 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
     yield from _unmatched_lines(comparison.pairs)
     for file in outcome.files:
         yield f"report: {file}"
+
+
+def _way_to_more(outcome: Outcome) -> str:
+    """What gives more values a twin."""
+    if has_modules(outcome.comparison.pairs):
+        return "modules run on one side alone, or in other numbers: map them with -lm or -cm, try -fm for their calls"
+    if outcome.target.framework != outcome.golden.framework:
+        return (
+            "functions of two frameworks pair safely only inside of modules: dump both at level mix (or L0), and map "
+            "renamed modules with -lm or -cm; single functions pair with -dm"
+        )
+    return (
+        "try -fm where calls came to other numbers, and -dm for functions that are called otherwise on the other side"
+    )
 
 
 def _origin_lines(origin: Origin, pairs: dict[str, Pair]) -> Iterator[str]:
