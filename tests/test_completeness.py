@@ -73,3 +73,36 @@ def test_an_origin_stays_divergent() -> None:
     entry = golden.entries[common[0]]
     entry.items[0] = tensor("output.0", [1.0, 3.0], common[0])
     assert told(target, golden)[0] == "divergent"
+
+
+class TestStructure:
+    """Dumps of task structure hold calls and no values."""
+
+    @staticmethod
+    def structure(*names: str) -> Dump:
+        made = calls(*names)
+        for entry in made.entries.values():
+            entry.items.clear()
+        return made
+
+    def test_two_say_which_calls_are_in_both(self) -> None:
+        common = functions("Functional.relu", 2)
+        verdict, lines = told(self.structure(*common, "Mint.exp.0.forward"), self.structure(*common))
+        assert verdict == "incomplete"
+        assert lines[1:] == [
+            "INCOMPLETE: neither dump holds any values (task structure records calls alone), so none were compared",
+            "  2 calls are in both",
+            "  1 call is in the target alone: Mint.exp.0.forward",
+            "  to find where values differ, dump both with task statistics or tensor",
+        ]
+
+    def test_one_beside_a_dump_of_values_is_named(self) -> None:
+        common = functions("Functional.relu", 2)
+        verdict, lines = told(calls(*common, "Cell.a.Dense.parameters_grad.0"), self.structure(*common))
+        assert verdict == "incomplete"
+        assert lines[1].startswith("INCOMPLETE: the golden does not hold any values (task structure")
+        assert lines[2] == "  the 2 calls of both are the same"
+
+    def test_dumps_of_values_with_nothing_in_common_stay_divergent(self) -> None:
+        verdict, lines = told(calls("Mint.exp.0.forward"), calls("Functional.relu.0.forward"))
+        assert (verdict, lines[1]) == ("divergent", "DIVERGENT: nothing in the two dumps could be paired")

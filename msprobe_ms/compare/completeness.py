@@ -25,9 +25,10 @@ def is_incomplete(pairs: Sequence[Pair]) -> bool:
     return bool(ours and theirs) and max(ours, theirs) > compared
 
 
-def holds_no_values(pairs: Sequence[Pair]) -> bool:
-    """Whether there are calls and no values of them: two dumps of task structure."""
-    return bool(pairs) and not any(pair.rows for pair in pairs)
+def sides_without_values(pairs: Sequence[Pair]) -> list[str]:
+    """``target``, ``golden``: those that hold calls and no values of them, as dumps of task structure do."""
+    sides = (("target", list(_targets(pairs))), ("golden", list(_goldens(pairs))))
+    return [side for side, entries in sides if entries and not any(entry.items for entry in entries)]
 
 
 def unmatched_modules(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from msprobe_ms.compare.completeness import holds_no_values, is_incomplete
+from msprobe_ms.compare.completeness import is_incomplete, sides_without_values
 from msprobe_ms.store.model import Entry, Item
 
 #: Measured values by metric name: numbers, or the fixed tokens of the format (`"N/A"`…).
@@ -101,7 +101,7 @@ class Comparison:
         """
         if self.origins:
             return "divergent"
-        if holds_no_values(self.pairs):
+        if sides_without_values(self.pairs):
             return "incomplete"
         if not any(row.matched for row in self.rows):
             return "divergent"
