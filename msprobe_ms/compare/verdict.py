@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msprobe_ms.compare.completeness import has_modules, sides_without_values, unmatched_modules
-from msprobe_ms.compare.model import Origin, Pair
+from msprobe_ms.compare.measure import NOT_COMPARED, NOTE
+from msprobe_ms.compare.metrics import COSINE
+from msprobe_ms.compare.model import Comparison, Origin, Pair
 from msprobe_ms.compare.report import summary
 from msprobe_ms.compare.run import Outcome
 from msprobe_ms.mapping.suggest import suggest
@@ -28,6 +30,7 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
     )
     if outcome.target.level != outcome.golden.level:
         yield f"the target was dumped at level {outcome.target.level}, the golden at {outcome.golden.level}"
+    yield from _unread_lines(comparison)
     if empty := sides_without_values(comparison.pairs):
         yield from _structure_lines(comparison.pairs, empty)
     elif not counts["matched"]:
@@ -59,6 +62,23 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
     yield from _unmatched_lines(comparison.pairs)
     for file in outcome.files:
         yield f"report: {file}"
+
+
+def _unread_lines(comparison: Comparison) -> Iterator[str]:
+    """How many tensors could not be read, and what was compared in their place."""
+    unread = [row for row in comparison.rows if NOTE in row.metrics]
+    if not unread:
+        return
+    tensors = sum(COSINE in row.metrics for row in comparison.rows)
+    instead = sum(row.deviation is not None for row in unread)
+    if instead == len(unread):
+        so = "their statistics were compared instead, which tell less"
+    elif instead:
+        so = f"of {instead} the statistics were compared instead, of {len(unread) - instead} nothing"
+    else:
+        so = "nothing of them was compared"
+    yield f"{len(unread)} of {tensors} tensors could not be read; {so}"
+    yield f"  the first: {str(unread[0].metrics[NOTE]).removeprefix(NOT_COMPARED)}"
 
 
 def _structure_lines(pairs: list[Pair], empty: list[str]) -> Iterator[str]:
