@@ -25,7 +25,7 @@ from msprobe_ms.compare.last_nodes import refute_last_nodes
 from msprobe_ms.compare.missing_gradients import find_missing_gradients
 from msprobe_ms.compare.model import Metrics, Origin, Pair, Row
 from msprobe_ms.compare.shared import refute_parts
-from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName
+from msprobe_ms.names import BACKWARD, DEBUG, FORWARD, PARAMETERS_GRAD, EntryName
 from msprobe_ms.store.model import Entry
 
 #: What tells one recorded tensor from another.
@@ -58,9 +58,13 @@ def find_origins(pairs: list[Pair], golden: Sequence[Entry] = ()) -> list[Origin
     seen = 0.0
     #: What switches at kinks explain of gradients from here on.
     switched = 0.0
+    saved: _Node | None = None
     for node in nodes:
-        # Through the loss, a forward fault reaches every gradient of the step.
-        if node.is_backward and origins:
+        if node.is_save:
+            # A save has no inputs: what was saved before it is what it is computed from.
+            node.strain_in, node.before, saved = seen, saved, node
+        # Through the loss, a forward fault reaches every gradient of the step; and what is saved later inherits.
+        if (node.is_backward or node.is_save) and origins:
             break
         found: _Node | None = None
         if node.is_backward and 0 < node.deviation <= max(switched, node.explained_by_kinks()):
@@ -103,6 +107,12 @@ class _Node:
     strain_in: float = 0.0
     strain_parameters: float = 0.0
     strain_out: float = 0.0
+    #: Of a save: the one before it.
+    before: _Node | None = None
+
+    @property
+    def is_save(self) -> bool:
+        return self.parsed is not None and self.parsed.direction == DEBUG
 
     @property
     def is_backward(self) -> bool:
@@ -262,6 +272,8 @@ def _describe(node: _Node, nodes: list[_Node]) -> Origin:
         return _origin(parameter, reason)
     row = _worst(row for row in node.pair.rows if _state(row) in ("output", "parameters_grad", "debug"))
     assert row is not None
+    if node.is_save:
+        return _origin(row, f"the saved value differs: {_figures(row)}; {_what_was_saved_before(node)}")
     return _origin(row, f"{_what_agrees(node)}, {_figures(row)}{_inside(node)}{_around(node)}")
 
 
@@ -284,9 +296,17 @@ def _what_agrees(node: _Node) -> str:
     return f"its inputs agree {margin}, its output does not"
 
 
+def _what_was_saved_before(node: _Node) -> str:
+    if node.before is None:
+        return "nothing was saved before it"
+    margin = "exactly" if node.strain_in == 0 else f"to {node.strain_in:.2g} of the tolerance"
+    return f"what was saved before it agrees {margin}: look at the code after {node.before.name} was saved"
+
+
 def _figures(row: Row) -> str:
     item = row.target or row.golden
-    suffix = item.suffix if item is not None else ""
+    # What a save holds may be the tensor itself, with no place of its own.
+    suffix = (item.suffix if item is not None else "") or "it"
     target, golden = row.target, row.golden
     if target is not None and golden is not None and target.kind == "value" == golden.kind:
         return f"{suffix} is {target.maximum} against {golden.maximum}"
