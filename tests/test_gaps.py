@@ -66,3 +66,20 @@ def test_calls_inside_of_it_are_not_before_it() -> None:
     (origin,) = origins(ours, theirs)
     assert origin.target == f"{block}.input.0"
     assert "though nothing recorded before it differs; it comes from outside" in origin.reason
+
+
+def test_calls_without_a_twin_before_the_first_difference_inside_an_origin_are_named() -> None:
+    block = "Cell.Block.forward.0"
+
+    def block_with(name: str, between: float, given: float) -> Dump:
+        attention = call(f"Cell.{name}.Attention.forward.0", 2.0, between, block)
+        return step(
+            call(EMBED, 2.0, 2.0, block), attention, call(NORM, between, between, block), call(block, 2.0, given)
+        )
+
+    (origin,) = origins(block_with("attention", 5.0, 6.0), block_with("attn", 4.0, 5.0))
+    assert origin.target == f"{block}.output.0"
+    assert origin.reason.endswith(
+        f"inside it the difference shows first at {NORM}.input.0, right after calls without a twin: 1 in the target "
+        "(Cell.attention.Attention.forward.0), 1 in the golden (Cell.attn.Attention.forward.0)"
+    )

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from msprobe_ms.compare.gaps import calls_between
 from msprobe_ms.compare.kinks import allowed_by_kinks, is_smooth
@@ -51,6 +52,7 @@ def find_origins(pairs: list[Pair], golden: Sequence[Entry] = ()) -> list[Origin
     refute_parts(pairs)
     refute_last_nodes(pairs)
     nodes = _nodes(pairs)
+    between = partial(calls_between, pairs=pairs, golden=golden)
     origins: list[tuple[int, Origin]] = []
     explained: set[str] = set()
     wrong_parameters: set[str] = set()
@@ -73,11 +75,11 @@ def find_origins(pairs: list[Pair], golden: Sequence[Entry] = ()) -> list[Origin
         elif node.is_origin(doubtful=seen > _DRIFT):
             found = node
             if node.name not in explained and node.module not in wrong_parameters:
-                origins.append((node.order, _describe(node, nodes)))
+                origins.append((node.order, _describe(node, nodes, between)))
         elif seen <= 1 and node.takes_in_what_differs(seen):
             # What encloses it took the difference in earlier, though its entry stands later.
             found = next((up for up in reversed([*node.ancestors()]) if up.strain_in > 1), node)
-            origins.append((found.order, _describe_outside(found, calls_between(found.pair, pairs, golden))))
+            origins.append((found.order, _describe_outside(found, between(found.pair))))
         if found is not None:
             explained.update(up.name for up in (found, *found.ancestors()))
             if found.strain_parameters > 1:
@@ -261,7 +263,7 @@ def _drift(nodes: list[_Node]) -> list[Origin]:
     return []
 
 
-def _describe(node: _Node, nodes: list[_Node]) -> Origin:
+def _describe(node: _Node, nodes: list[_Node], between: Callable[[Pair], str]) -> Origin:
     parameter = _worst(row for row in node.pair.rows if _state(row) == "parameters")
     if parameter is not None and strain(parameter) > 1:
         reason = (
@@ -274,7 +276,7 @@ def _describe(node: _Node, nodes: list[_Node]) -> Origin:
     assert row is not None
     if node.is_save:
         return _origin(row, f"the saved value differs: {_figures(row)}; {_what_was_saved_before(node)}")
-    return _origin(row, f"{_what_agrees(node)}, {_figures(row)}{_inside(node)}{_around(node)}")
+    return _origin(row, f"{_what_agrees(node)}, {_figures(row)}{_inside(node, between)}{_around(node)}")
 
 
 def _other_parameters(node: _Node, nodes: list[_Node]) -> str:
@@ -321,12 +323,14 @@ def _shape(shape: object) -> str:
     return str(list(shape)) if isinstance(shape, tuple) else str(shape)
 
 
-def _inside(node: _Node) -> str:
+def _inside(node: _Node, between: Callable[[Pair], str]) -> str:
     """What the calls recorded inside an origin say: they agree, so the fault is in its own code, or where it enters."""
     for child in node.children:
         row = _worst(row for row in child.pair.rows if _state(row) == "input")
         if row is not None and strain(row) > 1 and row.target is not None:
-            return f"; inside it the difference shows first at {row.target.name}"
+            gap = between(child.pair)
+            after = f", right after calls without a twin: {gap}" if gap else ""
+            return f"; inside it the difference shows first at {row.target.name}{after}"
     if node.children:
         return f"; the {len(node.children)} calls recorded inside it agree: look at the code between and after them"
     return ""
