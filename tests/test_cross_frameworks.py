@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from msprobe_ms.compare.run import Options, compare, unmatched_modules
+from msprobe_ms.compare.completeness import unmatched_modules
+from msprobe_ms.compare.run import Options, compare
 from msprobe_ms.mapping.files import load_mappings
 
 _HERE = Path(__file__).parent

@@ -15,8 +15,9 @@ from msprobe_ms.store.model import Entry, Item
 REST, FAULT, CARRIED = 0.02, 400.0, 60.0
 
 
-def node(name: str, parent: str | None = None, figures: tuple[float, float] = (3.0, 1.0), size: int = 6,
-         **strains: float) -> Pair:
+def node(
+    name: str, parent: str | None = None, figures: tuple[float, float] = (3.0, 1.0), size: int = 6, **strains: float
+) -> Pair:
     """A matched pair of entries; ``input_0=400`` is a row whose deviation is 400 tolerances.
 
     ``figures`` are the target's recorded Max and Norm, by which a tensor is known again. ``size``: elements a row.
@@ -187,6 +188,43 @@ class TestDrift:
             node("Cell.a.L.forward.0", input_0=0.8, output_0=1.3),
             node("Cell.b.L.forward.0", input_0=1.3, output_0=FAULT),
         ) == ["Cell.b.L.forward.0.output.0"]
+
+
+class TestSaves:
+    """Debug dumps hold values a script saved: no calls, so no inputs."""
+
+    @staticmethod
+    def save(name: str, amount: float, *path: str) -> Pair:
+        item = Item(name, "debug", path, kind="tensor", type="mindspore.Tensor", dtype="Float32", shape=(6,))
+        entry = Entry(name, parse_entry(name), [item])
+        return Pair(entry, entry, [Row(item, item, deviation=amount * 1e-5, tolerance=1e-5)], "name")
+
+    def test_only_the_first_that_differs_is_an_origin(self) -> None:
+        found = only(
+            self.save("hidden.0.debug", 0.0),
+            self.save("layer.0.debug", 2.0),
+            self.save("layer.1.debug", FAULT),
+            self.save("layer_grad.1.debug", FAULT * 100),
+        )
+        assert (found.target, found.state) == ("layer.0.debug", "debug")
+        assert found.reason == (
+            "the saved value differs: it deviates by 2e-05 (tolerance 1e-05); what was saved before it agrees exactly: "
+            "look at the code after hidden.0.debug was saved"
+        )
+
+    def test_its_part_that_differs_is_named(self) -> None:
+        found = only(self.save("hidden.0.debug", FAULT, "left", "0"))
+        assert found.target == "hidden.0.debug.left.0"
+        assert found.reason == (
+            "the saved value differs: left.0 deviates by 0.004 (tolerance 1e-05); nothing was saved before it"
+        )
+
+    def test_a_gradient_is_an_origin_where_the_values_agree(self) -> None:
+        found = only(self.save("layer.0.debug", REST), self.save("layer_grad.0.debug", FAULT))
+        assert found.target == "layer_grad.0.debug"
+        assert (
+            "what was saved before it agrees to 0.02 of the tolerance: look at the code after layer.0" in found.reason
+        )
 
 
 class TestBackward:

@@ -38,6 +38,8 @@ _EXTREME = 0.1
 
 #: ``Row.metrics`` key of a sentence about what could not be measured, for the report.
 NOTE = "note"
+#: How the note of a tensor file that could not be read begins.
+NOT_COMPARED = "Real data not compared: "
 
 
 def measure(
@@ -158,7 +160,7 @@ class _Meter:
         try:
             mine, theirs = self.target.tensors.load(target), self.golden.tensors.load(golden)
         except (MsprobeError, OSError) as error:
-            row.metrics[NOTE] = f"Real data not compared: {error}"
+            row.metrics[NOTE] = f"{NOT_COMPARED}{error}"
             return None
         difference = tensor_difference(mine, theirs)
         row.metrics.update(difference.metrics)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from msprobe_ms.compare.completeness import is_incomplete, sides_without_values
 from msprobe_ms.store.model import Entry, Item
 
 #: Measured values by metric name: numbers, or the fixed tokens of the format (`"N/A"`…).
@@ -93,5 +94,15 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """``consistent`` only when something was compared and nothing in it has an origin of error."""
-        return "divergent" if self.origins or not any(row.matched for row in self.rows) else "consistent"
+        """``divergent``, ``incomplete`` or ``consistent``.
+
+        Divergent where there is an origin of error or nothing has a twin; consistent only when nothing differs and most
+        was compared.
+        """
+        if self.origins:
+            return "divergent"
+        if sides_without_values(self.pairs):
+            return "incomplete"
+        if not any(row.matched for row in self.rows):
+            return "divergent"
+        return "incomplete" if is_incomplete(self.pairs) else "consistent"

@@ -16,14 +16,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
+from msprobe_ms.compare.gaps import calls_between
 from msprobe_ms.compare.kinks import allowed_by_kinks, is_smooth
 from msprobe_ms.compare.last_nodes import refute_last_nodes
+from msprobe_ms.compare.missing_gradients import find_missing_gradients
 from msprobe_ms.compare.model import Metrics, Origin, Pair, Row
 from msprobe_ms.compare.shared import refute_parts
-from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName
+from msprobe_ms.names import BACKWARD, DEBUG, FORWARD, PARAMETERS_GRAD, EntryName
+from msprobe_ms.store.model import Entry
 
 #: What tells one recorded tensor from another.
 Fingerprint = tuple[object, ...]
@@ -39,12 +43,16 @@ _JUMP_FROM_DRIFT = 30.0
 _DRIFTED = 10.0
 
 
-def find_origins(pairs: list[Pair]) -> list[Origin]:
-    """The origins among measured pairs, in execution order; [] when the two dumps agree."""
+def find_origins(pairs: list[Pair], golden: Sequence[Entry] = ()) -> list[Origin]:
+    """The origins among measured pairs, in execution order; [] when the two dumps agree.
+
+    ``golden``: all entries of the golden dump in execution order, to tell which of them lie unpaired before an origin.
+    """
     _refute(pairs)
     refute_parts(pairs)
     refute_last_nodes(pairs)
     nodes = _nodes(pairs)
+    between = partial(calls_between, pairs=pairs, golden=golden)
     origins: list[tuple[int, Origin]] = []
     explained: set[str] = set()
     wrong_parameters: set[str] = set()
@@ -52,9 +60,13 @@ def find_origins(pairs: list[Pair]) -> list[Origin]:
     seen = 0.0
     #: What switches at kinks explain of gradients from here on.
     switched = 0.0
+    saved: _Node | None = None
     for node in nodes:
-        # Through the loss, a forward fault reaches every gradient of the step.
-        if node.is_backward and origins:
+        if node.is_save:
+            # A save has no inputs: what was saved before it is what it is computed from.
+            node.strain_in, node.before, saved = seen, saved, node
+        # Through the loss, a forward fault reaches every gradient of the step; and what is saved later inherits.
+        if (node.is_backward or node.is_save) and origins:
             break
         found: _Node | None = None
         if node.is_backward and 0 < node.deviation <= max(switched, node.explained_by_kinks()):
@@ -63,18 +75,21 @@ def find_origins(pairs: list[Pair]) -> list[Origin]:
         elif node.is_origin(doubtful=seen > _DRIFT):
             found = node
             if node.name not in explained and node.module not in wrong_parameters:
-                origins.append((node.order, _describe(node, nodes)))
+                origins.append((node.order, _describe(node, nodes, between)))
         elif seen <= 1 and node.takes_in_what_differs(seen):
             # What encloses it took the difference in earlier, though its entry stands later.
             found = next((up for up in reversed([*node.ancestors()]) if up.strain_in > 1), node)
-            origins.append((found.order, _describe_outside(found)))
+            origins.append((found.order, _describe_outside(found, between(found.pair))))
         if found is not None:
             explained.update(up.name for up in (found, *found.ancestors()))
             if found.strain_parameters > 1:
                 wrong_parameters.add(found.module)
         seen = max(seen, node.strain_in, node.strain_parameters, 0.0 if node.is_parameter_gradient else node.strain_out)
-    if not origins and not switched:
+    named = {origin.target for _, origin in origins}
+    lost = [each for each in find_missing_gradients(pairs) if each[1].target not in named]
+    if not origins and not lost and not switched:
         return _drift(nodes)
+    origins += lost
     return [origin for _, origin in sorted(origins, key=lambda each: each[0])]
 
 
@@ -94,6 +109,12 @@ class _Node:
     strain_in: float = 0.0
     strain_parameters: float = 0.0
     strain_out: float = 0.0
+    #: Of a save: the one before it.
+    before: _Node | None = None
+
+    @property
+    def is_save(self) -> bool:
+        return self.parsed is not None and self.parsed.direction == DEBUG
 
     @property
     def is_backward(self) -> bool:
@@ -242,7 +263,7 @@ def _drift(nodes: list[_Node]) -> list[Origin]:
     return []
 
 
-def _describe(node: _Node, nodes: list[_Node]) -> Origin:
+def _describe(node: _Node, nodes: list[_Node], between: Callable[[Pair], str]) -> Origin:
     parameter = _worst(row for row in node.pair.rows if _state(row) == "parameters")
     if parameter is not None and strain(parameter) > 1:
         reason = (
@@ -253,7 +274,9 @@ def _describe(node: _Node, nodes: list[_Node]) -> Origin:
         return _origin(parameter, reason)
     row = _worst(row for row in node.pair.rows if _state(row) in ("output", "parameters_grad", "debug"))
     assert row is not None
-    return _origin(row, f"{_what_agrees(node)}, {_figures(row)}{_inside(node)}{_around(node)}")
+    if node.is_save:
+        return _origin(row, f"the saved value differs: {_figures(row)}; {_what_was_saved_before(node)}")
+    return _origin(row, f"{_what_agrees(node)}, {_figures(row)}{_inside(node, between)}{_around(node)}")
 
 
 def _other_parameters(node: _Node, nodes: list[_Node]) -> str:
@@ -275,9 +298,17 @@ def _what_agrees(node: _Node) -> str:
     return f"its inputs agree {margin}, its output does not"
 
 
+def _what_was_saved_before(node: _Node) -> str:
+    if node.before is None:
+        return "nothing was saved before it"
+    margin = "exactly" if node.strain_in == 0 else f"to {node.strain_in:.2g} of the tolerance"
+    return f"what was saved before it agrees {margin}: look at the code after {node.before.name} was saved"
+
+
 def _figures(row: Row) -> str:
     item = row.target or row.golden
-    suffix = item.suffix if item is not None else ""
+    # What a save holds may be the tensor itself, with no place of its own.
+    suffix = (item.suffix if item is not None else "") or "it"
     target, golden = row.target, row.golden
     if target is not None and golden is not None and target.kind == "value" == golden.kind:
         return f"{suffix} is {target.maximum} against {golden.maximum}"
@@ -292,12 +323,14 @@ def _shape(shape: object) -> str:
     return str(list(shape)) if isinstance(shape, tuple) else str(shape)
 
 
-def _inside(node: _Node) -> str:
+def _inside(node: _Node, between: Callable[[Pair], str]) -> str:
     """What the calls recorded inside an origin say: they agree, so the fault is in its own code, or where it enters."""
     for child in node.children:
         row = _worst(row for row in child.pair.rows if _state(row) == "input")
         if row is not None and strain(row) > 1 and row.target is not None:
-            return f"; inside it the difference shows first at {row.target.name}"
+            gap = between(child.pair)
+            after = f", right after calls without a twin: {gap}" if gap else ""
+            return f"; inside it the difference shows first at {row.target.name}{after}"
     if node.children:
         return f"; the {len(node.children)} calls recorded inside it agree: look at the code between and after them"
     return ""
@@ -312,13 +345,19 @@ def _around(node: _Node) -> str:
     return f"; called in {around}"
 
 
-def _describe_outside(node: _Node) -> Origin:
+def _describe_outside(node: _Node, between: str) -> Origin:
+    """``between``: the calls without a twin that lie before it."""
     row = next(row for row in node.pair.rows if _state(row) == "input" and strain(row) > 1)
-    if node.is_backward:
+    if between:
+        before = "though nothing before it that was compared differs"
+        source = f"calls without a twin come right before it: {between}: look there, or pair them by a mapping"
+    elif node.is_backward:
+        before = "though nothing recorded before it differs"
         source = "the gradient differs on arrival: look at the loss and at what follows this node"
     else:
+        before = "though nothing recorded before it differs"
         source = "it comes from outside: input data, a weight, an argument, or code that was not recorded"
-    return _origin(row, f"{_figures(row)}, though nothing recorded before it differs; {source}{_around(node)}")
+    return _origin(row, f"{_figures(row)}, {before}; {source}{_around(node)}")
 
 
 def _origin(row: Row, reason: str) -> Origin:

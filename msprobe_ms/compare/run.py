@@ -11,11 +11,12 @@ from tqdm import tqdm
 
 from msprobe_ms.compare.advisor import write_advice
 from msprobe_ms.compare.measure import measure
-from msprobe_ms.compare.model import Comparison, Pair
+from msprobe_ms.compare.model import Comparison
 from msprobe_ms.compare.origin import find_origins
 from msprobe_ms.compare.pair import pair
 from msprobe_ms.compare.profiles import PROFILES, judge
 from msprobe_ms.compare.report import write_summary, write_tables
+from msprobe_ms.compare.uneven_calls import tell_uneven_calls
 from msprobe_ms.errors import CompareError
 from msprobe_ms.log import logger
 from msprobe_ms.mapping.files import Mappings
@@ -78,7 +79,8 @@ def compare_dumps(target: Dump, golden: Dump, options: Options) -> Comparison:
     pairs = pair(target, golden, options.mappings, fuzzy=options.fuzzy)
     with tqdm(total=len(pairs), unit="entry", disable=None if len(pairs) >= _LONG else True) as bar:
         measure(pairs, target, golden, mode, progress=lambda done: bar.update(done - bar.n))
-    comparison = Comparison(mode, pairs, find_origins(pairs))
+    origins = find_origins(pairs, list(golden.entries.values()))
+    comparison = Comparison(mode, pairs, origins if options.fuzzy else tell_uneven_calls(origins, pairs))
     judge(comparison, PROFILES[options.profile])
     return comparison
 
@@ -112,13 +114,3 @@ def _rank_pairs(target: Path, golden: Path, profile: str) -> list[tuple[str, Pat
     if alone:
         logger.warning("only in one of the two, not compared: %s", ", ".join(alone))
     return [(f"_{rank}-{rank}" if profile == "v110" else f"_{rank}", ours[rank], theirs[rank]) for rank in common]
-
-
-def unmatched_modules(pairs: list[Pair]) -> tuple[list[str], list[str]]:
-    """Names of forward module entries without a twin, of the target and of the golden."""
-    ours = [p.target for p in pairs if p.target is not None and p.golden is None]
-    theirs = [p.golden for p in pairs if p.golden is not None and p.target is None]
-    return (
-        [e.name for e in ours if e.parsed is not None and e.parsed.is_module and e.parsed.direction == "forward"],
-        [e.name for e in theirs if e.parsed is not None and e.parsed.is_module and e.parsed.direction == "forward"],
-    )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msprobe_ms.compare.model import Origin, Pair
+from msprobe_ms.compare.completeness import has_modules, sides_without_values, unmatched_modules
+from msprobe_ms.compare.measure import NOT_COMPARED, NOTE
+from msprobe_ms.compare.metrics import COSINE
+from msprobe_ms.compare.model import Comparison, Origin, Pair
 from msprobe_ms.compare.report import summary
-from msprobe_ms.compare.run import Outcome, unmatched_modules
+from msprobe_ms.compare.run import Outcome
 from msprobe_ms.mapping.suggest import suggest
-from msprobe_ms.names import BACKWARD, FORWARD
+from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 from msprobe_ms.store.model import Entry
 
 #: Origins and names told in full; the rest is in the report.
@@ -27,7 +30,10 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
     )
     if outcome.target.level != outcome.golden.level:
         yield f"the target was dumped at level {outcome.target.level}, the golden at {outcome.golden.level}"
-    if not counts["matched"]:
+    yield from _unread_lines(comparison)
+    if empty := sides_without_values(comparison.pairs):
+        yield from _structure_lines(comparison.pairs, empty)
+    elif not counts["matched"]:
         yield "DIVERGENT: nothing in the two dumps could be paired"
     elif comparison.origins:
         yield "DIVERGENT: the error begins at"
@@ -40,6 +46,9 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
             yield f"  and {len(comparison.origins) - _TOLD} further places, see the summary"
     elif all(unmatched_modules(comparison.pairs)):
         yield "CONSISTENT as far as it goes, but INCOMPLETE: modules without a twin were not compared; map them first"
+    elif comparison.verdict == "incomplete":
+        yield "CONSISTENT as far as it goes, but INCOMPLETE: more values have no twin than were compared"
+        yield f"  {_way_to_more(outcome)}"
     else:
         differing = sum(row.differs for row in comparison.rows)
         if differing:
@@ -53,6 +62,62 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
     yield from _unmatched_lines(comparison.pairs)
     for file in outcome.files:
         yield f"report: {file}"
+
+
+def _unread_lines(comparison: Comparison) -> Iterator[str]:
+    """How many tensors could not be read, and what was compared in their place."""
+    unread = [row for row in comparison.rows if NOTE in row.metrics]
+    if not unread:
+        return
+    tensors = sum(COSINE in row.metrics for row in comparison.rows)
+    instead = sum(row.deviation is not None for row in unread)
+    if instead == len(unread):
+        so = "their statistics were compared instead, which tell less"
+    elif instead:
+        so = f"of {instead} the statistics were compared instead, of {len(unread) - instead} nothing"
+    else:
+        so = "nothing of them was compared"
+    yield f"{len(unread)} of {tensors} tensors could not be read; {so}"
+    yield f"  the first: {str(unread[0].metrics[NOTE]).removeprefix(NOT_COMPARED)}"
+
+
+def _structure_lines(pairs: list[Pair], empty: list[str]) -> Iterator[str]:
+    """What can be said where a dump has calls and no values: which calls stand beside each other."""
+    holders = "neither dump holds" if len(empty) > 1 else f"the {empty[0]} does not hold"
+    yield f"INCOMPLETE: {holders} any values (task structure records calls alone), so none were compared"
+    ours = [pair.target.name for pair in pairs if pair.target is not None and pair.golden is None and _is_call(pair)]
+    theirs = [pair.golden.name for pair in pairs if pair.golden is not None and pair.target is None and _is_call(pair)]
+    both = sum(pair.matched for pair in pairs)
+    yield f"  {both} calls are in both" if ours or theirs else f"  the {both} calls of both are the same"
+    for side, names in (("target", ours), ("golden", theirs)):
+        if names:
+            calls = "1 call is" if len(names) == 1 else f"{len(names)} calls are"
+            yield f"  {calls} in the {side} alone: {', '.join(names[:_TOLD])}{_more(names)}"
+    yield "  to find where values differ, dump both with task statistics or tensor"
+
+
+def _is_call(pair: Pair) -> bool:
+    entry = pair.target or pair.golden
+    # Gradients of parameters are values, no calls.
+    return entry is not None and (entry.parsed is None or entry.parsed.direction != PARAMETERS_GRAD)
+
+
+def _more(names: list[str]) -> str:
+    return f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
+
+
+def _way_to_more(outcome: Outcome) -> str:
+    """What gives more values a twin."""
+    if has_modules(outcome.comparison.pairs):
+        return "modules run on one side alone, or in other numbers: map them with -lm or -cm, try -fm for their calls"
+    if outcome.target.framework != outcome.golden.framework:
+        return (
+            "functions of two frameworks pair safely only inside of modules: dump both at level mix (or L0), and map "
+            "renamed modules with -lm or -cm; single functions pair with -dm"
+        )
+    return (
+        "try -fm where calls came to other numbers, and -dm for functions that are called otherwise on the other side"
+    )
 
 
 def _origin_lines(origin: Origin, pairs: dict[str, Pair]) -> Iterator[str]:
@@ -86,8 +151,7 @@ def _unmatched_lines(pairs: list[Pair]) -> Iterator[str]:
     ours, theirs = unmatched_modules(pairs)
     for side, names in (("target", ours), ("golden", theirs)):
         if names:
-            more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
-            yield f"modules only in the {side}: {', '.join(names[:_TOLD])}{more}"
+            yield f"modules only in the {side}: {', '.join(names[:_TOLD])}{_more(names)}"
     if ours and theirs and (lines := suggest(pairs)):
         yield "a layer mapping that may pair them (check it, save it as a yaml file, give it with -lm):"
         yield from (f"  {line}" for line in lines)

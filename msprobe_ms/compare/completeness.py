@@ -1,0 +1,74 @@
+"""Whether enough was compared for agreement to mean anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msprobe_ms.names import FORWARD
+
+if TYPE_CHECKING:
+    from msprobe_ms.compare.model import Pair
+    from msprobe_ms.store.model import Entry
+
+
+def is_incomplete(pairs: Sequence[Pair]) -> bool:
+    """Whether most was left out: modules without a twin on both sides, or more values without a twin than compared.
+
+    Where both dumps recorded modules, theirs are the values that count: functions and kernels inside paired modules may
+    well be others in another framework. A dump all of whose values were compared is compared wholly, however much more
+    the other one holds (levels mix and L0).
+    """
+    if all(unmatched_modules(pairs)):
+        return True
+    compared, ours, theirs = _counts(pairs)
+    return bool(ours and theirs) and max(ours, theirs) > compared
+
+
+def sides_without_values(pairs: Sequence[Pair]) -> list[str]:
+    """``target``, ``golden``: those that hold calls and no values of them, as dumps of task structure do."""
+    sides = (("target", list(_targets(pairs))), ("golden", list(_goldens(pairs))))
+    return [side for side, entries in sides if entries and not any(entry.items for entry in entries)]
+
+
+def unmatched_modules(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
+    """Names of forward module entries without a twin, of the target and of the golden."""
+    ours = [pair.target for pair in pairs if pair.target is not None and pair.golden is None]
+    theirs = [pair.golden for pair in pairs if pair.golden is not None and pair.target is None]
+    return [entry.name for entry in ours if _is_call(entry)], [entry.name for entry in theirs if _is_call(entry)]
+
+
+def has_modules(pairs: Sequence[Pair]) -> bool:
+    """Whether both dumps recorded modules."""
+    return any(map(_is_module, _targets(pairs))) and any(map(_is_module, _goldens(pairs)))
+
+
+def _counts(pairs: Sequence[Pair]) -> tuple[int, int, int]:
+    """Values compared, and those without a twin of the target and of the golden."""
+    modules_only = has_modules(pairs)
+    compared = ours = theirs = 0
+    for pair in pairs:
+        entry = pair.target or pair.golden
+        if entry is None or (modules_only and not _is_module(entry)):
+            continue
+        for row in pair.rows:
+            compared += row.matched
+            ours += row.golden is None
+            theirs += row.target is None
+    return compared, ours, theirs
+
+
+def _targets(pairs: Sequence[Pair]) -> Iterator[Entry]:
+    return (pair.target for pair in pairs if pair.target is not None)
+
+
+def _goldens(pairs: Sequence[Pair]) -> Iterator[Entry]:
+    return (pair.golden for pair in pairs if pair.golden is not None)
+
+
+def _is_module(entry: Entry) -> bool:
+    return entry.parsed is not None and entry.parsed.is_module
+
+
+def _is_call(entry: Entry) -> bool:
+    return entry.parsed is not None and entry.parsed.is_module and entry.parsed.direction == FORWARD

@@ -1,0 +1,133 @@
+"""Parameters that have a gradient on one side alone: frozen, detached, or forgotten by the optimizer.
+
+Nothing of such a parameter stands beside anything, so no difference shows. It is told where the parameter itself has a
+twin and the side without its gradient has gradients of others (else none were recorded). A gradient of zeros is none:
+one framework hands on zeros where another leaves the gradient out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from msprobe_ms.compare.model import Origin, Pair
+from msprobe_ms.mapping.items import PARAMETER_SYNONYMS
+from msprobe_ms.names import FORWARD, PARAMETERS_GRAD
+from msprobe_ms.store.model import Entry, Item
+
+#: Dotted name and class of a module, and the path of its parameter.
+Place = tuple[str, str, tuple[str, ...]]
+#: Statistics of normalisation, which are parameters in MindSpore, and never get gradients in PyTorch.
+_STATISTICS = tuple(name for both in PARAMETER_SYNONYMS.items() for name in both if both[1].startswith("running_"))
+#: Parameters told by name; the rest is counted.
+_TOLD = 3
+
+
+@dataclass
+class _Side:
+    """Parameters and gradients of one dump by their place.
+
+    ``orders``   where a gradient stands among the pairs
+    ``alike``    places of the parameters that have the same figures
+    ``modules``  figures of a module's parameters, constants apart
+    """
+
+    parameters: dict[Place, Item] = field(default_factory=dict)
+    gradients: dict[Place, Item] = field(default_factory=dict)
+    orders: dict[Place, int] = field(default_factory=dict)
+    alike: dict[object, list[Place]] = field(default_factory=lambda: defaultdict(list))
+    modules: dict[tuple[str, str], list[object]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, order: int, entry: Entry | None) -> None:
+        for place, item in _placed(entry, PARAMETERS_GRAD, "parameters_grad"):
+            if item.kind == "tensor" and not item.maximum == item.minimum == 0:
+                self.gradients.setdefault(place, item)
+                self.orders.setdefault(place, order)
+        for place, item in _placed(entry, FORWARD, "parameters"):
+            if place not in self.parameters:
+                self.parameters[place] = item
+                if _is_telling(item):
+                    self.alike[_figures(item)].append(place)
+                    self.modules[place[:2]].append(_figures(item))
+
+    def tied(self, place: Place) -> Iterator[Place]:
+        """Where a tensor with the figures of this parameter is one of another module: tied weights.
+
+        Constants (zeros, ones) look all alike; they count as tied where another parameter of their module is.
+        """
+        item = self.parameters[place]
+        kin = [_figures(item)] if _is_telling(item) else self.modules.get(place[:2], [])
+        return (at for figures in kin for at in self.alike.get(figures, ()) if at[:2] != place[:2])
+
+
+def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
+    """One origin a side that lacks gradients, at the first parameter in order, with its place among the pairs."""
+    target, golden = _Side(), _Side()
+    twins: dict[Place, Place] = {}
+    for order, pair in enumerate(pairs):
+        target.add(order, pair.target)
+        golden.add(order, pair.golden)
+        if pair.matched:
+            for row in pair.rows:
+                if row.target is not None and row.golden is not None and row.target.state == "parameters":
+                    ours, theirs = _place(pair.target, row.target), _place(pair.golden, row.golden)
+                    if ours is not None and theirs is not None:
+                        twins.setdefault(ours, theirs)
+    back = {theirs: ours for ours, theirs in twins.items()}
+    found = []
+    sides = (("target", target, golden, back, twins), ("golden", golden, target, twins, back))
+    for name, lacking, having, to, fro in sides:
+        missing = [at for at in having.gradients if _is_missing(at, lacking, having, to, fro)]
+        if missing:
+            first = min(missing, key=having.orders.__getitem__)
+            ours, theirs = (to[first], first) if name == "target" else (first, to[first])
+            reason = _reason(name, [at for at in missing if at != first])
+            origin = Origin(target.parameters[ours].name, golden.parameters[theirs].name, "parameters_grad", reason, {})
+            found.append((having.orders[first], origin))
+    return found
+
+
+def _is_missing(place: Place, lacking: _Side, having: _Side, to: dict[Place, Place], fro: dict[Place, Place]) -> bool:
+    """Whether the gradient at ``place`` has no counterpart; ``to`` leads to the lacking side's places, ``fro`` back."""
+    twin = to.get(place)
+    if twin is None or twin in lacking.gradients or not lacking.gradients or place[2][-1] in _STATISTICS:
+        return False
+    for other in lacking.tied(twin):
+        # Tied weights have one gradient, which each framework may record at another of their places.
+        if other in lacking.gradients:
+            recorded = having.gradients.get(fro.get(other, other))
+            if recorded is None or _figures(recorded) == _figures(having.gradients[place]):
+                return False
+    return True
+
+
+def _reason(side: str, others: Sequence[Place]) -> str:
+    other_side = "golden" if side == "target" else "target"
+    names = [".".join((name, *path)) for name, _, path in others[:_TOLD]]
+    rest = f" and {len(others) - _TOLD} more" if len(others) > _TOLD else ""
+    more = f" (likewise {', '.join(names)}{rest})" if names else ""
+    return (
+        f"the {other_side} has a gradient of this parameter, the {side} none{more}: is it frozen, detached or left out "
+        "of the optimizer's weights?"
+    )
+
+
+def _placed(entry: Entry | None, direction: str, state: str) -> Iterable[tuple[Place, Item]]:
+    if entry is None or entry.parsed is None or entry.parsed.direction != direction or not entry.parsed.is_module:
+        return ()
+    parsed = entry.parsed
+    return (((parsed.name, parsed.class_name, item.path), item) for item in entry.items if item.state == state)
+
+
+def _place(entry: Entry | None, item: Item) -> Place | None:
+    parsed = entry.parsed if entry is not None else None
+    return (parsed.name, parsed.class_name, item.path) if parsed is not None and parsed.is_module else None
+
+
+def _is_telling(item: Item) -> bool:
+    return item.kind == "tensor" and (item.maximum != item.minimum or (item.maximum is None and item.md5 is not None))
+
+
+def _figures(item: Item) -> object:
+    return item.shape, item.maximum, item.minimum, item.mean, item.norm, item.md5

@@ -1,0 +1,108 @@
+"""Agreement means something only where enough was compared."""
+
+from __future__ import annotations
+
+from compare_parts import dump, tensor
+
+from msprobe_ms.compare.run import Options, Outcome, compare_dumps
+from msprobe_ms.compare.verdict import verdict_lines
+from msprobe_ms.store.model import Dump
+
+
+def calls(*names: str, framework: str = "mindspore") -> Dump:
+    return dump([tensor("output.0", [1.0, 2.0], name) for name in names], framework)
+
+
+def functions(prefix: str, count: int) -> list[str]:
+    return [f"{prefix}.{number}.forward" for number in range(count)]
+
+
+def told(target: Dump, golden: Dump) -> tuple[str, list[str]]:
+    """The verdict and what the terminal says of it."""
+    comparison = compare_dumps(target, golden, Options())
+    return comparison.verdict, list(verdict_lines(Outcome("", target, golden, comparison, [])))
+
+
+def test_more_values_without_a_twin_than_compared_are_incomplete() -> None:
+    common = functions("Functional.relu", 2)
+    verdict, lines = told(
+        calls(*common, *functions("Mint.exp", 3)), calls(*common, *functions("Torch.exp", 1), framework="pytorch")
+    )
+    assert verdict == "incomplete"
+    assert lines[1] == "CONSISTENT as far as it goes, but INCOMPLETE: more values have no twin than were compared"
+    assert "dump both at level mix (or L0), and map renamed modules with -lm or -cm" in lines[2]
+
+
+def test_within_one_framework_it_names_what_helps_there() -> None:
+    common = functions("Functional.relu", 2)
+    verdict, lines = told(calls(*common, *functions("Mint.exp", 3)), calls(*common, *functions("Functional.exp", 1)))
+    assert verdict == "incomplete"
+    assert "try -fm" in lines[2] and "-dm" in lines[2]
+
+
+def test_as_many_compared_as_not_are_consistent() -> None:
+    common = functions("Functional.relu", 3)
+    verdict, lines = told(calls(*common, *functions("Mint.exp", 3)), calls(*common, *functions("Functional.exp", 1)))
+    assert (verdict, lines[1]) == ("consistent", "CONSISTENT: no value differs by more than its dtype explains")
+
+
+def test_a_dump_compared_wholly_is_complete_beside_a_larger_one() -> None:
+    modules = ["Cell.a.Dense.forward.0", "Cell.b.Dense.forward.0"]
+    assert told(calls(*modules, *functions("Mint.exp", 9)), calls(*modules))[0] == "consistent"
+    assert (
+        told(calls(*modules), calls(*modules, "Cell.c.Dense.forward.0", *functions("Mint.exp", 9)))[0] == "consistent"
+    )
+
+
+def test_functions_do_not_count_where_all_modules_were_compared() -> None:
+    modules = ["Cell.a.Dense.forward.0", "Cell.b.Dense.forward.0"]
+    ours, theirs = functions("Mint.exp", 9), functions("Functional.exp", 7)
+    assert told(calls(*modules, *ours), calls(*modules, *theirs))[0] == "consistent"
+
+
+def test_modules_without_a_twin_on_both_sides_are_incomplete() -> None:
+    common = [f"Cell.l{number}.Dense.forward.0" for number in range(9)]
+    verdict, lines = told(calls(*common, "Cell.a.Dense.forward.0"), calls(*common, "Cell.b.Dense.forward.0"))
+    assert verdict == "incomplete"
+    assert lines[1].endswith("INCOMPLETE: modules without a twin were not compared; map them first")
+
+
+def test_an_origin_stays_divergent() -> None:
+    common = functions("Functional.relu", 1)
+    target, golden = calls(*common, *functions("Mint.exp", 3)), calls(*common, *functions("Functional.exp", 3))
+    entry = golden.entries[common[0]]
+    entry.items[0] = tensor("output.0", [1.0, 3.0], common[0])
+    assert told(target, golden)[0] == "divergent"
+
+
+class TestStructure:
+    """Dumps of task structure hold calls and no values."""
+
+    @staticmethod
+    def structure(*names: str) -> Dump:
+        made = calls(*names)
+        for entry in made.entries.values():
+            entry.items.clear()
+        return made
+
+    def test_two_say_which_calls_are_in_both(self) -> None:
+        common = functions("Functional.relu", 2)
+        verdict, lines = told(self.structure(*common, "Mint.exp.0.forward"), self.structure(*common))
+        assert verdict == "incomplete"
+        assert lines[1:] == [
+            "INCOMPLETE: neither dump holds any values (task structure records calls alone), so none were compared",
+            "  2 calls are in both",
+            "  1 call is in the target alone: Mint.exp.0.forward",
+            "  to find where values differ, dump both with task statistics or tensor",
+        ]
+
+    def test_one_beside_a_dump_of_values_is_named(self) -> None:
+        common = functions("Functional.relu", 2)
+        verdict, lines = told(calls(*common, "Cell.a.Dense.parameters_grad.0"), self.structure(*common))
+        assert verdict == "incomplete"
+        assert lines[1].startswith("INCOMPLETE: the golden does not hold any values (task structure")
+        assert lines[2] == "  the 2 calls of both are the same"
+
+    def test_dumps_of_values_with_nothing_in_common_stay_divergent(self) -> None:
+        verdict, lines = told(calls("Mint.exp.0.forward"), calls("Functional.relu.0.forward"))
+        assert (verdict, lines[1]) == ("divergent", "DIVERGENT: nothing in the two dumps could be paired")

@@ -1,0 +1,85 @@
+"""An input that differs after calls without a twin: they are named, and nothing is claimed of what was recorded."""
+
+from __future__ import annotations
+
+from compare_parts import dump, tensor
+
+from msprobe_ms.compare.model import Origin
+from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.store.model import Dump, Item
+
+
+def call(name: str, taken: float, given: float, parent: str | None = None) -> tuple[str, list[Item], str | None]:
+    return name, [tensor("input.0", [taken, 1.0], name), tensor("output.0", [given, 1.0], name)], parent
+
+
+def step(*calls: tuple[str, list[Item], str | None]) -> Dump:
+    made = dump([item for _, items, _ in calls for item in items])
+    for name, _, parent in calls:
+        made.entries[name].parent = parent
+    return made
+
+
+def origins(target: Dump, golden: Dump) -> list[Origin]:
+    return compare_dumps(target, golden, Options()).origins
+
+
+EMBED, NORM = "Cell.embed.Dense.forward.0", "Cell.norm.Dense.forward.0"
+
+
+def renamed(name: str, calls: int, given: float) -> list[tuple[str, list[Item], str | None]]:
+    inside = [call(f"Cell.{name}.l{number}.Dense.forward.0", 2.0, 2.0) for number in range(calls - 1)]
+    return [*inside, call(f"Cell.{name}.Attention.forward.0", 2.0, given)]
+
+
+def test_calls_without_a_twin_are_named_with_their_number() -> None:
+    ours = step(call(EMBED, 1.0, 2.0), *renamed("attention", 3, 5.0), call(NORM, 5.0, 6.0))
+    theirs = step(call(EMBED, 1.0, 2.0), *renamed("attn", 1, 4.0), call(NORM, 4.0, 5.0))
+    (origin,) = origins(ours, theirs)
+    assert origin.target == f"{NORM}.input.0"
+    assert origin.reason.endswith(
+        ", though nothing before it that was compared differs; calls without a twin come right before it: 3 in the "
+        "target (the last Cell.attention.Attention.forward.0), 1 in the golden (Cell.attn.Attention.forward.0): look "
+        "there, or pair them by a mapping"
+    )
+
+
+def test_calls_of_the_golden_alone_are_found_where_they_ran() -> None:
+    ours = step(call(EMBED, 1.0, 2.0), call(NORM, 2.0, 6.0))
+    theirs = step(call(EMBED, 1.0, 2.0), *renamed("attn", 1, 4.0), call(NORM, 4.0, 5.0), *renamed("late", 2, 5.0))
+    (origin,) = origins(ours, theirs)
+    assert "come right before it: 1 in the golden (Cell.attn.Attention.forward.0): " in origin.reason
+
+
+def test_calls_before_the_last_pair_are_not_named() -> None:
+    between = call("Cell.fc.Dense.forward.0", 3.0, 3.0)
+    ours = step(call(EMBED, 1.0, 2.0), *renamed("attention", 3, 5.0), between, call(NORM, 5.0, 6.0))
+    theirs = step(call(EMBED, 1.0, 2.0), *renamed("attn", 1, 4.0), between, call(NORM, 4.0, 5.0))
+    (origin,) = origins(ours, theirs)
+    assert "though nothing recorded before it differs; it comes from outside" in origin.reason
+
+
+def test_calls_inside_of_it_are_not_before_it() -> None:
+    block = "Cell.Block.forward.0"
+    ours = step(call(EMBED, 1.0, 2.0), call("Cell.q.Dense.forward.0", 5.0, 5.0, block), call(block, 5.0, 6.0))
+    theirs = step(call(EMBED, 1.0, 2.0), call("Cell.k.Dense.forward.0", 4.0, 5.0, block), call(block, 4.0, 5.0))
+    (origin,) = origins(ours, theirs)
+    assert origin.target == f"{block}.input.0"
+    assert "though nothing recorded before it differs; it comes from outside" in origin.reason
+
+
+def test_calls_without_a_twin_before_the_first_difference_inside_an_origin_are_named() -> None:
+    block = "Cell.Block.forward.0"
+
+    def block_with(name: str, between: float, given: float) -> Dump:
+        attention = call(f"Cell.{name}.Attention.forward.0", 2.0, between, block)
+        return step(
+            call(EMBED, 2.0, 2.0, block), attention, call(NORM, between, between, block), call(block, 2.0, given)
+        )
+
+    (origin,) = origins(block_with("attention", 5.0, 6.0), block_with("attn", 4.0, 5.0))
+    assert origin.target == f"{block}.output.0"
+    assert origin.reason.endswith(
+        f"inside it the difference shows first at {NORM}.input.0, right after calls without a twin: 1 in the target "
+        "(Cell.attention.Attention.forward.0), 1 in the golden (Cell.attn.Attention.forward.0)"
+    )

@@ -1,0 +1,121 @@
+"""A parameter whose gradient one side alone has: frozen, detached, or not among the optimizer's weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from compare_parts import dump, tensor
+
+from msprobe_ms.compare.model import Comparison
+from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.store.model import Dump, Item
+
+#: Two layers whose parameters differ, and constants that look all alike.
+PARAMETERS: Mapping[str, Any] = {
+    "Cell.a.Dense.weight": [0.5, -1.0, 2.0],
+    "Cell.a.Dense.bias": [0.0, 0.0],
+    "Cell.b.Dense.weight": [0.25, 3.0, -2.0],
+    "Cell.b.Dense.bias": [0.0, 0.0],
+}
+ALL = tuple(PARAMETERS)
+
+
+def recorded(
+    gradients: Iterable[str], parameters: Mapping[str, Any] = PARAMETERS, gradient: Any = None, md5: bool = True
+) -> Dump:
+    """A step of the modules of ``parameters`` with gradients of some of them, each other than the rest."""
+    changed: dict[str, Any] = {} if md5 else {"md5": None}
+    items: list[Item] = []
+    for name in parameters:
+        module, _, parameter = name.rpartition(".")
+        items.append(tensor(f"parameters.{parameter}", parameters[name], f"{module}.forward.0", **changed))
+    for name in gradients:
+        module, _, parameter = name.rpartition(".")
+        values = gradient if gradient is not None else [float(1 + len(items)), -2.0]
+        items.append(tensor(f"parameters_grad.{parameter}", values, f"{module}.parameters_grad.0", **changed))
+    return dump(items)
+
+
+def compared(target: Dump, golden: Dump) -> Comparison:
+    return compare_dumps(target, golden, Options())
+
+
+def names(target: Dump, golden: Dump) -> list[str]:
+    return [origin.target for origin in compared(target, golden).origins if "frozen" in origin.reason]
+
+
+def without(*lost: str) -> list[str]:
+    return [name for name in ALL if name not in lost]
+
+
+def same_gradients(kept: Iterable[str]) -> Dump:
+    return recorded(kept, gradient=[1.0, -2.0])
+
+
+def test_a_parameter_frozen_in_the_target_is_an_origin() -> None:
+    comparison = compared(same_gradients(without("Cell.b.Dense.weight")), same_gradients(ALL))
+    (origin,) = comparison.origins
+    assert comparison.verdict == "divergent"
+    assert (origin.target, origin.state) == ("Cell.b.Dense.forward.0.parameters.weight", "parameters_grad")
+    assert origin.reason == (
+        "the golden has a gradient of this parameter, the target none: is it frozen, detached or left out of the "
+        "optimizer's weights?"
+    )
+    (row,) = [row for row in comparison.rows if row.target is not None and row.target.name == origin.target]
+    assert row.result == "error"
+
+
+def test_a_parameter_frozen_in_the_golden_is_one_too() -> None:
+    (origin,) = compared(same_gradients(ALL), same_gradients(without("Cell.b.Dense.weight"))).origins
+    assert origin.reason.startswith("the target has a gradient of this parameter, the golden none: ")
+
+
+def test_a_wholly_frozen_module_is_one_origin_that_names_the_others() -> None:
+    (origin,) = compared(same_gradients(ALL[:2]), same_gradients(ALL)).origins
+    assert origin.target == "Cell.b.Dense.forward.0.parameters.weight"
+    assert "the target none (likewise b.bias): " in origin.reason
+
+
+def test_where_no_gradients_were_recorded_none_is_missing() -> None:
+    assert names(recorded([]), same_gradients(ALL)) == []
+
+
+def test_a_gradient_of_zeros_is_none() -> None:
+    golden = same_gradients(without("Cell.b.Dense.bias"))
+    zeros = tensor("parameters_grad.bias", np.zeros(2), "Cell.b.Dense.parameters_grad.0")
+    golden.entries["Cell.b.Dense.parameters_grad.0"].items.append(zeros)
+    assert names(same_gradients(without("Cell.b.Dense.bias")), golden) == []
+
+
+def test_statistics_of_batch_norm_are_no_trained_parameters() -> None:
+    parameters = {**PARAMETERS, "Cell.n.BatchNorm2d.moving_mean": [0.1, 0.7]}
+    both = [*ALL, "Cell.n.BatchNorm2d.moving_mean"]
+    assert names(recorded(ALL, parameters, [1.0, 2.0]), recorded(both, parameters, [1.0, 2.0])) == []
+
+
+def test_a_parameter_without_a_twin_is_not_named() -> None:
+    parameters = {**PARAMETERS, "Cell.a.Dense.scale": [4.0, 5.0]}
+    extra = [*ALL, "Cell.a.Dense.scale"]
+    assert names(same_gradients(ALL), recorded(extra, parameters, [1.0, -2.0])) == []
+
+
+class TestTiedWeights:
+    tied: Mapping[str, Any] = {**PARAMETERS, "Cell.head.Dense.weight": PARAMETERS["Cell.a.Dense.weight"]}
+
+    def test_their_gradient_may_be_recorded_at_another_place(self) -> None:
+        here, there = ["Cell.a.Dense.weight", *ALL[2:]], ["Cell.head.Dense.weight", *ALL[2:]]
+        for md5 in (True, False):
+            ours, theirs = (recorded(kept, self.tied, [1.0, 2.0], md5) for kept in (here, there))
+            assert names(ours, theirs) == []
+
+    def test_or_at_both(self) -> None:
+        here, both = [*ALL], [*ALL, "Cell.head.Dense.weight"]
+        assert names(recorded(here, self.tied, [1.0, 2.0]), recorded(both, self.tied, [1.0, 2.0])) == []
+
+    def test_layers_that_begin_as_copies_are_not_tied(self) -> None:
+        both = ["Cell.a.Dense.weight", "Cell.head.Dense.weight"]
+        assert names(recorded(both[:1], self.tied), recorded(both, self.tied)) == [
+            "Cell.head.Dense.forward.0.parameters.weight"
+        ]

@@ -1,0 +1,64 @@
+"""One name called another number of times on the two sides: the verdict says that calls stand beside other calls."""
+
+from __future__ import annotations
+
+from compare_parts import dump, tensor
+
+from msprobe_ms.compare.model import Origin
+from msprobe_ms.compare.origin import find_origins
+from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.compare.uneven_calls import tell_uneven_calls
+from msprobe_ms.store.model import Dump
+
+RELU = "Cell.act.ReLU.forward."
+DENSE = "Cell.fc{}.Dense.forward.0"
+
+
+def step(*inputs: float, dense: float = 1.0) -> Dump:
+    """A shared ReLU called with each of ``inputs``, a layer before every call but an extra one with 0."""
+    items = []
+    for call, number in enumerate(inputs):
+        if number:
+            before = DENSE.format(int(number))
+            items += [tensor("input.0", [number, 1.0], before), tensor("output.0", [number, dense], before)]
+        for state in ("input", "output"):
+            items.append(tensor(f"{state}.0", [number, 1.0], f"{RELU}{call}"))
+    return dump(items)
+
+
+def origins(target: Dump, golden: Dump, fuzzy: bool = False) -> list[Origin]:
+    return compare_dumps(target, golden, Options(fuzzy=fuzzy)).origins
+
+
+def test_an_origin_called_once_more_in_the_target_says_so() -> None:
+    (origin, *_) = origins(step(0, 1, 2, 3), step(1, 2, 3))
+    assert origin.target == f"{RELU}0.input.0"
+    assert origin.reason.endswith(
+        "; but Cell.act.ReLU is called 4 times in the target, 3 times in the golden: from the first call too many on, "
+        "each stands beside another call; try -fm, which tells by the calls around them"
+    )
+
+
+def test_and_once_more_in_the_golden() -> None:
+    (origin, *_) = origins(step(1), step(0, 1))
+    assert "Cell.act.ReLU is called once in the target, 2 times in the golden" in origin.reason
+
+
+def test_fuzzy_matching_then_tells() -> None:
+    assert origins(step(0, 1, 2, 3), step(1, 2, 3), fuzzy=True) == []
+
+
+def test_an_origin_called_equally_often_says_nothing_of_calls() -> None:
+    target, golden = step(1, 2, 3, 0, dense=9.0), step(1, 2, 3)
+    assert [origin.target for origin in origins(target, golden)] == [
+        f"{DENSE.format(number)}.output.0" for number in (1, 2, 3)
+    ]
+    assert not any("is called" in origin.reason for origin in origins(target, golden))
+
+
+def test_calls_that_found_their_own_are_not_doubted() -> None:
+    target, golden = step(0, 1, 2), step(1, 2.5)
+    mapped = compare_dumps(target, golden, Options(fuzzy=True)).pairs
+
+    found = find_origins(mapped)
+    assert found and tell_uneven_calls(found, mapped) == found
