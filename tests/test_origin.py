@@ -7,7 +7,8 @@ import math
 import pytest
 
 from msprobe_ms.compare.model import Origin, Pair, Row
-from msprobe_ms.compare.origin import find_origins, strain
+from msprobe_ms.compare.nodes import strain
+from msprobe_ms.compare.origin import find_origins
 from msprobe_ms.names import parse_entry
 from msprobe_ms.store.model import Entry, Item
 
