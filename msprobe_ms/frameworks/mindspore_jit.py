@@ -7,6 +7,7 @@ Python function to capture it, so that without the capture it simply runs.
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -31,6 +32,12 @@ _OWN = (
 
 #: What may lead to a cell.
 _FOLLOWED = (nn.Cell, FunctionType, MethodType, partial, list, tuple, dict)
+
+#: A method whose code names one of these may reach every part of its object.
+_READS_ANY_ATTRIBUTE = {
+    "getattr", "vars", "__dict__", "__getattr__", "_cells", "cells", "cells_and_names", "name_cells", "construct",
+    "super",
+}  # fmt: skip
 
 #: Values followed from a compiled function to the cells it calls.
 _MOST_VALUES = 1000
@@ -67,10 +74,13 @@ def describe(executor: Any, args: Sequence[Any]) -> CompiledCall:
 
 
 def _cells_inside(function: Any, owner: Any) -> Sequence[tuple[str, nn.Cell]]:
-    """Cells below ``owner``, and those that ``function`` reaches by name, with the cells below them."""
+    """Cells that ``function`` reaches by name, with the cells below them; all of a cell whose ``construct`` it is."""
     found: dict[int, tuple[str, nn.Cell]] = {}
-    for name, cell in _below("", owner) if isinstance(owner, nn.Cell) else ():
-        found.setdefault(id(cell), (name, cell))
+    if isinstance(owner, nn.Cell) and function.__name__ != "construct":
+        function = MethodType(getattr(function, "__func__", function), owner)
+    elif isinstance(owner, nn.Cell):
+        for name, cell in _below("", owner):
+            found.setdefault(id(cell), (name, cell))
     for head, cell in _cells_used(function, owner):
         for name, each in (("", cell), *_below(head, cell)):
             found.setdefault(id(each), (name or f"{head} ({type(cell).__name__})", each))
@@ -99,7 +109,7 @@ def _cells_used(function: Any, owner: Any) -> Iterator[tuple[str, nn.Cell]]:
         elif issubclass(kind, partial):
             waiting += [(name, value.func), *((name, each) for each in (*value.args, *value.keywords.values()))]
         elif issubclass(kind, MethodType):
-            waiting += [(name, value.__func__), (name, value.__self__)]
+            waiting += [(name, value.__func__), *_used_by_method(name, value)]
         elif issubclass(kind, FunctionType):
             waiting += _named_by(value)
         elif issubclass(kind, (list, tuple)):
@@ -108,6 +118,31 @@ def _cells_used(function: Any, owner: Any) -> Iterator[tuple[str, nn.Cell]]:
             waiting += [(f"{name}[{key!r}]", each) for key, each in islice(value.items(), _MOST_VALUES)]
         else:
             waiting += _held(value)
+
+
+def _used_by_method(name: str, method: MethodType) -> list[tuple[str, Any]]:
+    """The object of a method; of a cell, unless it is called as a whole, what the method can name of it.
+
+    That is what stands in its code and in that of methods of the same cell which it names, and so on.
+    """
+    cell = method.__self__
+    if not isinstance(cell, nn.Cell) or method.__name__ == "construct":
+        return [(name, cell)]
+    waiting, seen, used = [inspect.unwrap(method.__func__)], set[str](), list[tuple[str, Any]]()
+    while waiting:
+        code = getattr(waiting.pop(), "__code__", None)
+        names = set() if code is None else set(_names(code))
+        if names & _READS_ANY_ATTRIBUTE:
+            return [(name, cell)]
+        for each in sorted(names - seen):
+            seen.add(each)
+            of_class = inspect.getattr_static(type(cell), each, None)
+            of_class = getattr(of_class, "fget", None) or getattr(of_class, "__func__", of_class)
+            if isinstance(of_class, FunctionType):
+                waiting.append(inspect.unwrap(of_class))
+            elif isinstance(held := {**vars(cell), **cell._cells}.get(each), _FOLLOWED):
+                used.append((each, held))
+    return used
 
 
 def _held(value: Any) -> list[tuple[str, Any]]:
