@@ -140,6 +140,7 @@ class BaseDebugger(ABC):
         kind.current = self
         if kind.recording is not None and kind.recording is not self:
             kind.recording._finish()
+        self._tell_unselected_rank()
         if not self._selected(self._rank_id) or (self._session is None and (self._overflowed() or self._is_off())):
             return None
         if self._session is None:
@@ -204,6 +205,22 @@ class BaseDebugger(ABC):
 
     def _rank(self, rank_id: int | None) -> int | None:
         return self._framework.rank() if rank_id is None else rank_id
+
+    def _tell_unselected_rank(self) -> None:
+        """Other ranks record where this is one of several; alone, taken for rank 0, it would be silence."""
+        known, ranks = self._rank(self._rank_id), self.config.rank
+        if not ranks or (known or 0) in ranks:
+            return
+        selected = ", ".join(map(str, sorted(ranks)[:10]))
+        if known is not None:
+            self._say_once(logging.DEBUG, f"rank: this process is rank {known}, recorded are {selected}")
+        else:
+            self._say_once(
+                logging.WARNING,
+                f"rank: nothing is recorded: this process is part of no distributed job that is initialised, and "
+                f"taken for rank 0; the configuration selects {selected}. "
+                f"Remove the key or add 0, or name this process's rank: start(model, rank_id={min(ranks)})",
+            )
 
     def _selected(self, rank_id: int | None) -> bool:
         steps, ranks = self.config.step, self.config.rank

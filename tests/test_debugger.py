@@ -261,6 +261,31 @@ def test_pauses_within_a_forward_pass_are_no_mistake(dump_path: Path, caplog: py
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
+def test_a_process_alone_whose_rank_is_not_selected_is_told_once(
+    dump_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    debugger, model = PrecisionDebugger(write_config(dump_path, rank=[5, 3])), net()
+    for _ in range(2):
+        one_step(debugger, model)
+    assert recorded(dump_path) == []
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        "rank: nothing is recorded: this process is part of no distributed job that is initialised, and taken for "
+        "rank 0; the configuration selects 3, 5. Remove the key or add 0, or name this process's rank: "
+        "start(model, rank_id=3)"
+    ]
+
+
+def test_a_rank_that_is_known_and_not_selected_stays_quiet(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "msprobe_ms")
+    debugger = PrecisionDebugger(write_config(dump_path, rank=[3]))
+    debugger.start(net(), rank_id=1)
+    debugger.stop()
+    debugger.step()
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("DEBUG", "rank: this process is rank 1, recorded are 3")
+    ]
+
+
 def test_stop_without_start_is_told_once(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     debugger = PrecisionDebugger(write_config(dump_path, step=[5]))
     one_step(debugger, net())  # not selected, but no mistake
