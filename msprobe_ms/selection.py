@@ -60,12 +60,7 @@ class NameList:
                 accepted = True
                 self._hit.append(matches)
                 self._unhit = [each for each in self._unhit if each[0] != pattern]
-        if accepted:
-            return True
-        for matches in self._hit:
-            if matches(name):
-                return True
-        return False
+        return accepted or any(matches(name) for matches in self._hit)
 
     @property
     def hit(self) -> bool:
