@@ -82,11 +82,12 @@ class Session:
         self._trouble = Trouble(store, noted)
         md5 = config.summary_mode == "md5"
         entries: DumpStore | OverflowGate = store
+        self._gate: OverflowGate | None = None
         self._worker = TensorWorker(store, self._trouble) if config.async_dump and _stores_files(config) else None
         files: TensorFiles = self._worker or store
         leaves = LeafBuilder(framework, files, self._trouble, md5=md5, later=self._worker is not None)
         if config.task == "overflow_check":
-            entries = gate = OverflowGate(store, files, quota)
+            entries = self._gate = gate = OverflowGate(store, files, quota)
             leaves = LeafBuilder(framework, gate, self._trouble, md5=md5, later=True, on_figures=gate.figures)
         self._kernels: KernelHooks | None = None
         if config.level == "L2":
@@ -221,6 +222,8 @@ class Session:
                 self._worker.close()
             with self.status.exporting() as progress:
                 self._store.close(progress)
+            if self._gate is not None:
+                self._gate.tell()
             self.status.end(self._store.folder, self._store.exported_entries)
             if self.status.speaks:
                 self._recorder.tell(misses)
