@@ -204,6 +204,11 @@ class Session:
         return self._store.folder
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is neither an entry nor a trouble that explains why."""
+        return not (self._store.entries or self._trouble.count) and os.getpid() == self._process
+
+    @property
     def saw_backward(self) -> bool:
         """Whether gradients have come back since the last ``start``."""
         return self._recorder.backward.seen
@@ -230,12 +235,13 @@ class Session:
         except Exception as error:
             self._trouble.report(error, "step")
         if self._trouble.count:
-            logger.warning("%s: %d problems, see dump_error_info.log", self._store.folder, self._trouble.count)
+            problems = "1 problem" if self._trouble.count == 1 else f"{self._trouble.count} problems"
+            logger.warning("%s: %s, see dump_error_info.log", self._store.folder, problems)
 
     def _tell_if_empty(self) -> None:
         config, jit = self._config, self._jit
         # Jit hooks are there once `start` was called; no overflow, no entries.
-        if self._store.entries or self._trouble.count or os.getpid() != self._process:
+        if not self.is_empty:
             return
         if jit is None or config.task == "overflow_check":
             return

@@ -116,6 +116,32 @@ def test_a_mistake_in_the_edited_file_changes_nothing(
     assert recorded(dump_path) == ["step0", "step1"]
 
 
+def test_a_file_that_goes_is_told_once(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write_config(dump_path, dump_enable=True)
+    debugger, model = PrecisionDebugger(path), net()
+    path.unlink()
+    for _ in range(2):
+        one_step(debugger, model)
+    write_config(dump_path, dump_enable=False)
+    one_step(debugger, model)
+    path.unlink()
+    one_step(debugger, model)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f"{path} is gone: what was read from it last stays in force until it is back"
+    ]
+    assert recorded(dump_path) == ["step0", "step1"]
+
+
+@pytest.mark.parametrize("given", [{"level": "L0"}, 3, ["config.json"]])
+def test_what_is_no_path_of_a_configuration(given: Any) -> None:
+    with pytest.raises(ConfigError) as refused:
+        PrecisionDebugger(given)
+    accepted = "use the path of a json file"
+    if isinstance(given, dict):
+        accepted += ", or the arguments task, dump_path, level and step"
+    assert str(refused.value) == f"argument config_path: {json.dumps(given)} is not accepted; {accepted}"
+
+
 def test_without_the_key_the_file_is_read_once(dump_path: Path) -> None:
     path = write_config(dump_path)
     debugger, model = PrecisionDebugger(path), net()
