@@ -525,9 +525,10 @@ class Parts(nn.Cell):
 @pytest.mark.parametrize(("name", "hidden"), [("one", "g g.0"), ("two", "g g.0 h")])
 @pytest.mark.parametrize("level", ["L1", "mix"])
 def test_a_method_of_a_cell_hides_only_what_it_calls(
-    ms: Any, dump_path: Path, name: str, hidden: str, level: str
+    ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, hidden: str, level: str
 ) -> None:
     net = Parts()
+    monkeypatch.setitem(globals(), "g", net)  # what is called as an attribute is of the same name here
     with recording(net, dump_path, level=level):
         getattr(net, name)(x)
     classes = {"g": "SequentialCell", "g.0": "Dense", "h": "Dense"}

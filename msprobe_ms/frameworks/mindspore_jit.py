@@ -6,6 +6,7 @@ Python function to capture it, so that without the capture it simply runs.
 
 from __future__ import annotations
 
+import dis
 import importlib
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -38,6 +39,9 @@ _READS_ANY_ATTRIBUTE = {
     "getattr", "vars", "__dict__", "__getattr__", "_cells", "cells", "cells_and_names", "name_cells", "construct",
     "super",
 }  # fmt: skip
+
+#: Operations of Python's code that name globals and attributes; some of them in some versions only.
+_NAMING = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_SUPER_METHOD")
 
 #: Values followed from a compiled function to the cells it calls.
 _MOST_VALUES = 1000
@@ -131,10 +135,12 @@ def _used_by_method(name: str, method: MethodType) -> list[tuple[str, Any]]:
     waiting, seen, used = [inspect.unwrap(method.__func__)], set[str](), list[tuple[str, Any]]()
     while waiting:
         code = getattr(waiting.pop(), "__code__", None)
-        names = set() if code is None else set(_names(code))
-        if names & _READS_ANY_ATTRIBUTE:
+        names = [] if code is None else list(_names(code, _NAMING))
+        if not _READS_ANY_ATTRIBUTE.isdisjoint(names):
             return [(name, cell)]
-        for each in sorted(names - seen):
+        for each in names:
+            if each in seen:
+                continue
             seen.add(each)
             of_class = inspect.getattr_static(type(cell), each, None)
             of_class = getattr(of_class, "fget", None) or getattr(of_class, "__func__", of_class)
@@ -165,16 +171,17 @@ def _named_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
             continue
     if not function.__module__ or function.__module__.partition(".")[0] == "mindspore":
         return
-    for name in _names(function.__code__):
+    for name in _names(function.__code__, ("LOAD_GLOBAL", "LOAD_NAME")):
         if name in function.__globals__:
             yield name, function.__globals__[name]
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
+def _names(code: CodeType, operations: tuple[str, ...]) -> Iterator[str]:
+    """What these operations name in the code and in functions inside it: an attribute ``g`` is no global ``g``."""
+    yield from (each.argval for each in dis.get_instructions(code) if each.opname in operations)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from _names(constant, operations)
 
 
 def dynamic_instead() -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
