@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from msprobe_ms import __version__
 from msprobe_ms.compat.neighbour import warn_of_conflict
 from msprobe_ms.errors import MsprobeError, UsageError
+from msprobe_ms.names import counted_entries
 
 #: Exit statuses: done, divergence found (with --exit-code), could not be done.
 _DONE, _DIVERGENT, _FAILED = 0, 1, 2
@@ -222,5 +223,5 @@ def _recover(options: argparse.Namespace) -> int:
     failed = False
     for result in recover(options.folder):
         failed = failed or bool(result.problem)
-        print(f"{result.folder}: {result.problem or f'{result.entries} entries recovered'}")
+        print(f"{result.folder}: {result.problem or f'{counted_entries(result.entries)} recovered'}")
     return _FAILED if failed else _DONE

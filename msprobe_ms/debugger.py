@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -69,7 +70,7 @@ class BaseDebugger(ABC):
         if unknown:
             raise UsageError(unknown_arguments(unknown))
         self._read_config = partial(load_config, config_path, task=task, dump_path=dump_path, level=level, step=step)
-        self._changes = FileChanges(None if config_path is None else Path(config_path))
+        self._changes = FileChanges(Path(config_path) if isinstance(config_path, (str, os.PathLike)) else None)
         self.config: Config = self._read_config()
         self._framework = self._load_framework()
         if self.config.level == "L2" and self._framework.no_kernels is not None:
@@ -85,7 +86,7 @@ class BaseDebugger(ABC):
         #: What steps have warned of that holds for every step.
         self._noted: set[str] = set()
         self._started = False
-        #: Whether `start` came in a step that is selected; None while it has not come at all.
+        #: Whether `start` (or `save`) came in a step that is selected; None while it has not come at all.
         self._reached: bool | None = None
         #: Calls of `step`.
         self._steps = 0
@@ -120,7 +121,7 @@ class BaseDebugger(ABC):
         self._reread_config()
         self._check_start(model, token_range, rank_id)
         self._started = True
-        self._reached = self._reached or not self.config.step or self._step in self.config.step
+        self._note_step()
         if self._session is not None and self._session.saw_backward and not self.starts_again:
             goes_on = f"start: called again before step(), so that step {self._step} goes on"
             self._say_once(logging.WARNING, f"{goes_on}; call step() after each training step")
@@ -140,6 +141,7 @@ class BaseDebugger(ABC):
         kind.current = self
         if kind.recording is not None and kind.recording is not self:
             kind.recording._finish()
+        self._tell_unselected_rank()
         if not self._selected(self._rank_id) or (self._session is None and (self._overflowed() or self._is_off())):
             return None
         if self._session is None:
@@ -169,9 +171,13 @@ class BaseDebugger(ABC):
             text = f'save: level {self.config.level} does not record saved values, level "debug" does'
             return self._say_once(logging.INFO, text)
         self._reread_config()
+        self._note_step()
         session = self._open()
         if session is not None:
             session.save(variable, name, bool(save_backward))
+
+    def _note_step(self) -> None:
+        self._reached = self._reached or not self.config.step or self._step in self.config.step
 
     def _check_start(self, model: Any, token_range: Sequence[int] | None, rank_id: int | None) -> None:
         framework, level = self._framework, self.config.level
@@ -204,6 +210,22 @@ class BaseDebugger(ABC):
 
     def _rank(self, rank_id: int | None) -> int | None:
         return self._framework.rank() if rank_id is None else rank_id
+
+    def _tell_unselected_rank(self) -> None:
+        """Other ranks record where this is one of several; alone, taken for rank 0, it would be silence."""
+        known, ranks = self._rank(self._rank_id), self.config.rank
+        if not ranks or (known or 0) in ranks:
+            return
+        selected = ", ".join(map(str, sorted(ranks)[:10]))
+        if known is not None:
+            self._say_once(logging.DEBUG, f"rank: this process is rank {known}, recorded are {selected}")
+        else:
+            self._say_once(
+                logging.WARNING,
+                f"rank: nothing is recorded: this process is part of no distributed job that is initialised, and "
+                f"taken for rank 0; the configuration selects {selected}. "
+                f"Remove the key or add 0, or name this process's rank: start(model, rank_id={min(ranks)})",
+            )
 
     def _selected(self, rank_id: int | None) -> bool:
         steps, ranks = self.config.step, self.config.rank
@@ -278,10 +300,11 @@ class BaseDebugger(ABC):
 
     def _end(self) -> None:
         self._finish()
-        if self._reached or not self._steps or not self.speaks or self.config.level == "debug":
+        if self._reached or not self._steps or not self.speaks:
             return
         if self._reached is None:
-            logger.warning("nothing was recorded: start was not called in any of %d steps", self._steps)
+            needed = "save" if self.config.level == "debug" else "start"
+            logger.warning("nothing was recorded: %s was not called in any of %d steps", needed, self._steps)
         else:
             selected = ", ".join(map(str, sorted(self.config.step)[:10]))
             logger.warning("nothing was recorded: no step that is selected (%s) was reached", selected)
@@ -291,6 +314,9 @@ class BaseDebugger(ABC):
         if type(self).recording is self:
             type(self).recording = None
         if session is not None:
+            if self.config.level == "debug" and session.is_empty:
+                nothing = "save: nothing was recorded: level debug records what save is given, and it was not called"
+                self._say_once(logging.WARNING, f"{nothing} in step {self._step}: debugger.save(tensor, name)")
             session.finish(self._misses)
 
     def _say_once(self, level: int, text: str) -> None:

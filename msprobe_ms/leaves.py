@@ -25,7 +25,7 @@ class LeafBuilder:
     """Turns values into leaves; what goes wrong is told to ``trouble``. ``md5`` adds checksums.
 
     Tensor files go to ``files``; with ``later`` it may write them after the call, so it gets copies. ``on_figures`` is
-    told the entry and the figures of every tensor.
+    told the entry, the place in it (``output.0``) and the figures of every tensor.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class LeafBuilder:
         *,
         md5: bool,
         later: bool = False,
-        on_figures: Callable[[str, Statistics], None] | None = None,
+        on_figures: Callable[[str, str, Statistics], None] | None = None,
     ) -> None:
         self._framework = framework
         self._files = files
@@ -84,7 +84,7 @@ class LeafBuilder:
             figures = statistics(array)
         assert figures is not None
         if self._on_figures is not None:
-            self._on_figures(entry, Statistics(*figures))
+            self._on_figures(entry, _item(category, path), Statistics(*figures))
         file = None
         if save:
             name = data_name(entry, category, path, framework.file_suffix)
@@ -106,7 +106,7 @@ class LeafBuilder:
             return None
         figures = statistics(array)
         if self._on_figures is not None:
-            self._on_figures(entry, figures)
+            self._on_figures(entry, _item(category, path), figures)
         file = None
         if save:
             kept = array.copy() if self._later else array
@@ -123,6 +123,10 @@ class LeafBuilder:
             self._trouble.report(error, file)
             return None
         return file
+
+
+def _item(category: str, path: tuple[str, ...]) -> str:
+    return ".".join(part for part in (category, *path) if part)
 
 
 def members(value: Any) -> Mapping[Any, Any] | None:

@@ -36,10 +36,18 @@ class Misses:
         if names.asked and not names.hit and self._first("list", config.list):
             text = "list %s selects none of the %d names in this step%s"
             logger.warning(text, _shown(config.list), len(calls), _near_patterns(config.list, calls))
+        if names.hit:
+            self._tell_patterns("list", names, "names", calls)
+        if stored is not None and stored.hit:
+            self._tell_patterns("tensor_list", stored, "recorded entries", calls)
         if config.scope is not None and not (scope.began and scope.ended):
             first, last, _ = config.scope
             end, effect = (last, "the range ends with the step") if scope.began else (first, "the range never begins")
-            if self._first("scope", end):
+            if scope.began and scope.reversed:
+                if self._first("scope", end):
+                    text = "scope: %s comes before %s and not after it, %s; are they in the wrong order?"
+                    logger.warning(text, _shown(end), _shown(first), effect)
+            elif self._first("scope", end):
                 text = "scope: %s does not come in this step, %s%s"
                 logger.warning(text, _shown(end), effect, _near_end(end or "", calls))
         if stored is not None and stored.asked and not stored.hit and self._first("tensor_list", config.tensor_list):
@@ -48,6 +56,12 @@ class Misses:
         if skip.took_none and self._first("skip", config.skip):
             text = "skip %d passes over all of the %d calls in this step; use a smaller one"
             logger.warning(text, config.skip, skip.selected)
+
+    def _tell_patterns(self, key: str, names: NameList, what: str, calls: Calls) -> None:
+        for pattern in names.unhit:
+            if self._first(key, pattern):
+                text = "%s: %s selects none of the %s in this step, other patterns do%s"
+                logger.warning(text, key, _shown(pattern), what, _near_patterns([pattern], calls))
 
     def _first(self, key: str, value: object) -> bool:
         if (key, value) in self._told:

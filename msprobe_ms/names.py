@@ -113,3 +113,11 @@ def data_name(entry: str, category: str, path: tuple[str, ...], suffix: str) -> 
         room = _LONGEST_FILE_NAME - len(suffix) - len(digest) - 1
         safe = safe.encode()[:room].decode("utf-8", "ignore") + "." + digest
     return safe + suffix
+
+
+def counted_entries(count: int) -> str:
+    """
+    >>> counted_entries(1), counted_entries(20)
+    ('1 entry', '20 entries')
+    """
+    return "1 entry" if count == 1 else f"{count} entries"

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import BinaryIO
 
 from msprobe_ms.log import logger
+from msprobe_ms.names import FORWARD, parse_entry
 from msprobe_ms.store.writer import DumpStore, TensorFiles
 from msprobe_ms.summary import Statistics
+
+#: Entries of a step that are named, before they are only counted.
+_MOST_TOLD = 10
+
+_FRAME = re.compile(r"File (.+), line (\d+), in ")
 
 Write = Callable[[BinaryIO], None]
 
@@ -20,33 +27,38 @@ class OverflowQuota:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._taken = 0
+        self._told = False
         self._lock = threading.Lock()
 
     @property
     def spent(self) -> bool:
         return self._taken == self._limit
 
-    def take(self, entry: str) -> bool:
-        """Count ``entry``; False when it is one too many."""
+    def take(self) -> bool:
+        """Count an entry; False when it is one too many."""
         with self._lock:
             if self.spent:
                 return False
             self._taken += 1
-        logger.warning("overflow_check: %s holds an infinity or a NaN (%d)", entry, self._taken)
-        if self.spent:
-            logger.warning("overflow_check: overflow_nums %d is reached, recording ends", self._limit)
         return True
+
+    def tell(self) -> None:
+        """Say once that it is spent."""
+        if self.spent and not self._told:
+            self._told = True
+            logger.warning("overflow_check: overflow_nums %d is reached, recording ends", self._limit)
 
 
 class _Held:
     """An entry whose call is not over yet."""
 
-    __slots__ = ("fields", "files", "overflows")
+    __slots__ = ("bad", "fields", "files")
 
     def __init__(self) -> None:
         self.fields: dict[str, str] = {}
         self.files: dict[str, Write] = {}
-        self.overflows = False
+        #: The first item that overflows, and what it holds: ``output.0``, ``a NaN``.
+        self.bad: tuple[str, str] | None = None
 
 
 class OverflowGate:
@@ -61,6 +73,9 @@ class OverflowGate:
         self._quota = quota
         self._held: dict[str, _Held] = {}
         self._recorded: set[str] = set()
+        #: Call sites as ``file:line``, and those of forward calls, for their backward.
+        self._places: dict[int, str] = {}
+        self._sites: dict[str, int] = {}
 
     @property
     def full(self) -> bool:
@@ -68,12 +83,14 @@ class OverflowGate:
         return self._quota.spent
 
     def call_site(self, number: int, frames: Sequence[str]) -> None:
+        self._places[number] = _place(frames)
         self._store.call_site(number, frames)
 
-    def figures(self, entry: str, figures: Statistics) -> None:
-        """Take note of a tensor's figures."""
-        if any(isinstance(value, float) and not math.isfinite(value) for value in figures[:2]):
-            self._hold(entry).overflows = True
+    def figures(self, entry: str, item: str, figures: Statistics) -> None:
+        """Take note of the figures of a tensor: ``output.0`` of ``entry``."""
+        bad = [value for value in figures[:2] if isinstance(value, float) and not math.isfinite(value)]
+        if bad and (held := self._hold(entry)).bad is None:
+            held.bad = item, "a NaN" if any(map(math.isnan, bad)) else "an infinity"
 
     def tensor(self, data_name: str, write: Write, entry: str) -> None:
         self._hold(entry).files[data_name] = write
@@ -92,14 +109,38 @@ class OverflowGate:
         held.fields.update(fields)
         if complete:
             del self._held[name]
+        if call_site is not None:
+            self._sites[name] = call_site
         if name not in self._recorded:
-            if not (held.overflows and self._quota.take(name)):
+            if held.bad is None or not self._quota.take():
                 return
             self._recorded.add(name)
+            self._tell(name, *held.bad)
         for data_name, write in held.files.items():
             self._files.tensor(data_name, write, name)
         self._store.entry(name, held.fields.items(), parent, call_site, stays=stays)
         held.fields, held.files = {}, {}
 
+    def _tell(self, name: str, item: str, what: str) -> None:
+        if len(self._recorded) <= _MOST_TOLD:
+            parsed = parse_entry(name)
+            forward = name if parsed is None else str(parsed.in_direction(FORWARD))
+            place = self._places.get(self._sites.get(forward, -1), "")
+            logger.warning("overflow_check: %s: %s holds %s%s", name, item, what, place and f", called at {place}")
+        self._quota.tell()
+
+    def tell(self) -> None:
+        """The step is over: say how many there were, where not all were named."""
+        if len(self._recorded) > _MOST_TOLD:
+            text = "overflow_check: %d calls of this step hold an infinity or a NaN; the first %d are named above"
+            logger.warning(text, len(self._recorded), _MOST_TOLD)
+
     def _hold(self, entry: str) -> _Held:
         return self._held.setdefault(entry, _Held())
+
+
+def _place(frames: Sequence[str]) -> str:
+    """The innermost frame that is no installed package's, as ``file:line``."""
+    own = [frame for frame in frames if "site-packages" not in frame] or frames
+    found = _FRAME.match(own[0]) if own else None
+    return f"{found[1]}:{found[2]}" if found else ""

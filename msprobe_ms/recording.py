@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from msprobe_ms.debugger import BaseDebugger
-from msprobe_ms.errors import UsageError
+from msprobe_ms.errors import MissingTensorError, UsageError
+from msprobe_ms.names import counted_entries
 from msprobe_ms.store.find import dump_file
 from msprobe_ms.store.model import Dump, Entry, Item
 from msprobe_ms.store.reader import read_dump
@@ -47,6 +48,11 @@ class RecordedValue:
 
         Raises MissingTensorError when none was stored (task ``statistics``), DumpFormatError when its file is damaged.
         """
+        if self._item.kind != "tensor":
+            raise MissingTensorError(f"{self.name} holds no tensor but {self!r}; .value gives a plain value")
+        if self._item.data_name is None:
+            how = 'record(…, task="tensor") stores tensors'
+            raise MissingTensorError(f"{self.name}: no tensor was stored, only its figures; {how}")
         return self._tensors.load(self._item)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -157,7 +163,7 @@ class Recording(Mapping[str, RecordedCall]):
         if self._path is None or self._running:
             return f"<recording to {self._path or 'nowhere yet'}>"
         names = list(self)
-        lines = [f"{len(names)} entries in {self.path}", *(f"  {name}" for name in names[:_MOST_SHOWN])]
+        lines = [f"{counted_entries(len(names))} in {self.path}", *(f"  {name}" for name in names[:_MOST_SHOWN])]
         if len(names) > _MOST_SHOWN:
             lines.append(f"  … and {len(names) - _MOST_SHOWN} more")
         return "\n".join(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from functools import cache
 
 import numpy as np
 
@@ -24,12 +25,24 @@ def seed_process(seed: int, mode: bool) -> None:
     if not isinstance(mode, bool):
         raise UsageError(f"seed_all: mode {mode!r} is not accepted; give True or False")
     if os.environ.get("PYTHONHASHSEED") != str(seed):
-        logger.warning(
-            "seed_all: this process's own string hashes (the order of sets of texts) were seeded when Python started; "
-            "processes started from here get seed %d. If the order matters here, run PYTHONHASHSEED=%d python …",
-            seed, seed,
-        )  # fmt: skip
-    os.environ["PYTHONHASHSEED"] = str(seed)
-    os.environ["HCCL_DETERMINISTIC"] = str(mode)
+        os.environ["PYTHONHASHSEED"] = str(seed)
+        _tell_of_hashes(os.getpid())
+    os.environ["HCCL_DETERMINISTIC"] = collectives(mode)
     random.seed(seed)
     np.random.seed(seed)
+
+
+def collectives(mode: bool) -> str:
+    """The value of ``HCCL_DETERMINISTIC``: in lower case, of any other MindSpore warns."""
+    return str(mode).lower()
+
+
+@cache
+def _tell_of_hashes(_process: int) -> None:
+    """Once a process, which a forked child is too."""
+    seed = os.environ["PYTHONHASHSEED"]
+    logger.warning(
+        "seed_all: this process's own string hashes (the order of sets of texts) were seeded when Python started; "
+        "processes started from here get seed %s. If the order matters here, run PYTHONHASHSEED=%s python …",
+        seed, seed,
+    )  # fmt: skip

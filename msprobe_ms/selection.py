@@ -43,19 +43,34 @@ class NameList:
     """``list``: a name is accepted when any of the patterns stands for it; no patterns accept everything."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        self._matchers = [matcher(pattern) for pattern in patterns]
-        #: Whether any name was asked for, and whether any was accepted.
-        self.asked = self.hit = False
+        self._patterns = list(patterns)
+        #: Those that have accepted a name, and those that have not.
+        self._hit: list[Matcher] = []
+        self._unhit = [(pattern, matcher(pattern)) for pattern in dict.fromkeys(patterns)]
+        #: Whether any name was asked for.
+        self.asked = False
 
     def accepts(self, name: str) -> bool:
-        if not self._matchers:
+        if not self._patterns:
             return True
         self.asked = True
-        for matches in self._matchers:
+        accepted = False
+        for pattern, matches in self._unhit:  # all of them: one pattern must not hide another
             if matches(name):
-                self.hit = True
-                return True
-        return False
+                accepted = True
+                self._hit.append(matches)
+                self._unhit = [each for each in self._unhit if each[0] != pattern]
+        return accepted or any(matches(name) for matches in self._hit)
+
+    @property
+    def hit(self) -> bool:
+        """Whether any name was accepted."""
+        return bool(self._hit)
+
+    @property
+    def unhit(self) -> list[str]:
+        """The patterns that have accepted no name."""
+        return [pattern for pattern, _ in self._unhit]
 
 
 class Range(NamedTuple):
@@ -79,8 +94,10 @@ class Scope:
         #: Included last entries that have begun and not ended.
         self._running: set[str] = set()
         self.is_open = first is None
-        #: Whether each end has come; an open end need not.
+        #: Whether each end has come, the last one after the first; an open end need not.
         self.began, self.ended = first is None, last is None
+        #: Whether the last came before the first.
+        self.reversed = False
 
     def begins(self, name: str) -> bool:
         """Tell that a call begins; whether it belongs to the range."""
@@ -101,7 +118,8 @@ class Scope:
                 self._close()
 
     def _close(self) -> None:
-        self.is_open, self.ended = False, True
+        self.is_open = False
+        self.ended, self.reversed = self.ended or self.began, self.reversed or not self.began
 
     def bounds(self, name: str) -> bool:
         """Whether the range may open or close with this entry."""

@@ -82,11 +82,12 @@ class Session:
         self._trouble = Trouble(store, noted)
         md5 = config.summary_mode == "md5"
         entries: DumpStore | OverflowGate = store
+        self._gate: OverflowGate | None = None
         self._worker = TensorWorker(store, self._trouble) if config.async_dump and _stores_files(config) else None
         files: TensorFiles = self._worker or store
         leaves = LeafBuilder(framework, files, self._trouble, md5=md5, later=self._worker is not None)
         if config.task == "overflow_check":
-            entries = gate = OverflowGate(store, files, quota)
+            entries = self._gate = gate = OverflowGate(store, files, quota)
             leaves = LeafBuilder(framework, gate, self._trouble, md5=md5, later=True, on_figures=gate.figures)
         self._kernels: KernelHooks | None = None
         if config.level == "L2":
@@ -203,6 +204,11 @@ class Session:
         return self._store.folder
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is neither an entry nor a trouble that explains why."""
+        return not (self._store.entries or self._trouble.count) and os.getpid() == self._process
+
+    @property
     def saw_backward(self) -> bool:
         """Whether gradients have come back since the last ``start``."""
         return self._recorder.backward.seen
@@ -221,18 +227,21 @@ class Session:
                 self._worker.close()
             with self.status.exporting() as progress:
                 self._store.close(progress)
+            if self._gate is not None:
+                self._gate.tell()
             self.status.end(self._store.folder, self._store.exported_entries)
             if self.status.speaks:
                 self._recorder.tell(misses)
         except Exception as error:
             self._trouble.report(error, "step")
         if self._trouble.count:
-            logger.warning("%s: %d problems, see dump_error_info.log", self._store.folder, self._trouble.count)
+            problems = "1 problem" if self._trouble.count == 1 else f"{self._trouble.count} problems"
+            logger.warning("%s: %s, see dump_error_info.log", self._store.folder, problems)
 
     def _tell_if_empty(self) -> None:
         config, jit = self._config, self._jit
         # Jit hooks are there once `start` was called; no overflow, no entries.
-        if self._store.entries or self._trouble.count or os.getpid() != self._process:
+        if not self.is_empty:
             return
         if jit is None or config.task == "overflow_check":
             return

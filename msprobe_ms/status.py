@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from msprobe_ms.config import Config
 from msprobe_ms.log import logger
+from msprobe_ms.names import counted_entries
 from msprobe_ms.store.export import Progress
 from msprobe_ms.store.find import other_processes
 
@@ -57,8 +58,9 @@ class Status:
             return
         seconds = time.monotonic() - self._began
         logger.log(
-            self._level, "%s: %d entries, %s in %.1f s", folder, entries, _readable(_bytes_below(folder)), seconds
-        )
+            self._level,
+            "%s: %s, %s in %.1f s", folder, counted_entries(entries), _readable(_bytes_below(folder)), seconds,
+        )  # fmt: skip
 
     @contextmanager
     def exporting(self) -> Iterator[Progress | None]:

@@ -212,3 +212,30 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert data["loss.0.debug"][0]["Max"] == 6
     assert data["loss_grad.0.debug"][0]["Max"] == 1
     assert data["loss_grad.0.debug"][1] is None
+
+
+def test_a_step_without_save_is_told_once(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    debugger = TorchDebugger(write_config(dump_path, level="debug"))
+    for _ in range(2):
+        debugger.start(torch.nn.ReLU())
+        debugger.stop()
+        debugger.step()
+    debugger.retire()
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        "save: nothing was recorded: level debug records what save is given, and it was not called in step 0: "
+        "debugger.save(tensor, name)"
+    ]
+
+
+@pytest.mark.parametrize("saves", [False, True])
+def test_a_job_without_save_or_start_is_told_at_its_end(
+    dump_path: Path, caplog: pytest.LogCaptureFixture, saves: bool
+) -> None:
+    debugger = TorchDebugger(write_config(dump_path, level="debug"))
+    for step in range(2):
+        if saves and step:
+            debugger.save(1, "n")
+        debugger.step()
+    debugger.retire()
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert said == ([] if saves else ["nothing was recorded: save was not called in any of 2 steps"])

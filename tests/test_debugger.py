@@ -116,6 +116,32 @@ def test_a_mistake_in_the_edited_file_changes_nothing(
     assert recorded(dump_path) == ["step0", "step1"]
 
 
+def test_a_file_that_goes_is_told_once(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write_config(dump_path, dump_enable=True)
+    debugger, model = PrecisionDebugger(path), net()
+    path.unlink()
+    for _ in range(2):
+        one_step(debugger, model)
+    write_config(dump_path, dump_enable=False)
+    one_step(debugger, model)
+    path.unlink()
+    one_step(debugger, model)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f"{path} is gone: what was read from it last stays in force until it is back"
+    ]
+    assert recorded(dump_path) == ["step0", "step1"]
+
+
+@pytest.mark.parametrize("given", [{"level": "L0"}, 3, ["config.json"]])
+def test_what_is_no_path_of_a_configuration(given: Any) -> None:
+    with pytest.raises(ConfigError) as refused:
+        PrecisionDebugger(given)
+    accepted = "use the path of a json file"
+    if isinstance(given, dict):
+        accepted += ", or the arguments task, dump_path, level and step"
+    assert str(refused.value) == f"argument config_path: {json.dumps(given)} is not accepted; {accepted}"
+
+
 def test_without_the_key_the_file_is_read_once(dump_path: Path) -> None:
     path = write_config(dump_path)
     debugger, model = PrecisionDebugger(path), net()
@@ -259,6 +285,31 @@ def test_pauses_within_a_forward_pass_are_no_mistake(dump_path: Path, caplog: py
     debugger.step()
     one_step(debugger, model)
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
+def test_a_process_alone_whose_rank_is_not_selected_is_told_once(
+    dump_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    debugger, model = PrecisionDebugger(write_config(dump_path, rank=[5, 3])), net()
+    for _ in range(2):
+        one_step(debugger, model)
+    assert recorded(dump_path) == []
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        "rank: nothing is recorded: this process is part of no distributed job that is initialised, and taken for "
+        "rank 0; the configuration selects 3, 5. Remove the key or add 0, or name this process's rank: "
+        "start(model, rank_id=3)"
+    ]
+
+
+def test_a_rank_that_is_known_and_not_selected_stays_quiet(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "msprobe_ms")
+    debugger = PrecisionDebugger(write_config(dump_path, rank=[3]))
+    debugger.start(net(), rank_id=1)
+    debugger.stop()
+    debugger.step()
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("DEBUG", "rank: this process is rank 1, recorded are 3")
+    ]
 
 
 def test_stop_without_start_is_told_once(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:

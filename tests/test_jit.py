@@ -483,6 +483,75 @@ def test_cells_behind_other_functions_are_said(ms: Any, dump_path: Path) -> None
     assert "no entries of its own: other (SequentialCell), Cell.0.Dense, dense (Dense)." in said
 
 
+class Parts(nn.Cell):
+    """Compiled methods, each of which calls some of its parts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.f, self.g, self.h = nn.Dense(2, 2), nn.SequentialCell(nn.Dense(2, 2)), nn.Dense(2, 2)
+        self.heads = [nn.Dense(2, 2), nn.Dense(2, 2)]
+
+    def construct(self, a: Tensor) -> Tensor:
+        return self.h(self.one(self.f(a)))
+
+    def inner(self, a: Tensor) -> Tensor:
+        return self.h(a)
+
+    @property
+    def last(self) -> nn.Cell:
+        return self.f
+
+    @mindspore.jit
+    def one(self, a: Tensor) -> Tensor:
+        return self.g(a)
+
+    @mindspore.jit
+    def two(self, a: Tensor) -> Tensor:
+        return self.inner(self.g(a))
+
+    def by_property(self, a: Tensor) -> Tensor:
+        return self.last(a)
+
+    def of_a_list(self, a: Tensor) -> Tensor:
+        return self.heads[0](a)
+
+    def any_by_name(self, a: Tensor) -> Tensor:
+        return getattr(self, "f")(a)  # noqa: B009
+
+    def whole(self, a: Tensor) -> Tensor:
+        return self.construct(a)
+
+
+@pytest.mark.parametrize(("name", "hidden"), [("one", "g g.0"), ("two", "g g.0 h")])
+@pytest.mark.parametrize("level", ["L1", "mix"])
+def test_a_method_of_a_cell_hides_only_what_it_calls(
+    ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, hidden: str, level: str
+) -> None:
+    net = Parts()
+    monkeypatch.setitem(globals(), "g", net)  # what is called as an attribute is of the same name here
+    with recording(net, dump_path, level=level):
+        getattr(net, name)(x)
+    classes = {"g": "SequentialCell", "g.0": "Dense", "h": "Dense"}
+    parts = [f"Cell.{p}.{classes[p]}" if level == "mix" else f"{p} ({classes[p]})" for p in hidden.split()]
+    log = (read_step(dump_path, troubles=True).folder / ERROR_LOG).read_text()
+    said = f"Jit.{name} runs as one compiled graph; what is inside has no entries of its own: {', '.join(parts)}. "
+    assert said in log
+
+
+@pytest.mark.parametrize(
+    ("name", "hidden"),
+    [("by_property", "f"), ("of_a_list", "heads[0] heads[1]"), ("any_by_name", "f g g.0 h"), ("whole", "f g g.0 h")],
+)
+@pytest.mark.parametrize("bound", [False, True])
+def test_what_a_method_can_name(ms: Any, name: str, hidden: str, bound: bool) -> None:
+    net = Parts()
+    function, owner = (getattr(net, name), None) if bound else (getattr(Parts, name), net)
+    called = describe(SimpleNamespace(fn=function, obj=owner), ())
+    assert {found.partition(" ")[0] for found, _ in called.modules()} - {name} >= set(hidden.split())
+    if name in ("by_property", "of_a_list"):
+        assert [found.partition(" ")[0] for found, _ in called.modules()] == hidden.split()
+
+
 class Trainer:
     """Not a Cell, and holds one."""
 

@@ -81,6 +81,19 @@ def steps(dump_path: Path, count: int = 1, **keys: Any) -> PrecisionDebugger:
         ({"tensor_list": ["Attention"]},
          'tensor_list ["Attention"] selects none of what is recorded in this step; did you mean '
          "Module.0.attention.Linear or Module.1.attention.Linear?"),
+        ({"scope": ["Module.1.norm1.LayerNorm.forward.0", "Module.0.norm1.LayerNorm.forward.0"]},
+         'scope: "Module.0.norm1.LayerNorm.forward.0" comes before "Module.1.norm1.LayerNorm.forward.0" and not after '
+         "it, the range ends with the step; are they in the wrong order?"),
+        ({"scope": {"from": "Module.0.norm1.LayerNorm.backward.0", "until": "Module.1.norm1.LayerNorm.backward.0"}},
+         'scope: "Module.1.norm1.LayerNorm.backward.0" comes before "Module.0.norm1.LayerNorm.backward.0" and not '
+         "after it, the range ends with the step; are they in the wrong order?"),
+        ({"list": ["norm1", "normm2"]},
+         'list: "normm2" selects none of the names in this step, other patterns do; did you mean '
+         "Module.0.norm2.LayerNorm or Module.1.norm2.LayerNorm or Module.0.norm1.LayerNorm?"),
+        ({"level": "mix", "list": ["zzzzzz", "class:linear"]},
+         'list: "zzzzzz" selects none of the names in this step, other patterns do'),
+        ({"tensor_list": ["norm1", "zzzzzz"]},
+         'tensor_list: "zzzzzz" selects none of the recorded entries in this step, other patterns do'),
         ({"skip": 41}, "skip 41 passes over all of the 9 calls in this step; use a smaller one"),
     ],
 )  # fmt: skip
@@ -108,7 +121,10 @@ def test_a_backward_that_never_came(dump_path: Path, said: list[str]) -> None:
         {"list": ["Linear"], "tensor_list": ["attention.Linear.forward"], "skip": 2},
         {"scope": ["Module.1.attention.Linear.forward.0", "Module.0.norm1.LayerNorm.backward.0"]},
         {"list": ["class:relu"], "scope": {"from": "Module.0.Layer.forward.0", "until": "Module.1.Layer.backward.0"}},
-        {"level": "mix", "list": ["nothing.like.this", "class:linear"]},
+        {"level": "mix", "list": ["norm", "norm1", "norm1", "class:linear", "parameters_grad"]},
+        {"tensor_list": ["norm", "norm1.LayerNorm.backward"]},
+        {"scope": ["Module.0.norm1.LayerNorm.forward.0", "class:LayerNorm"]},
+        {"scope": ["Module.1.norm1.LayerNorm.forward.0", "class:LayerNorm"]},
         {"task": "overflow_check", "scope": [None, "class:Layer"]},
     ],
 )

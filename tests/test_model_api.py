@@ -11,6 +11,7 @@ import pytest
 from mindspore import nn
 from recording import read_step, write_config
 
+from msprobe_ms.errors import UsageError
 from msprobe_ms.mindspore import MsprobeInitStep, MsprobeStep, PrecisionDebugger
 
 STEPS = 3
@@ -135,3 +136,51 @@ def test_selected_steps(ms: Any, dump_path: Path) -> None:
     debugger = PrecisionDebugger(write_config(dump_path, level="L0", step=[1]))
     train(Net(), [MsprobeStep(debugger)])
     assert [path.name for path in dump_path.iterdir()] == ["step1"]
+
+
+@pytest.mark.parametrize("callback", [MsprobeStep, MsprobeInitStep])
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("config.json", "'config.json', a str,"),
+        ({"level": "L0"}, "{'level': 'L0'}, a dict,"),
+        (PrecisionDebugger, "the class PrecisionDebugger"),
+    ],
+)
+def test_what_is_no_debugger_is_refused_before_training(callback: Any, given: Any, shown: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        callback(given)
+    name = callback.__name__
+    accepted = f"give a PrecisionDebugger: {name}(PrecisionDebugger(config_path))"
+    assert str(refused.value) == f"{name}: {shown} is not accepted; {accepted}"
+
+
+def test_a_step_without_debugger_is_refused() -> None:
+    with pytest.raises(UsageError, match="MsprobeStep: None, a NoneType, is not accepted"):
+        MsprobeStep(None)  # type: ignore[arg-type]
+
+
+def test_an_evaluation_alone_is_said_not_to_be_recorded(ms: Any, dump_path: Path, caplog: Any) -> None:
+    x, y = np.ones((4, 4), np.float32), np.ones((4, 2), np.float32)
+    data = mindspore.dataset.NumpySlicesDataset((x, y), ["x", "y"], shuffle=False).batch(2)
+    model = mindspore.train.Model(Net(), nn.MSELoss(), metrics={"loss"})
+    callback = MsprobeStep(PrecisionDebugger(write_config(dump_path, level="L0")))
+    for _ in range(2):
+        model.eval(data, callbacks=[callback], dataset_sink_mode=False)
+    said = [record.message for record in caplog.records if "Model.eval" in record.message]
+    assert len(said) == 1 and said[0].startswith("MsprobeStep records the steps of Model.train, nothing of Model.eval")
+    assert not dump_path.exists()
+
+
+def test_an_evaluation_between_epochs_is_not_spoken_of(ms: Any, dump_path: Path, caplog: Any) -> None:
+    x, y = np.ones((4, 4), np.float32), np.ones((4, 2), np.float32)
+    data = mindspore.dataset.NumpySlicesDataset((x, y), ["x", "y"], shuffle=False).batch(2)
+    net = Net()
+    model = mindspore.train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.01), metrics={"loss"})
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    debugger.start([net])
+    debugger.stop()
+    model.fit(2, data, data, callbacks=[MsprobeStep(debugger)], dataset_sink_mode=False)
+    assert not [record for record in caplog.records if "Model.eval" in record.message]
+    for step in (1, 3):
+        assert "Cell.0.fc1.Dense.forward.0" in read_step(dump_path, step).data, "the network given to start, still"

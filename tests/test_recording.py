@@ -122,8 +122,12 @@ def test_wrong_uses_are_told(dump_path: Path) -> None:
         dump["Module.0.Linear.forward"]
     with pytest.raises(KeyError, match=r"has input\.0, output\.0, parameters\.weight, parameters\.bias, not 'output'"):
         dump["Module.0.Linear.forward.0"]["output"]
-    with pytest.raises(MissingTensorError):
+    with pytest.raises(MissingTensorError) as missing:
         dump["Module.0.Linear.forward.0"]["output.0"].numpy()
+    assert str(missing.value) == (
+        "Module.0.Linear.forward.0.output.0: no tensor was stored, only its figures; "
+        'record(…, task="tensor") stores tensors'
+    )
     with pytest.raises(UsageError, match="one step; call record again"), dump:
         pass
     with pytest.raises(UsageError, match="level mix records modules"), msprobe_ms.pytorch.record(dump_path=dump_path):
@@ -166,3 +170,17 @@ def test_other_ranks_are_quiet(dump_path: Path, said: list[str]) -> None:
     start, end = said
     assert start == f"INFO recording steps 0 at level L0, task statistics, to {dump_path}"
     assert end.startswith(f"INFO {dump_path / 'step0' / 'rank0'}: 3 entries, ")
+
+
+def test_what_is_no_tensor_is_said_so(dump_path: Path) -> None:
+    with msprobe_ms.pytorch.record(level="L1", task="tensor", dump_path=dump_path) as dump:
+        torch.sum(torch.ones(2, 2), 1)
+    with pytest.raises(MissingTensorError, match=r"sum\.0\.forward\.input\.1 holds no tensor but int 1; \.value gives"):
+        dump["Torch.sum.0.forward"]["input.1"].numpy()
+
+
+def test_one_entry_is_one_entry(dump_path: Path, said: list[str]) -> None:
+    with msprobe_ms.pytorch.record(level="L1", dump_path=dump_path) as dump:
+        torch.relu(torch.ones(2))
+    assert repr(dump).splitlines()[0] == f"1 entry in {dump.path}"
+    assert said[-1].startswith(f"INFO {dump.path}: 1 entry, ")

@@ -620,3 +620,12 @@ def test_forked_processes_that_train_are_recorded_each_for_itself(tmp_path: Path
         first, second = (tmp_path / "dump" / f"step{step}").iterdir()
         assert list(read_dump(first).entries) == list(read_dump(second).entries)
         assert "Module.0.Linear.parameters_grad.0" in read_dump(first).entries
+
+
+def test_a_rank_that_no_process_has_is_told(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"level": "L0", "dump_path": "dump", "rank": [3]}')
+    done = run(tmp_path, "--config", "config.json", "train.py", code=PYTORCH)
+    assert done.returncode == 0, done.stderr
+    said = "rank: nothing is recorded: this process is part of no distributed job that is initialised, and taken for"
+    assert done.stderr.count(f"{said} rank 0; the configuration selects 3.") == 1
+    assert not list((tmp_path / "dump").glob("*/*"))

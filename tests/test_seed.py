@@ -43,7 +43,7 @@ MINT_DROPOUTS: dict[str, tuple[tuple[int, ...], Callable[[], Callable[[Tensor], 
 @pytest.fixture(autouse=True)
 def restored(ms: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("PYTHONHASHSEED", "0")
-    monkeypatch.setenv("HCCL_DETERMINISTIC", "False")
+    monkeypatch.setenv("HCCL_DETERMINISTIC", "false")
     yield
     seed_all(0)
 
@@ -116,10 +116,10 @@ def test_the_same_numbers_again() -> None:
 
 def test_environment_and_context() -> None:
     seed_all(5, mode=True)
-    assert (os.environ["PYTHONHASHSEED"], os.environ["HCCL_DETERMINISTIC"]) == ("5", "True")
+    assert (os.environ["PYTHONHASHSEED"], os.environ["HCCL_DETERMINISTIC"]) == ("5", "true")
     assert mindspore.get_context("deterministic") == "ON"
     seed_all(5)
-    assert os.environ["HCCL_DETERMINISTIC"] == "False"
+    assert os.environ["HCCL_DETERMINISTIC"] == "false"
     assert mindspore.get_context("deterministic") == "OFF"
 
 
@@ -139,6 +139,19 @@ print(subprocess.run([sys.executable, "-c", "print(hash('a'))"], capture_output=
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == expected.stdout.strip()
     assert ("were seeded when Python started" in done.stderr) == (hash_seed == "random")
+
+
+def test_seeding_again_and_again_says_nothing_new_and_mindspore_nothing_at_all() -> None:
+    code = """
+from msprobe_ms.mindspore import seed_all
+for seed in (5, 6, 7):
+    for mode in (True, True, False):
+        seed_all(seed, mode=mode)
+"""
+    environment = {**os.environ, "PYTHONHASHSEED": "random", "PYTHONPATH": os.getcwd()}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr.count("were seeded when Python started") == 1
+    assert "HCCL_DETERMINISTIC" not in done.stderr + done.stdout
 
 
 @pytest.mark.parametrize("arguments", [{"seed": -1}, {"seed": 2**32}, {"seed": 1.0}, {"seed": True}, {"mode": 1}])

@@ -162,6 +162,61 @@ def test_gradients_that_overflow(dump_path: Path) -> None:
     assert np.isnan(backward["output"][0]["Max"])  # infinity times the weight's zeros
 
 
+LINE = next(
+    number for number, line in enumerate(Path(__file__).read_text().splitlines(), 1) if "self.act(ops.log" in line
+)
+
+
+@pytest.mark.parametrize(
+    ("batch", "item", "what"),
+    [
+        (ZERO, "output.0", "an infinity"),
+        (NEGATIVE, "output.0", "a NaN"),
+        (np.array([[np.nan, 1]], np.float32), "input.0", "a NaN"),
+    ],
+)
+def test_the_log_names_the_first_bad_item_and_the_line_of_the_call(
+    ms: Any, dump_path: Path, caplog: pytest.LogCaptureFixture, batch: np.ndarray, item: str, what: str
+) -> None:
+    net, scope = Net(), ["Functional.log.0.forward", None]
+    with recording(net, dump_path, level="L1", task="overflow_check", overflow_nums=2, scope=scope):
+        train(net, batch)
+    said = [record.getMessage() for record in caplog.records if record.getMessage().startswith("overflow_check")]
+    place = f"called at {__file__}:{LINE}"
+    assert said[0] == f"overflow_check: Functional.log.0.forward: {item} holds {what}, {place}"
+    assert said[1].startswith("overflow_check: Primitive.relu.ReLU.0.forward: input.0 holds ")
+    assert said[2:] == ["overflow_check: overflow_nums 2 is reached, recording ends"]
+
+
+def test_the_log_names_the_line_of_a_backward_too(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    debugger = TorchDebugger(write_config(dump_path, level="L1", task="overflow_check"))
+    debugger.start()
+    torch.zeros(1, requires_grad=True).sqrt().sum().backward()
+    debugger.stop()
+    debugger.step()
+    said = [record.getMessage() for record in caplog.records if "holds" in record.getMessage()]
+    assert len(said) == 1
+    assert said[0].startswith("overflow_check: Tensor.sqrt.0.backward: output.0 holds an infinity, called at ")
+    assert f"{__file__}:" in said[0]
+
+
+def test_many_that_overflow_are_counted_not_named(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    debugger = TorchDebugger(write_config(dump_path, level="L1", task="overflow_check", overflow_nums=-1))
+    for count in (12, 10):
+        caplog.clear()
+        debugger.start()
+        x = torch.tensor([torch.inf])
+        for _ in range(count):
+            torch.relu(x)
+        debugger.stop()
+        debugger.step()
+        said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+        named = [text.split(": ")[1] for text in said[:10]]
+        assert named == [f"Torch.relu.{n}.forward" for n in range(10)]
+        last = "overflow_check: 12 calls of this step hold an infinity or a NaN; the first 10 are named above"
+        assert said[10:] == ([last] if count == 12 else [])
+
+
 @pytest.mark.parametrize("number", [0, -2, 1.5, True, "1"])
 def test_an_overflow_number_that_is_none(dump_path: Path, number: Any) -> None:
     with pytest.raises(

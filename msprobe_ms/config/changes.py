@@ -16,11 +16,15 @@ class FileChanges:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
+        self._told = False
         self._known = self._state()
 
     def happened(self) -> bool:
         state = self._state()
         known, self._known = self._known, state
+        if state is None and self._path is not None and not self._told:
+            self._told = True
+            logger.warning("%s is gone: what was read from it last stays in force until it is back", self._path)
         return state != known and state is not None
 
     def _state(self) -> tuple[int, int, int] | None:

@@ -87,7 +87,10 @@ def load_config(
 def _as_path(config_path: object) -> Path:
     path = os.fspath(config_path) if isinstance(config_path, (str, os.PathLike)) else None
     if not isinstance(path, str) or not path or "\0" in path:
-        raise ConfigError(f"argument config_path: {show(config_path)} is not accepted; use the path of a json file")
+        accepted = "use the path of a json file"
+        if isinstance(config_path, dict):
+            accepted += ", or the arguments task, dump_path, level and step"
+        raise ConfigError(f"argument config_path: {show(config_path)} is not accepted; {accepted}")
     return Path(path)
 
 

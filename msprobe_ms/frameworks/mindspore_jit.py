@@ -6,7 +6,9 @@ Python function to capture it, so that without the capture it simply runs.
 
 from __future__ import annotations
 
+import dis
 import importlib
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -31,6 +33,15 @@ _OWN = (
 
 #: What may lead to a cell.
 _FOLLOWED = (nn.Cell, FunctionType, MethodType, partial, list, tuple, dict)
+
+#: A method whose code names one of these may reach every part of its object.
+_READS_ANY_ATTRIBUTE = {
+    "getattr", "vars", "__dict__", "__getattr__", "_cells", "cells", "cells_and_names", "name_cells", "construct",
+    "super",
+}  # fmt: skip
+
+#: Operations of Python's code that name globals and attributes; some of them in some versions only.
+_NAMING = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_SUPER_METHOD")
 
 #: Values followed from a compiled function to the cells it calls.
 _MOST_VALUES = 1000
@@ -67,10 +78,13 @@ def describe(executor: Any, args: Sequence[Any]) -> CompiledCall:
 
 
 def _cells_inside(function: Any, owner: Any) -> Sequence[tuple[str, nn.Cell]]:
-    """Cells below ``owner``, and those that ``function`` reaches by name, with the cells below them."""
+    """Cells that ``function`` reaches by name, with the cells below them; all of a cell whose ``construct`` it is."""
     found: dict[int, tuple[str, nn.Cell]] = {}
-    for name, cell in _below("", owner) if isinstance(owner, nn.Cell) else ():
-        found.setdefault(id(cell), (name, cell))
+    if isinstance(owner, nn.Cell) and function.__name__ != "construct":
+        function = MethodType(getattr(function, "__func__", function), owner)
+    elif isinstance(owner, nn.Cell):
+        for name, cell in _below("", owner):
+            found.setdefault(id(cell), (name, cell))
     for head, cell in _cells_used(function, owner):
         for name, each in (("", cell), *_below(head, cell)):
             found.setdefault(id(each), (name or f"{head} ({type(cell).__name__})", each))
@@ -99,7 +113,7 @@ def _cells_used(function: Any, owner: Any) -> Iterator[tuple[str, nn.Cell]]:
         elif issubclass(kind, partial):
             waiting += [(name, value.func), *((name, each) for each in (*value.args, *value.keywords.values()))]
         elif issubclass(kind, MethodType):
-            waiting += [(name, value.__func__), (name, value.__self__)]
+            waiting += [(name, value.__func__), *_used_by_method(name, value)]
         elif issubclass(kind, FunctionType):
             waiting += _named_by(value)
         elif issubclass(kind, (list, tuple)):
@@ -108,6 +122,33 @@ def _cells_used(function: Any, owner: Any) -> Iterator[tuple[str, nn.Cell]]:
             waiting += [(f"{name}[{key!r}]", each) for key, each in islice(value.items(), _MOST_VALUES)]
         else:
             waiting += _held(value)
+
+
+def _used_by_method(name: str, method: MethodType) -> list[tuple[str, Any]]:
+    """The object of a method; of a cell, unless it is called as a whole, what the method can name of it.
+
+    That is what stands in its code and in that of methods of the same cell which it names, and so on.
+    """
+    cell = method.__self__
+    if not isinstance(cell, nn.Cell) or method.__name__ == "construct":
+        return [(name, cell)]
+    waiting, seen, used = [inspect.unwrap(method.__func__)], set[str](), list[tuple[str, Any]]()
+    while waiting:
+        code = getattr(waiting.pop(), "__code__", None)
+        names = [] if code is None else list(_names(code, _NAMING))
+        if not _READS_ANY_ATTRIBUTE.isdisjoint(names):
+            return [(name, cell)]
+        for each in names:
+            if each in seen:
+                continue
+            seen.add(each)
+            of_class = inspect.getattr_static(type(cell), each, None)
+            of_class = getattr(of_class, "fget", None) or getattr(of_class, "__func__", of_class)
+            if isinstance(of_class, FunctionType):
+                waiting.append(inspect.unwrap(of_class))
+            elif isinstance(held := {**vars(cell), **cell._cells}.get(each), _FOLLOWED):
+                used.append((each, held))
+    return used
 
 
 def _held(value: Any) -> list[tuple[str, Any]]:
@@ -130,16 +171,17 @@ def _named_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
             continue
     if not function.__module__ or function.__module__.partition(".")[0] == "mindspore":
         return
-    for name in _names(function.__code__):
+    for name in _names(function.__code__, ("LOAD_GLOBAL", "LOAD_NAME")):
         if name in function.__globals__:
             yield name, function.__globals__[name]
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
+def _names(code: CodeType, operations: tuple[str, ...]) -> Iterator[str]:
+    """What these operations name in the code and in functions inside it: an attribute ``g`` is no global ``g``."""
+    yield from (each.argval for each in dis.get_instructions(code) if each.opname in operations)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from _names(constant, operations)
 
 
 def dynamic_instead() -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:

@@ -14,6 +14,7 @@ from mindspore.ops import auto_generate
 from mindspore.ops.function import nn_func
 
 from msprobe_ms.log import logger
+from msprobe_ms.seed import collectives
 
 #: Attribute of our replacements that holds what they replaced; None stands for an inherited attribute.
 _ORIGINAL = "msprobe_original"
@@ -23,7 +24,7 @@ def seed_framework(seed: int, mode: bool) -> None:
     """Seed MindSpore; ``mode`` turns deterministic computing on or off."""
     mindspore.set_seed(seed)
     mindspore.set_context(deterministic="ON" if mode else "OFF")
-    os.environ["HCCL_DETERMINISTIC"] = str(mode)  # which the context takes out of the environment
+    os.environ["HCCL_DETERMINISTIC"] = collectives(mode)  # which the context takes out of the environment
     if mode and GlobalComm.INITED:
         logger.warning("seed_all: communication was initialised before; HCCL_DETERMINISTIC has no effect any more")
 
