@@ -6,7 +6,7 @@ import functools
 import importlib
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +19,7 @@ from msprobe_ms.errors import ConfigError, UsageError
 from msprobe_ms.frameworks.base import Framework, Namespace
 from msprobe_ms.hooks.communication import Communication
 from msprobe_ms.hooks.early import EarlyBindings
-from msprobe_ms.hooks.patch import Patch
+from msprobe_ms.hooks.patch import Patch, do_all
 from msprobe_ms.hooks.primitives import PrimitiveHooks
 from msprobe_ms.hooks.wrapped import call_recorded
 from msprobe_ms.recorder import Recorder
@@ -169,11 +169,7 @@ class ApiHooks:
     def remove(self) -> None:
         """Put the framework's own functions back; wrappers somebody still holds only pass calls on."""
         self._models = self._recorder = None
-        with ExitStack() as undoing:  # all of it, whatever fails; the last of these first
-            for patch in self._patches:
-                undoing.callback(patch.undo)
-            undoing.callback(self._primitives.remove)
-            undoing.callback(self._early.remove)
+        do_all([self._early.remove, self._primitives.remove, *(patch.undo for patch in reversed(self._patches))])
 
     def register(self, holder: Any, name: str, prefix: str) -> None:
         """Wrap one more callable, ``holder.name``, under another prefix if it was registered before."""

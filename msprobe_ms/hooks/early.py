@@ -15,10 +15,11 @@ import sys
 import sysconfig
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
 from functools import partial
 from types import CellType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
+
+from msprobe_ms.hooks.patch import do_all
 
 _OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -67,10 +68,8 @@ class EarlyBindings:
 
     def remove(self) -> None:
         """Put the functions back, except where somebody else has put something since."""
-        with ExitStack() as undoing:  # all of it, whatever fails
-            for undo in self._undo:
-                undoing.callback(undo)
-            self._undo.clear()
+        undo, self._undo[:] = self._undo[::-1], []
+        do_all(undo)
 
     def _belongs_to_user(self, module: ModuleType) -> bool:
         # Read past a module's own __getattr__ and properties: lazy modules load what they are asked for.

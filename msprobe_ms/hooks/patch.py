@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 #: Stands for an attribute that a class inherits and does not have itself.
@@ -50,3 +50,15 @@ class Patch:
             else:
                 setattr(self._holder, self._name, self._before)
         self.applied = False
+
+
+def do_all(actions: Iterable[Callable[[], None]]) -> None:
+    """Do every one of them, whatever fails; the first error is raised in the end."""
+    failed: Exception | None = None
+    for action in actions:
+        try:
+            action()
+        except Exception as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
