@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from msprobe_ms.calls import Call, OpenCalls
+from msprobe_ms.calls import Call
 from msprobe_ms.choice import Choice
-from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.gradients import Plan, fill
 from msprobe_ms.leaves import LeafBuilder
 from msprobe_ms.names import BACKWARD, PARAMETERS_GRAD
 from msprobe_ms.overflow import OverflowGate
 from msprobe_ms.store.text import Value, field_text
 from msprobe_ms.store.writer import DumpStore
-from msprobe_ms.trouble import Trouble
 
 
 class Backward:
@@ -23,22 +21,19 @@ class Backward:
 
     def __init__(
         self,
-        framework: Framework,
         store: DumpStore | OverflowGate,
         leaves: LeafBuilder,
         choice: Choice,
-        trouble: Trouble,
-        thread: OpenCalls,
+        guarded: Callable[[str, Callable[[], None]], None],
         is_open: Callable[[], bool],
         count: Callable[[str], int],
     ) -> None:
-        """``is_open`` says whether the step still takes records, ``count`` numbers the entries of one name."""
-        self._framework = framework
+        """``guarded`` records without letting errors out, ``is_open`` says whether the step still takes records,
+        ``count`` numbers the entries of one name."""
         self._store = store
         self._leaves = leaves
         self._choice = choice
-        self._trouble = trouble
-        self._thread = thread
+        self._guarded = guarded
         self._is_open = is_open
         self._count = count
         #: Whether any gradient has come back since `resume`; hooks on parameters may go once it has.
@@ -129,14 +124,5 @@ class Backward:
             self._store.entry(entry, [(name, field_text(name, [leaf]))])
 
     def _record(self, where: str, action: Callable[[], None]) -> None:
-        if not self._is_open():
-            return
-        thread = self._thread
-        was_busy, thread.busy = thread.busy, True
-        try:
-            with self._framework.quiet():
-                action()
-        except Exception as error:
-            self._trouble.report(error, where)
-        finally:
-            thread.busy = was_busy
+        if self._is_open():
+            self._guarded(where, action)

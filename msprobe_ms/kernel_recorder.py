@@ -99,18 +99,6 @@ class KernelRecorder(Recorder):
             self._guarded(begun.entry, partial(self._after_launch, begun, results))
         return results
 
-    def _guarded(self, where: str, action: Callable[[], Any]) -> Any:
-        thread = self._thread
-        thread.busy = True
-        try:
-            with self._framework.quiet():
-                return action()
-        except Exception as error:
-            self._trouble.report(error, where)
-            return None
-        finally:
-            thread.busy = False
-
     def _before_launch(self, operator: str, inputs: Sequence[Any], frame: Any) -> _Launch:
         calls, nodes = self._thread.calls, self._nodes.running
         in_backward = self._framework.in_backward()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import CodeType
@@ -61,9 +61,7 @@ class Recorder:
         self._thread = OpenCalls()
         self._closed = False
         self._process = os.getpid()
-        self.backward = Backward(
-            framework, store, leaves, self._choice, trouble, self._thread, self._is_open, self._count
-        )
+        self.backward = Backward(store, leaves, self._choice, self._guarded, self._is_open, self._count)
 
     def resume(self) -> None:
         """Calls come in from here on."""
@@ -95,6 +93,19 @@ class Recorder:
     def _is_open(self) -> bool:
         # A forked child (a data loader's worker) inherits the hooks but must not write into its parent's dump.
         return not self._closed and os.getpid() == self._process
+
+    def _guarded(self, where: str, action: Callable[[], Any]) -> Any:
+        """What ``action`` gives, which records and calls nothing of the user's; None where it fails."""
+        thread = self._thread
+        was_busy, thread.busy = thread.busy, True
+        try:
+            with self._framework.quiet():
+                return action()
+        except Exception as error:
+            self._trouble.report(error, where)
+            return None
+        finally:
+            thread.busy = was_busy
 
     # -- forward ---------------------------------------------------------------------------------------------------
 
