@@ -15,13 +15,13 @@ from msprobe_ms.arguments import is_range, no_model, unknown_arguments, weakly
 from msprobe_ms.config import Config, load_config
 from msprobe_ms.config.changes import FileChanges, accept_changes
 from msprobe_ms.config.model import API_LEVELS, MODULE_LEVELS
+from msprobe_ms.dumpers import Dumpers, StepRecording
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks, ApiList, check_custom_api
 from msprobe_ms.log import logger
 from msprobe_ms.misses import Misses
 from msprobe_ms.overflow import OverflowQuota
-from msprobe_ms.session import Session
 from msprobe_ms.status import speaks
 from msprobe_ms.store.writer import process_folder
 
@@ -73,18 +73,16 @@ class BaseDebugger(ABC):
         self._changes = FileChanges(Path(config_path) if isinstance(config_path, (str, os.PathLike)) else None)
         self.config: Config = self._read_config()
         self._framework = self._load_framework()
-        if self.config.level == "L2" and self._framework.no_kernels is not None:
-            raise UsageError(f'level "L2": {self._framework.no_kernels}')
         self._apis: ApiHooks | None = None
         if self.config.level in API_LEVELS:
             self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
         #: Gives the network given to `start` last, while its user holds it.
         self.model: Callable[[], Any] = no_model
         self._quota = OverflowQuota(self.config.overflow_nums)
+        self._dumpers = Dumpers(self.config, self._framework, self._apis, self._quota)
+        self._dumper = self._dumpers.now("PrecisionDebugger")
         self._rank_id: int | None = None
         self._said: set[str] = set()
-        #: What steps have warned of that holds for every step.
-        self._noted: set[str] = set()
         self._started = False
         #: Whether `start` (or `save`) came in a step that is selected; None while it has not come at all.
         self._reached: bool | None = None
@@ -93,7 +91,7 @@ class BaseDebugger(ABC):
         #: Set by who starts several times a step and knows it.
         self.starts_again = False
         self._step = 0
-        self._session: Session | None = None
+        self._session: StepRecording | None = None
         self._announced = False
         self._misses = Misses()
         ignored = [key for key in self.config.ignored if key.rpartition(".")[2] != "precision"]
@@ -135,7 +133,7 @@ class BaseDebugger(ABC):
         """As if `start` had never been given a network."""
         self.model = no_model
 
-    def _open(self) -> Session | None:
+    def _open(self) -> StepRecording | None:
         """The step's session, where this step and rank are recorded; from here on the other debugger's is over."""
         kind = type(self)
         kind.current = self
@@ -146,9 +144,7 @@ class BaseDebugger(ABC):
             return None
         if self._session is None:
             rank = self._rank(self._rank_id)
-            self._session = Session.open(
-                self.config, self._framework, self._apis, self._step, rank, self._quota, self._noted
-            )
+            self._session = self._dumper.open(self.config, self._step, rank)
             if self._session is not None and not self._announced:
                 self._session.status.begin(self._session.folder)
                 self._announced = True
@@ -194,8 +190,15 @@ class BaseDebugger(ABC):
             raise UsageError(f"start: token_range {token_range!r} is not accepted; give [first, last] and a model")
         if rank_id is not None and (not isinstance(rank_id, int) or rank_id < 0):
             raise UsageError(f"start: rank_id {rank_id!r} is not accepted; give an integer from 0 up")
-        if (refusal := framework.refusal()) is not None:
-            raise UsageError(f"start: {refusal}")
+        self._follow_mode()
+
+    def _follow_mode(self) -> None:
+        """A script may change the execution mode at any time; what cannot be recorded in it is refused."""
+        dumper = self._dumpers.now("start")
+        if dumper is not self._dumper and self._session is not None:
+            changed = f"the execution mode changed in the middle of step {self._step}"
+            raise UsageError(f"start: {changed}; call step() before start()")
+        self._dumper = dumper
 
     def _reread_config(self) -> None:
         """Between steps: what the user wrote into the file since it was read last."""
@@ -265,6 +268,7 @@ class BaseDebugger(ABC):
     def step(self) -> None:
         """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
         self._finish()
+        self._dumpers.step_ended()
         self._step += 1
         self._steps += 1
         self._started = False
@@ -300,6 +304,7 @@ class BaseDebugger(ABC):
 
     def _end(self) -> None:
         self._finish()
+        self._dumpers.close()
         if self._reached or not self._steps or not self.speaks:
             return
         if self._reached is None:

@@ -20,7 +20,7 @@ from nets_mindspore import make, value_and_grad
 from recording import read_step, recording, write_config
 
 import msprobe_ms
-from msprobe_ms.errors import ConfigError, UsageError
+from msprobe_ms.errors import ConfigError
 from msprobe_ms.mindspore import PrecisionDebugger
 
 #: Taken before any debugger is made, as `from mindspore.ops import relu` at the head of a script.
@@ -440,18 +440,3 @@ def test_compiled_code_is_one_entry(ms: Any, dump_path: Path) -> None:
     assert entries(dump_path, lambda: [function(x, x), function(x, x), update((x,)), update((x,))]) == [
         "Jit.compiled.0.forward", "Jit.compiled.1.forward",
     ]  # fmt: skip
-
-
-def test_graph_mode_is_refused(ms: Any, dump_path: Path) -> None:
-    debugger = PrecisionDebugger(write_config(dump_path, level="L1"))
-    mindspore.set_context(mode=mindspore.GRAPH_MODE)
-    try:
-        with pytest.raises(UsageError) as caught:
-            debugger.start()
-    finally:
-        mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
-    assert str(caught.value) == (
-        "start: MindSpore is in GRAPH_MODE; levels L0, L1, mix and L2 record dynamic graphs. "
-        "Call mindspore.set_context(mode=mindspore.PYNATIVE_MODE) before start"
-    )
-    assert not dump_path.exists()

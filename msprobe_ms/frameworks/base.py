@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
@@ -17,6 +18,17 @@ import numpy as np
 OnGradients = Callable[[Sequence[Any]], None]
 #: The same; told None beforehand whenever a part of them has come, where they come in parts.
 OnInputGradients = Callable[[Sequence[Any] | None], None]
+
+
+class ExecutionMode(Enum):
+    """How a framework runs what a script calls."""
+
+    #: Call by call.
+    PYNATIVE = "pynative"
+    #: Compiled to a graph, launched kernel by kernel.
+    KBYK = "kbyk"
+    #: Compiled to a graph that the device runs as a whole.
+    GRAPH = "graph"
 
 
 class Removable(Protocol):
@@ -293,9 +305,16 @@ class Framework(ABC):
         """The process group meant by an argument ``group``, as a value that ``special_leaf`` knows."""
         return group
 
-    def refusal(self) -> str | None:
-        """Why this process cannot be recorded right now, in words for the user; None when it can."""
-        return None
+    def execution_mode(self) -> ExecutionMode:
+        """How this process runs what it calls from here on."""
+        return ExecutionMode.PYNATIVE
+
+    def mode_text(self) -> str:
+        """What runs in the present execution mode, for the user."""
+        return "dynamic graphs"
+
+    #: How a user comes back to dynamic graphs, in the imperative after "use".
+    how_to_be_dynamic: str = ""
 
     def in_backward(self) -> bool:
         """Whether this thread runs a backward now; True where a framework cannot tell."""

@@ -1,4 +1,4 @@
-"""MindSpore 2.7 to 2.10, dynamic graphs (PyNative)."""
+"""MindSpore 2.7 to 2.10."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
 from mindspore.communication import GlobalComm, comm_func, get_process_group_ranks, get_rank
 from mindspore.ops import Primitive
 
-from msprobe_ms.frameworks import mindspore_jit, mindspore_kernels
+from msprobe_ms.frameworks import mindspore_jit, mindspore_kernels, mindspore_modes
 from msprobe_ms.frameworks.base import (
     After,
     Before,
     CompiledCall,
+    ExecutionMode,
     Framework,
     InputWatch,
     Namespace,
@@ -75,6 +76,8 @@ class MindSpore(Framework):
         for part in ("nn/cell.py", "graph/_utils/check_jit_forbidden_api.py", "_check_jit_forbidden_api.py")
     )
     plumbing = tuple(f"{_FOLDER}/{part}" for part in ("_", "common/", "graph/", "mint/", "ops/", "parallel/"))
+
+    how_to_be_dynamic = "dynamic graphs: mindspore.set_context(mode=mindspore.PYNATIVE_MODE)"
 
     def __init__(self) -> None:
         super().__init__()
@@ -282,13 +285,11 @@ class MindSpore(Framework):
             return group
         return _Group(list(get_process_group_ranks(group or GlobalComm.WORLD_COMM_GROUP)))
 
-    def refusal(self) -> str | None:
-        if mindspore.get_context("mode") == mindspore.GRAPH_MODE:
-            return (
-                "MindSpore is in GRAPH_MODE; levels L0, L1, mix and L2 record dynamic graphs. "
-                "Call mindspore.set_context(mode=mindspore.PYNATIVE_MODE) before start"
-            )
-        return None
+    def execution_mode(self) -> ExecutionMode:
+        return mindspore_modes.execution_mode()
+
+    def mode_text(self) -> str:
+        return mindspore_modes.mode_text()
 
 
 class _Group:

@@ -1,0 +1,137 @@
+"""The factory: which level and task record what in which execution mode, and what opens a step there."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from msprobe_ms.config import Config
+from msprobe_ms.errors import UsageError
+from msprobe_ms.frameworks.base import ExecutionMode, Framework
+from msprobe_ms.hooks.apis import ApiHooks
+from msprobe_ms.misses import Misses
+from msprobe_ms.overflow import OverflowQuota
+from msprobe_ms.session import Session
+from msprobe_ms.status import Status
+
+
+class StepRecording(Protocol):
+    """What a dumper makes of one step of one process, from the first ``start`` to ``step``."""
+
+    status: Status
+
+    @property
+    def folder(self) -> Path: ...
+
+    @property
+    def is_empty(self) -> bool: ...
+
+    @property
+    def saw_backward(self) -> bool: ...
+
+    def start(self, model: Any, token_range: Sequence[int] | None) -> None: ...
+
+    def save(self, variable: Any, name: str, save_backward: bool) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def finish(self, misses: Misses) -> None: ...
+
+
+class Dumper(ABC):
+    """What records the steps of one debugger in one execution mode."""
+
+    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
+        self._framework = framework
+        self._apis = apis
+        self._quota = quota
+
+    @abstractmethod
+    def open(self, config: Config, step: int, rank: int | None) -> StepRecording | None:
+        """The recording of a step that is selected; None, with a warning, when the disk does not allow it.
+
+        ``config`` is the debugger's as it is now: a file may change while a job runs.
+        """
+
+    def step_ended(self) -> None:
+        """``step`` was called; the recording of that step, if there was one, is finished."""
+        return None
+
+    def close(self) -> None:
+        """Nothing more is recorded: put back what was changed in the process."""
+        return None
+
+
+class DynamicDumper(Dumper):
+    """Records what Python calls, by hooks."""
+
+    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
+        if config.level == "L2" and framework.no_kernels is not None:
+            raise UsageError(f'level "L2": {framework.no_kernels}')
+        super().__init__(config, framework, apis, quota)
+        #: What steps have warned of that holds for every step.
+        self._noted: set[str] = set()
+
+    def open(self, config: Config, step: int, rank: int | None) -> Session | None:
+        return Session.open(config, self._framework, self._apis, step, rank, self._quota, self._noted)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One field of the table: what records, and the tasks that it knows."""
+
+    make: Callable[[Config, Framework, ApiHooks | None, OverflowQuota], Dumper]
+    tasks: tuple[str, ...]
+
+
+_CALLS = Way(DynamicDumper, ("statistics", "tensor", "structure", "overflow_check"))
+_VALUES = Way(DynamicDumper, ("statistics", "tensor"))
+
+#: Execution mode and level → what records there. What is not here is refused.
+WAYS: dict[ExecutionMode, dict[str, Way]] = {
+    ExecutionMode.PYNATIVE: {"L0": _CALLS, "L1": _CALLS, "mix": _CALLS, "L2": _CALLS, "debug": _VALUES},
+    ExecutionMode.KBYK: {"debug": _VALUES},
+    ExecutionMode.GRAPH: {"debug": _VALUES},
+}
+
+
+class Dumpers:
+    """The dumpers of one debugger: one for each way in which the execution modes that it meets are recorded."""
+
+    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
+        self._level, self._task = config.level, config.task
+        self._parts = (config, framework, apis, quota)
+        self._framework = framework
+        self._made: dict[Way, Dumper] = {}
+
+    def now(self, caller: str) -> Dumper:
+        """The dumper of the mode that the framework is in now.
+
+        Raises UsageError, in the name of ``caller``, where level and task cannot record in this mode.
+        """
+        mode = self._framework.execution_mode()
+        way = WAYS[mode].get(self._level)
+        if way is None or self._task not in way.tasks:
+            raise UsageError(f"{caller}: {self._refusal(mode)}")
+        if way not in self._made:
+            self._made[way] = way.make(*self._parts)
+        return self._made[way]
+
+    def _refusal(self, mode: ExecutionMode) -> str:
+        works = [f"level {level} ({', '.join(way.tasks)})" for level, way in WAYS[mode].items()]
+        if mode != ExecutionMode.PYNATIVE:
+            works.append(self._framework.how_to_be_dynamic)
+        refused = f"level {self._level} with task {self._task} does not record {self._framework.mode_text()}"
+        return f"{refused}; use {', or '.join(works)}"
+
+    def step_ended(self) -> None:
+        for dumper in self._made.values():
+            dumper.step_ended()
+
+    def close(self) -> None:
+        """Put back whatever the dumpers changed in the process."""
+        for dumper in self._made.values():
+            dumper.close()

@@ -1,0 +1,32 @@
+"""How MindSpore runs what a script calls: dynamic graphs, or compiled ones of one of two kinds."""
+
+from __future__ import annotations
+
+import mindspore
+from mindspore._c_expression import MSContext
+from mindspore.context import get_jit_config
+
+from msprobe_ms.frameworks.base import ExecutionMode
+
+#: The one processor on which graphs are run as a whole unless something else is asked for.
+_WHOLE_GRAPHS = "ascend910"
+
+
+def jit_level() -> str:
+    """The level that compiled graphs have: of the jit configuration, else of the context, else the device's own."""
+    configured = (get_jit_config() or {}).get("jit_level") or mindspore.get_context("jit_level")
+    return configured or ("O2" if MSContext.get_instance().get_ascend_soc_version() == _WHOLE_GRAPHS else "O0")
+
+
+def execution_mode() -> ExecutionMode:
+    """What calls of Cells run as from here on."""
+    if mindspore.get_context("mode") == mindspore.PYNATIVE_MODE:
+        return ExecutionMode.PYNATIVE
+    return ExecutionMode.GRAPH if jit_level() == "O2" else ExecutionMode.KBYK
+
+
+def mode_text() -> str:
+    """What runs now, in a user's words."""
+    if mindspore.get_context("mode") == mindspore.PYNATIVE_MODE:
+        return "dynamic graphs (PYNATIVE_MODE)"
+    return f"compiled graphs (GRAPH_MODE, jit_level {jit_level()})"

@@ -1,0 +1,115 @@
+"""The factory: which level and task record in which execution mode, and the exact text where none does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mindspore
+import pytest
+from mindspore import Tensor, nn
+from recording import read_step, write_config
+
+from msprobe_ms.config.model import TASKS, Level
+from msprobe_ms.dumpers import WAYS
+from msprobe_ms.errors import UsageError
+from msprobe_ms.frameworks.base import ExecutionMode
+from msprobe_ms.frameworks.mindspore import MindSpore
+from msprobe_ms.mindspore import PrecisionDebugger
+
+LEVELS = Level.__origin__.__args__  # type: ignore[attr-defined]
+
+DYNAMIC = "dynamic graphs: mindspore.set_context(mode=mindspore.PYNATIVE_MODE)"
+
+
+@pytest.fixture(autouse=True)
+def mode_is_put_back(ms: Any) -> Iterator[None]:
+    yield
+    mindspore.set_context(mode=mindspore.PYNATIVE_MODE, jit_config={"jit_level": "O0"})
+
+
+def enter(mode: ExecutionMode) -> None:
+    levels = {ExecutionMode.KBYK: "O0", ExecutionMode.GRAPH: "O2"}
+    if mode in levels:
+        mindspore.set_context(mode=mindspore.GRAPH_MODE, jit_config={"jit_level": levels[mode]})
+    else:
+        mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+
+
+@pytest.mark.parametrize(
+    ("context", "mode", "text"),
+    [
+        ({"mode": mindspore.PYNATIVE_MODE}, ExecutionMode.PYNATIVE, "dynamic graphs (PYNATIVE_MODE)"),
+        (
+            {"mode": mindspore.PYNATIVE_MODE, "jit_config": {"jit_level": "O2"}},
+            ExecutionMode.PYNATIVE,
+            "dynamic graphs (PYNATIVE_MODE)",
+        ),
+        ({"jit_config": {"jit_level": "O0"}}, ExecutionMode.KBYK, "compiled graphs (GRAPH_MODE, jit_level O0)"),
+        ({"jit_config": {"jit_level": "O1"}}, ExecutionMode.KBYK, "compiled graphs (GRAPH_MODE, jit_level O1)"),
+        ({"jit_config": {"jit_level": "O2"}}, ExecutionMode.GRAPH, "compiled graphs (GRAPH_MODE, jit_level O2)"),
+    ],
+)
+def test_the_mode_is_that_of_the_jit_configuration(context: dict[str, Any], mode: ExecutionMode, text: str) -> None:
+    mindspore.set_context(**{"mode": mindspore.GRAPH_MODE, **context})
+    assert MindSpore().execution_mode() is mode
+    assert MindSpore().mode_text() == text
+
+
+def test_the_jit_configuration_counts_before_the_context() -> None:
+    mindspore.set_context(mode=mindspore.GRAPH_MODE, jit_config={"jit_level": "O2"})
+    mindspore.set_context(jit_level="O1")
+    assert MindSpore().execution_mode() is ExecutionMode.GRAPH
+
+
+@pytest.mark.parametrize("mode", ExecutionMode)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("task", TASKS)
+def test_every_combination_is_made_or_refused(mode: ExecutionMode, level: str, task: str, tmp_path: Path) -> None:
+    if level == "debug" and task in ("structure", "overflow_check"):
+        pytest.skip("refused in the configuration")
+    enter(mode)
+    way = WAYS[mode].get(level)
+    if way is not None and task in way.tasks:
+        PrecisionDebugger(dump_path=tmp_path / "dump", level=level, task=task).retire()
+    else:
+        with pytest.raises(UsageError, match=f"^PrecisionDebugger: level {level} with task {task} does not record "):
+            PrecisionDebugger(dump_path=tmp_path / "dump", level=level, task=task)
+    assert not (tmp_path / "dump").exists()
+
+
+def test_what_no_way_records_is_refused_when_constructed(tmp_path: Path) -> None:
+    enter(ExecutionMode.KBYK)
+    with pytest.raises(UsageError) as caught:
+        PrecisionDebugger(dump_path=tmp_path / "dump", level="L1")
+    assert str(caught.value) == (
+        "PrecisionDebugger: level L1 with task statistics does not record compiled graphs (GRAPH_MODE, jit_level O0); "
+        f"use level debug (statistics, tensor), or {DYNAMIC}"
+    )
+
+
+def test_a_mode_that_changes_is_followed_at_start(dump_path: Path) -> None:
+    net = nn.SequentialCell(nn.Dense(2, 2))
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    enter(ExecutionMode.KBYK)
+    with pytest.raises(UsageError) as caught:
+        debugger.start(net)
+    assert str(caught.value).startswith("start: level L0 with task statistics does not record compiled graphs (GRAPH")
+    assert not dump_path.exists()
+    enter(ExecutionMode.PYNATIVE)
+    debugger.start(net)
+    net(Tensor([[1.0, 2.0]], mindspore.float32))
+    debugger.step()
+    assert "Cell.0.Dense.forward.0" in read_step(dump_path).data
+
+
+def test_saved_values_come_from_python_in_every_mode(dump_path: Path) -> None:
+    net = nn.Dense(2, 2, "ones", "zeros")
+    debugger = PrecisionDebugger(write_config(dump_path, level="debug"))
+    for mode in ExecutionMode:
+        enter(mode)
+        debugger.save(net(Tensor([[1.0, 2.0]], mindspore.float32)), "y", save_backward=False)
+    debugger.step()
+    (found,) = dump_path.glob("step0/*/debug.json")
+    assert found.read_text().count('"Max": 3.0') == len(ExecutionMode)
