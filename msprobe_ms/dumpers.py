@@ -9,13 +9,20 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from msprobe_ms.config import Config
+from msprobe_ms.config.model import MODULE_LEVELS
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import ExecutionMode, Framework
+from msprobe_ms.frameworks.graph_taps import GraphTaps
+from msprobe_ms.graph.cells import tapped_by
+from msprobe_ms.graph.session import GraphSession
 from msprobe_ms.hooks.apis import ApiHooks
 from msprobe_ms.misses import Misses
 from msprobe_ms.overflow import OverflowQuota
 from msprobe_ms.session import Session
 from msprobe_ms.status import Status
+
+#: Tasks that record modules inside compiled graphs.
+TAPPED_TASKS = ("statistics", "tensor", "structure")
 
 
 class StepRecording(Protocol):
@@ -74,9 +81,28 @@ class DynamicDumper(Dumper):
         super().__init__(config, framework, apis, quota)
         #: What steps have warned of that holds for every step.
         self._noted: set[str] = set()
+        #: Modules may run in compiled graphs in between.
+        self._taps: GraphTaps | None = None
+        if config.level in MODULE_LEVELS and config.task in TAPPED_TASKS:
+            self._taps = framework.graph_taps(tapped_by(config))
 
     def open(self, config: Config, step: int, rank: int | None) -> Session | None:
-        return Session.open(config, self._framework, self._apis, step, rank, self._quota, self._noted)
+        return Session.open(config, self._framework, self._apis, step, rank, self._quota, self._noted, self._taps)
+
+
+class GraphDumper(Dumper):
+    """Records modules inside graphs that are compiled as a whole."""
+
+    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
+        super().__init__(config, framework, apis, quota)
+        taps = framework.graph_taps(tapped_by(config))
+        if taps is None:
+            raise UsageError(f"level {config.level}: {framework.no_graph_taps}")
+        self._taps = taps
+        self._noted: set[str] = set()
+
+    def open(self, config: Config, step: int, rank: int | None) -> GraphSession | None:
+        return GraphSession.open(config, self._framework, self._taps, step, rank, self._noted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +114,14 @@ class Way:
 
 
 _CALLS = Way(DynamicDumper, ("statistics", "tensor", "structure", "overflow_check"))
+_MODULES = Way(GraphDumper, TAPPED_TASKS)
 _VALUES = Way(DynamicDumper, ("statistics", "tensor"))
 
 #: Execution mode and level → what records there. What is not here is refused.
 WAYS: dict[ExecutionMode, dict[str, Way]] = {
     ExecutionMode.PYNATIVE: {"L0": _CALLS, "L1": _CALLS, "mix": _CALLS, "L2": _CALLS, "debug": _VALUES},
-    ExecutionMode.KBYK: {"debug": _VALUES},
-    ExecutionMode.GRAPH: {"debug": _VALUES},
+    ExecutionMode.KBYK: {"L0": _MODULES, "debug": _VALUES},
+    ExecutionMode.GRAPH: {"L0": _MODULES, "debug": _VALUES},
 }
 
 

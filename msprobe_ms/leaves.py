@@ -57,6 +57,16 @@ class LeafBuilder:
             self._trouble.report(error, ".".join((entry, category, *path)))
             return None
 
+    def of_array(
+        self, array: np.ndarray, dtype: str, entry: str, category: str, path: tuple[str, ...], save: bool
+    ) -> Value:
+        """The leaf of a tensor of dtype ``dtype`` that is at hand as an array, as `build` gives it."""
+        try:
+            return self._array(array, entry, category, path, save, self._framework.tensor_type, dtype)
+        except Exception as error:
+            self._trouble.report(error, ".".join((entry, category, *path)))
+            return None
+
     def _build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         if value is None or len(path) > _DEEPEST:
             return None
@@ -73,7 +83,9 @@ class LeafBuilder:
                 for key, member in named.items()
             }
         if isinstance(value, np.ndarray):
-            return self._array(value, entry, category, path, save)
+            if value.dtype.kind not in "fiubc":
+                return None
+            return self._array(value, entry, category, path, save, "numpy.ndarray", str(value.dtype))
         return _plain(value)
 
     def _tensor(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> TensorLeaf:
@@ -101,9 +113,9 @@ class LeafBuilder:
             md5,
         )
 
-    def _array(self, array: np.ndarray, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
-        if array.dtype.kind not in "fiubc":
-            return None
+    def _array(
+        self, array: np.ndarray, entry: str, category: str, path: tuple[str, ...], save: bool, kind: str, dtype: str
+    ) -> TensorLeaf:
         figures = statistics(array)
         if self._on_figures is not None:
             self._on_figures(entry, _item(category, path), figures)
@@ -113,7 +125,7 @@ class LeafBuilder:
             name = data_name(entry, category, path, ".npy")
             file = self._written(entry, name, lambda stream: write_npy(stream, kept))
         md5 = checksum(array) if self._md5 else None
-        return TensorLeaf("numpy.ndarray", str(array.dtype), array.shape, *figures, None, file, md5)
+        return TensorLeaf(kind, dtype, array.shape, *figures, None, file, md5)
 
     def _written(self, entry: str, file: str, write: Callable[[BinaryIO], None]) -> str | None:
         """The name of a tensor file after writing it; None when that fails: the figures are still worth recording."""

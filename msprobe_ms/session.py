@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from msprobe_ms.config import Config
 from msprobe_ms.config.model import MODULE_LEVELS, TENSOR_TASKS
 from msprobe_ms.emptiness import why_empty
 from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.graph_taps import GraphTaps
+from msprobe_ms.graph.session import GraphSession
 from msprobe_ms.hooks.apis import ApiHooks
 from msprobe_ms.hooks.jit import JitHooks
 from msprobe_ms.hooks.kernels import KernelHooks
@@ -31,6 +33,9 @@ from msprobe_ms.store.worker import TensorWorker
 from msprobe_ms.store.writer import DumpStore, TensorFiles, process_folder
 from msprobe_ms.trouble import Trouble
 
+#: What ran in compiled graphs and what did not get folders of their own, below the dump path, where there is both.
+GRAPH, PYNATIVE = "graph", "pynative"
+
 
 class Session:
     """Everything a step's recording owns. Nothing here raises into the host once ``open`` has returned."""
@@ -44,10 +49,12 @@ class Session:
         rank: int | None,
         quota: OverflowQuota,
         noted: set[str],
+        taps: GraphTaps | None = None,
     ) -> Session | None:
         """Make the step's folder; None, with a warning, when the disk does not allow it.
 
-        ``noted`` holds warnings that hold for every step and need not come again.
+        ``noted`` holds warnings that hold for every step and need not come again. ``taps`` reach modules that run in
+        compiled graphs; they get a dump of their own.
         """
         folder = process_folder(config.dump_path, step, rank)
         try:
@@ -62,7 +69,13 @@ class Session:
         except OSError as error:
             logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror, step)
             return None
-        return Session(config, framework, apis, store, quota, Status(config, rank), noted)
+        graphs = None
+        if taps is not None:
+            graphs = GraphSession(
+                config, framework, taps, process_folder(config.dump_path / GRAPH, step, rank), Status(config, rank), noted
+            )
+        beside = process_folder(config.dump_path / PYNATIVE, step, rank)
+        return Session(config, framework, apis, store, quota, Status(config, rank), noted, graphs, beside)
 
     def __init__(
         self,
@@ -73,8 +86,13 @@ class Session:
         quota: OverflowQuota,
         status: Status,
         noted: set[str],
+        graphs: GraphSession | None,
+        beside: Path,
     ) -> None:
+        """``beside`` is where the dump goes when ``graphs`` has one, too."""
         self._config = config
+        self._graphs = graphs
+        self._beside = beside
         self._level = config.level
         self._framework = framework
         self._store = store
@@ -126,19 +144,21 @@ class Session:
                 self._trouble,
                 self._modules,
                 entries=self._apis is not None,
+                tapped=self._graphs is not None,
                 frameworks_own=self._kernels is not None,
             )
-            if token_range is None:
-                self._open()
-            else:
+            if token_range is not None:
                 root = model[0] if isinstance(model, (list, tuple)) else model
                 self._window = TokenWindow(
                     self._framework, root, token_range, self._model_calls, self._open, self._pause
                 )
-                self._window.install()
             hooks = [hooks for hooks in (self._window, self._modules, self._apis, self._jit) if hooks is not None]
             self._opaque = OpaqueCalls(self._framework, self._recorder, hooks)
             self._opaque.install()
+            if self._window is not None:
+                self._window.install()
+            else:
+                self._open()
         except Exception as error:
             self._trouble.report(error, "start")
 
@@ -157,6 +177,8 @@ class Session:
                 self._jit.install()
             if self._kernels is not None:
                 self._kernels.install()
+            if self._graphs is not None:
+                self._graphs.start(self._model)
         except Exception as error:
             self._trouble.report(error, "start")
 
@@ -165,6 +187,8 @@ class Session:
         if not self._recording:
             return
         self._recording = False
+        if self._graphs is not None:
+            self._graphs.pause()
         self._recorder.pause()
         try:
             with ExitStack() as removing:  # all of them, whatever fails; the last of these first
@@ -215,13 +239,21 @@ class Session:
 
     def finish(self, misses: Misses) -> None:
         self.stop()
-        self._tell_if_empty()
+        graphs = self._graphs if self._graphs is not None and not self._graphs.is_empty else None
+        if graphs is not None:
+            self._separate(graphs)
+        else:
+            self._tell_if_empty()
         self._model = None
         self._drop_parameter_hooks()
         self._recorder.close()
         self._saves.close()
         if os.getpid() != self._process:
             return
+        if graphs is not None:
+            graphs.finish(misses)
+            if not self._store.entries:
+                return
         try:
             if self._worker is not None:
                 self._worker.close()
@@ -237,6 +269,21 @@ class Session:
         if self._trouble.count:
             problems = "1 problem" if self._trouble.count == 1 else f"{self._trouble.count} problems"
             logger.warning("%s: %s, see dump_error_info.log", self._store.folder, problems)
+
+    def _separate(self, graphs: GraphSession) -> None:
+        """What ran in graphs and what did not get folders of their own where there is both, and no others."""
+        folder = self._store.folder
+        try:
+            if self._store.entries:
+                self._store.move(self._beside)
+            else:
+                self._store.discard()
+                graphs.move(folder)
+            for left in (folder.parent, self._config.dump_path / GRAPH / folder.parent.name, self._config.dump_path / GRAPH):
+                with suppress(OSError):  # other ranks may still be in there
+                    left.rmdir()
+        except OSError as error:
+            self._trouble.report(error, "step")
 
     def _tell_if_empty(self) -> None:
         config, jit = self._config, self._jit

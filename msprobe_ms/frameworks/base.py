@@ -14,6 +14,8 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
+from msprobe_ms.frameworks.graph_taps import GraphTaps, Tapped
+
 #: Receives the gradients of watched tensors, in their order; None where no gradient reached one.
 OnGradients = Callable[[Sequence[Any]], None]
 #: The same; told None beforehand whenever a part of them has come, where they come in parts.
@@ -279,6 +281,13 @@ class Framework(ABC):
     def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
         """``(holder, attribute, wrap)`` of replacements under which compiled code runs as plain Python again."""
         return ()
+
+    #: Why modules inside compiled graphs cannot be recorded here, a sentence; meaningful where `graph_taps` gives None.
+    no_graph_taps: str = "modules inside compiled graphs are not recorded here"
+
+    def graph_taps(self, tapped: Tapped) -> GraphTaps | None:
+        """What observes modules inside compiled graphs; None where nothing can."""
+        return None
 
     #: What a user may do to see inside a compiled graph, a sentence.
     how_to_uncompile: str = ""

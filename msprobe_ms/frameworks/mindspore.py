@@ -32,8 +32,10 @@ from msprobe_ms.frameworks.base import (
     Removable,
 )
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
+from msprobe_ms.frameworks.graph_taps import GraphTaps, Tapped
 from msprobe_ms.frameworks.mindspore_arrays import to_numpy
 from msprobe_ms.frameworks.mindspore_autograd import MindSporeGraph, has_graph
+from msprobe_ms.frameworks.mindspore_graph import MindSporeTaps
 from msprobe_ms.frameworks.mindspore_hooked import Hooked, can_be_hooked
 from msprobe_ms.store.npy import write_npy
 
@@ -262,6 +264,11 @@ class MindSpore(Framework):
 
     def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
         return mindspore_jit.dynamic_instead()
+
+    no_graph_taps = "modules inside compiled graphs are recorded on the CPU only; use level L2"
+
+    def graph_taps(self, tapped: Tapped) -> GraphTaps | None:
+        return MindSporeTaps(tapped) if mindspore.get_context("device_target") == "CPU" else None
 
     how_to_uncompile = mindspore_jit.HOW_TO_UNCOMPILE
 

@@ -12,10 +12,12 @@ from mindspore import Tensor
 def to_numpy(tensor: Any) -> np.ndarray:
     """The tensor's values; bfloat16 as float32. May alias the tensor's memory."""
     array = tensor.asnumpy()
-    if array.dtype.kind == "V" and tensor.dtype == mindspore.bfloat16:
-        # MindSpore's own 16-bit numpy dtype: the upper half of a float32.
-        return (array.reshape(-1).view("<u2").astype("<u4") << 16).view("<f4").reshape(array.shape)
-    return array
+    return widened(array) if array.dtype.kind == "V" and tensor.dtype == mindspore.bfloat16 else array
+
+
+def widened(array: np.ndarray) -> np.ndarray:
+    """An array of MindSpore's own numpy dtype for bfloat16, the upper half of a float32, as float32."""
+    return (array.reshape(-1).view("<u2").astype("<u4") << 16).view("<f4").reshape(array.shape)
 
 
 def difference(total: Any, part: Any) -> Any:

@@ -33,17 +33,19 @@ class JitHooks:
         modules: ModuleHooks | None,
         *,
         entries: bool,
+        tapped: bool = False,
         frameworks_own: bool = False,
     ) -> None:
         """``entries`` says whether graphs are recorded themselves; at level L0 only modules are.
 
-        ``frameworks_own`` includes those that are no user code, an optimizer's.
+        ``tapped`` says that modules inside them are recorded by other means; ``frameworks_own`` includes those that are no user code, an optimizer's.
         """
         self._framework = framework
         self._recorder = recorder
         self._trouble = trouble
         self._modules = modules
         self._entries = entries
+        self._tapped = tapped
         self._frameworks_own = frameworks_own
         self._subjects: dict[str, Subject] = {}
         self._searched: set[Any] = set()
@@ -105,6 +107,8 @@ class JitHooks:
             return None
 
     def _say_what_is_hidden(self, compiled: CompiledCall) -> None:
+        if self._tapped:
+            return
         names = [(self._modules and self._modules.base_of(module)) or name for name, module in compiled.modules()]
         if not names:
             return

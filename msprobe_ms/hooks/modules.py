@@ -12,26 +12,32 @@ from msprobe_ms.frameworks.base import Framework, Removable
 from msprobe_ms.recorder import Recorder
 
 
+def named_bases(framework: Framework, models: Any) -> Iterator[tuple[str, Any]]:
+    """What entries of each module below one model (or several) start with, ``Cell.fc1.Dense``, and the module.
+
+    A module reachable under two names has the first; the models themselves have none.
+    """
+    several, seen = isinstance(models, (list, tuple)), set[int]()
+    for index, model in enumerate(models if several else [models]):
+        head = f"{framework.module_prefix}.{index}" if several else framework.module_prefix
+        for name, module in framework.named_modules(model):
+            if name and id(module) not in seen:
+                seen.add(id(module))
+                yield f"{head}.{name}.{type(module).__name__}", module
+
+
 class ModuleHooks:
     """The hooks on every module below one model (or several); the models themselves have no entry of their own."""
 
     def __init__(self, framework: Framework, recorder: Recorder, models: Any) -> None:
         self._framework = framework
         self._recorder = recorder
-        self._calls: dict[int, _ModuleCalls] = {}
-        for base, module in self._subjects(models):
-            # A module reachable under two names is hooked once, under the first.
-            self._calls.setdefault(id(module), _ModuleCalls(framework, recorder, base, module))
+        self._calls = {
+            id(module): _ModuleCalls(framework, recorder, base, module)
+            for base, module in named_bases(framework, models)
+        }
         self._forward: list[Removable] = []
         self._parameters: list[Removable] = []
-
-    def _subjects(self, models: Any) -> Iterator[tuple[str, Any]]:
-        several = isinstance(models, (list, tuple))
-        for index, model in enumerate(models if several else [models]):
-            head = f"{self._framework.module_prefix}.{index}" if several else self._framework.module_prefix
-            for name, module in self._framework.named_modules(model):
-                if name:
-                    yield f"{head}.{name}.{type(module).__name__}", module
 
     def base_of(self, module: Any) -> str | None:
         """What entries of this module start with; None for one that is not below the models."""

@@ -59,6 +59,9 @@ def _write_dump(
     envelope: Envelope, contents: Contents, journal: BinaryIO, target: BinaryIO, progress: Progress | None
 ) -> None:
     keys = ("task", "level", "framework", "dump_data_dir")
+    if envelope.dump_data_dir is not None:  # where it is now: a dump may have been moved since its journal began
+        data_dir = contents.path.parent.resolve() / Path(envelope.dump_data_dir).name
+        envelope = envelope._replace(dump_data_dir=str(data_dir))
     head = ",\n".join(f' "{key}": {json.dumps(getattr(envelope, key))}' for key in keys)
     target.write(f'{{\n{head},\n "data": {{'.encode())
     saved, separator = envelope.level == DEBUG, b"\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterable, Sequence
 from errno import ENOENT
@@ -100,6 +101,20 @@ class DumpStore:
                 raise FileNotFoundError(ENOENT, "the dump was moved or removed while it was written", str(self.folder))
             self.exported_entries = export(self.folder, progress=progress)
             self._exported = entries
+
+    def move(self, folder: Path) -> None:
+        """Have the dump in another folder of the same disk; what lies there already is moved aside. Raises OSError."""
+        _move_aside(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        self.folder.rename(folder)
+        self._journal.path = folder / JOURNAL_NAME
+        self.folder, self._tensor_folder = folder, folder / TENSOR_FOLDER
+        self._exported = -1
+
+    def discard(self) -> None:
+        """Remove the dump, which has no entries."""
+        self._journal.close()
+        shutil.rmtree(self.folder)
 
     def close(self, progress: Progress | None = None) -> None:
         """Export and remove the journal: from here on the JSON files are the dump."""

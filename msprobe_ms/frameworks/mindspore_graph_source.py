@@ -1,0 +1,201 @@
+"""What is compiled into MindSpore's graphs beside the user's code: the source that its parser reads.
+
+The inner functions here are never run by Python. MindSpore parses them, so they keep to what it understands: no
+comprehensions over calls, no keyword-only cleverness, tuples built by addition. Conditions in them are decided while
+a graph is compiled, recursion too; what is left in the graph is the user's own operators and the callbacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import mindspore
+import numpy as np
+from mindspore import Tensor, nn, ops
+from mindspore.ops import constexpr
+from mindspore.ops import functional as F  # noqa: N812  # its name everywhere
+
+from msprobe_ms.frameworks.graph_taps import Tapped
+
+#: How a tensor is handed to a callback: as it is, as one element because it has no dimensions, or as figures where
+#: only the running graph knows its shape, which callbacks cannot have. Empty tensors cannot be handed over at all.
+WHOLE, SINGLE, FIGURES, NOTHING = range(4)
+
+
+class Callbacks(Protocol):
+    """What graphs call while they are compiled (the first four) and while they run."""
+
+    def layout(self, module: int, first: Any, second: Any) -> int: ...
+    def place(self, field: str, path: tuple[Any, ...], is_gradient: bool, dtype: Any, form: int) -> int: ...
+    def parameter(self, module: int, name: str, dtype: Any, form: int) -> int: ...
+    def is_float(self, dtype: Any) -> bool: ...
+
+    def on_begin(self, layout: np.ndarray) -> np.ndarray: ...
+    def on_value(self, value: Any, call: np.ndarray, place: np.ndarray) -> np.ndarray: ...
+    def on_end(self, call: np.ndarray, layout: np.ndarray) -> np.ndarray: ...
+    def on_parameter(self, gradient: Any, parameter: np.ndarray) -> np.ndarray: ...
+
+
+class Parts(NamedTuple):
+    """``construct(original, module, names, parameters)`` and ``hook(module, name)``, both for the parser."""
+
+    construct: Callable[[Any, int, tuple[str, ...], tuple[Any, ...]], Callable[..., Any]]
+    hook: Callable[[int, str], Callable[[Any], Any]]
+
+
+def _callback(function: Callable[..., Any]) -> Any:
+    """An operator that calls ``function``, in the order of the program among its like, whoever reads its result.
+
+    MindSpore takes the number of its inputs from the function's parameters.
+    """
+    operator = ops.Custom(function, out_shape=[1], out_dtype=mindspore.int32, func_type="pyfunc")
+    operator.add_prim_attr("side_effect_io", True)
+    return operator
+
+
+def _handed(value: Any, form: int) -> Any:
+    if form == SINGLE:
+        return ops.reshape(value, (1,))
+    if form == FIGURES:
+        wide = ops.cast(value, mindspore.float32)
+        norm = ops.sqrt((wide * wide).sum())
+        shape = ops.cast(ops.TensorShape()(value), mindspore.float32)
+        return ops.concat((ops.stack((wide.max(), wide.min(), wide.mean(), norm)), shape))
+    return value
+
+
+def _form(value: Any) -> int:
+    if not F.isconstant(value.shape):
+        return FIGURES
+    if 0 in value.shape:
+        return NOTHING
+    if value.ndim == 0:
+        return SINGLE
+    return WHOLE
+
+
+class _Tap(nn.Cell):
+    """Tells a tensor and, in backward, its gradient. Both go on as they are."""
+
+    def __init__(self, tell: Any, form: int, *, values: bool) -> None:
+        super().__init__()
+        self.tell = tell
+        self.form = form
+        self.values = values
+
+    def construct(self, value: Any, call: Any, place: Any, back: Any) -> Any:
+        if self.values:
+            value = ops.depend(value, self.tell(_handed(value, self.form), call, place))
+        # A function that returns its argument is taken for one that wrote into it (2.9 and later), and whoever uses the
+        # argument after that is given the result; gradients of both uses would come here. It stops no gradient: that is
+        # `bprop`'s.
+        return ops.stop_gradient(value)
+
+    def bprop(self, value: Any, call: Any, place: Any, back: Any, out: Any, dout: Any) -> Any:
+        told = ops.depend(dout, self.tell(_handed(dout, self.form), call, back))
+        return told, ops.zeros_like(call), ops.zeros_like(place), ops.zeros_like(back)
+
+
+def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
+    """The source of graphs that tell ``callbacks`` what ``tapped`` names."""
+    values, gradients = tapped.values, tapped.gradients
+    layout_of = constexpr(lambda module, first, second: callbacks.layout(module, first, second))
+    place_of = constexpr(lambda field, path, back, dtype, form: callbacks.place(field, path, back, dtype, form))
+    parameter_of = constexpr(lambda module, name, dtype, form: callbacks.parameter(module, name, dtype, form))
+    is_float = constexpr(lambda dtype: callbacks.is_float(dtype))
+    begin = _callback(lambda layout: callbacks.on_begin(layout))
+    tell = _callback(lambda value, call, place: callbacks.on_value(value, call, place))
+    end = _callback(lambda call, layout: callbacks.on_end(call, layout))
+    tell_parameter = _callback(lambda gradient, parameter: callbacks.on_parameter(gradient, parameter))
+    whole = _Tap(tell, WHOLE, values=values)
+    single = _Tap(tell, SINGLE, values=values)
+    figures = _Tap(tell, FIGURES, values=values)
+
+    def describe(value):  # type: ignore[no-untyped-def]
+        if isinstance(value, Tensor):
+            if F.isconstant(value.shape):
+                return ("tensor", value.dtype, value.shape)
+            return ("tensor", value.dtype, None)
+        if isinstance(value, (tuple, list)):
+            members = ()
+            for index in range(len(value)):
+                members = members + (describe(value[index]),)
+            return ("list", members)
+        if isinstance(value, dict):
+            members = ()
+            for key in value.keys():
+                members = members + ((key, describe(value[key])),)
+            return ("dict", members)
+        if value is None:
+            return ("constant", None)
+        if isinstance(value, (bool, int, float, str)) and F.isconstant(value):
+            return ("constant", value)
+        return ("unknown",)
+
+    def watch_tensor(value, call, field, path):  # type: ignore[no-untyped-def]
+        form = _form(value)
+        if form == NOTHING:
+            return value
+        place = Tensor([place_of(field, path, False, value.dtype, form)], mindspore.int32)
+        if gradients and is_float(value.dtype):
+            back = Tensor([place_of(field, path, True, value.dtype, form)], mindspore.int32)
+            if form == SINGLE:
+                return single(value, call, place, back)
+            if form == FIGURES:
+                return figures(value, call, place, back)
+            return whole(value, call, place, back)
+        if values:
+            return ops.depend(value, tell(_handed(value, form), call, place))
+        return value
+
+    def watch(value, call, field, path):  # type: ignore[no-untyped-def]
+        if isinstance(value, Tensor):
+            return watch_tensor(value, call, field, path)
+        if isinstance(value, tuple):
+            members = ()
+            for index in range(len(value)):
+                members = members + (watch(value[index], call, field, path + (index,)),)
+            return members
+        if isinstance(value, list):
+            members = []
+            for index in range(len(value)):
+                members = members + [watch(value[index], call, field, path + (index,))]
+            return members
+        if isinstance(value, dict):
+            members = {}
+            for key in value.keys():
+                members[key] = watch(value[key], call, field, path + (key,))
+            return members
+        return value
+
+    def construct_of(original, module, names, parameters):  # type: ignore[no-untyped-def]
+        def construct(self, *args, **kwargs):  # type: ignore[no-untyped-def]
+            call = begin(Tensor([layout_of(module, describe(args), describe(kwargs))], mindspore.int32))
+            args = watch(args, call, "input", ())
+            kwargs = watch(kwargs, call, "kwargs", ())
+            output = original(*args, **kwargs)
+            output = watch(output, call, "output", ())
+            for index in range(len(names)):
+                parameter = parameters[index]
+                form = _form(parameter)
+                if form != NOTHING:
+                    number = place_of("parameters", (names[index],), False, parameter.dtype, form)
+                    tell(_handed(parameter, form), call, Tensor([number], mindspore.int32))
+            end(call, Tensor([layout_of(module, describe(output), ("constant", None))], mindspore.int32))
+            return output
+
+        return construct
+
+    def hook_of(module, name):  # type: ignore[no-untyped-def]
+        def hook(gradient):  # type: ignore[no-untyped-def]
+            form = _form(gradient)
+            if form == NOTHING:
+                return gradient
+            number = parameter_of(module, name, gradient.dtype, form)
+            told = tell_parameter(_handed(gradient, form), Tensor([number], mindspore.int32))
+            return ops.depend(gradient, told)
+
+        return hook
+
+    return Parts(construct_of, hook_of)

@@ -1,0 +1,276 @@
+"""Calls of modules inside compiled graphs → the entries that the same calls have in a dynamic graph.
+
+The graph tells what happens as it runs, on any thread: the beginnings and ends of calls in the order of the program,
+tensors and gradients when they are there.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from msprobe_ms.calls import Call, Subject
+from msprobe_ms.choice import Choice
+from msprobe_ms.config import Config
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.graph_taps import Described, Figures, Layout, Path, Place, Tapped, Unknown
+from msprobe_ms.gradients import Plan, fill
+from msprobe_ms.leaves import LeafBuilder
+from msprobe_ms.misses import Misses
+from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.overflow import OverflowGate
+from msprobe_ms.selection import FieldFilter
+from msprobe_ms.store.text import TensorLeaf, Value, field_text
+from msprobe_ms.store.writer import DumpStore
+from msprobe_ms.trouble import Trouble
+
+#: Marks what takes no part in a backward entry: what is no tensor.
+_SKIP: Any = object()
+
+#: The fields of a forward entry in which `Place.field` stands.
+_INPUTS = ("input", "kwargs")
+
+
+def tapped_by(config: Config) -> Tapped:
+    """What of calls in graphs this configuration needs."""
+    fields = FieldFilter(config.data_mode, values=config.task != "structure")
+    return Tapped(
+        values=any(fields.keeps(FORWARD, field) for field in ("input_args", "output")),
+        parameters=fields.keeps(FORWARD, "parameters"),
+        gradients=fields.keeps_any(BACKWARD),
+    )
+
+
+class _Flight:
+    """One call while its step lasts: what came of it so far."""
+
+    def __init__(self, call: Call, args: Layout, kwargs: Layout) -> None:
+        self.call = call
+        self.args, self.kwargs = args, kwargs
+        self.output: Layout = None
+        self.ended = False
+        #: Leaves by field and path, of the forward and of the backward entry.
+        self.values: dict[tuple[str, Path], Value] = {}
+        self.gradients: dict[tuple[str, Path], Value] = {}
+        #: Gradients that came before the call ended: graphs need not wait for that.
+        self.early: list[tuple[Place, np.ndarray | Figures]] = []
+        #: By field of the backward entry: its structure, and where in it the gradient of a place stands.
+        self.plans: dict[str, tuple[list[Plan], dict[tuple[str, Path], Path]]] = {}
+
+
+class GraphRecorder:
+    """Records the calls of one step that run inside graphs into one store; nothing raises into the graph."""
+
+    def __init__(
+        self,
+        config: Config,
+        framework: Framework,
+        store: DumpStore | OverflowGate,
+        leaves: LeafBuilder,
+        trouble: Trouble,
+    ) -> None:
+        self._framework = framework
+        self._store = store
+        self._leaves = leaves
+        self._trouble = trouble
+        self._choice = Choice(config)
+        self._subjects: list[Subject] = []
+        self._lock = threading.RLock()
+        self._flights: dict[int, _Flight] = {}
+        self._open: list[int] = []
+        self._counters: dict[str, int] = {}
+        self._closed = False
+        self._process = os.getpid()
+        #: Whether gradients have come.
+        self.saw_backward = False
+
+    def observe(self, bases: Sequence[str]) -> None:
+        """What the numbers of modules mean from here on: what their entries start with."""
+        self._subjects = [Subject(base, is_module=True) for base in bases]
+
+    def close(self) -> None:
+        """The step is over: what still comes belongs to nothing."""
+        with self._lock:
+            self._closed = True
+            self._flights.clear()
+
+    def tell(self, misses: Misses) -> None:
+        """Say what of the configuration selected nothing in this step."""
+        calls = {base: count for base, count in self._counters.items() if f".{PARAMETERS_GRAD}." not in base}
+        if calls and not self._store.full:
+            self._choice.tell(misses, calls)
+
+    @property
+    def saw_calls(self) -> bool:
+        return bool(self._counters)
+
+    @property
+    def _takes(self) -> bool:
+        return not (self._closed or self._store.full) and os.getpid() == self._process
+
+    def _count(self, base: str) -> int:
+        index = self._counters.get(base, 0)
+        self._counters[base] = index + 1
+        return index
+
+    def failed(self, error: Exception, where: str) -> None:
+        self._trouble.report(error, where)
+
+    # -- forward ---------------------------------------------------------------------------------------------------
+
+    def begins(self, module: int, args: Layout, kwargs: Layout) -> int:
+        with self._lock:
+            if not self._takes:
+                return -1
+            subject = self._subjects[module]
+            parent = self._flights[self._open[-1]].call if self._open else None
+            call = Call(subject, self._count(subject.base), parent, 0)
+            call.handled = None
+            self._choice.call_begins(call)
+            number = len(self._flights)
+            self._flights[number] = _Flight(call, args, kwargs)
+            self._open.append(number)
+            return number
+
+    def value(self, call: int, place: Place, value: np.ndarray | Figures) -> None:
+        with self._lock:
+            flight = self._flights.get(call)
+            if flight is None or not self._takes:
+                return
+            if place.is_gradient and flight.ended:
+                self._gradient(flight, place, value)
+            elif place.is_gradient:
+                flight.early.append((place, value.copy() if isinstance(value, np.ndarray) else value))
+            elif flight.call.keep_forward and self._choice.keeps(FORWARD, _forward_field(place.field)):
+                entry = flight.call.forward
+                leaf = self._leaf(value, place.dtype, entry, place.field, _numbered(place.field, place.path))
+                flight.values[place.field, place.path] = leaf
+
+    def _leaf(self, value: np.ndarray | Figures, dtype: str, entry: str, category: str, path: Path) -> Value:
+        save = self._choice.saves(entry)
+        if isinstance(value, np.ndarray):
+            return self._leaves.of_array(value, dtype, entry, category, path, save)
+        if save:
+            self._trouble.note(f"{entry}: tensors whose shape only the running graph knows are not stored as files")
+        figures = (None,) * 4 if 0 in value.shape else value[1:]
+        return TensorLeaf(self._framework.tensor_type, dtype, value.shape, *figures)
+
+    def ends(self, call: int, output: Layout) -> None:
+        with self._lock:
+            flight = self._flights.get(call)
+            if flight is None or not self._takes:
+                return
+            while call in self._open and self._open.pop() != call:
+                continue
+            flight.output, flight.ended = output, True
+            flight.plans = {"input": _planned(flight, "input"), "output": _planned(flight, "output")}
+            self._choice.ends(flight.call.forward)
+            if flight.call.keep_forward:
+                self._record_forward(flight)
+            for place, value in flight.early:
+                self._gradient(flight, place, value)
+            flight.early.clear()
+
+    def _record_forward(self, flight: _Flight) -> None:
+        keeps, fields = self._choice.keeps, list[tuple[str, str]]()
+        if keeps(FORWARD, "input_args"):
+            fields.append(("input_args", field_text("input_args", self._filled(flight, "input", flight.args, ()))))
+            fields.append(("input_kwargs", field_text("input_kwargs", self._filled(flight, "kwargs", flight.kwargs, ()))))
+        if keeps(FORWARD, "output"):
+            output = self._filled(flight, "output", flight.output, ())
+            fields.append(("output", field_text("output", output if isinstance(output, list) else [output])))
+        if keeps(FORWARD, "parameters"):
+            named = {path[0]: leaf for (field, path), leaf in flight.values.items() if field == "parameters"}
+            if named:
+                fields.append(("parameters", field_text("parameters", named)))
+        self._store.entry(flight.call.forward, fields, flight.call.parent_entry(FORWARD))
+        flight.values.clear()
+
+    def _filled(self, flight: _Flight, field: str, layout: Layout, path: Path) -> Value:
+        if isinstance(layout, Described):
+            if layout.shape is not None and 0 in layout.shape:
+                return TensorLeaf(self._framework.tensor_type, layout.dtype, layout.shape, None, None, None, None)
+            return flight.values.get((field, path))
+        if isinstance(layout, list):
+            return [self._filled(flight, field, each, (*path, str(index))) for index, each in enumerate(layout)]
+        if isinstance(layout, dict):
+            return {key: self._filled(flight, field, each, (*path, key)) for key, each in layout.items()}
+        if layout is Unknown.VALUE:
+            return None
+        return self._leaves.build(layout, flight.call.forward, field, path, False)
+
+    # -- backward --------------------------------------------------------------------------------------------------
+
+    def _gradient(self, flight: _Flight, place: Place, value: np.ndarray | Figures) -> None:
+        call, self.saw_backward = flight.call, True
+        first, call.backward_begun = not call.backward_begun, True
+        if first:
+            self._choice.backward_begins(call)
+        if not call.keep_backward:
+            return
+        field = "output" if place.field in _INPUTS else "input"
+        if self._choice.keeps(BACKWARD, field):
+            path = flight.plans[field][1][place.field, place.path]
+            flight.gradients[field, path] = self._leaf(value, place.dtype, call.backward, field, path)
+        # Both fields are there from the first gradient on, as in a dynamic graph.
+        changed = [each for each in ("input", "output") if first or each == field]
+        fields = [(each, self._gradients_text(flight, each)) for each in changed if self._choice.keeps(BACKWARD, each)]
+        self._store.entry(call.backward, fields, call.parent_entry(BACKWARD))
+
+    def _gradients_text(self, flight: _Flight, field: str) -> str:
+        return field_text(field, fill(flight.plans[field][0], lambda _, path: flight.gradients.get((field, path))))
+
+    def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | Figures) -> None:
+        with self._lock:
+            if not self._takes:
+                return
+            self.saw_backward = True
+            base = self._subjects[module].base
+            entry = f"{base}.{PARAMETERS_GRAD}.{self._count(f'{base}.{PARAMETERS_GRAD}.{name}')}"
+            if self._choice.parameter(entry, base):
+                leaf = self._leaf(gradient, dtype, entry, "", (name,))
+                self._store.entry(entry, [(name, field_text(name, [leaf]))])
+
+
+def _forward_field(field: str) -> str:
+    return "input_args" if field in _INPUTS else field
+
+
+def _numbered(field: str, path: Path) -> Path:
+    """A result that is no tuple is the first of one."""
+    return path if path or field != "output" else ("0",)
+
+
+def _planned(flight: _Flight, field: str) -> tuple[list[Plan], dict[tuple[str, Path], Path]]:
+    """Where gradients stand in a backward entry: the plan of the field, and by place in the call the path in it."""
+    seen: list[tuple[str, Path]] = []
+
+    def plan(layout: Layout, name: str, path: Path) -> Plan:
+        if isinstance(layout, Described):
+            if not layout.takes_gradient:
+                return None
+            seen.append((name, path))
+            return len(seen) - 1
+        if isinstance(layout, list):
+            members = [plan(each, name, (*path, str(index))) for index, each in enumerate(layout)]
+            return [each for each in members if each is not _SKIP] or _SKIP
+        if isinstance(layout, dict):
+            named = {key: plan(each, name, (*path, key)) for key, each in layout.items()}
+            return {key: each for key, each in named.items() if each is not _SKIP} or _SKIP
+        return _SKIP
+
+    if field == "output":
+        plans = [plan(each, "input", (str(index),)) for index, each in enumerate(flight.args)]
+        plans += [plan(each, "kwargs", (key,)) for key, each in flight.kwargs.items()]
+    elif isinstance(flight.output, list):
+        plans = [plan(each, "output", (str(index),)) for index, each in enumerate(flight.output)]
+    else:
+        plans = [plan(flight.output, "output", ())]
+    kept = [each for each in plans if each is not _SKIP]
+    places: dict[tuple[str, Path], Path] = {}
+    fill(kept, lambda position, path: places.setdefault(seen[position], path))
+    return kept, places

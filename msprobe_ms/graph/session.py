@@ -1,0 +1,211 @@
+"""One step of the modules inside compiled graphs, from the first ``start`` to ``step``: its store, its recorder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from msprobe_ms.config import Config
+from msprobe_ms.config.model import TENSOR_TASKS
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.graph_taps import Figures, GraphTaps, Layout, Place
+from msprobe_ms.graph.cells import GraphRecorder
+from msprobe_ms.hooks.modules import named_bases
+from msprobe_ms.leaves import LeafBuilder
+from msprobe_ms.log import logger
+from msprobe_ms.misses import Misses
+from msprobe_ms.status import Status
+from msprobe_ms.store.worker import TensorWorker
+from msprobe_ms.store.writer import DumpStore, process_folder
+from msprobe_ms.trouble import Trouble
+
+
+class _Part:
+    """What there is of a step from its first call on."""
+
+    def __init__(self, config: Config, framework: Framework, store: DumpStore, noted: set[str]) -> None:
+        self.store = store
+        self.trouble = Trouble(store, noted)
+        self.worker = None
+        if config.async_dump and _stores_files(config):
+            self.worker = TensorWorker(store, self.trouble)
+            self.worker.run(framework.quiet)
+        leaves = LeafBuilder(
+            framework,
+            self.worker or store,
+            self.trouble,
+            md5=config.summary_mode == "md5",
+            later=self.worker is not None,
+        )
+        self.recorder = GraphRecorder(config, framework, store, leaves, self.trouble)
+
+    def finish(self) -> None:
+        self.recorder.close()
+        if self.worker is not None:
+            self.worker.close()
+
+
+class GraphSession:
+    """Everything a step's recording of compiled graphs owns. Nothing here raises into the host.
+
+    The folder is made with the first call in a graph, so that a dynamic run without graphs has none.
+    """
+
+    def __init__(
+        self, config: Config, framework: Framework, taps: GraphTaps, folder: Path, status: Status, noted: set[str]
+    ) -> None:
+        self._config = config
+        self._framework = framework
+        self._taps = taps
+        self._folder = folder
+        self.status = status
+        self._noted = noted
+        self._bases: list[str] = []
+        self._part: _Part | None = None
+        self._broken = False
+        self._recording = False
+        self._process = os.getpid()
+
+    @staticmethod
+    def open(
+        config: Config, framework: Framework, taps: GraphTaps, step: int, rank: int | None, noted: set[str]
+    ) -> GraphSession | None:
+        """Make the step's folder at once; None, with a warning, when the disk does not allow it."""
+        folder = process_folder(config.dump_path, step, rank)
+        session = GraphSession(config, framework, taps, folder, Status(config, rank), noted)
+        return session if session._made() is not None else None
+
+    def _made(self) -> _Part | None:
+        if self._part is None and not self._broken:
+            config = self._config
+            try:
+                store = DumpStore(
+                    self._folder,
+                    task=config.task,
+                    level=config.level,
+                    framework=self._framework.name,
+                    tensors=_stores_files(config),
+                    extra_info=config.extra_info,
+                )
+            except OSError as error:
+                self._broken = True
+                logger.warning(
+                    "%s: %s; what runs in graphs is not recorded, training goes on", self._folder, error.strerror
+                )
+                return None
+            self._part = _Part(config, self._framework, store, self._noted)
+            self._part.recorder.observe(self._bases)
+        return self._part
+
+    # -- the step's life -------------------------------------------------------------------------------------------
+
+    def start(self, model: Any, token_range: Sequence[int] | None = None) -> None:
+        modules = list(named_bases(self._framework, model))
+        self._bases = [base for base, _ in modules]
+        if self._part is not None:
+            self._part.recorder.observe(self._bases)
+        self._recording = True
+        self._guarded(lambda: self._taps.install(modules, self), "start")
+
+    def stop(self) -> None:
+        self.pause()
+        if self._part is not None and os.getpid() == self._process:
+            part = self._part
+            if part.worker is not None:
+                part.worker.drain()
+            with self.status.exporting() as progress:
+                self._guarded(lambda: part.store.export(progress), "stop")
+
+    def pause(self) -> None:
+        """Graphs that are called from here on run without observers; what was launched has told all it had to."""
+        if not self._recording:
+            return
+        self._recording = False
+        self._guarded(self._taps.wait, "stop")
+        self._guarded(self._taps.remove, "stop")
+
+    def finish(self, misses: Misses) -> None:
+        self.stop()
+        self._taps.forget()
+        part = self._part
+        if part is None:
+            return
+        part.finish()
+        if os.getpid() != self._process:
+            return
+        self._tell_if_empty(part)
+        with self.status.exporting() as progress:
+            self._guarded(lambda: part.store.close(progress), "step")
+        self.status.end(part.store.folder, part.store.exported_entries)
+        if self.status.speaks:
+            self._guarded(lambda: part.recorder.tell(misses), "step")
+        if part.trouble.count:
+            problems = "1 problem" if part.trouble.count == 1 else f"{part.trouble.count} problems"
+            logger.warning("%s: %s, see dump_error_info.log", part.store.folder, problems)
+
+    def _tell_if_empty(self, part: _Part) -> None:
+        if not (self.is_empty and self._bases is not None and not part.recorder.saw_calls):
+            return
+        logger.warning(
+            "%s: nothing was recorded: no module of the network ran in a graph between start and stop; is it the "
+            "network that was given to start?",
+            part.store.folder,
+        )
+
+    def save(self, variable: Any, name: str, save_backward: bool) -> None:
+        """Level debug is not recorded here."""
+
+    @property
+    def folder(self) -> Path:
+        return self._folder if self._part is None else self._part.store.folder
+
+    def move(self, folder: Path) -> None:
+        """Have the dump elsewhere. Raises OSError."""
+        if self._part is not None:
+            self._part.store.move(folder)
+
+    @property
+    def is_empty(self) -> bool:
+        return self._part is None or not (self._part.store.entries or self._part.trouble.count)
+
+    @property
+    def saw_backward(self) -> bool:
+        return self._part is not None and self._part.recorder.saw_backward
+
+    def _guarded(self, action: Callable[[], None], where: str) -> None:
+        try:
+            action()
+        except Exception as error:
+            self.failed(error, where)
+
+    # -- told by running graphs ------------------------------------------------------------------------------------
+
+    def begins(self, module: int, args: Layout, kwargs: Layout) -> int:
+        part = self._made()
+        return -1 if part is None else part.recorder.begins(module, args, kwargs)
+
+    def value(self, call: int, place: Place, value: np.ndarray | Figures) -> None:
+        if self._part is not None:
+            self._part.recorder.value(call, place, value)
+
+    def ends(self, call: int, output: Layout) -> None:
+        if self._part is not None:
+            self._part.recorder.ends(call, output)
+
+    def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | Figures) -> None:
+        part = self._made()
+        if part is not None:
+            part.recorder.parameter_gradient(module, name, dtype, gradient)
+
+    def failed(self, error: Exception, where: str) -> None:
+        part = self._made()
+        if part is not None:
+            part.trouble.report(error, where)
+
+
+def _stores_files(config: Config) -> bool:
+    return config.task in TENSOR_TASKS or bool(config.tensor_list)
