@@ -51,6 +51,15 @@ class Figures(NamedTuple):
 class GraphObserver(Protocol):
     """Told what calls inside running graphs do, on whatever thread runs them."""
 
+    def graph_begins(self) -> None:
+        """Python calls a graph; until `graph_ends` nothing else of Python's runs on this thread."""
+
+    def graph_ends(self) -> None:
+        """It has run, and told all it had to, or has failed."""
+
+    def untold(self, module: int, why: str) -> None:
+        """Something of a module's calls that graphs cannot tell, as a sentence's end."""
+
     def begins(self, module: int, args: Layout, kwargs: Layout) -> int:
         """A call of the ``module``-th module; the number by which the rest of it is told."""
 

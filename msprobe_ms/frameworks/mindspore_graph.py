@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import mindspore
 import numpy as np
 from mindspore import _c_expression, nn
 
+from msprobe_ms.frameworks import mindspore_jit
 from msprobe_ms.frameworks.graph_taps import Described, Figures, GraphObserver, Layout, Place, Tapped, Unknown
 from msprobe_ms.frameworks.mindspore_arrays import widened
 from msprobe_ms.frameworks.mindspore_graph_source import FIGURES, SINGLE, compiled_parts
@@ -52,6 +54,7 @@ class MindSporeTaps:
             for executor in executors
             for name, wrap in (("generate_arguments_key", self._marked), ("compile", self._compiling))
         ]
+        self._patches += [Patch(holder, name, self._running) for holder, name in mindspore_jit.graph_runs()]
 
     # -- on and off ------------------------------------------------------------------------------------------------
 
@@ -73,6 +76,20 @@ class MindSporeTaps:
         _c_expression.PyNativeExecutor_.get_instance().sync()
         # Not mindspore.runtime.synchronize: its first call on a CPU logs an error and does not wait.
         _c_expression.synchronize()
+
+    def _running(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if (observer := self._observer) is None:
+                return original(*args, **kwargs)
+            observer.graph_begins()
+            try:
+                result = original(*args, **kwargs)
+                self.wait()
+                return result
+            finally:
+                observer.graph_ends()
+
+        return run
 
     # -- compiling -------------------------------------------------------------------------------------------------
 
@@ -114,6 +131,8 @@ class MindSporeTaps:
                     hooks += [each.register_hook(self._parts.hook(module, name)) for name, each in trained]
                 if not self._tapped.parameters:
                     parameters = []
+                if cell.has_bprop and self._tapped.gradients and self._observer is not None:
+                    self._observer.untold(module, "its gradients: it has a bprop of its own, which graphs run instead")
                 names, values = tuple(name for name, _ in parameters), tuple(each for _, each in parameters)
                 construct = self._parts.construct(original, module, names, values)
                 held["construct"] = types.MethodType(construct, cell)
@@ -135,17 +154,17 @@ class MindSporeTaps:
 
     def place(self, field: str, path: tuple[Any, ...], is_gradient: bool, dtype: Any, form: int) -> int:
         """The number of a place; ``form`` is how its tensor is handed over."""
-        self._places.append((Place(field, tuple(str(key) for key in path), is_gradient, str(dtype)), form))
+        self._places.append((Place(field, tuple(str(key) for key in path), is_gradient, _dtype_text(dtype)), form))
         return len(self._places) - 1
 
     def parameter(self, module: int, name: str, dtype: Any, form: int) -> int:
         """The number of a parameter's gradient."""
-        self._parameters.append((module, name, str(dtype), form))
+        self._parameters.append((module, name, _dtype_text(dtype), form))
         return len(self._parameters) - 1
 
     @staticmethod
     def is_float(dtype: Any) -> bool:
-        return str(dtype) in _FLOATS
+        return _dtype_text(dtype) in _FLOATS
 
     # -- called by running graphs ----------------------------------------------------------------------------------
 
@@ -197,13 +216,18 @@ def _plain(cell: Any) -> Any:
     return construct if isinstance(construct, types.MethodType) else types.MethodType(construct, cell)
 
 
+def _dtype_text(dtype: Any) -> str:
+    """``Float32``; the compiler also asks before it knows, with something that is no dtype, and then again."""
+    return str(dtype) if isinstance(dtype, mindspore.common.dtype.Type) else "Unknown"
+
+
 def _layout(described: Any) -> Layout:
     """What `describe` of the compiled source wrote, as a layout."""
     if described is None:
         return None
     kind = described[0]
     if kind == "tensor":
-        dtype = str(described[1])
+        dtype = _dtype_text(described[1])
         shape = None if described[2] is None else tuple(described[2])
         return Described(dtype, shape, dtype in _FLOATS)
     if kind == "list":

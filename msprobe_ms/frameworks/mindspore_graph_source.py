@@ -22,6 +22,9 @@ from msprobe_ms.frameworks.graph_taps import Tapped
 #: only the running graph knows its shape, which callbacks cannot have. Empty tensors cannot be handed over at all.
 WHOLE, SINGLE, FIGURES, NOTHING = range(4)
 
+#: Containers nested deeper than this, the arguments of a call being one, are left alone.
+DEEPEST = 6
+
 
 class Callbacks(Protocol):
     """What graphs call while they are compiled (the first four) and while they run."""
@@ -51,7 +54,8 @@ def _callback(function: Callable[..., Any]) -> Any:
     """
     operator = ops.Custom(function, out_shape=[1], out_dtype=mindspore.int32, func_type="pyfunc")
     operator.add_prim_attr("side_effect_io", True)
-    return operator
+    # In a Cell that is computed again in backward: not told again.
+    return operator.recompute(False)
 
 
 def _handed(value: Any, form: int) -> Any:
@@ -112,26 +116,30 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
     single = _Tap(tell, SINGLE, values=values)
     figures = _Tap(tell, FIGURES, values=values)
 
-    def describe(value):  # type: ignore[no-untyped-def]
+    def described(value):  # type: ignore[no-untyped-def]
         if isinstance(value, Tensor):
             if F.isconstant(value.shape):
                 return ("tensor", value.dtype, value.shape)
             return ("tensor", value.dtype, None)
-        if isinstance(value, (tuple, list)):
-            members = ()
-            for index in range(len(value)):
-                members = members + (describe(value[index]),)
-            return ("list", members)
-        if isinstance(value, dict):
-            members = ()
-            for key in value.keys():
-                members = members + ((key, describe(value[key])),)
-            return ("dict", members)
-        if value is None:
-            return ("constant", None)
-        if isinstance(value, (bool, int, float, str)) and F.isconstant(value):
+        if F.isconstant(value):
             return ("constant", value)
         return ("unknown",)
+
+    def describer(member):  # type: ignore[no-untyped-def]
+        def describe(value):  # type: ignore[no-untyped-def]
+            if isinstance(value, (tuple, list)):
+                members = ()
+                for index in range(len(value)):
+                    members = members + (member(value[index]),)
+                return ("list", members)
+            if isinstance(value, dict):
+                members = ()
+                for key in value.keys():
+                    members = members + ((key, member(value[key])),)
+                return ("dict", members)
+            return described(value)
+
+        return describe
 
     def watch_tensor(value, call, field, path):  # type: ignore[no-untyped-def]
         form = _form(value)
@@ -149,25 +157,34 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
             return ops.depend(value, tell(_handed(value, form), call, place))
         return value
 
-    def watch(value, call, field, path):  # type: ignore[no-untyped-def]
-        if isinstance(value, Tensor):
-            return watch_tensor(value, call, field, path)
-        if isinstance(value, tuple):
-            members = ()
-            for index in range(len(value)):
-                members = members + (watch(value[index], call, field, path + (index,)),)
-            return members
-        if isinstance(value, list):
-            members = []
-            for index in range(len(value)):
-                members = members + [watch(value[index], call, field, path + (index,))]
-            return members
-        if isinstance(value, dict):
-            members = {}
-            for key in value.keys():
-                members[key] = watch(value[key], call, field, path + (key,))
-            return members
-        return value
+    def watched(value, call, field, path):  # type: ignore[no-untyped-def]
+        return watch_tensor(value, call, field, path) if isinstance(value, Tensor) else value
+
+    def watcher(member):  # type: ignore[no-untyped-def]
+        def watch(value, call, field, path):  # type: ignore[no-untyped-def]
+            if isinstance(value, Tensor):
+                return watch_tensor(value, call, field, path)
+            if isinstance(value, tuple):
+                members = ()
+                for index in range(len(value)):
+                    members = members + (member(value[index], call, field, path + (index,)),)
+                return members
+            if isinstance(value, list):
+                members = []
+                for index in range(len(value)):
+                    members = members + [member(value[index], call, field, path + (index,))]
+                return members
+            if isinstance(value, dict):
+                # Filled one by one, a dictionary forgets which of its values are constants.
+                return {key: member(value[key], call, field, path + (key,)) for key in value.keys()}
+            return value
+
+        return watch
+
+    # Not by recursion: MindSpore forgets what it knows of the arguments of a function that calls itself.
+    describe, watch = described, watched
+    for _ in range(DEEPEST):
+        describe, watch = describer(describe), watcher(watch)
 
     def construct_of(original, module, names, parameters):  # type: ignore[no-untyped-def]
         def construct(self, *args, **kwargs):  # type: ignore[no-untyped-def]

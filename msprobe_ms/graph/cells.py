@@ -83,6 +83,8 @@ class GraphRecorder:
         self._flights: dict[int, _Flight] = {}
         self._open: list[int] = []
         self._counters: dict[str, int] = {}
+        #: By module and parameter: the run that told its gradient last, and the index it has.
+        self._sums: dict[tuple[str, str], tuple[int, int]] = {}
         self._closed = False
         self._process = os.getpid()
         #: Whether gradients have come.
@@ -117,8 +119,10 @@ class GraphRecorder:
         self._counters[base] = index + 1
         return index
 
-    def failed(self, error: Exception, where: str) -> None:
-        self._trouble.report(error, where)
+    def graph_ended(self) -> None:
+        """Nothing is open between graphs, not even in one that failed."""
+        with self._lock:
+            self._open.clear()
 
     # -- forward ---------------------------------------------------------------------------------------------------
 
@@ -224,13 +228,20 @@ class GraphRecorder:
     def _gradients_text(self, flight: _Flight, field: str) -> str:
         return field_text(field, fill(flight.plans[field][0], lambda _, path: flight.gradients.get((field, path))))
 
-    def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | Figures) -> None:
+    def parameter_gradient(
+        self, run: int, module: int, name: str, dtype: str, gradient: np.ndarray | Figures
+    ) -> None:
+        """``run`` numbers the runs of graphs: loops in one tell what they have summed up so far, the last is whole."""
         with self._lock:
             if not self._takes:
                 return
             self.saw_backward = True
             base = self._subjects[module].base
-            entry = f"{base}.{PARAMETERS_GRAD}.{self._count(f'{base}.{PARAMETERS_GRAD}.{name}')}"
+            latest, index = self._sums.get((base, name), (-1, 0))
+            if latest != run:
+                index = self._count(f"{base}.{PARAMETERS_GRAD}.{name}")
+            self._sums[base, name] = run, index
+            entry = f"{base}.{PARAMETERS_GRAD}.{index}"
             if self._choice.parameter(entry, base):
                 leaf = self._leaf(gradient, dtype, entry, "", (name,))
                 self._store.entry(entry, [(name, field_text(name, [leaf]))])

@@ -68,6 +68,8 @@ class GraphSession:
         self._part: _Part | None = None
         self._broken = False
         self._recording = False
+        #: Graphs being run, one inside the other, and how many of the outermost have been.
+        self._depth = self._runs = 0
         self._process = os.getpid()
 
     @staticmethod
@@ -184,6 +186,20 @@ class GraphSession:
 
     # -- told by running graphs ------------------------------------------------------------------------------------
 
+    def graph_begins(self) -> None:
+        self._depth += 1
+        self._runs += self._depth == 1
+
+    def graph_ends(self) -> None:
+        self._depth -= 1
+        if self._depth == 0 and self._part is not None:
+            self._part.recorder.graph_ended()
+
+    def untold(self, module: int, why: str) -> None:
+        part = self._made()
+        if part is not None:
+            part.trouble.note(f"{self._bases[module]}: not recorded is what runs in a compiled graph of {why}")
+
     def begins(self, module: int, args: Layout, kwargs: Layout) -> int:
         part = self._made()
         return -1 if part is None else part.recorder.begins(module, args, kwargs)
@@ -197,9 +213,10 @@ class GraphSession:
             self._part.recorder.ends(call, output)
 
     def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | Figures) -> None:
-        part = self._made()
+        # Outside of runs a gradient is but this graph's part, and Python sees the whole.
+        part = self._made() if self._depth else None
         if part is not None:
-            part.recorder.parameter_gradient(module, name, dtype, gradient)
+            part.recorder.parameter_gradient(self._runs, module, name, dtype, gradient)
 
     def failed(self, error: Exception, where: str) -> None:
         part = self._made()
