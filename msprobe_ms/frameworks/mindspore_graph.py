@@ -108,6 +108,7 @@ class MindSporeTaps:
                 with self._tapping():
                     return original(*args, **kwargs)
             except Exception as error:
+                if __import__('os').environ.get('DBG'): __import__('traceback').print_exc()
                 # Once more without us: a mistake of the user's is raised as it is, ours is only told.
                 result = original(*args, **kwargs)
                 self._failed(error, "a graph that could not be compiled with callbacks in it")

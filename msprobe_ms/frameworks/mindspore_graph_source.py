@@ -58,15 +58,14 @@ def _callback(function: Callable[..., Any]) -> Any:
     return operator.recompute(False)
 
 
-def _handed(value: Any, form: int) -> Any:
-    if form == SINGLE:
-        return ops.reshape(value, (1,))
-    if form == FIGURES:
-        wide = ops.cast(value, mindspore.float32)
-        norm = ops.sqrt((wide * wide).sum())
-        shape = ops.cast(ops.TensorShape()(value), mindspore.float32)
-        return ops.concat((ops.stack((wide.max(), wide.min(), wide.mean(), norm)), shape))
-    return value
+_shape = ops.TensorShape()
+
+
+def _figures(value: Any) -> Any:
+    wide = ops.cast(value, mindspore.float32)
+    norm = ops.sqrt((wide * wide).sum())
+    shape = ops.cast(_shape(value), mindspore.float32)
+    return ops.concat((ops.stack((wide.max(), wide.min(), wide.mean(), norm)), shape))
 
 
 def _form(value: Any) -> int:
@@ -80,24 +79,51 @@ def _form(value: Any) -> int:
 
 
 class _Tap(nn.Cell):
-    """Tells a tensor and, in backward, its gradient. Both go on as they are."""
+    """Tells a tensor and, in backward, its gradient. Both go on as they are.
 
-    def __init__(self, tell: Any, form: int, *, values: bool) -> None:
+    They go on as one of two results. A function that returns its argument alone is taken for one that wrote into it
+    (2.9 and later), and whoever uses the argument after that is given the result: gradients of both uses would come
+    here. In a function whose gradient is taken outside of the graph such a result is not even the right value.
+    """
+
+    def __init__(self, tell: Any, *, values: bool) -> None:
         super().__init__()
         self.tell = tell
-        self.form = form
         self.values = values
 
     def construct(self, value: Any, call: Any, place: Any, back: Any) -> Any:
         if self.values:
-            value = ops.depend(value, self.tell(_handed(value, self.form), call, place))
-        # A function that returns its argument is taken for one that wrote into it (2.9 and later), and whoever uses the
-        # argument after that is given the result; gradients of both uses would come here. It stops no gradient: that is
-        # `bprop`'s.
-        return ops.stop_gradient(value)
+            value = ops.depend(value, self.tell(value, call, place))
+        return value, call
 
     def bprop(self, value: Any, call: Any, place: Any, back: Any, out: Any, dout: Any) -> Any:
-        told = ops.depend(dout, self.tell(_handed(dout, self.form), call, back))
+        told = ops.depend(dout[0], self.tell(dout[0], call, back))
+        return told, ops.zeros_like(call), ops.zeros_like(place), ops.zeros_like(back)
+
+
+class _SingleTap(_Tap):
+    """For tensors without dimensions."""
+
+    def construct(self, value: Any, call: Any, place: Any, back: Any) -> Any:
+        if self.values:
+            value = ops.depend(value, self.tell(ops.reshape(value, (1,)), call, place))
+        return value, call
+
+    def bprop(self, value: Any, call: Any, place: Any, back: Any, out: Any, dout: Any) -> Any:
+        told = ops.depend(dout[0], self.tell(ops.reshape(dout[0], (1,)), call, back))
+        return told, ops.zeros_like(call), ops.zeros_like(place), ops.zeros_like(back)
+
+
+class _FiguresTap(_Tap):
+    """For tensors whose shape only the running graph knows."""
+
+    def construct(self, value: Any, call: Any, place: Any, back: Any) -> Any:
+        if self.values:
+            value = ops.depend(value, self.tell(_figures(value), call, place))
+        return value, call
+
+    def bprop(self, value: Any, call: Any, place: Any, back: Any, out: Any, dout: Any) -> Any:
+        told = ops.depend(dout[0], self.tell(_figures(dout[0]), call, back))
         return told, ops.zeros_like(call), ops.zeros_like(place), ops.zeros_like(back)
 
 
@@ -112,9 +138,9 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
     tell = _callback(lambda value, call, place: callbacks.on_value(value, call, place))
     end = _callback(lambda call, layout: callbacks.on_end(call, layout))
     tell_parameter = _callback(lambda gradient, parameter: callbacks.on_parameter(gradient, parameter))
-    whole = _Tap(tell, WHOLE, values=values)
-    single = _Tap(tell, SINGLE, values=values)
-    figures = _Tap(tell, FIGURES, values=values)
+    whole = _Tap(tell, values=values)
+    single = _SingleTap(tell, values=values)
+    figures = _FiguresTap(tell, values=values)
 
     def described(value):  # type: ignore[no-untyped-def]
         if isinstance(value, Tensor):
@@ -149,12 +175,16 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
         if gradients and is_float(value.dtype):
             back = Tensor([place_of(field, path, True, value.dtype, form)], mindspore.int32)
             if form == SINGLE:
-                return single(value, call, place, back)
+                return single(value, call, place, back)[0]
             if form == FIGURES:
-                return figures(value, call, place, back)
-            return whole(value, call, place, back)
+                return figures(value, call, place, back)[0]
+            return whole(value, call, place, back)[0]
         if values:
-            return ops.depend(value, tell(_handed(value, form), call, place))
+            if form == SINGLE:
+                return ops.depend(value, tell(ops.reshape(value, (1,)), call, place))
+            if form == FIGURES:
+                return ops.depend(value, tell(_figures(value), call, place))
+            return ops.depend(value, tell(value, call, place))
         return value
 
     def watched(value, call, field, path):  # type: ignore[no-untyped-def]
@@ -196,9 +226,11 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
             for index in range(len(names)):
                 parameter = parameters[index]
                 form = _form(parameter)
-                if form != NOTHING:
-                    number = place_of("parameters", (names[index],), False, parameter.dtype, form)
-                    tell(_handed(parameter, form), call, Tensor([number], mindspore.int32))
+                number = place_of("parameters", (names[index],), False, parameter.dtype, form)
+                if form == SINGLE:
+                    tell(ops.reshape(parameter, (1,)), call, Tensor([number], mindspore.int32))
+                if form == WHOLE:
+                    tell(parameter, call, Tensor([number], mindspore.int32))
             end(call, Tensor([layout_of(module, describe(output), ("constant", None))], mindspore.int32))
             return output
 
@@ -207,11 +239,12 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
     def hook_of(module, name):  # type: ignore[no-untyped-def]
         def hook(gradient):  # type: ignore[no-untyped-def]
             form = _form(gradient)
-            if form == NOTHING:
-                return gradient
-            number = parameter_of(module, name, gradient.dtype, form)
-            told = tell_parameter(_handed(gradient, form), Tensor([number], mindspore.int32))
-            return ops.depend(gradient, told)
+            number = Tensor([parameter_of(module, name, gradient.dtype, form)], mindspore.int32)
+            if form == SINGLE:
+                return ops.depend(gradient, tell_parameter(ops.reshape(gradient, (1,)), number))
+            if form == WHOLE:
+                return ops.depend(gradient, tell_parameter(gradient, number))
+            return gradient
 
         return hook
 
