@@ -57,8 +57,8 @@ class GraphObserver(Protocol):
     def graph_ends(self) -> None:
         """It has run, and told all it had to, or has failed."""
 
-    def untold(self, module: int, why: str) -> None:
-        """Something of a module's calls that graphs cannot tell, as a sentence's end."""
+    def untold(self, module: int | None, what: str) -> None:
+        """What graphs cannot tell of a module's calls, or (None) of any of those in a graph, in words for the user."""
 
     def begins(self, module: int, args: Layout, kwargs: Layout) -> int:
         """A call of the ``module``-th module; the number by which the rest of it is told."""

@@ -8,7 +8,9 @@ only waited for.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import re
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +30,9 @@ _FLOATS = ("Float16", "Float32", "Float64", "BFloat16", "Complex64", "Complex128
 
 #: What callbacks return; nobody reads it.
 _DONE = np.zeros(1, np.int32)
+
+#: Operators, length in front, as a graph that is written out names them; other names begin with the same letters.
+_BRANCH = re.compile(rb"\x06Switch(?![A-Za-z])|\x0bSwitchLayer(?![A-Za-z])")
 
 _numbers = itertools.count()
 
@@ -103,18 +108,33 @@ class MindSporeTaps:
         return generate_arguments_key
 
     def _compiling(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def compile(*args: Any, **kwargs: Any) -> Any:
+        def compile(executor: Any, compiled: Any, args: Any, kwargs: Any, phase: str, *others: Any) -> Any:
+            plain = functools.partial(original, executor, compiled, args, kwargs)
+            if ".grad." in phase and self._branches(executor, plain, f"{phase}.plain", others):
+                return plain(phase, *others)
             try:
                 with self._tapping():
-                    return original(*args, **kwargs)
+                    return plain(phase, *others)
             except Exception as error:
-                if __import__('os').environ.get('DBG'): __import__('traceback').print_exc()
                 # Once more without us: a mistake of the user's is raised as it is, ours is only told.
-                result = original(*args, **kwargs)
+                result = plain(phase, *others)
                 self._failed(error, "a graph that could not be compiled with callbacks in it")
                 return result
 
         return compile
+
+    def _branches(self, executor: Any, plain: Callable[..., Any], phase: str, others: tuple[Any, ...]) -> bool:
+        """Whether a graph whose gradient is taken outside of it has branches or loops of its own.
+
+        Callbacks in those make MindSpore 2.10 fail in backward, or worse, not fail and give other gradients.
+        """
+        plain(phase, *others)
+        branches = _BRANCH.search(executor.get_func_graph_proto(phase, "mind_ir")) is not None
+        if branches and self._observer is not None:
+            self._observer.untold(
+                None, "a function with branches or loops that depend on tensors, whose gradient is taken outside of it"
+            )
+        return branches
 
     @contextmanager
     def _tapping(self) -> Iterator[None]:
@@ -133,7 +153,7 @@ class MindSporeTaps:
                 if not self._tapped.parameters:
                     parameters = []
                 if cell.has_bprop and self._tapped.gradients and self._observer is not None:
-                    self._observer.untold(module, "its gradients: it has a bprop of its own, which graphs run instead")
+                    self._observer.untold(module, "its gradients, for which it has a bprop of its own")
                 names, values = tuple(name for name, _ in parameters), tuple(each for _, each in parameters)
                 construct = self._parts.construct(original, module, names, values)
                 held["construct"] = types.MethodType(construct, cell)

@@ -86,10 +86,11 @@ class _Tap(nn.Cell):
     here. In a function whose gradient is taken outside of the graph such a result is not even the right value.
     """
 
-    def __init__(self, tell: Any, *, values: bool) -> None:
+    def __init__(self, tell: Any, *, values: bool, gradients: bool) -> None:
         super().__init__()
         self.tell = tell
         self.values = values
+        self.gradients = gradients
 
     def construct(self, value: Any, call: Any, place: Any, back: Any) -> Any:
         if self.values:
@@ -97,7 +98,9 @@ class _Tap(nn.Cell):
         return value, call
 
     def bprop(self, value: Any, call: Any, place: Any, back: Any, out: Any, dout: Any) -> Any:
-        told = ops.depend(dout[0], self.tell(dout[0], call, back))
+        told = dout[0]
+        if self.gradients:
+            told = ops.depend(told, self.tell(told, call, back))
         return told, ops.zeros_like(call), ops.zeros_like(place), ops.zeros_like(back)
 
 
@@ -110,7 +113,9 @@ class _SingleTap(_Tap):
         return value, call
 
     def bprop(self, value: Any, call: Any, place: Any, back: Any, out: Any, dout: Any) -> Any:
-        told = ops.depend(dout[0], self.tell(ops.reshape(dout[0], (1,)), call, back))
+        told = dout[0]
+        if self.gradients:
+            told = ops.depend(told, self.tell(ops.reshape(told, (1,)), call, back))
         return told, ops.zeros_like(call), ops.zeros_like(place), ops.zeros_like(back)
 
 
@@ -123,7 +128,9 @@ class _FiguresTap(_Tap):
         return value, call
 
     def bprop(self, value: Any, call: Any, place: Any, back: Any, out: Any, dout: Any) -> Any:
-        told = ops.depend(dout[0], self.tell(_figures(dout[0]), call, back))
+        told = dout[0]
+        if self.gradients:
+            told = ops.depend(told, self.tell(_figures(told), call, back))
         return told, ops.zeros_like(call), ops.zeros_like(place), ops.zeros_like(back)
 
 
@@ -138,9 +145,9 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
     tell = _callback(lambda value, call, place: callbacks.on_value(value, call, place))
     end = _callback(lambda call, layout: callbacks.on_end(call, layout))
     tell_parameter = _callback(lambda gradient, parameter: callbacks.on_parameter(gradient, parameter))
-    whole = _Tap(tell, values=values)
-    single = _SingleTap(tell, values=values)
-    figures = _FiguresTap(tell, values=values)
+    whole = _Tap(tell, values=values, gradients=gradients)
+    single = _SingleTap(tell, values=values, gradients=gradients)
+    figures = _FiguresTap(tell, values=values, gradients=gradients)
 
     def described(value):  # type: ignore[no-untyped-def]
         if isinstance(value, Tensor):
@@ -172,13 +179,14 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
         if form == NOTHING:
             return value
         place = Tensor([place_of(field, path, False, value.dtype, form)], mindspore.int32)
-        if gradients and is_float(value.dtype):
+        if is_float(value.dtype):
             back = Tensor([place_of(field, path, True, value.dtype, form)], mindspore.int32)
             if form == SINGLE:
                 return single(value, call, place, back)[0]
             if form == FIGURES:
                 return figures(value, call, place, back)[0]
             return whole(value, call, place, back)[0]
+        # What takes no gradient may be waited for as it is.
         if values:
             if form == SINGLE:
                 return ops.depend(value, tell(ops.reshape(value, (1,)), call, place))

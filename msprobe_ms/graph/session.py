@@ -195,10 +195,14 @@ class GraphSession:
         if self._depth == 0 and self._part is not None:
             self._part.recorder.graph_ended()
 
-    def untold(self, module: int, why: str) -> None:
+    def untold(self, module: int | None, what: str) -> None:
         part = self._made()
         if part is not None:
-            part.trouble.note(f"{self._bases[module]}: not recorded is what runs in a compiled graph of {why}")
+            part.trouble.note(
+                f"a compiled graph: what runs inside is not recorded: {what}"
+                if module is None
+                else f"{self._bases[module]}: not recorded in compiled graphs: {what}"
+            )
 
     def begins(self, module: int, args: Layout, kwargs: Layout) -> int:
         part = self._made()
