@@ -85,6 +85,8 @@ class GraphRecorder:
         self._counters: dict[str, int] = {}
         #: By module and parameter: the run that told its gradient last, and the index it has.
         self._sums: dict[tuple[str, str], tuple[int, int]] = {}
+        #: Backward entries that came while calls were open: in a dump, as in a dynamic graph, forward comes first.
+        self._waiting: list[tuple[str, list[tuple[str, str]], str | None]] = []
         self._closed = False
         self._process = os.getpid()
         #: Whether gradients have come.
@@ -123,6 +125,17 @@ class GraphRecorder:
         """Nothing is open between graphs, not even in one that failed."""
         with self._lock:
             self._open.clear()
+            self._settle()
+
+    def _backward(self, entry: str, fields: list[tuple[str, str]], parent: str | None = None) -> None:
+        self._waiting.append((entry, fields, parent))
+        if not self._open:
+            self._settle()
+
+    def _settle(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for entry, fields, parent in waiting:
+            self._store.entry(entry, fields, parent)
 
     # -- forward ---------------------------------------------------------------------------------------------------
 
@@ -178,6 +191,8 @@ class GraphRecorder:
             for place, value in flight.early:
                 self._gradient(flight, place, value)
             flight.early.clear()
+            if not self._open:
+                self._settle()
 
     def _record_forward(self, flight: _Flight) -> None:
         keeps, fields = self._choice.keeps, list[tuple[str, str]]()
@@ -223,7 +238,7 @@ class GraphRecorder:
         # Both fields are there from the first gradient on, as in a dynamic graph.
         changed = [each for each in ("input", "output") if first or each == field]
         fields = [(each, self._gradients_text(flight, each)) for each in changed if self._choice.keeps(BACKWARD, each)]
-        self._store.entry(call.backward, fields, call.parent_entry(BACKWARD))
+        self._backward(call.backward, fields, call.parent_entry(BACKWARD))
 
     def _gradients_text(self, flight: _Flight, field: str) -> str:
         return field_text(field, fill(flight.plans[field][0], lambda _, path: flight.gradients.get((field, path))))
@@ -244,7 +259,7 @@ class GraphRecorder:
             entry = f"{base}.{PARAMETERS_GRAD}.{index}"
             if self._choice.parameter(entry, base):
                 leaf = self._leaf(gradient, dtype, entry, "", (name,))
-                self._store.entry(entry, [(name, field_text(name, [leaf]))])
+                self._backward(entry, [(name, field_text(name, [leaf]))])
 
 
 def _forward_field(field: str) -> str:
