@@ -71,9 +71,8 @@ class Session:
             return None
         graphs = None
         if taps is not None:
-            graphs = GraphSession(
-                config, framework, taps, process_folder(config.dump_path / GRAPH, step, rank), Status(config, rank), noted
-            )
+            apart = process_folder(config.dump_path / GRAPH, step, rank)
+            graphs = GraphSession(config, framework, taps, apart, Status(config, rank), noted)
         beside = process_folder(config.dump_path / PYNATIVE, step, rank)
         return Session(config, framework, apis, store, quota, Status(config, rank), noted, graphs, beside)
 
@@ -279,7 +278,8 @@ class Session:
             else:
                 self._store.discard()
                 graphs.move(folder)
-            for left in (folder.parent, self._config.dump_path / GRAPH / folder.parent.name, self._config.dump_path / GRAPH):
+            apart = self._config.dump_path / GRAPH
+            for left in (folder.parent, apart / folder.parent.name, apart):
                 with suppress(OSError):  # other ranks may still be in there
                     left.rmdir()
         except OSError as error:

@@ -30,7 +30,7 @@ Path = tuple[str, ...]
 
 
 class Place(NamedTuple):
-    """Where a tensor stands in a call: ``output`` and ``("1", "a")`` for ``output[1]["a"]``, or the gradient of that."""
+    """Where a tensor stands in a call: ``output`` and ``("1", "a")`` for ``output[1]["a"]``, or its gradient."""
 
     field: str
     path: Path

@@ -2,8 +2,10 @@
 
 The inner functions here are never run by Python. MindSpore parses them, so they keep to what it understands: no
 comprehensions over calls, no keyword-only cleverness, tuples built by addition. Conditions in them are decided while
-a graph is compiled, recursion too; what is left in the graph is the user's own operators and the callbacks.
+a graph is compiled; what is left in the graph is the user's own operators and the callbacks.
 """
+
+# ruff: noqa: RUF005, SIM118  # the parser knows neither `(*members, member)` nor `in` a dictionary
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ import mindspore
 import numpy as np
 from mindspore import Tensor, nn, ops
 from mindspore.ops import constexpr
-from mindspore.ops import functional as F  # noqa: N812  # its name everywhere
+from mindspore.ops import functional as F
 
 from msprobe_ms.frameworks.graph_taps import Tapped
 
@@ -149,7 +151,7 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
     single = _SingleTap(tell, values=values, gradients=gradients)
     figures = _FiguresTap(tell, values=values, gradients=gradients)
 
-    def described(value):  # type: ignore[no-untyped-def]
+    def described(value: Any) -> Any:
         if isinstance(value, Tensor):
             if F.isconstant(value.shape):
                 return ("tensor", value.dtype, value.shape)
@@ -158,15 +160,15 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
             return ("constant", value)
         return ("unknown",)
 
-    def describer(member):  # type: ignore[no-untyped-def]
-        def describe(value):  # type: ignore[no-untyped-def]
+    def describer(member: Any) -> Any:
+        def describe(value: Any) -> Any:
             if isinstance(value, (tuple, list)):
-                members = ()
+                members: Any = ()
                 for index in range(len(value)):
                     members = members + (member(value[index]),)
                 return ("list", members)
             if isinstance(value, dict):
-                members = ()
+                members: Any = ()
                 for key in value.keys():
                     members = members + ((key, member(value[key])),)
                 return ("dict", members)
@@ -174,7 +176,7 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
 
         return describe
 
-    def watch_tensor(value, call, field, path):  # type: ignore[no-untyped-def]
+    def watch_tensor(value: Any, call: Any, field: str, path: Any) -> Any:
         form = _form(value)
         if form == NOTHING:
             return value
@@ -195,23 +197,23 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
             return ops.depend(value, tell(value, call, place))
         return value
 
-    def watched(value, call, field, path):  # type: ignore[no-untyped-def]
+    def watched(value: Any, call: Any, field: str, path: Any) -> Any:
         return watch_tensor(value, call, field, path) if isinstance(value, Tensor) else value
 
-    def watcher(member):  # type: ignore[no-untyped-def]
-        def watch(value, call, field, path):  # type: ignore[no-untyped-def]
+    def watcher(member: Any) -> Any:
+        def watch(value: Any, call: Any, field: str, path: Any) -> Any:
             if isinstance(value, Tensor):
                 return watch_tensor(value, call, field, path)
             if isinstance(value, tuple):
-                members = ()
+                members: Any = ()
                 for index in range(len(value)):
                     members = members + (member(value[index], call, field, path + (index,)),)
                 return members
             if isinstance(value, list):
-                members = []
+                listed: Any = []
                 for index in range(len(value)):
-                    members = members + [member(value[index], call, field, path + (index,))]
-                return members
+                    listed = listed + [member(value[index], call, field, path + (index,))]
+                return listed
             if isinstance(value, dict):
                 # Filled one by one, a dictionary forgets which of its values are constants.
                 return {key: member(value[key], call, field, path + (key,)) for key in value.keys()}
@@ -224,8 +226,8 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
     for _ in range(DEEPEST):
         describe, watch = describer(describe), watcher(watch)
 
-    def construct_of(original, module, names, parameters):  # type: ignore[no-untyped-def]
-        def construct(self, *args, **kwargs):  # type: ignore[no-untyped-def]
+    def construct_of(original: Any, module: int, names: tuple[str, ...], parameters: tuple[Any, ...]) -> Any:
+        def construct(self: Any, *args: Any, **kwargs: Any) -> Any:
             call = begin(Tensor([layout_of(module, describe(args), describe(kwargs))], mindspore.int32))
             args = watch(args, call, "input", ())
             kwargs = watch(kwargs, call, "kwargs", ())
@@ -244,8 +246,8 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
 
         return construct
 
-    def hook_of(module, name):  # type: ignore[no-untyped-def]
-        def hook(gradient):  # type: ignore[no-untyped-def]
+    def hook_of(module: int, name: str) -> Any:
+        def hook(gradient: Any) -> Any:
             form = _form(gradient)
             number = Tensor([parameter_of(module, name, gradient.dtype, form)], mindspore.int32)
             if form == SINGLE:

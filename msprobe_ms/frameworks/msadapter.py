@@ -9,6 +9,7 @@ from typing import Any
 from mindspore import Tensor
 
 from msprobe_ms.frameworks.base import Namespace, Removable
+from msprobe_ms.frameworks.graph_taps import GraphTaps, Tapped
 from msprobe_ms.frameworks.mindspore import MindSpore
 from msprobe_ms.frameworks.torch_modules import TorchModules
 
@@ -34,6 +35,11 @@ class MSAdapter(TorchModules, MindSpore):
     #: Modules hold no operators here, and what the provider's own functions call is its inside.
     operators_left_out = None
     finds_early_imports = False
+
+    no_graph_taps = "MSAdapter's modules run in dynamic graphs"
+
+    def graph_taps(self, tapped: Tapped) -> GraphTaps | None:
+        return None
 
     def __init__(self) -> None:
         super().__init__(sys.modules["torch"])

@@ -172,7 +172,7 @@ class GraphRecorder:
         if isinstance(value, np.ndarray):
             return self._leaves.of_array(value, dtype, entry, category, path, save)
         if save:
-            self._trouble.note(f"{entry}: tensors whose shape only the running graph knows are not stored as files")
+            self._trouble.note("tensors whose shape only the running graph knows have figures, but no files")
         figures = (None,) * 4 if 0 in value.shape else value[1:]
         return TensorLeaf(self._framework.tensor_type, dtype, value.shape, *figures)
 
@@ -197,10 +197,11 @@ class GraphRecorder:
     def _record_forward(self, flight: _Flight) -> None:
         keeps, fields = self._choice.keeps, list[tuple[str, str]]()
         if keeps(FORWARD, "input_args"):
-            fields.append(("input_args", field_text("input_args", self._filled(flight, "input", flight.args, ()))))
-            fields.append(("input_kwargs", field_text("input_kwargs", self._filled(flight, "kwargs", flight.kwargs, ()))))
+            args, kwargs = self._filled(flight, "input", flight.args), self._filled(flight, "kwargs", flight.kwargs)
+            fields += [("input_args", field_text("input_args", args))]
+            fields += [("input_kwargs", field_text("input_kwargs", kwargs))]
         if keeps(FORWARD, "output"):
-            output = self._filled(flight, "output", flight.output, ())
+            output = self._filled(flight, "output", flight.output)
             fields.append(("output", field_text("output", output if isinstance(output, list) else [output])))
         if keeps(FORWARD, "parameters"):
             named = {path[0]: leaf for (field, path), leaf in flight.values.items() if field == "parameters"}
@@ -209,7 +210,7 @@ class GraphRecorder:
         self._store.entry(flight.call.forward, fields, flight.call.parent_entry(FORWARD))
         flight.values.clear()
 
-    def _filled(self, flight: _Flight, field: str, layout: Layout, path: Path) -> Value:
+    def _filled(self, flight: _Flight, field: str, layout: Layout, path: Path = ()) -> Value:
         if isinstance(layout, Described):
             if layout.shape is not None and 0 in layout.shape:
                 return TensorLeaf(self._framework.tensor_type, layout.dtype, layout.shape, None, None, None, None)
@@ -243,9 +244,7 @@ class GraphRecorder:
     def _gradients_text(self, flight: _Flight, field: str) -> str:
         return field_text(field, fill(flight.plans[field][0], lambda _, path: flight.gradients.get((field, path))))
 
-    def parameter_gradient(
-        self, run: int, module: int, name: str, dtype: str, gradient: np.ndarray | Figures
-    ) -> None:
+    def parameter_gradient(self, run: int, module: int, name: str, dtype: str, gradient: np.ndarray | Figures) -> None:
         """``run`` numbers the runs of graphs: loops in one tell what they have summed up so far, the last is whole."""
         with self._lock:
             if not self._takes:

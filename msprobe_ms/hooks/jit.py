@@ -38,7 +38,8 @@ class JitHooks:
     ) -> None:
         """``entries`` says whether graphs are recorded themselves; at level L0 only modules are.
 
-        ``tapped`` says that modules inside them are recorded by other means; ``frameworks_own`` includes those that are no user code, an optimizer's.
+        ``tapped`` says that modules inside them are recorded by other means; ``frameworks_own`` includes those that
+        are no user code, an optimizer's.
         """
         self._framework = framework
         self._recorder = recorder
