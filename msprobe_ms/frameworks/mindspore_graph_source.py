@@ -168,7 +168,7 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
                     members = members + (member(value[index]),)
                 return ("list", members)
             if isinstance(value, dict):
-                members: Any = ()
+                members = ()
                 for key in value.keys():
                     members = members + ((key, member(value[key])),)
                 return ("dict", members)
