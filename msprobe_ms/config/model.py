@@ -74,9 +74,7 @@ Task = Annotated[
     Literal["statistics", "tensor", "structure", "overflow_check"],
     BeforeValidator(one_of(*TASKS, planned=OTHER_TASKS)),
 ]
-Level = Annotated[
-    Literal["L0", "L1", "mix", "L2", "debug"], BeforeValidator(one_of("L0", "L1", "mix", "L2", "debug"))
-]
+Level = Annotated[Literal["L0", "L1", "mix", "L2", "debug"], BeforeValidator(one_of("L0", "L1", "mix", "L2", "debug"))]
 SummaryMode = Annotated[Literal["statistics", "md5"], BeforeValidator(_summary_mode)]
 DataMode = Annotated[
     frozenset[Annotated[str, BeforeValidator(one_of(*DATA_MODES))]],

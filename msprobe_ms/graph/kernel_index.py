@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from msprobe_ms.graph.kernel_entries import kernel_entries
 from msprobe_ms.graph.kernel_files import KernelFile
+from msprobe_ms.store.atomic import replacing
+from msprobe_ms.store.export import dump_head, write_json
+from msprobe_ms.store.records import Envelope
+from msprobe_ms.store.text import encode_text, field_text
 
 
 def write_index(
@@ -30,4 +36,24 @@ def write_index(
 
     :raises OSError: the disk refuses
     """
-    raise NotImplementedError
+    folder.mkdir(parents=True, exist_ok=True)
+    data_folder = (data_folder or common_folder(files)) if task != "statistics" else None
+    construct: dict[str, str | None] = {}
+    with replacing(folder / "dump.json") as target:
+        data_dir = None if data_folder is None else os.path.realpath(data_folder)
+        target.write(dump_head(Envelope(task, level, "mindspore", data_dir)))
+        for entry in kernel_entries(files, cells=cells, data_folder=data_folder):
+            fields = ",\n".join(field_text(key, value) for key, value in entry.body.items())
+            separator = ",\n" if construct else "\n"
+            target.write(f"{separator}  {encode_text(entry.name)}: {{\n{fields}\n  }}".encode("utf-8", "replace"))
+            construct[entry.name] = entry.parent
+        target.write(b"\n }\n}" if construct else b"}\n}")
+        if extra_info:
+            write_json(folder / "construct.json", construct)
+    return len(construct)
+
+
+def common_folder(files: Sequence[KernelFile]) -> Path | None:
+    """``…/rank_R/Net`` of files in ``…/rank_R/Net/{graph}/{iteration}``; None without files."""
+    above = {Path(*file.path.absolute().parts[:-3]) for file in files}
+    return Path(os.path.commonpath(above)) if above else None
