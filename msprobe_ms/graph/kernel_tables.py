@@ -76,17 +76,21 @@ def read_statistics(path: Path) -> Iterator[StatisticRow]:
 
     :raises DumpFormatError: no table of kernel statistics
     """
-    rows = _rows(path)
-    header = [title.strip() for title in next(rows, [])]
-    if tuple(header[: len(LEADING)]) != LEADING:
-        raise DumpFormatError(
-            f"{path}: its first columns are {', '.join(header[:7])[:200] or 'missing'}; accepted are "
-            f"{', '.join(LEADING)}"
-        )
+    header, rows = read_table(path)
     places = {title: place for place, title in enumerate(header)}
     for row in rows:
         if len(row) == len(header) and (read := _read_row(row, places)) is not None:
             yield read
+
+
+def read_table(path: Path) -> tuple[list[str], Iterator[list[str]]]:
+    """The header of a ``statistic.csv`` and its rows as they stand. Raises as ``read_statistics``."""
+    rows = _rows(path)
+    header = [title.strip() for title in next(rows, [])]
+    if tuple(header[: len(LEADING)]) != LEADING:
+        found = ", ".join(header[: len(LEADING)])[:200] or "missing"
+        raise DumpFormatError(f"{path}: its first columns are {found}; accepted are {', '.join(LEADING)}")
+    return header, rows
 
 
 def _rows(path: Path) -> Iterator[list[str]]:
