@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from msprobe_ms.errors import MsprobeError
+from msprobe_ms.graph.graph_ir import Graphs
 from msprobe_ms.graph.kernel_files import INPUT, OUTPUT, PARAMETER, KernelFile
 from msprobe_ms.graph.launches import Launch, ScopePaths, launches
 from msprobe_ms.graph.scope import Cells, cell_entry, parse_scope
@@ -22,12 +23,13 @@ PREFIX = "Kernel"
 
 
 class KernelEntry(NamedTuple):
-    """One entry of dump.json and its parent in construct.json; ``files`` in the order of the leaves."""
+    """One entry of dump.json, its parent in construct.json and its frames in stack.json."""
 
     name: str
     body: dict[str, Any]
     parent: str | None
     launch: Launch
+    call_site: tuple[str, ...] = ()
 
 
 def kernel_entries(
@@ -39,11 +41,12 @@ def kernel_entries(
     the place of its file in there. A tensor that cannot be read is named by the log and has no figures.
     """
     counts: Counter[tuple[str, str, str]] = Counter()
-    scopes = ScopePaths()
+    scopes, graphs = ScopePaths(), Graphs()
     recorded = {file.io for file in files if not file.is_parameter}
     for launch in launches(files):
         path = scopes.path(launch)
-        scope = parse_scope(path, cells)
+        graph = graphs.of(launch.files[0].path.parent)
+        scope = (graph and graph.scope(launch.op_name)) or parse_scope(path, cells)
         prefix, name = (PARAMETER, launch.op_name) if launch.is_parameter else (PREFIX, launch.op_type)
         direction = FORWARD if launch.is_parameter else scope.direction
         entry = api_entry(prefix, name, counts[prefix, name, direction], direction)
@@ -61,7 +64,8 @@ def kernel_entries(
         if scope.recomputed and direction != BACKWARD:
             body[RECOMPUTE] = True
         body[SCOPE] = path
-        yield KernelEntry(entry, body, cell_entry(scope, cells), launch)
+        call_site = graph.call_site(launch.op_name) if graph else ()
+        yield KernelEntry(entry, body, cell_entry(scope, cells), launch, call_site)
 
 
 def _leaves(launch: Launch, io: str, data_folder: Path | None) -> list[dict[str, Any] | None]:

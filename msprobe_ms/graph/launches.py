@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,8 @@ from msprobe_ms.graph.kernel_files import INPUT, OUTPUT, KernelFile
 from msprobe_ms.log import logger
 
 EXECUTION_ORDER = "execution_order"
+
+_NUMBER = re.compile(r"-op\d+$")
 
 
 @dataclass(slots=True)
@@ -69,12 +72,19 @@ class ScopePaths:
 
     def path(self, launch: Launch) -> str:
         """The scope path; where no table tells it, the name as it is."""
-        return self._of(launch.files[0].path.parent).get(launch.op_name, launch.op_name)
+        name, number = _apart(launch.op_name)
+        return self._of(launch.files[0].path.parent).get(name, name) + number
 
     def _of(self, folder: Path) -> Mapping[str, str]:
         if folder not in self._known:
             self._known[folder] = _read(folder)
         return self._known[folder]
+
+
+def _apart(name: str) -> tuple[str, str]:
+    """``Default/Add-op1`` → ``Default/Add``, ``-op1``: passes that ran after the table was written count anew."""
+    found = _NUMBER.search(name)
+    return (name[: found.start()], found[0]) if found else (name, "")
 
 
 def _read(folder: Path) -> dict[str, str]:
@@ -87,7 +97,8 @@ def _read(folder: Path) -> dict[str, str]:
         try:
             if table.is_file():
                 lines = table.read_text(encoding="utf-8", errors="replace").splitlines()
-                paths.update((line.replace("/", "_"), line) for line in lines if "/" in line)
+                found = (_apart(line)[0] for line in lines if "/" in line)
+                paths.update((path.replace("/", "_"), path) for path in found)
         except OSError as error:
             logger.warning("%s: cannot be read: %s; Cells are told by file names", table, error.strerror or error)
     return paths
