@@ -23,6 +23,9 @@ DEBUG = "debug"
 #: A further key of a forward entry, true where the call only recomputed in backward what an earlier one had computed.
 RECOMPUTE = "recompute"
 
+#: Prefix of entries that hold what a compiled graph keeps: its parameters and inputs, after it ran.
+PARAMETER = "Parameter"
+
 #: A further key of a kernel's entry in a compiled graph: the path of its operator, from the outermost Cell in.
 SCOPE = "scope"
 

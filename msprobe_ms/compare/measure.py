@@ -142,6 +142,8 @@ class _Meter:
             exact = deviation is not None
         if deviation is None:
             deviation = statistic_deviation(target, golden, floor)
+        if target.shape is None or golden.shape is None:  # of a file so damaged that nothing tells
+            return deviation, exact
         if target.shape != golden.shape or parse_dtype(target.dtype).kind != parse_dtype(golden.dtype).kind:
             deviation = math.inf
         return deviation, exact

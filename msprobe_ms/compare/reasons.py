@@ -20,6 +20,8 @@ def describe(node: Node, nodes: list[Node], between: Callable[[Pair], str]) -> O
         return origin_at(parameter, reason)
     row = worst(row for row in node.pair.rows if state_of(row) in ("output", "parameters_grad", "debug"))
     assert row is not None
+    if node.is_kept:
+        return origin_at(row, f"the graph keeps another value, though all its kernels agree: {figures(row)}")
     if node.is_save:
         return origin_at(row, f"the saved value differs: {figures(row)}; {_what_was_saved_before(node)}")
     return origin_at(row, f"{_what_agrees(node)}, {figures(row)}{_inside(node, between)}{_around(node)}")

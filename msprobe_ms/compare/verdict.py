@@ -125,6 +125,8 @@ def _origin_lines(origin: Origin, pairs: dict[str, Pair]) -> Iterator[str]:
     yield f"    golden: {origin.golden}"
     yield f"    {origin.reason}"
     entry = _entry_of(origin.target, pairs)
+    if entry is not None and entry.scope:
+        yield f"    kernel {entry.scope}"
     if entry is not None and (place := _call_site(entry, pairs)):
         yield f"    called at {place}"
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from msprobe_ms.errors import MsprobeError
 from msprobe_ms.graph.graph_ir import Graphs
-from msprobe_ms.graph.kernel_files import INPUT, OUTPUT, PARAMETER, KernelFile
+from msprobe_ms.graph.kernel_files import INPUT, OUTPUT, KernelFile
 from msprobe_ms.graph.launches import Launch, ScopePaths, launches
 from msprobe_ms.graph.scope import Cells, cell_entry, parse_scope
 from msprobe_ms.log import logger
-from msprobe_ms.names import BACKWARD, FORWARD, RECOMPUTE, SCOPE, api_entry
+from msprobe_ms.names import BACKWARD, FORWARD, PARAMETER, RECOMPUTE, SCOPE, api_entry
 from msprobe_ms.summary import Statistics, statistics
 
 PREFIX = "Kernel"
