@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
+
 from msprobe_ms.compare.report import writing
-from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.errors import DumpFormatError, MsprobeError
 from msprobe_ms.graph.kernel_dump import read_kernels
 from msprobe_ms.graph.kernel_folders import find_kernel_folders, read_folders
 from msprobe_ms.names import PARAMETER
@@ -131,19 +133,29 @@ def _first(dump: Dump, entries: Sequence[Entry], holds: _Test) -> BadValue | Non
     for entry in entries:
         inputs = [item for item in entry.items if item.state != "output" and holds(item)]
         outputs = [item for item in entry.items if item.state == "output" and holds(item)]
-        overwritten = clean and all(_is_overwritten(item, outputs) for item in inputs)
+        overwritten = clean and all(_is_overwritten(dump, item, outputs) for item in inputs)
         if outputs and (not inputs or overwritten) and not _is_kept(entry):
             return _bad(dump, entry, outputs[0])
         clean = clean and not inputs and not outputs
     return None
 
 
-def _is_overwritten(item: Item, outputs: Sequence[Item]) -> bool:
-    """Whether an input is the output: the kernel wrote it in place, and files show what it wrote."""
-    return any(str(_identity(item)) == str(_identity(each)) for each in outputs)
+def _is_overwritten(dump: Dump, item: Item, outputs: Sequence[Item]) -> bool:
+    """Whether an input is an output: the kernel wrote it in place, and files show what it wrote."""
+    return any(_is_same(dump, item, each) for each in outputs)
 
 
-def _identity(item: Item) -> tuple[object, ...]:
+def _is_same(dump: Dump, item: Item, other: Item) -> bool:
+    # As texts NaN equals NaN.
+    if str(_figures(item)) != str(_figures(other)):
+        return False
+    try:
+        return np.array_equal(dump.tensors.load(item), dump.tensors.load(other), equal_nan=True)
+    except (MsprobeError, OSError):
+        return _holds(item) != "NaN"  # of any two tensors with a NaN the figures are the same
+
+
+def _figures(item: Item) -> tuple[object, ...]:
     return item.dtype, item.shape, item.maximum, item.minimum, item.mean, item.norm
 
 
@@ -153,7 +165,7 @@ def _outside(dump: Dump, entries: Sequence[Entry]) -> BadValue | None:
         bad = [item for item in entry.items if _holds(item)]
         if bad:
             outputs = [item for item in bad if item.state == "output"]
-            taken = [item for item in bad if item.state != "output" and not _is_overwritten(item, outputs)]
+            taken = [item for item in bad if item.state != "output" and not _is_overwritten(dump, item, outputs)]
             if taken or _is_kept(entry):
                 return _bad(dump, entry, (taken or bad)[0])
             return None
