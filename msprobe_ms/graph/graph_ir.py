@@ -2,22 +2,23 @@
 
 MindSpore names a kernel by the scope in which it met the operator first. Of layers that are alike that is the first
 one: the gradient of every ``Dense`` is named after one of them, and so are operators without parameters (``x + y``, an
-activation). The graph knows better: a gradient says which forward node it belongs to, inputs say what ran before, and
-each node has the source lines it comes from.
+activation); in a jitted function nothing is named after its Cell. The graph knows better: a gradient
+says which forward node it belongs to, inputs say what ran before and which parameters are read, and each node has the
+source lines it comes from.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from msprobe_ms.graph.scope import Component, Scope, parse_scope
+from msprobe_ms.graph.scope import Cells, Component, Scope, parse_scope
 from msprobe_ms.log import logger
 
 _NODE = re.compile(r"\s+(%\d+)\([^)]*\) = (.*)")
-_INPUT = re.compile(r"%(?:\d+|para\w*)")
+_INPUT = re.compile(r"%(?:para\d+_)?[\w.]+")
 _IDENTITY = re.compile(r'\b(forward_)?unique_id: "(\d+)"')
 _NAME = re.compile(r"\s+# Fullname with scope: \((.*)\)")
 _LINE = re.compile(r"\s+# In file (.+):(\d+)(?:~\d+)?(?:, \d+~\d+)?/(.*)/")
@@ -29,11 +30,11 @@ _DEEPEST = 64
 
 @dataclass(slots=True)
 class Node:
-    """A node of one graph. ``inputs`` are ids of nodes, ``reads_parameter`` where one is a parameter."""
+    """A node of one graph. ``inputs`` are ids of nodes, ``parameters`` the names of parameters and graph inputs."""
 
     id: str
     inputs: tuple[str, ...]
-    reads_parameter: bool
+    parameters: tuple[str, ...]
     identity: str = ""
     forward: str = ""
     name: str = ""
@@ -43,12 +44,14 @@ class Node:
 class Graph:
     """The kernels of one compiled graph by name; ``/`` or ``_`` in names do not count."""
 
-    def __init__(self, lines: Iterable[str]) -> None:
+    def __init__(self, lines: Iterable[str], cells: Cells | None = None) -> None:
+        self._cells = cells or {}
         self._nodes: dict[str, Node] = {}
         self._by_name: dict[str, Node] = {}
         #: Several nodes share an identity where one function was compiled into several places.
         self._by_identity: dict[str, list[Node]] = {}
         self._places: dict[str, tuple[Component, ...]] = {}
+        self._backward: dict[str, bool] = {}
         node: Node | None = None
         prefix, graphs = "", 0
         for line in lines:
@@ -71,7 +74,7 @@ class Graph:
         if node is None:
             return None
         scope = parse_scope(node.name)
-        return replace(scope, components=self._place(node, ()))
+        return replace(scope, components=self._place(node, ()), backward=self._is_backward(node))
 
     def call_site(self, name: str) -> tuple[str, ...]:
         """The source lines of a kernel, of a gradient those of its forward kernel, innermost first."""
@@ -99,9 +102,11 @@ class Graph:
             elif own.backward and _operator(node) == "AddN":
                 place = ()  # gradients of a value that was used several times: of no Cell
             elif place and not own.backward and _AGAIN.search(node.name):
-                before, parameter = self._kernels_before(node)
-                if before and not parameter:
+                before, parameters = self._read_by(node, lambda each: bool(parse_scope(each.name).components))
+                if before and not parameters:
                     place = _beside([self._place(each, above) for each in before], place)
+            elif not place and not own.backward:
+                place = self._holder(node)
         self._places[node.name] = place
         return place
 
@@ -112,31 +117,49 @@ class Graph:
         related = (each for each in candidates if each.id in reads or not reads.isdisjoint(each.inputs))
         return next(related, candidates[0] if candidates else None)
 
-    def _kernels_before(self, node: Node) -> tuple[list[Node], bool]:
-        """The kernels that a node reads, the latest last, and whether it reads a parameter."""
+    def _holder(self, node: Node) -> tuple[Component, ...]:
+        """The Cell whose parameters a kernel reads; () where they are of several, of none, or of an optimizer's."""
+        _, parameters = self._read_by(node, lambda each: True)
+        holders = {name.rpartition(".")[0] for name in parameters if "." in name}
+        if len(holders) != 1 or any("/optim/" in file for file, _, _ in node.lines):
+            return ()
+        parts = holders.pop().split(".")
+        names = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+        if not all(name in self._cells for name in names):
+            return ()
+        return tuple(Component(part, self._cells[name]) for part, name in zip(parts, names, strict=True))
+
+    def _is_backward(self, node: Node) -> bool:
+        """Parts that a gradient's kernel was expanded into are not named as gradients; they read some."""
+        if not node.name.startswith("Expand/"):
+            return parse_scope(node.name).backward
+        if node.name not in self._backward:
+            self._backward[node.name] = False  # were there a cycle
+            before, _ = self._read_by(node, lambda each: True)
+            self._backward[node.name] = any(map(self._is_backward, before))
+        return self._backward[node.name]
+
+    def _read_by(self, node: Node, wanted: Callable[[Node], bool]) -> tuple[list[Node], list[str]]:
+        """The kernels that a node reads, the latest last, through nodes that are not wanted; and the parameters."""
         found: dict[str, Node] = {}
-        parameter, open_, seen = node.reads_parameter, list(node.inputs), set(node.inputs)
+        parameters, open_, seen = [*node.parameters], list(node.inputs), set(node.inputs)
         while open_:
-            name = open_.pop()
-            each = self._nodes.get(name)
+            each = self._nodes.get(open_.pop())
             if each is None:
                 continue
-            if each.name and parse_scope(each.name).components and not _is_passage(each):
-                found[name] = each
+            if each.name and not _is_passage(each) and wanted(each):
+                found[each.id] = each
                 continue
-            parameter = parameter or each.reads_parameter
+            parameters += each.parameters
             open_ += [more for more in each.inputs if more not in seen]
             seen.update(each.inputs)
-        return [found[name] for name in sorted(found, key=lambda name: int(name.rpartition("%")[2]))], parameter
+        return [found[name] for name in sorted(found, key=lambda name: int(name.rpartition("%")[2]))], parameters
 
 
 def _node(name: str, text: str, prefix: str) -> Node:
     inputs = _INPUT.findall(text.split(" {")[0])
-    node = Node(
-        prefix + name,
-        tuple(prefix + each for each in inputs if not each.startswith("%para")),
-        any(each.startswith("%para") for each in inputs),
-    )
+    nodes = tuple(prefix + each for each in inputs if each[1:].isdecimal())
+    node = Node(prefix + name, nodes, tuple(each.partition("_")[2] for each in inputs if each.startswith("%para")))
     for is_forward, identity in _IDENTITY.findall(text):
         if is_forward:
             node.forward = identity
@@ -177,17 +200,18 @@ def _common(one: tuple[Component, ...], other: tuple[Component, ...]) -> tuple[C
 class Graphs:
     """The graphs of kernel files, each read once."""
 
-    def __init__(self) -> None:
+    def __init__(self, cells: Cells | None = None) -> None:
+        self._cells = cells
         self._read: dict[Path, Graph | None] = {}
 
     def of(self, folder: Path) -> Graph | None:
         """The graph whose files lie in ``rank_R/Net/{graph}/{iteration}``; None where none is told."""
         if folder.parent not in self._read:
-            self._read[folder.parent] = read_graph(folder)
+            self._read[folder.parent] = read_graph(folder, self._cells)
         return self._read[folder.parent]
 
 
-def read_graph(folder: Path) -> Graph | None:
+def read_graph(folder: Path, cells: Cells | None = None) -> Graph | None:
     """The graph whose kernel files lie in ``folder``, ``rank_R/Net/{graph}/{iteration}``; None where none is told."""
     name = f"ms_output_trace_code_graph_{folder.parent.name}.ir"
     for above in folder.absolute().parents[:3]:
@@ -195,7 +219,7 @@ def read_graph(folder: Path) -> Graph | None:
         try:
             if path.is_file():
                 with path.open(encoding="utf-8", errors="replace") as lines:
-                    return Graph(lines)
+                    return Graph(lines, cells)
         except OSError as error:
             logger.warning("%s: cannot be read: %s", path, error.strerror or error)
     return None

@@ -41,7 +41,7 @@ def kernel_entries(
     the place of its file in there. A tensor that cannot be read is named by the log and has no figures.
     """
     counts: Counter[tuple[str, str, str]] = Counter()
-    scopes, graphs = ScopePaths(), Graphs()
+    scopes, graphs = ScopePaths(), Graphs(cells)
     recorded = {file.io for file in files if not file.is_parameter}
     for launch in launches(files):
         path = scopes.path(launch)
