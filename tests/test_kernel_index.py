@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from kernel_dumps import CELLS, compiled_dump, lay_out, raw_files
+from kernel_training import make, train
+from recording import recording
 
 from msprobe_ms.compare.run import Options, compare
 from msprobe_ms.errors import DumpFormatError
@@ -148,6 +150,45 @@ def test_a_link_out_of_the_dump_is_refused(tmp_path: Path) -> None:
     dump = read_dump(written)
     with pytest.raises(DumpFormatError, match="a link that leaves"):
         dump.tensors.load(dump.entries["Kernel.Add.0.forward"].items[0])
+
+
+def test_a_jitted_function_names_no_cells_but_parameters_do(tmp_path: Path) -> None:
+    root = compiled_dump(tmp_path / "dump", kind="jit")
+    folder = index(root)
+    construct = json.loads((folder / "construct.json").read_text())
+    data = json.loads((folder / "dump.json").read_text())["data"]
+    assert not [body["scope"] for body in data.values() if "-Dense" in body.get("scope", "")]
+    names = ("fc1", "blocks.0.my_fc", "blocks.1.my_fc", "head")
+    for operator, direction, order in (("BiasAdd", "forward", names), ("BiasAddGrad", "backward", names[::-1])):
+        parents = [parent for name, parent in construct.items() if name.startswith(f"Kernel.{operator}.")]
+        assert parents == [f"Cell.{name}.Dense.{direction}.0" for name in order]
+    assert {parent for name, parent in construct.items() if ".Adam." in name} == {None}
+    # What Adam hands on is never written: its parameters change in place.
+    dump = read_dump(folder)
+    assert {item.kind for item in dump.entries["Kernel.Adam.0.forward"].in_state("output")} == {"null"}
+    assert data["Kernel.Adam.0.forward"]["output"][0]["unwritten"] is True
+    (outcome,) = compare(folder, index(root, 0), tmp_path, Options())
+    assert outcome.comparison.verdict == "consistent"
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 0.5])
+def test_a_compiled_run_beside_a_dynamic_one(dumps: dict[str, Path], tmp_path: Path, ms: Any, epsilon: float) -> None:
+    """Inside of Cells kernels have twins, whatever order each mode launches them in."""
+    net, x, y = make(epsilon)
+    with recording(net, tmp_path / "dynamic", level="L2", task="tensor"):
+        train(net, x, y)
+    (outcome,) = compare(index(dumps["one"]), tmp_path / "dynamic" / "step0", tmp_path / "out", Options())
+    pairs = [pair for pair in outcome.comparison.pairs if pair.matched]
+    for operator, cells in (("MatMul", 4), ("BiasAdd", 4), ("LayerNorm", 2), ("Tanh", 2), ("MatMul", 4)):
+        assert sum(f".{operator}." in pair.target.name for pair in pairs if pair.target) >= cells
+    assert {pair.target.parent for pair in pairs if pair.target and pair.golden} >= {
+        f"Cell.{name}.{CELLS[name]}.forward.0" for name in ("fc1", "head", "blocks.0", "blocks.1", "blocks.1.norm")
+    }
+    if epsilon == 1e-5:
+        assert outcome.comparison.origins == []
+    else:
+        assert outcome.comparison.origins[0].target == "Kernel.LayerNorm.1.forward.input.5"
+        assert "input.5 is 9.99" in outcome.comparison.origins[0].reason
 
 
 def test_two_compiled_runs_agree(dumps: dict[str, Path], tmp_path: Path) -> None:

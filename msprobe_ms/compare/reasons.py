@@ -58,7 +58,7 @@ def figures(row: Row) -> str:
     # What a save holds may be the tensor itself, with no place of its own.
     suffix = (item.suffix if item is not None else "") or "it"
     target, golden = row.target, row.golden
-    if target is not None and golden is not None and target.kind == "value" == golden.kind:
+    if target is not None and golden is not None and "value" in (target.kind, golden.kind):
         return f"{suffix} is {target.maximum} against {golden.maximum}"
     if target is not None and golden is not None and target.shape != golden.shape:
         return f"{suffix} has shape {_shape(target.shape)} against {_shape(golden.shape)}"

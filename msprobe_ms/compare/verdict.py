@@ -111,8 +111,8 @@ def _way_to_more(outcome: Outcome) -> str:
     """What gives more values a twin."""
     if is_compiled(outcome.target) != is_compiled(outcome.golden):
         return (
-            "a compiled graph launches other kernels than a dynamic one, and pairs with it inside of Cells: dump both at "
-            "level L0 to compare every Cell, or both compiled to compare every kernel"
+            "a compiled graph launches other kernels than a dynamic one and pairs with it inside of Cells: dump both "
+            "at level L0 to compare every Cell, or both compiled to compare every kernel"
         )
     if has_modules(outcome.comparison.pairs):
         return "modules run on one side alone, or in other numbers: map them with -lm or -cm, try -fm for their calls"

@@ -61,6 +61,6 @@ def read_kernels(path: Path, files: Sequence[KernelFile], cells: Cells | None = 
         dump.entries[name] = entry
         dump.launches[name] = launch
         for item in entry.items:
-            if item.kind == "tensor" and (file := launch.side(item.state)[int(item.path[0])]) is not None:
+            if item.path and (file := launch.side(item.state)[int(item.path[0])]) is not None:
                 tensors.files[item.name] = file
     return dump

@@ -68,7 +68,7 @@ class Table:
         """All items of both sides, each beside its twin or alone, in the target's launch order."""
         for pair in self.comparison.pairs:
             for row in pair.rows:
-                if (row.target or row.golden) and not _is_hole(row):
+                if not self._is_hole(row):
                     yield self._row(pair, row)
 
     def _row(self, pair: Pair, row: Row) -> tuple[list[Cell], str]:
@@ -88,6 +88,11 @@ class Table:
         if not self.is_old:
             cells += [self._csv(dump, item) for dump, item in sides]
         return cells, row.colour
+
+    def _is_hole(self, row: Row) -> bool:
+        """A slot that neither side has a file for."""
+        sides = ((self.target, row.target), (self.golden, row.golden))
+        return not any(item is not None and item.name in dump.files for dump, item in sides)
 
     def _name(self, dump: KernelDump, item: Item | None) -> str | None:
         """The key of §17.3, as the two ages write it."""
@@ -111,14 +116,11 @@ def write_kernel_table(table: Table, path: Path) -> Path:
     return path
 
 
-def _is_hole(row: Row) -> bool:
-    """A slot that neither side has a file for."""
-    return all(item is None or item.kind == "null" for item in (row.target, row.golden))
-
-
 def _why_not(row: Row) -> str:
     """Why a row was not compared; "" where it was."""
     target, golden = row.target, row.golden
+    if target is not None and golden is not None and target.kind == golden.kind == "null":
+        return "The kernel never writes this result: it holds what was in memory."
     if golden is None or golden.kind == "null":
         return NO_BENCH
     if target is None or target.kind == "null":

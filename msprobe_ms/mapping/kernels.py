@@ -2,8 +2,7 @@
 
 A compiled graph launches kernels in an order of its own, so that the n-th of an operator may be another one. Between
 two of them a kernel's path in the graph says which it is. In a dynamic graph there is no path: kernels pair inside of
-one Cell's call, k-th of an operator with k-th, where both ran it equally often on tensors of the same shapes. Kernels
-outside of all Cells pair where the operator ran once so on each side.
+one Cell's call, k-th of an operator with k-th, where both ran it equally often on tensors of the same shapes.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import MappingProxyType
+from typing import TypeVar
 
 from msprobe_ms.store.model import Dump, Entry
 
@@ -22,8 +22,9 @@ _SYNONYMS: Mapping[str, str] = MappingProxyType({"Sum": "ReduceSum", "Mean": "Re
 #: Endings of operators that stand for a form of their arguments: ``AddExt``, ``Muls``.
 _FORM = re.compile(r"(?<=[a-z])(Ext|V2)$|(?<=Mul|Div|Add|Sub)s$")
 
-Groups = dict[Hashable, list[Entry]]
-_Key = Callable[[Entry], Hashable]
+Key = TypeVar("Key", bound=Hashable)
+#: Place and shape of each tensor that is no scalar.
+Shapes = tuple[tuple[str, object], ...]
 
 
 def is_compiled(dump: Dump) -> bool:
@@ -59,30 +60,30 @@ def _by_path(ours: Iterable[Entry], theirs: Iterable[Entry]) -> dict[str, str]:
     }
 
 
-def _path(entry: Entry) -> Hashable:
+def _path(entry: Entry) -> str:
     return entry.scope.replace("/", "_")
 
 
 def _by_cell(ours: list[Entry], theirs: list[Entry]) -> dict[str, str]:
     both = {entry.parent for entry in ours} & {entry.parent for entry in theirs}
 
-    def place(entry: Entry) -> Hashable:
+    def place(entry: Entry) -> tuple[str | None, str, str, Shapes]:
         assert entry.parsed is not None
-        what = (_operator(entry.parsed.name), entry.parsed.direction, _shapes(entry))
-        return entry.parent if entry.parent in both else None, what
+        parent = entry.parent if entry.parent in both else None
+        return parent, _operator(entry.parsed.name), entry.parsed.direction, _shapes(entry)
 
     pairs: dict[str, str] = {}
     groups, others = _grouped(ours, place), _grouped(theirs, place)
     for key, entries in groups.items():
         twins = others.get(key, [])
-        inside = isinstance(key, tuple) and key[0] is not None
-        if len(entries) == len(twins) and (inside or len(entries) == 1):
+        # Outside of Cells too little tells one from another.
+        if key[0] is not None and len(entries) == len(twins):
             pairs |= {entry.name: twin.name for entry, twin in zip(entries, twins, strict=True)}
     return pairs
 
 
-def _grouped(entries: Iterable[Entry], key: _Key) -> Groups:
-    groups: Groups = defaultdict(list)
+def _grouped(entries: Iterable[Entry], key: Callable[[Entry], Key]) -> dict[Key, list[Entry]]:
+    groups: dict[Key, list[Entry]] = defaultdict(list)
     for entry in entries:
         groups[key(entry)].append(entry)
     return groups
@@ -97,6 +98,6 @@ def _operator(name: str) -> str:
     return _SYNONYMS.get(name, name)
 
 
-def _shapes(entry: Entry) -> Hashable:
+def _shapes(entry: Entry) -> Shapes:
     """Shapes of what it takes in and gives out; scalars are left out, which one side may hold as plain values."""
-    return tuple((item.state, item.shape) for item in entry.items if item.kind == "tensor" and item.shape)
+    return tuple((item.suffix, item.shape) for item in entry.items if item.kind == "tensor" and item.shape)
