@@ -29,7 +29,7 @@ def compiled_dump(
     """Train in a compiled graph with the framework's kernel dump on; ``path`` gets ``rank_0``.
 
     ``kind``: ``graph``, ``forward`` (and run the net once more, alone), ``jit`` (a jitted function around
-    value_and_grad), ``bfloat16``.
+    value_and_grad), ``inner`` (a jitted Cell in a dynamic network), ``bfloat16``.
     """
     path.mkdir(parents=True)
     settings = {

@@ -70,6 +70,24 @@ def train_jitted(net: Net, x: Tensor, y: Tensor, steps: int) -> None:
         step(x, y)
 
 
+class Outer(nn.Cell):
+    """A dynamic network with a compiled Cell in it."""
+
+    def __init__(self, inner: Net) -> None:
+        super().__init__()
+        self.body = inner
+        self.out = nn.Dense(2, 2)
+
+    def construct(self, x: Any) -> Any:
+        return self.out(self.body(x))
+
+
+def run_inner(net: Net, x: Tensor) -> None:
+    outer = Outer(net)
+    net.construct = mindspore.jit(net.construct)
+    mindspore.value_and_grad(lambda x: outer(x).sum(), None, outer.trainable_params())(x)
+
+
 def add_narrow(x: Tensor) -> None:
     @mindspore.jit
     def add(x: Any) -> Any:
@@ -82,6 +100,8 @@ def main(epsilon: str, scale: str, steps: str, kind: str = "graph") -> None:
     net, x, y = make(float(epsilon), float(scale))
     if kind == "bfloat16":
         add_narrow(x)
+    elif kind == "inner":
+        run_inner(net, x)
     elif kind == "jit":
         train_jitted(net, x, y, int(steps))
     else:

@@ -7,7 +7,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.graph.graph_ir import Graph, read_graph
+from msprobe_ms.graph.graph_ir import Graph
+from msprobe_ms.graph.graphs import read_graph
 from msprobe_ms.graph.scope import cell_of
 
 LINES = """\

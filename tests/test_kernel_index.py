@@ -191,6 +191,39 @@ def test_a_compiled_run_beside_a_dynamic_one(dumps: dict[str, Path], tmp_path: P
         assert "input.5 is 9.99" in outcome.comparison.origins[0].reason
 
 
+def test_a_gradient_reads_the_weights_of_the_cell_it_is_said_to_be_in(dumps: dict[str, Path]) -> None:
+    """MindSpore's names say otherwise; the numbers do not."""
+    folder = index(dumps["one"])
+    dump = read_dump(folder)
+    weights = {
+        (entry.parent or "").replace(".forward.", ".backward."): dump.tensors.load(entry.items[1])
+        for name, entry in dump.entries.items()
+        if name.startswith("Kernel.MatMul.") and name.endswith(".forward")
+    }
+    found = 0
+    for name, entry in dump.entries.items():
+        if name.startswith("Kernel.MatMul.") and name.endswith(".backward"):
+            read = dump.tensors.load(entry.items[1])
+            of_weights = [cell for cell, weight in weights.items() if np.array_equal(read, weight)]
+            assert of_weights in ([], [entry.parent])
+            found += len(of_weights)
+    assert found == 3
+
+
+def test_a_compiled_cell_of_a_dynamic_network(tmp_path: Path) -> None:
+    """Its names begin at itself; parameters tell where in the network that is."""
+    root = compiled_dump(tmp_path / "dump", kind="inner")
+    cells = {"": "Outer", "body": "Net", **{f"body.{name}": cls for name, cls in CELLS.items() if name}, "out": "Dense"}
+    folder = tmp_path / "index"
+    write_index(folder, read_kernel_files(raw_files(root)), task="statistics", cells=cells)
+    construct = json.loads((folder / "construct.json").read_text())
+    forward = [parent for name, parent in construct.items() if parent and ".forward." in parent]
+    assert "Cell.body.blocks.1.act.Tanh.forward.0" in forward and "Cell.body.blocks.1.Block.forward.0" in forward
+    assert all(parent.startswith("Cell.body.") for parent in forward)
+    # Which gradient is which its graph does not tell for sure: no Cell is better than a wrong one.
+    assert not [parent for parent in construct.values() if parent and not parent.startswith("Cell.body.")]
+
+
 def test_two_compiled_runs_agree(dumps: dict[str, Path], tmp_path: Path) -> None:
     ours, theirs = index(dumps["one"], 1), index(dumps["other"], 1)
     (outcome,) = compare(ours, theirs, tmp_path, Options())

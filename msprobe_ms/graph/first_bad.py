@@ -117,6 +117,10 @@ def _dumps(path: Path) -> Iterator[tuple[str, Dump]]:
     try:
         found = find_dumps(path)
     except DumpFormatError as error:
+        if steps := _steps(path):
+            for each in steps:
+                yield from _dumps(each)
+            return
         folders = find_kernel_folders(path) if path.is_dir() else []
         if not folders:
             raise error
@@ -126,6 +130,13 @@ def _dumps(path: Path) -> Iterator[tuple[str, Dump]]:
         return
     for file in found.values():
         yield str(file), read_dump(file)
+
+
+def _steps(path: Path) -> list[Path]:
+    """The steps of a dump of several, in their order; [] where one of them is meant."""
+    found = {int(name): folder for folder in path.glob("step*") if (name := folder.name[4:]).isdecimal()}
+    steps = [found[number] for number in sorted(found)]
+    return steps if len(steps) > 1 and all(any(step.rglob("dump.json")) for step in steps) else []
 
 
 def _first(dump: Dump, entries: Sequence[Entry], holds: _Test) -> BadValue | None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from msprobe_ms.errors import MsprobeError
-from msprobe_ms.graph.graph_ir import Graphs
+from msprobe_ms.graph.graphs import Graphs
 from msprobe_ms.graph.kernel_files import INPUT, OUTPUT, KernelFile
 from msprobe_ms.graph.launches import Launch, ScopePaths, launches
 from msprobe_ms.graph.scope import Cells, cell_entry, parse_scope
@@ -42,7 +42,7 @@ def kernel_entries(
     the place of its file in there. A tensor that cannot be read is named by the log and has no figures.
     """
     counts: Counter[tuple[str, str, str]] = Counter()
-    scopes, graphs, unwritten = ScopePaths(), Graphs(cells), Unwritten()
+    scopes, graphs, unwritten = ScopePaths(), Graphs(files, cells), Unwritten()
     recorded = {file.io for file in files if not file.is_parameter}
     for launch in launches(files):
         path = scopes.path(launch)
