@@ -76,7 +76,9 @@ def _measure(level: str, steps: int, adapter: str | None, folder: str) -> dict[s
 
     for _ in range(3):
         step()
+    began = time.perf_counter()
     recorded()
+    first = time.perf_counter() - began
     without, with_tool, after = [], [], []
     for _ in range(steps):
         without.append(_timed(step))
@@ -88,6 +90,7 @@ def _measure(level: str, steps: int, adapter: str | None, folder: str) -> dict[s
         "wall_ratio": statistics.median(wall for wall, _ in with_tool) / base_wall,
         "cpu_ratio": statistics.median(cpu for _, cpu in with_tool) / base_cpu,
         "wall_ratio_after_stop": statistics.median(wall for wall, _ in after) / base_wall,
+        "first_recorded_s": first,
     }
 
 
@@ -97,8 +100,9 @@ def main() -> None:
     parser.add_argument("--levels", default="L0,L1,mix")
     parser.add_argument("--adapter", help="a file with make(config_path), to time another tool")
     parser.add_argument("--blocking", action="store_true", help="launch operators synchronously")
+    parser.add_argument("--graph", action="store_true", help="GRAPH_MODE; of the levels, L0 records Cells there")
     options = parser.parse_args()
-    ms.set_context(mode=ms.PYNATIVE_MODE)
+    ms.set_context(mode=ms.GRAPH_MODE if options.graph else ms.PYNATIVE_MODE)
     if options.blocking:
         ms.runtime.launch_blocking()
     for level in options.levels.split(","):

@@ -51,12 +51,6 @@ class Figures(NamedTuple):
 class GraphObserver(Protocol):
     """Told what calls inside running graphs do, on whatever thread runs them."""
 
-    def graph_begins(self) -> None:
-        """Python calls a graph; until `graph_ends` nothing else of Python's runs on this thread."""
-
-    def graph_ends(self) -> None:
-        """It has run, and told all it had to, or has failed."""
-
     def untold(self, module: int | None, what: str) -> None:
         """What graphs cannot tell of a module's calls, or (None) of any of those in a graph, in words for the user."""
 

@@ -20,7 +20,6 @@ import mindspore
 import numpy as np
 from mindspore import _c_expression, nn
 
-from msprobe_ms.frameworks import mindspore_jit
 from msprobe_ms.frameworks.graph_taps import Described, Figures, GraphObserver, Layout, Place, Tapped, Unknown
 from msprobe_ms.frameworks.mindspore_arrays import widened
 from msprobe_ms.frameworks.mindspore_graph_source import FIGURES, SINGLE, compiled_parts
@@ -59,7 +58,6 @@ class MindSporeTaps:
             for executor in executors
             for name, wrap in (("generate_arguments_key", self._marked), ("compile", self._compiling))
         ]
-        self._patches += [Patch(holder, name, self._running) for holder, name in mindspore_jit.graph_runs()]
 
     # -- on and off ------------------------------------------------------------------------------------------------
 
@@ -82,20 +80,6 @@ class MindSporeTaps:
         # Not mindspore.runtime.synchronize: its first call on a CPU logs an error and does not wait.
         _c_expression.synchronize()
 
-    def _running(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*args: Any, **kwargs: Any) -> Any:
-            if (observer := self._observer) is None:
-                return original(*args, **kwargs)
-            observer.graph_begins()
-            try:
-                result = original(*args, **kwargs)
-                self.wait()
-                return result
-            finally:
-                observer.graph_ends()
-
-        return run
-
     # -- compiling -------------------------------------------------------------------------------------------------
 
     def _marked(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,10 +94,11 @@ class MindSporeTaps:
     def _compiling(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def compile(executor: Any, compiled: Any, args: Any, kwargs: Any, phase: str, *others: Any) -> Any:
             plain = functools.partial(original, executor, compiled, args, kwargs)
-            if ".grad." in phase and self._branches(executor, plain, f"{phase}.plain", others):
+            gradient_outside = ".grad." in phase
+            if gradient_outside and self._branches(executor, plain, f"{phase}.plain", others):
                 return plain(phase, *others)
             try:
-                with self._tapping():
+                with self._tapping(gradient_outside=gradient_outside):
                     return plain(phase, *others)
             except Exception as error:
                 # Once more without us: a mistake of the user's is raised as it is, ours is only told.
@@ -137,8 +122,11 @@ class MindSporeTaps:
         return branches
 
     @contextmanager
-    def _tapping(self) -> Iterator[None]:
-        """Every Cell's ``construct``, and hooks on its parameters' gradients, as long as something is compiled."""
+    def _tapping(self, *, gradient_outside: bool) -> Iterator[None]:
+        """Every Cell's ``construct``, and hooks on its parameters' gradients, as long as something is compiled.
+
+        Where the gradient is taken outside of the graph, there is but a part of it inside; Python sees the whole.
+        """
         before: list[tuple[Any, Any]] = []
         hooks: list[Any] = []
         try:
@@ -147,7 +135,7 @@ class MindSporeTaps:
                 before.append((cell, held.get("construct")))
                 original = _plain(cell)
                 parameters = [(name, each) for name, each in cell._params.items() if each is not None]
-                if self._tapped.gradients:
+                if self._tapped.gradients and not gradient_outside:
                     trained = [(name, each) for name, each in parameters if each.requires_grad]
                     hooks += [each.register_hook(self._parts.hook(module, name)) for name, each in trained]
                 if not self._tapped.parameters:

@@ -83,7 +83,7 @@ class GraphRecorder:
         self._flights: dict[int, _Flight] = {}
         self._open: list[int] = []
         self._counters: dict[str, int] = {}
-        #: By module and parameter: the run that told its gradient last, and the index it has.
+        #: By module and parameter: how many calls there were when its gradient was told last, and its index.
         self._sums: dict[tuple[str, str], tuple[int, int]] = {}
         #: Backward entries that came while calls were open: in a dump, as in a dynamic graph, forward comes first.
         self._waiting: list[tuple[str, list[tuple[str, str]], str | None]] = []
@@ -121,8 +121,8 @@ class GraphRecorder:
         self._counters[base] = index + 1
         return index
 
-    def graph_ended(self) -> None:
-        """Nothing is open between graphs, not even in one that failed."""
+    def pause(self) -> None:
+        """No graph runs any more; what one that failed left open is over."""
         with self._lock:
             self._open.clear()
             self._settle()
@@ -133,6 +133,7 @@ class GraphRecorder:
             self._settle()
 
     def _settle(self) -> None:
+        """Nothing is open: what waited for that is recorded."""
         waiting, self._waiting = self._waiting, []
         for entry, fields, parent in waiting:
             self._store.entry(entry, fields, parent)
@@ -244,17 +245,17 @@ class GraphRecorder:
     def _gradients_text(self, flight: _Flight, field: str) -> str:
         return field_text(field, fill(flight.plans[field][0], lambda _, path: flight.gradients.get((field, path))))
 
-    def parameter_gradient(self, run: int, module: int, name: str, dtype: str, gradient: np.ndarray | Figures) -> None:
-        """``run`` numbers the runs of graphs: loops in one tell what they have summed up so far, the last is whole."""
+    def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | Figures) -> None:
+        """Loops tell what they have summed up so far, and the last is whole; a new sum begins after further calls."""
         with self._lock:
             if not self._takes:
                 return
             self.saw_backward = True
             base = self._subjects[module].base
-            latest, index = self._sums.get((base, name), (-1, 0))
-            if latest != run:
+            calls, index = self._sums.get((base, name), (-1, 0))
+            if calls != len(self._flights):
                 index = self._count(f"{base}.{PARAMETERS_GRAD}.{name}")
-            self._sums[base, name] = run, index
+            self._sums[base, name] = len(self._flights), index
             entry = f"{base}.{PARAMETERS_GRAD}.{index}"
             if self._choice.parameter(entry, base):
                 leaf = self._leaf(gradient, dtype, entry, "", (name,))

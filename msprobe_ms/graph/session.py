@@ -68,8 +68,6 @@ class GraphSession:
         self._part: _Part | None = None
         self._broken = False
         self._recording = False
-        #: Graphs being run, one inside the other, and how many of the outermost have been.
-        self._depth = self._runs = 0
         self._process = os.getpid()
 
     @staticmethod
@@ -129,6 +127,8 @@ class GraphSession:
         self._recording = False
         self._guarded(self._taps.wait, "stop")
         self._guarded(self._taps.remove, "stop")
+        if self._part is not None:
+            self._part.recorder.pause()
 
     def finish(self, misses: Misses) -> None:
         self.stop()
@@ -186,15 +186,6 @@ class GraphSession:
 
     # -- told by running graphs ------------------------------------------------------------------------------------
 
-    def graph_begins(self) -> None:
-        self._depth += 1
-        self._runs += self._depth == 1
-
-    def graph_ends(self) -> None:
-        self._depth -= 1
-        if self._depth == 0 and self._part is not None:
-            self._part.recorder.graph_ended()
-
     def untold(self, module: int | None, what: str) -> None:
         part = self._made()
         if part is not None:
@@ -217,10 +208,9 @@ class GraphSession:
             self._part.recorder.ends(call, output)
 
     def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | Figures) -> None:
-        # Outside of runs a gradient is but this graph's part, and Python sees the whole.
-        part = self._made() if self._depth else None
+        part = self._made()
         if part is not None:
-            part.recorder.parameter_gradient(self._runs, module, name, dtype, gradient)
+            part.recorder.parameter_gradient(module, name, dtype, gradient)
 
     def failed(self, error: Exception, where: str) -> None:
         part = self._made()
