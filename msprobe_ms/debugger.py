@@ -15,7 +15,8 @@ from msprobe_ms.arguments import is_range, no_model, unknown_arguments, weakly
 from msprobe_ms.config import Config, load_config
 from msprobe_ms.config.changes import FileChanges, accept_changes
 from msprobe_ms.config.model import API_LEVELS, MODULE_LEVELS
-from msprobe_ms.dumpers import Dumpers, StepRecording
+from msprobe_ms.dumper import StepRecording
+from msprobe_ms.dumpers import Dumpers
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks, ApiList, check_custom_api

@@ -13,7 +13,7 @@ from recording import read_step, write_config
 
 from msprobe_ms.config.model import TASKS, Level
 from msprobe_ms.dumpers import WAYS
-from msprobe_ms.errors import UsageError
+from msprobe_ms.errors import ConfigError, UsageError
 from msprobe_ms.frameworks.base import ExecutionMode
 from msprobe_ms.frameworks.mindspore import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
@@ -67,9 +67,11 @@ def test_the_jit_configuration_counts_before_the_context() -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("task", TASKS)
 def test_every_combination_is_made_or_refused(mode: ExecutionMode, level: str, task: str, tmp_path: Path) -> None:
-    if level == "debug" and task in ("structure", "overflow_check"):
-        pytest.skip("refused in the configuration")
     enter(mode)
+    if (level == "debug" and task in ("structure", "overflow_check")) or (task == "exception_dump" and level != "L2"):
+        with pytest.raises(ConfigError, match=f"does not work with task {task}"):
+            PrecisionDebugger(dump_path=tmp_path / "dump", level=level, task=task)
+        return
     way = WAYS[mode].get(level)
     if way is not None and task in way.tasks:
         PrecisionDebugger(dump_path=tmp_path / "dump", level=level, task=task).retire()

@@ -1,0 +1,1 @@
+"""What compiled graphs of MindSpore leave on disk: raw kernel files → an index, statistics, tables, the first bad."""
