@@ -69,8 +69,7 @@ class LeafBuilder:
         named = members(value)
         if named is not None:
             return {
-                str(key): self.build(member, entry, category, (*path, str(key)), save)
-                for key, member in named.items()
+                str(key): self.build(member, entry, category, (*path, str(key)), save) for key, member in named.items()
             }
         if isinstance(value, np.ndarray):
             return self._array(value, entry, category, path, save)

@@ -23,6 +23,9 @@ DEBUG = "debug"
 #: A further key of a forward entry, true where the call only recomputed in backward what an earlier one had computed.
 RECOMPUTE = "recompute"
 
+#: A further key of a kernel's entry in a compiled graph: the path of its operator, from the outermost Cell in.
+SCOPE = "scope"
+
 #: Prefixes of entries that stand for modules: direction comes before the call index.
 MODULE_PREFIXES = ("Cell", "Module")
 

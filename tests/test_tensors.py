@@ -110,7 +110,7 @@ def test_a_recorded_folder_that_is_none(recorded: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("../secret.npy", "/etc/secret.npy", "sub/a.npy", "..\\secret.npy", "C:\\a.npy", "a\0.npy", "./a.npy"),
+        *("../secret.npy", "/etc/secret.npy", "..\\secret.npy", "C:\\a.npy", "a\0.npy", "./a.npy"),
         *("..", ".", "", "a.npz", "a.pkl", "/", "a.npy/"),
     ],
 )

@@ -30,14 +30,22 @@ def export(folder: Path, *, progress: Progress | None = None) -> int:
     # dump.json goes last: whoever sees it sees its companions too.
     saved = envelope.level == DEBUG
     if envelope.extra_info and not saved:
-        _write_json(folder / "stack.json", _stack(contents))
-        _write_json(folder / "construct.json", {} if envelope.level == "L1" else _construct(contents))
+        write_json(folder / "stack.json", _stack(contents))
+        write_json(folder / "construct.json", {} if envelope.level == "L1" else _construct(contents))
     with replacing(folder / ("debug.json" if saved else "dump.json")) as target, contents.path.open("rb") as journal:
         _write_dump(envelope, contents, journal, target, progress)
     return len(contents.entries)
 
 
-def _write_json(path: Path, value: object) -> None:
+def dump_head(envelope: Envelope) -> bytes:
+    """How a dump.json begins, to the opening bracket of its entries."""
+    keys = ("task", "level", "framework", "dump_data_dir")
+    head = ",\n".join(f' "{key}": {json.dumps(getattr(envelope, key))}' for key in keys)
+    return f'{{\n{head},\n "data": {{'.encode()
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a file of the format beside dump.json, whole or not at all."""
     with replacing(path) as file:
         file.write(json.dumps(value, indent=1).encode("utf-8", "surrogatepass"))
 
@@ -58,9 +66,7 @@ def _construct(contents: Contents) -> dict[str, str | None]:
 def _write_dump(
     envelope: Envelope, contents: Contents, journal: BinaryIO, target: BinaryIO, progress: Progress | None
 ) -> None:
-    keys = ("task", "level", "framework", "dump_data_dir")
-    head = ",\n".join(f' "{key}": {json.dumps(getattr(envelope, key))}' for key in keys)
-    target.write(f'{{\n{head},\n "data": {{'.encode())
+    target.write(dump_head(envelope))
     saved, separator = envelope.level == DEBUG, b"\n"
     for done, (name, part) in enumerate(contents.entries.items(), 1):
         target.write(separator + f"  {encode_text(name)}: ".encode() + _body(part, journal, saved=saved))

@@ -14,7 +14,7 @@ from typing import Any
 
 from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.log import logger
-from msprobe_ms.names import DEBUG, PARAMETERS_GRAD, RECOMPUTE, parse_entry
+from msprobe_ms.names import DEBUG, PARAMETERS_GRAD, RECOMPUTE, SCOPE, parse_entry
 from msprobe_ms.store.find import DUMP_FILES, dump_file, find_dumps
 from msprobe_ms.store.flatten import DEEPEST, SECTION_KEYS, call_items, gradient_items, saved_items
 from msprobe_ms.store.model import Dump, Entry, Item
@@ -25,6 +25,7 @@ __all__ = ["find_dumps", "read_dump"]
 FRAMEWORKS = ("mindspore", "pytorch", "mindtorch")
 
 _ENVELOPE = {"task", "level", "framework", "dump_data_dir", "data"}
+_KNOWN_KEYS = SECTION_KEYS | {RECOMPUTE, SCOPE}
 _MICRO_STEPS = "megatron_micro_step_number"
 #: Prefixes of entries that only one family of frameworks has.
 _MINDSPORE_PREFIXES = {"Cell", "Primitive", "Mint", "MintFunctional", "MintDistributed", "Jit"}
@@ -135,7 +136,7 @@ def _entries(path: Path, data: dict[str, Any], level: object) -> dict[str, Entry
                 items = gradient_items(name, body)
             else:
                 items = call_items(name, body)
-                strangers += (f"{name}: {key}" for key in body if key not in SECTION_KEYS and key != RECOMPUTE)
+                strangers += (f"{name}: {key}" for key in body if key not in _KNOWN_KEYS)
         except DumpFormatError as error:
             raise DumpFormatError(f"{path}: {error}") from error
         entries[name] = Entry(name, parsed, items)

@@ -1,0 +1,98 @@
+"""Launches of kernels → entries in the schema of dump.json, one tensor in memory at a time."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from msprobe_ms.errors import MsprobeError
+from msprobe_ms.graph.graph_ir import Graphs
+from msprobe_ms.graph.kernel_files import INPUT, OUTPUT, PARAMETER, KernelFile
+from msprobe_ms.graph.launches import Launch, ScopePaths, launches
+from msprobe_ms.graph.scope import Cells, cell_entry, parse_scope
+from msprobe_ms.log import logger
+from msprobe_ms.names import BACKWARD, FORWARD, RECOMPUTE, SCOPE, api_entry
+from msprobe_ms.summary import Statistics, statistics
+
+PREFIX = "Kernel"
+
+
+class KernelEntry(NamedTuple):
+    """One entry of dump.json, its parent in construct.json and its frames in stack.json."""
+
+    name: str
+    body: dict[str, Any]
+    parent: str | None
+    launch: Launch
+    call_site: tuple[str, ...] = ()
+
+
+def kernel_entries(
+    files: Sequence[KernelFile], *, cells: Cells | None = None, data_folder: Path | None = None
+) -> Iterator[KernelEntry]:
+    """Entries ``Kernel.{Op}.{n}.forward|backward`` and ``Parameter.{name}.{n}.forward`` in launch order.
+
+    ``n`` counts from 0 in each direction. Leaves have the tensor's dtype, shape and figures, and with ``data_folder``
+    the place of its file in there. A tensor that cannot be read is named by the log and has no figures.
+    """
+    counts: Counter[tuple[str, str, str]] = Counter()
+    scopes, graphs = ScopePaths(), Graphs()
+    recorded = {file.io for file in files if not file.is_parameter}
+    for launch in launches(files):
+        path = scopes.path(launch)
+        graph = graphs.of(launch.files[0].path.parent)
+        scope = (graph and graph.scope(launch.op_name)) or parse_scope(path, cells)
+        prefix, name = (PARAMETER, launch.op_name) if launch.is_parameter else (PREFIX, launch.op_type)
+        direction = FORWARD if launch.is_parameter else scope.direction
+        entry = api_entry(prefix, name, counts[prefix, name, direction], direction)
+        counts[prefix, name, direction] += 1
+        if launch.is_parameter:
+            yield KernelEntry(entry, {"output": _leaves(launch, OUTPUT, data_folder)}, None, launch)
+            continue
+        body: dict[str, Any] = {}
+        if INPUT in recorded and direction == FORWARD:
+            body = {"input_args": _leaves(launch, INPUT, data_folder), "input_kwargs": {}}
+        elif INPUT in recorded:
+            body = {"input": _leaves(launch, INPUT, data_folder)}
+        if OUTPUT in recorded:
+            body["output"] = _leaves(launch, OUTPUT, data_folder)
+        if scope.recomputed and direction != BACKWARD:
+            body[RECOMPUTE] = True
+        body[SCOPE] = path
+        call_site = graph.call_site(launch.op_name) if graph else ()
+        yield KernelEntry(entry, body, cell_entry(scope, cells), launch, call_site)
+
+
+def _leaves(launch: Launch, io: str, data_folder: Path | None) -> list[dict[str, Any] | None]:
+    return [None if file is None else _leaf(file, data_folder) for file in launch.side(io)]
+
+
+def _leaf(file: KernelFile, data_folder: Path | None) -> dict[str, Any]:
+    shape, dtype, figures = _summary(file)
+    leaf: dict[str, Any] = {
+        "type": "mindspore.Tensor",
+        "dtype": dtype or "unknown",
+        "shape": None if shape is None else list(shape),
+        **dict(zip(("Max", "Min", "Mean", "Norm"), figures, strict=True)),
+    }
+    if data_folder is not None and file.figures is None:
+        leaf["data_name"] = Path(os.path.relpath(file.path, data_folder)).as_posix()
+    return leaf
+
+
+def _summary(file: KernelFile) -> tuple[tuple[int, ...] | None, str | None, Statistics]:
+    shape, dtype = file.shape, file.dtype
+    if file.figures is not None:
+        return shape, dtype, file.figures
+    try:
+        shape, dtype = file.header()
+        array: np.ndarray = file.load()
+        return array.shape, dtype, statistics(array)
+    except (MsprobeError, MemoryError) as error:
+        logger.warning("%s", error)
+        return shape, dtype, Statistics(None, None, None, None)

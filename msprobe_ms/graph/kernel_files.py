@@ -1,0 +1,171 @@
+"""The raw files of MindSpore's kernel dump: their names, `mapping.csv` and `statistic.csv`, and the tensors in them.
+
+A folder ``rank_R/Net/{graph}/{iteration}`` holds one file a tensor, named (§9.1 of the format; kernel by kernel
+execution adds the dtype, GE leaves it out)::
+
+    {op_type}.{op_name}.{task}.{stream}.{timestamp}.{input|output}.{slot}.{format}[.{dtype}].{npy|bin}
+
+Parameters and graph inputs are files of op type ``Parameter``. A name too long for the file system is a number, and
+``mapping.csv`` says what for. A dump of statistics has ``statistic.csv`` in their place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from msprobe_ms.errors import MissingTensorError
+from msprobe_ms.graph.kernel_tables import MAPPING, STATISTIC, StatisticRow, dtype_name, read_mapping, read_statistics
+from msprobe_ms.log import logger
+from msprobe_ms.store.array_files import array_header, load_array
+from msprobe_ms.summary import Statistics
+
+INPUT = "input"
+OUTPUT = "output"
+#: Op type of the files that hold parameters and graph inputs.
+PARAMETER = "Parameter"
+
+#: The longest names are texts of scopes; beyond this nobody wrote them.
+_LONGEST = 1 << 16
+_NAME = re.compile(
+    r"(?P<op_type>[^.]+)\.(?P<op_name>.+)\.(?P<task>\d{1,18})\.(?P<stream>\d{1,18})\.(?P<timestamp>\d{1,30})"
+    r"\.(?P<io>input|output)\.(?P<slot>\d{1,9})(?:\.(?P<format>[^.]+))?(?:\.(?P<dtype>[^.]+))?\.(?P<suffix>npy|bin)"
+)
+#: Names without a dtype (GE) whose two-byte items have none either can only be of this.
+_TWO_BYTES = "BFloat16"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFile:
+    """One tensor that a kernel took in or gave out: a file, or a row of ``statistic.csv``.
+
+    ``path``       the file; for a row the table that holds it
+    ``op_name``    the scope path with ``_`` for ``/`` (as in file names), or with ``/`` where a table has it so
+    ``timestamp``  microseconds; of one launch's files each may have its own
+    ``io``         ``input`` or ``output``
+    ``dtype``      as the name has it (``Float32``), None where it does not say
+    ``shape``      known beforehand for rows of a table, and for ``.bin`` files that a table beside them speaks of
+    ``figures``    Max, Min, Mean, Norm of a row of a table; None for files
+    """
+
+    path: Path
+    op_type: str
+    op_name: str
+    task: int
+    stream: int
+    timestamp: int
+    io: str
+    slot: int
+    format: str = ""
+    dtype: str | None = None
+    shape: tuple[int, ...] | None = None
+    figures: Statistics | None = None
+
+    @property
+    def is_parameter(self) -> bool:
+        return self.op_type == PARAMETER
+
+    @property
+    def order(self) -> tuple[int, bool, int]:
+        """Sorts into launch order; of one moment inputs come first."""
+        return self.timestamp, self.io == OUTPUT, self.slot
+
+    def load(self) -> np.ndarray:
+        """The tensor; bfloat16 as float32 with the same bits. A ``.bin`` whose shape nothing tells is 1-D.
+
+        :raises MissingTensorError: a row of a table, or the file is gone
+        :raises DumpFormatError: the file is damaged, no regular file, or of a dtype that nothing tells
+        """
+        if self.figures is not None:
+            raise MissingTensorError(f"{self.path}: holds statistics, no tensors")
+        stored = self.dtype if self.path.suffix == ".bin" else self.dtype or _TWO_BYTES
+        return load_array(self.path, stored, self.shape)
+
+    def header(self) -> tuple[tuple[int, ...] | None, str | None]:
+        """Shape and dtype without the tensor, as far as they can be known. Raises as ``load``."""
+        if self.figures is not None or self.path.suffix == ".bin":
+            return self.shape, self.dtype
+        shape, stored = array_header(self.path, self.dtype or _TWO_BYTES)
+        return shape, self.dtype or (_TWO_BYTES if stored.kind == "V" else dtype_name(stored.name))
+
+
+def parse_file_name(path: Path, name: str | None = None) -> KernelFile | None:
+    """The kernel file at ``path``, by its name, or by the ``name`` it stands for; None when it is no kernel file's.
+
+    >>> file = parse_file_name(Path("MatMul.Default_fc-Dense_MatMul-op0.0.0.17.input.1.DefaultFormat.Float32.npy"))
+    >>> file.op_name, file.io, file.slot, file.dtype
+    ('Default_fc-Dense_MatMul-op0', 'input', 1, 'Float32')
+    """
+    name = path.name if name is None else name
+    found = _NAME.fullmatch(name) if len(name) <= _LONGEST else None
+    if found is None:
+        return None
+    dtype = dtype_name(found["dtype"]) if found["dtype"] else None
+    return KernelFile(
+        path,
+        found["op_type"],
+        found["op_name"],
+        int(found["task"]),
+        int(found["stream"]),
+        int(found["timestamp"]),
+        found["io"],
+        int(found["slot"]),
+        found["format"] or "",
+        dtype,
+    )
+
+
+def read_kernel_files(paths: Iterable[Path]) -> list[KernelFile]:
+    """The tensors that ``paths`` hold, in launch order; what is no kernel file is passed over.
+
+    Of a ``statistic.csv`` among the paths every row is one, but for those whose tensor is there as a file. Short names
+    are translated by the ``mapping.csv`` of their folder, and the table beside ``.bin`` files tells their dtype and
+    shape. Nothing else is opened.
+
+    :raises DumpFormatError: a table cannot be read
+    """
+    folders: dict[Path, list[Path]] = {}
+    for path in paths:
+        folders.setdefault(path.parent, []).append(path)
+    files = [file for folder, inside in folders.items() for file in _read_folder(folder, inside)]
+    return sorted(files, key=lambda file: (file.timestamp, str(file.path.parent), file.op_name, *file.order))
+
+
+def _read_folder(folder: Path, paths: list[Path]) -> Iterator[KernelFile]:
+    names = read_mapping(folder)
+    files = [file for path in paths if (file := _named(path, names)) is not None]
+    tables = [path for path in paths if path.name == STATISTIC]
+    has_bytes = any(file.path.suffix == ".bin" for file in files)
+    if not tables and has_bytes and (folder / STATISTIC).exists():
+        tables = [folder / STATISTIC]
+    rows = [_row_file(path, row) for path in tables for row in read_statistics(path)]
+    told = {_identity(row): row for row in rows}
+    for file in files:
+        row = told.pop(_identity(file), None)
+        if row is not None and file.path.suffix == ".bin":
+            file = replace(file, dtype=file.dtype or row.dtype, shape=row.shape)
+        yield file
+    yield from (row for row in told.values() if row.path in paths)
+
+
+def _named(path: Path, names: dict[str, str]) -> KernelFile | None:
+    name = names.get(path.name) or names.get(path.stem)
+    if name is None:
+        return parse_file_name(path)
+    found = parse_file_name(path, name if name.endswith(path.suffix) else name + path.suffix)
+    if found is None:
+        logger.warning("%s: %s says it stands for %.200r, which is no kernel file", path, MAPPING, name)
+    return found
+
+
+def _row_file(path: Path, row: StatisticRow) -> KernelFile:
+    place = (row.op_type, row.op_name, row.task, row.stream, row.timestamp, row.io, row.slot)
+    return KernelFile(path, *place, dtype=row.dtype, shape=row.shape, figures=row.figures)
+
+
+def _identity(file: KernelFile) -> tuple[object, ...]:
+    return file.op_name.replace("/", "_"), file.task, file.stream, file.timestamp, file.io, file.slot

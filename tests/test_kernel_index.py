@@ -1,0 +1,208 @@
+"""The index of raw kernel files: every kernel once, in launch order, with its Cell and numpy's figures."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from kernel_dumps import CELLS, compiled_dump, lay_out, raw_files
+
+from msprobe_ms.compare.run import Options, compare
+from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.graph.kernel_files import read_kernel_files
+from msprobe_ms.graph.kernel_index import write_index
+from msprobe_ms.store.reader import read_dump
+
+
+def index(root: Path, iteration: int = 0, **keys: Any) -> Path:
+    folder = root / f"step{iteration}" / "rank0"
+    files = read_kernel_files(raw_files(root, f"rank_0/Net/*/{iteration}/*"))
+    write_index(folder, files, **{"task": "tensor", "cells": CELLS, **keys})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two trainings that are alike, and one with another epsilon in one LayerNorm."""
+    folder = tmp_path_factory.mktemp("index")
+    return {
+        name: compiled_dump(folder / name, epsilon=epsilon)
+        for name, epsilon in (("one", 1e-5), ("other", 1e-5), ("fault", 0.5))
+    }
+
+
+def leaves(body: dict[str, Any]) -> list[dict[str, Any]]:
+    sections = (body.get(key, ()) for key in ("input_args", "input", "output"))
+    return [leaf for section in sections for leaf in section if leaf is not None]
+
+
+def test_every_file_is_in_the_index_once_with_its_figures(dumps: dict[str, Path]) -> None:
+    folder = index(dumps["one"])
+    dump = json.loads((folder / "dump.json").read_text())
+    assert (dump["task"], dump["level"], dump["framework"]) == ("tensor", "L2", "mindspore")
+    found = Counter(leaf["data_name"] for body in dump["data"].values() for leaf in leaves(body))
+    net = dumps["one"] / "rank_0" / "Net"
+    assert found == Counter(str(path.relative_to(net)) for path in raw_files(dumps["one"], "rank_0/Net/*/0/*"))
+    for body in dump["data"].values():
+        for leaf in leaves(body):
+            array = np.load(net / leaf["data_name"])
+            assert (leaf["dtype"].lower(), leaf["shape"]) == (array.dtype.name, list(array.shape))
+            assert leaf["Max"] == array.max() and leaf["Min"] == array.min()
+            if array.dtype.kind != "b" and array.ndim:
+                assert leaf["Mean"] == pytest.approx(array.mean(dtype=float), rel=1e-5, abs=1e-7)
+                assert leaf["Norm"] == pytest.approx(np.linalg.norm(array.astype(float)), rel=1e-5)
+
+
+def test_entries_are_in_launch_order_and_named_as_in_dynamic_graphs(dumps: dict[str, Path]) -> None:
+    data = json.loads((index(dumps["one"]) / "dump.json").read_text())["data"]
+    moments = [[leaf["data_name"].split(".")[-6] for leaf in leaves(body)] for body in data.values()]
+    assert [min(each) for each in moments] == sorted(min(each) for each in moments)
+    assert [name for name in data if ".MatMul." in name] == [
+        *(f"Kernel.MatMul.{n}.forward" for n in range(4)),
+        *(f"Kernel.MatMul.{n}.backward" for n in range(7)),
+    ]
+    assert list(data["Kernel.MatMul.0.forward"]) == ["input_args", "input_kwargs", "output", "scope"]
+    assert list(data["Kernel.MatMul.0.backward"]) == ["input", "output", "scope"]
+    assert data["Kernel.MatMul.0.forward"]["scope"] == "Default/network-WithLossCell/_backbone-Net/fc1-Dense/MatMul-op0"
+    parameters = [name for name in data if not name.startswith("Kernel.")]
+    assert "Parameter.fc1_weight.0.forward" in parameters and parameters == list(data)[-len(parameters) :]
+
+
+def test_parents_are_the_cells_of_the_model(dumps: dict[str, Path]) -> None:
+    construct = json.loads((index(dumps["one"]) / "construct.json").read_text())
+    forward = [parent for name, parent in construct.items() if name.endswith(".forward") and parent]
+    assert [parent for parent in dict.fromkeys(forward) if parent.split(".")[1] in ("fc1", "blocks", "head")] == [
+        "Cell.fc1.Dense.forward.0",
+        *(
+            f"Cell.blocks.{block}{cell}.forward.0"
+            for block in (0, 1)
+            for cell in (".my_fc.Dense", ".norm.LayerNorm", ".act.Tanh", ".Block")
+        ),
+        "Cell.head.Dense.forward.0",
+    ]
+    # MindSpore names the gradients of all Dense after the first one.
+    backward = [parent for parent in construct.values() if parent and ".Dense.backward." in parent]
+    assert list(dict.fromkeys(backward)) == [
+        f"Cell.{name}.Dense.backward.0" for name in ("head", "blocks.1.my_fc", "blocks.0.my_fc", "fc1")
+    ]
+    assert construct["Kernel.TanhGrad.0.backward"] == "Cell.blocks.1.act.Tanh.backward.0"
+    # Without the model, the path from the graph's root.
+    construct = json.loads((index(dumps["one"], cells=None) / "construct.json").read_text())
+    assert construct["Kernel.MatMul.0.forward"] == "Cell.network._backbone.fc1.Dense.forward.0"
+
+
+def test_file_names_alone_tell_the_same_cells(dumps: dict[str, Path], tmp_path: Path) -> None:
+    root = shutil.copytree(dumps["one"], tmp_path / "copy")
+    told = (index(root) / "construct.json").read_text()
+    shutil.rmtree(root / "rank_0" / "execution_order")
+    assert (index(root) / "construct.json").read_text() == told
+    # Without the graph, the framework's own idea of where kernels belong.
+    shutil.rmtree(root / "rank_0" / "graphs")
+    names = json.loads((index(root) / "construct.json").read_text())
+    assert names["Kernel.LayerNorm.1.forward"] == "Cell.blocks.1.norm.LayerNorm.forward.0"
+
+
+def test_the_line_of_a_kernel(dumps: dict[str, Path]) -> None:
+    dump = read_dump(index(dumps["one"]))
+    for name in ("Kernel.LayerNorm.1.forward", "Kernel.LayerNormGrad.0.backward"):
+        user = [frame for frame in dump.entries[name].stack if "kernel_training.py" in frame]
+        assert user[0].endswith("return x + self.act(self.norm(self.my_fc(x)))")
+        assert re.match(r"File .*/kernel_training\.py, line \d+, in construct, ", user[0])
+
+
+def test_tensors_are_found_after_the_dump_was_moved(dumps: dict[str, Path], tmp_path: Path) -> None:
+    root = shutil.copytree(dumps["one"], tmp_path / "before")
+    index(root)
+    root.rename(tmp_path / "after")
+    dump = read_dump(tmp_path / "after" / "step0" / "rank0")
+    items = [item for entry in dump.entries.values() for item in entry.items if item.kind == "tensor"]
+    assert dump.mode == "tensor" and len(items) == len(raw_files(tmp_path / "after", "rank_0/Net/*/0/*"))
+    for item in items:
+        assert dump.tensors.load(item).max() == item.maximum
+
+
+@pytest.mark.parametrize("name", ["../0/a.npy", "/etc/a.npy", "0/../../a.npy", "0//a.npy", "0/./a.npy", "0\\a.npy"])
+def test_no_name_leads_out_of_the_dump(tmp_path: Path, name: str) -> None:
+    lay_out(tmp_path / "rank_0/Net/0/0", {"Add.Default_Add-op0.output.0": np.ones(2, np.float32)})
+    folder = index(tmp_path)
+    text = (folder / "dump.json").read_text()
+    old = json.loads(text)["data"]["Kernel.Add.0.forward"]["output"][0]["data_name"]
+    (folder / "dump.json").write_text(text.replace(json.dumps(old), json.dumps(name)))
+    dump = read_dump(folder)
+    with pytest.raises(DumpFormatError, match=r"Kernel\.Add\.0\.forward\.output\.0: data_name"):
+        dump.tensors.load(dump.entries["Kernel.Add.0.forward"].items[0])
+
+
+def test_a_link_out_of_the_dump_is_refused(tmp_path: Path) -> None:
+    folder = lay_out(tmp_path / "rank_0/Net/0/0", {"Add.Default_Add-op0.output.0": np.ones(2, np.float32)})
+    written = index(tmp_path)
+    (file,) = folder.iterdir()
+    file.rename(tmp_path / "elsewhere.npy")
+    file.symlink_to(tmp_path / "elsewhere.npy")
+    dump = read_dump(written)
+    with pytest.raises(DumpFormatError, match="a link that leaves"):
+        dump.tensors.load(dump.entries["Kernel.Add.0.forward"].items[0])
+
+
+def test_two_compiled_runs_agree(dumps: dict[str, Path], tmp_path: Path) -> None:
+    ours, theirs = index(dumps["one"], 1), index(dumps["other"], 1)
+    (outcome,) = compare(ours, theirs, tmp_path, Options())
+    assert outcome.comparison.verdict == "consistent"
+    assert all(row.matched and row.deviation == 0 for row in outcome.comparison.rows)
+
+
+@pytest.mark.parametrize("task", ["tensor", "statistics"])
+def test_a_planted_fault_is_found_at_its_kernel_and_cell(dumps: dict[str, Path], tmp_path: Path, task: str) -> None:
+    ours, theirs = index(dumps["fault"], task=task), index(dumps["one"], task=task)
+    (outcome,) = compare(ours, theirs, tmp_path, Options())
+    first = outcome.comparison.origins[0]
+    assert first.target.startswith("Kernel.LayerNorm.1.forward.")
+    assert "Cell.blocks.1.norm.LayerNorm.forward.0" in first.reason
+
+
+def test_several_graphs_and_repeated_runs_are_told_apart(tmp_path: Path) -> None:
+    add = {
+        "Add.Default_a-A_Add-op0.input.0": np.ones(2, np.float32),
+        "Add.Default_a-A_Add-op0.output.0": np.ones(2, np.float32),
+    }
+    for graph, start in ((0, 1000), (1, 1010), (0, 1020)):
+        lay_out(tmp_path / f"rank_0/Net/{graph}/0", add, start)
+    data = json.loads((index(tmp_path) / "dump.json").read_text())["data"]
+    names = [body["output"][0]["data_name"].split(".")[0] for body in data.values()]
+    assert list(data) == [f"Kernel.Add.{n}.forward" for n in range(3)] and names == ["0/0/Add", "1/0/Add", "0/0/Add"]
+
+
+def test_slots_keep_their_places(tmp_path: Path) -> None:
+    ones = np.ones(2, np.float32)
+    lay_out(
+        tmp_path / "rank_0/Net/0/0",
+        {f"Sum.Default_Sum-op0.{slot}": ones for slot in ("input.0", "input.2", "output.0")},
+    )
+    body = json.loads((index(tmp_path) / "dump.json").read_text())["data"]["Kernel.Sum.0.forward"]
+    assert [leaf is None for leaf in body["input_args"]] == [False, True, False]
+
+
+def test_a_damaged_file_costs_its_own_figures(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = lay_out(
+        tmp_path / "rank_0/Net/0/0",
+        {f"Add.Default_Add-op0.{slot}": np.full(4, 2, np.float32) for slot in ("input.0", "input.1", "output.0")},
+    )
+    cut, _, broken = sorted(folder.iterdir())
+    cut.write_bytes(cut.read_bytes()[:-3])
+    broken.write_bytes(b"nothing")
+    body = json.loads((index(tmp_path) / "dump.json").read_text())["data"]["Kernel.Add.0.forward"]
+    first, second, output = (*body["input_args"], *body["output"])
+    assert (first["shape"], first["Max"], second["Max"]) == ([4], None, 2.0)
+    assert (output["shape"], output["dtype"], output["Norm"]) == (None, "Float32", None)
+    assert f"{cut}: shape (4,)" in caplog.text and f"{broken}: the .npy header is damaged" in caplog.text
+
+
+def test_no_files_are_an_empty_index(tmp_path: Path) -> None:
+    assert write_index(tmp_path / "step0" / "rank0", [], task="statistics") == 0
+    assert read_dump(tmp_path / "step0" / "rank0").entries == {}
