@@ -269,7 +269,7 @@ class BaseDebugger(ABC):
     def step(self) -> None:
         """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
         self._finish()
-        self._dumpers.step_ended()
+        self._dumpers.step_ended(self._step)
         self._step += 1
         self._steps += 1
         self._started = False

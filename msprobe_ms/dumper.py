@@ -53,8 +53,8 @@ class Dumper(ABC):
         ``config`` is the debugger's as it is now: a file may change while a job runs.
         """
 
-    def step_ended(self) -> None:
-        """``step`` was called; the recording of that step, if there was one, is finished."""
+    def step_ended(self, step: int) -> None:
+        """``step`` is over; its recording, if there was one, is finished."""
         return None
 
     def close(self) -> None:

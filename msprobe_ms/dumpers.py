@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from msprobe_ms.config import Config
+from msprobe_ms.config.model import KERNEL_KEYS
 from msprobe_ms.dumper import Dumper
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import ExecutionMode, Framework
+from msprobe_ms.graph.kernel_dumper import KernelDumper
 from msprobe_ms.hooks.apis import ApiHooks
+from msprobe_ms.log import logger
 from msprobe_ms.overflow import OverflowQuota
 from msprobe_ms.session import Session
 
@@ -20,7 +23,16 @@ class DynamicDumper(Dumper):
     def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
         if config.level == "L2" and framework.no_kernels is not None:
             raise UsageError(f'level "L2": {framework.no_kernels}')
+        if isinstance(config.summary_mode, tuple):
+            categories = ", ".join(config.summary_mode)
+            raise UsageError(
+                f"PrecisionDebugger: summary_mode [{categories}] is for kernels of compiled graphs; "
+                f"{framework.mode_text()} know one of statistics, md5"
+            )
         super().__init__(config, framework, apis, quota)
+        idle = [key for key in KERNEL_KEYS if getattr(config, key) != Config.model_fields[key].default]
+        if config.level == "L2" and idle:
+            logger.info("these configuration keys have no effect in dynamic graphs: %s", ", ".join(idle))
         #: What steps have warned of that holds for every step.
         self._noted: set[str] = set()
 
@@ -42,8 +54,11 @@ _VALUES = Way(DynamicDumper, ("statistics", "tensor"))
 #: Execution mode and level → what records there. What is not here is refused.
 WAYS: dict[ExecutionMode, dict[str, Way]] = {
     ExecutionMode.PYNATIVE: {"L0": _CALLS, "L1": _CALLS, "mix": _CALLS, "L2": _CALLS, "debug": _VALUES},
-    ExecutionMode.KBYK: {"debug": _VALUES},
-    ExecutionMode.GRAPH: {"debug": _VALUES},
+    ExecutionMode.KBYK: {"L2": Way(KernelDumper, ("statistics", "tensor", "exception_dump")), "debug": _VALUES},
+    ExecutionMode.GRAPH: {
+        "L2": Way(KernelDumper, ("statistics", "tensor", "overflow_check", "exception_dump")),
+        "debug": _VALUES,
+    },
 }
 
 
@@ -76,9 +91,9 @@ class Dumpers:
         refused = f"level {self._level} with task {self._task} does not record {self._framework.mode_text()}"
         return f"{refused}; use {', or '.join(works)}"
 
-    def step_ended(self) -> None:
+    def step_ended(self, step: int) -> None:
         for dumper in self._made.values():
-            dumper.step_ended()
+            dumper.step_ended(step)
 
     def close(self) -> None:
         """Put back whatever the dumpers changed in the process."""
