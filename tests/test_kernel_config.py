@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,21 @@ def test_whole_graphs_are_launched_with_the_file_unless_kernels_are_named(
     assert kernel_config.passes_graph_launch(kernel_config.graph_dump(configured("tensor", **keys))) is passes
 
 
+def selected(iterations: str) -> set[int]:
+    """What the framework takes the text for."""
+    spans = [[int(end) for end in span.split("-")] for span in iterations.split("|")]
+    return {number for span in spans for number in range(span[0], span[-1] + 1)}
+
+
+@given(st.sets(st.integers(0, 400), min_size=101))
+def test_many_steps_become_ranges(steps: set[int]) -> None:
+    config = Config(dump_path=Path("/dump"), level="L2").model_copy(update={"step": frozenset(steps)})
+    iterations = kernel_config.graph_dump(config)["common_dump_settings"]["iteration"]
+    assert selected(iterations) == steps
+    spans = iterations.split("|")
+    assert all(int(b.split("-")[0]) > int(a.split("-")[-1]) + 1 for a, b in pairwise(spans))  # none could be joined
+
+
 @given(
     steps=st.frozensets(st.integers(0, 10**6), max_size=20),
     names=st.lists(st.text(min_size=1, max_size=20), max_size=5),
@@ -176,5 +192,6 @@ def test_steps_names_and_sides_come_through_unchanged(steps: frozenset[int], nam
     settings = json.loads(json.dumps(kernel_config.kernel_dump(config, "2.10.0")))["common_dump_settings"]
     assert settings["kernels"] == names and settings["dump_mode"] == (1 if names else 0)
     iterations = settings["iteration"]
-    assert iterations == "all" if not steps else set(map(int, iterations.split("|"))) == steps
+    assert iterations == "all" if not steps else selected(iterations) == steps
+    assert "-" not in iterations
     assert ("all", "input", "output")[settings["input_output"]] == io

@@ -47,10 +47,12 @@ class MindSporeKernelDump:
 
     def pause(self, nowhere: int) -> None:
         """All kernels launched so far are on disk; those launched from here on are not recorded."""
-        self._wait()
-        if self._counts:
-            _c_expression._dump_stop()
-            _c_expression._set_init_iter(nowhere)
+        try:
+            self._wait()  # raises what failed in the script's own kernels
+        finally:
+            if self._counts:
+                _c_expression._dump_stop()
+                _c_expression._set_init_iter(nowhere)
 
     def _wait(self) -> None:
         _pynative_executor.sync()

@@ -26,6 +26,9 @@ DEFAULT_CATEGORIES = ("max", "min", "avg", "l2norm")
 #: After this release the framework is told which hash is meant.
 _ONE_HASH = Version("2.7.0")
 
+#: So many steps are named one by one.
+_MOST_SINGLE = 100
+
 #: The highest number of an iteration; the framework counts with 32 bits. Nothing records it.
 NOWHERE = 2**32 - 1
 
@@ -91,12 +94,22 @@ def _common(config: Config) -> Document:
         "dump_mode": 1 if config.list else 0,
         "path": str(config.dump_path),
         "net_name": "Net",
-        "iteration": "|".join(map(str, sorted(config.step))) or "all",
+        "iteration": _iterations(sorted(config.step)),
         "saved_data": "tensor" if config.task == "tensor" else "statistic",
         "input_output": _IO[io],
         "kernels": list(config.list),
         "support_device": sorted(config.rank) or list(_DEVICES),
     }
+
+
+def _iterations(steps: Sequence[int]) -> str:
+    """``0|5|6``; of many steps as ranges, ``0-99|200``: the framework reads the text again for every kernel."""
+    if len(steps) <= _MOST_SINGLE:
+        return "|".join(map(str, steps)) or "all"
+    ends = [place for place, step in enumerate(steps) if place + 1 == len(steps) or steps[place + 1] != step + 1]
+    begins = [0, *(end + 1 for end in ends[:-1])]
+    spans = zip(begins, ends, strict=True)
+    return "|".join(f"{steps[a]}" if a == b else f"{steps[a]}-{steps[b]}" for a, b in spans)
 
 
 def _everything(config: Config) -> Document:

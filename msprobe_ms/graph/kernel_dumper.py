@@ -124,8 +124,6 @@ class KernelDumper(Dumper):
             self._environment.put_back()
 
     def close(self) -> None:
-        if self._active:
-            self._dump.pause(NOWHERE)
         self._environment.put_back()
 
 
