@@ -126,6 +126,7 @@ class BaseDebugger(ABC):
             self._say_once(logging.WARNING, f"{goes_on}; call step() after each training step")
         self.model = weakly(model)
         self._rank_id = rank_id
+        self._dumper.announce(model if isinstance(model, (list, tuple)) else [] if model is None else [model])
         session = self._open()
         if session is not None and self.config.level != "debug":
             session.start(model, token_range)

@@ -53,6 +53,10 @@ class Dumper(ABC):
         ``config`` is the debugger's as it is now: a file may change while a job runs.
         """
 
+    def announce(self, models: Sequence[Any]) -> None:
+        """``start`` was called with ``models``, whether or not the step is recorded."""
+        return None
+
     def step_ended(self, step: int) -> None:
         """``step`` is over; its recording, if there was one, is finished."""
         return None

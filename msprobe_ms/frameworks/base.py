@@ -118,6 +118,12 @@ class KernelDump(Protocol):
         ``nowhere`` is the number of an iteration that the file does not select.
         """
 
+    def name_modules(self, models: Sequence[Any]) -> None:
+        """Kernels of graphs that are compiled from here on are named after the modules below ``models``."""
+
+    def close(self) -> None:
+        """No graph is recorded any more."""
+
     def record(self, iteration: int) -> None:
         """Kernels launched from here on belong to ``iteration``."""
 

@@ -6,12 +6,63 @@ otherwise counts graphs and not steps, and with which it is asked of every graph
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
 import mindspore
-from mindspore import _c_expression
+from mindspore import _c_expression, nn
 from mindspore.common.api import _pynative_executor
 
 from msprobe_ms.frameworks.base import ExecutionMode
 from msprobe_ms.frameworks.mindspore_modes import execution_mode
+
+#: Where MindSpore's compiler asks for the path of a Cell, from 2.9 on and before.
+_PARSERS = ("mindspore.graph._parse", "mindspore._extends.parse")
+
+
+class CellPaths:
+    """Gives Cells their paths while they are compiled.
+
+    MindSpore does so itself where a graph begins with a Cell. Where it begins with a function, such as that of
+    ``value_and_grad``, kernels would have no path, and nothing would tell which Cell they belong to.
+    """
+
+    def __init__(self) -> None:
+        self._paths: WeakKeyDictionary[nn.Cell, str] = WeakKeyDictionary()
+        self._parser: Any = None
+        self._genuine: Callable[[Any], str | None] | None = None
+
+    def give(self, models: Sequence[nn.Cell]) -> None:
+        """The Cells below ``models`` have paths from here on, unless MindSpore gives them others."""
+        for model in models:
+            for path, cell in model._children_scope_recursive():
+                self._paths.setdefault(cell, path)
+        if self._genuine is None:
+            self._parser = _parser()
+            self._genuine = genuine = self._parser.get_scope_name
+            paths = self._paths
+
+            def get_scope_name(obj: Any) -> str | None:
+                known = genuine(obj)
+                return paths.get(obj) if known is None and isinstance(obj, nn.Cell) else known
+
+            self._parser.get_scope_name = get_scope_name
+
+    def take_back(self) -> None:
+        """The compiler is as it was."""
+        if self._genuine is not None:
+            self._parser.get_scope_name, self._genuine = self._genuine, None
+
+
+def _parser() -> Any:
+    for name in _PARSERS:
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError:
+            continue
+    raise ModuleNotFoundError(f"MindSpore {mindspore.__version__} has none of {', '.join(_PARSERS)}")
 
 
 class MindSporeKernelDump:
@@ -23,6 +74,13 @@ class MindSporeKernelDump:
         self.on_cpu: bool = mindspore.get_context("device_target") == "CPU"
         #: Graphs that a device runs as a whole count their iterations themselves.
         self._counts = self.on_cpu or execution_mode() is not ExecutionMode.GRAPH
+        self._paths = CellPaths()
+
+    def name_modules(self, models: Sequence[Any]) -> None:
+        self._paths.give(models)
+
+    def close(self) -> None:
+        self._paths.take_back()
 
     def read_configuration(self, nowhere: int) -> str | None:
         """Have the file read that the environment names, and record nothing; what MindSpore finds wrong with it.

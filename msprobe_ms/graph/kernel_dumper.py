@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from msprobe_ms.config import Config
 from msprobe_ms.config.model import KERNEL_KEYS
@@ -119,11 +121,16 @@ class KernelDumper(Dumper):
             self._document = document
             logger.warning("kernels are selected as when the job began: MindSpore reads its configuration only once")
 
+    def announce(self, models: Sequence[Any]) -> None:
+        if self._active:
+            self._dump.name_modules(models)
+
     def step_ended(self, step: int) -> None:
         if step >= self._last:
-            self._environment.put_back()
+            self.close()
 
     def close(self) -> None:
+        self._dump.close()
         self._environment.put_back()
 
 
