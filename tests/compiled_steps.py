@@ -279,6 +279,12 @@ def child(folder: Path, keys: dict[str, Any] | None) -> Any:
 def every_way(folder: Path, keys: dict[str, Any] | None) -> Any:
     """Whether a debugger can be made at each level, with each task, in both kinds of compiled graphs."""
     found = {}
+    for odd in ("sp ace", "v1.0"):
+        try:
+            PrecisionDebugger(dump_path=folder / odd, level="L2")
+        except UsageError as error:
+            found[odd] = str(error)
+    assert variables() == [None, None]
     for jit_level, level, task in product(("O0", "O1", "O2"), ("L0", "L1", "mix", "L2"), TASKS):
         ms.set_context(jit_config={"jit_level": jit_level})
         try:
@@ -289,6 +295,21 @@ def every_way(folder: Path, keys: dict[str, Any] | None) -> Any:
     return found
 
 
+def switched(folder: Path, keys: dict[str, Any] | None) -> Any:
+    """The configuration is edited while the job runs: off, on, elsewhere with another selection."""
+    net, x, _ = small()
+    file = write_config(folder / "dump", level="L2", dump_enable=False, **(keys or {}))
+    debugger = PrecisionDebugger(file)
+    written = json.loads(file.read_text())
+    for changed in ({}, {"dump_enable": True}, {"dump_path": str(folder / "other"), "step": [2]}):
+        written |= changed
+        file.write_text(json.dumps(written))
+        debugger.start(net)
+        net(x)
+        debugger.stop()
+        debugger.step()
+
+
 def token_range(folder: Path, keys: dict[str, Any] | None) -> Any:
     try:
         debugger_of(folder, keys).start(small()[0], token_range=[0, 1])
@@ -297,6 +318,7 @@ def token_range(folder: Path, keys: dict[str, Any] | None) -> Any:
 
 
 SCENARIOS = (
+    switched,
     token_range,
     every_way,
     every_net, training, after_a_graph, many_starts, switching, with_block, of_model, endless, raising, ranks, child,

@@ -16,14 +16,19 @@ from typing import Any
 import nets_mindspore as nets
 import numpy as np
 import pytest
+from kernel_dumps import lay_out
 from recording import step_folder, write_config
 from test_distributed import environment, free_port
 
 from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.config import load_config
 from msprobe_ms.errors import UsageError
 from msprobe_ms.graph.environment import Environment
 from msprobe_ms.graph.kernel_config import NOWHERE
+from msprobe_ms.graph.kernel_recording import KernelRecording
 from msprobe_ms.mindspore import PrecisionDebugger
+from msprobe_ms.misses import Misses
+from msprobe_ms.status import Status
 from msprobe_ms.store.reader import read_dump
 
 SCRIPT = Path(__file__).with_name("compiled_steps.py")
@@ -94,11 +99,18 @@ def test_losses_and_gradients_are_those_without_a_dump(every_net: Run, tmp_path:
 
 
 def test_every_combination_of_compiled_graphs_is_made_or_refused(run: Callable[..., Run]) -> None:
-    found = run("every_way").printed
+    ended = run("every_way")
+    found = ended.printed
     made = {combination for combination, said in found.items() if said == "made"}
     assert made == {
         f"{kind} L2 {task}" for kind in ("O0", "O1") for task in ("statistics", "tensor", "exception_dump")
     } | {f"O2 L2 {task}" for task in ("statistics", "tensor", "overflow_check", "exception_dump")}
+    for odd in ("sp ace", "v1.0"):  # not of these characters
+        path = ended.folder / odd
+        assert found[odd].startswith(
+            f"PrecisionDebugger: MindSpore does not accept {path / 'kernel_kbyk_dump.json'}: Dump path only support "
+        )
+        assert not list(path.iterdir())
     dynamic = "dynamic graphs: mindspore.set_context(mode=mindspore.PYNATIVE_MODE)"
     assert found["O2 mix tensor"] == (
         "PrecisionDebugger: level mix with task tensor does not record compiled graphs (GRAPH_MODE, jit_level O2); use "
@@ -418,6 +430,43 @@ def refused(path: Path, **keys: Any) -> str:
     with pytest.raises(UsageError) as caught:
         PrecisionDebugger(write_config(path, level="L2", **keys))
     return str(caught.value)
+
+
+def test_a_job_is_switched_on_while_it_runs(run: Callable[..., Run]) -> None:
+    ended = run("switched", {"task": "tensor"})
+    assert ended.steps() == ["step1"]
+    assert sorted(path.name for path in ended.dump.glob("rank_0/Net/*/*")) == ["1", "2"]
+    assert "kernels are selected as when the job began: MindSpore reads its configuration only once" in ended.log
+    index = json.loads((step_folder(ended.folder / "other", 2) / "dump.json").read_text())
+    assert index["dump_data_dir"] == str(ended.dump / "rank_0" / "Net")
+    assert "Kernel.BiasAdd.1.forward" in index["data"]
+
+
+class Idle:
+    """A kernel dump that is asked for nothing."""
+
+    version, on_cpu = "2.10.0", False
+
+    def pause(self, nowhere: int) -> None:
+        raise AssertionError("nothing was recording")
+
+
+@pytest.mark.parametrize("task", ["overflow_check", "exception_dump"])
+def test_where_the_device_found_nothing_wrong_there_is_no_step(dump_path: Path, task: str) -> None:
+    from msprobe_ms.frameworks.mindspore import MindSpore
+
+    config = load_config(write_config(dump_path, level="L2", task=task))
+    folder, data_folder = dump_path / "step0" / "rank0", dump_path / "rank_0" / "Net"
+    folder.mkdir(parents=True)
+    lay_out(data_folder / "0" / "0", {"Parameter.fc_weight.output.0": np.zeros(3, np.float32)})
+    recording = KernelRecording(config, MindSpore(), Idle(), folder, data_folder, 0, None, Status(config, 0))  # type: ignore[arg-type]
+    recording.finish(Misses())
+    assert not folder.exists() and not list(data_folder.rglob("*.npy"))
+
+    folder.mkdir(parents=True)
+    lay_out(data_folder / "0" / "0", {"MatMul.Default_fc-Dense_MatMul-op0.output.0": np.full(3, np.inf, np.float32)})
+    recording.finish(Misses())
+    assert list(read_dump(folder).entries) == ["Kernel.MatMul.0.forward"]
 
 
 def test_what_only_dynamic_graphs_know_is_refused(compiled: Any, dump_path: Path) -> None:

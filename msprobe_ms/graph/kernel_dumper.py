@@ -42,6 +42,8 @@ class KernelDumper(Dumper):
         self._dump = framework.kernel_dump()
         self._name, self._document = _configuration(config, mode, self._dump.version)
         self._reduces = config.task == "statistics" and self._dump.on_cpu
+        #: Raw files go below it, whatever the configuration says later.
+        self._root = config.dump_path
         self._environment = Environment()
         self._tell_without_effect(config, mode)
         self._active = self._configure(config, mode)
@@ -82,6 +84,7 @@ class KernelDumper(Dumper):
             self._environment.set(DEVICE_CONFIGURATION, str(path) if passes else None)
         if problem := self._dump.read_configuration(NOWHERE):
             self._environment.put_back()
+            path.unlink(missing_ok=True)
             raise UsageError(f"PrecisionDebugger: MindSpore does not accept {path}: {problem}")
         return True
 
@@ -102,7 +105,7 @@ class KernelDumper(Dumper):
             return None
         self._tell_changed(config)
         folder = process_folder(config.dump_path, step, rank)
-        data_folder = config.dump_path / f"rank_{self._framework.rank() or 0}" / "Net"
+        data_folder = self._root / f"rank_{self._framework.rank() or 0}" / "Net"
         try:
             move_aside(folder)
             folder.mkdir(parents=True, exist_ok=True)
