@@ -149,6 +149,10 @@ def training(folder: Path, keys: dict[str, Any] | None) -> Any:
         debugger.stop()
         other(x)
         debugger.step()
+        if keys and "step" in keys and len(losses) > max(keys["step"]):
+            debugger.start(net)
+            assert parser.get_scope_name is genuine and variables() == before
+            debugger.stop()
     debugger.retire()
     assert parser.get_scope_name is genuine
     return {"losses": losses, "variables": [before, during, variables()]}
@@ -295,6 +299,47 @@ def every_way(folder: Path, keys: dict[str, Any] | None) -> Any:
     return found
 
 
+class Twice(nn.Cell):
+    """Recomputed, held under two names, in a list, and holding its holder."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = Net()
+        self.first.recompute()
+        self.again = self.first
+        self.rest = nn.CellList([nn.Dense(2, 4), nn.Tanh()])
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        for layer in self.rest:
+            x = layer(x)
+        return self.again(x).sum()
+
+
+def recomputed(folder: Path, keys: dict[str, Any] | None) -> Any:
+    """A graph that begins with a function; the Cells' paths are MindSpore's own."""
+    net = Twice()
+    nets.set_weights(net, np.random.default_rng(5))
+    x = small()[1]
+
+    def forward(x: Tensor) -> Tensor:
+        return net(x)
+
+    debugger = debugger_of(folder, keys)
+    debugger.start(net)
+    paths = {id(cell): parser.get_scope_name(cell) for cell in net.cells()} if keys else {}
+    loss, gradients = ms.value_and_grad(forward, None, net.trainable_params())(x)
+    debugger.stop()
+    debugger.step()
+    debugger.retire()
+    if keys:
+        net.generate_scope()
+        assert paths == {id(cell): cell.get_scope() for cell in net.cells()}
+        net.rest.insert_child_to_cell("above", net)
+        debugger.start(net)  # ends, although the net is inside itself
+    return [digest(array.asnumpy()) for array in (loss, *gradients)]
+
+
 def switched(folder: Path, keys: dict[str, Any] | None) -> Any:
     """The configuration is edited while the job runs: off, on, elsewhere with another selection."""
     net, x, _ = small()
@@ -318,6 +363,7 @@ def token_range(folder: Path, keys: dict[str, Any] | None) -> Any:
 
 
 SCENARIOS = (
+    recomputed,
     switched,
     token_range,
     every_way,

@@ -432,6 +432,16 @@ def refused(path: Path, **keys: Any) -> str:
     return str(caught.value)
 
 
+def test_paths_of_cells_are_mindspores_own_and_change_no_number(run: Callable[..., Run]) -> None:
+    bare = run("recomputed")
+    ended = run("recomputed", {"task": "tensor", "step": [0]})
+    assert ended.printed == bare.printed
+    names = {path.name.split(".")[1] for path in ended.raw(0)}
+    assert {"recompute_Default_first-Net_fc1-Dense_MatMul-op0", "Default_rest-CellList_0-Dense_MatMul-op0"} <= names
+    parents = json.loads((step_folder(ended.dump) / "construct.json").read_text())
+    assert parents["Kernel.Tanh.0.forward"] == "Cell.rest.1.Tanh.forward.0"
+
+
 def test_a_job_is_switched_on_while_it_runs(run: Callable[..., Run]) -> None:
     ended = run("switched", {"task": "tensor"})
     assert ended.steps() == ["step1"]

@@ -21,6 +21,9 @@ from msprobe_ms.frameworks.mindspore_modes import execution_mode
 #: Where MindSpore's compiler asks for the path of a Cell, from 2.9 on and before.
 _PARSERS = ("mindspore.graph._parse", "mindspore._extends.parse")
 
+#: All that MindSpore knows of the path of a Cell under ``recompute()`` before it is compiled.
+_RECOMPUTED = "recompute_"
+
 
 class CellPaths:
     """Gives Cells their paths while they are compiled.
@@ -37,8 +40,7 @@ class CellPaths:
     def give(self, models: Sequence[nn.Cell]) -> None:
         """The Cells below ``models`` have paths from here on, unless MindSpore gives them others."""
         for model in models:
-            for path, cell in model._children_scope_recursive():
-                self._paths.setdefault(cell, path)
+            self._walk(model, "Default")
         if self._genuine is None:
             self._parser = _parser()
             self._genuine = genuine = self._parser.get_scope_name
@@ -46,9 +48,24 @@ class CellPaths:
 
             def get_scope_name(obj: Any) -> str | None:
                 known = genuine(obj)
-                return paths.get(obj) if known is None and isinstance(obj, nn.Cell) else known
+                if known not in (None, _RECOMPUTED) or not isinstance(obj, nn.Cell) or obj not in paths:
+                    return known
+                return (known or "") + paths[obj]
 
             self._parser.get_scope_name = get_scope_name
+
+    def _walk(self, cell: nn.Cell, path: str) -> None:
+        """MindSpore's own names; a Cell met twice has the first."""
+        named = bool(mindspore.get_context("reserve_class_name_in_scope"))
+        children = {
+            f"{path}/{name}" + (f"-{type(child).__name__}" if named else ""): child
+            for name, child in cell.name_cells().items()
+            if child not in self._paths
+        }
+        for place, child in children.items():
+            self._paths.setdefault(child, place)
+        for place, child in children.items():
+            self._walk(child, place)
 
     def take_back(self) -> None:
         """The compiler is as it was."""

@@ -49,6 +49,7 @@ class KernelDumper(Dumper):
         self._active = self._configure(config, mode)
         #: After this step nothing is recorded any more.
         self._last: float = max(config.step, default=inf)
+        self._over = False
 
     def _configure(self, config: Config, mode: ExecutionMode) -> bool:
         """Bring the configuration into force; False where nothing is to be recorded."""
@@ -125,11 +126,12 @@ class KernelDumper(Dumper):
             logger.warning("kernels are selected as when the job began: MindSpore reads its configuration only once")
 
     def announce(self, models: Sequence[Any]) -> None:
-        if self._active:
+        if self._active and not self._over:
             self._dump.name_modules(models)
 
     def step_ended(self, step: int) -> None:
-        if step >= self._last:
+        self._over = step >= self._last
+        if self._over:
             self.close()
 
     def close(self) -> None:
