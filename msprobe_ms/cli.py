@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 from msprobe_ms import __version__
 from msprobe_ms.compat.neighbour import warn_of_conflict
 from msprobe_ms.errors import MsprobeError, UsageError
+from msprobe_ms.graph import commands as kernels
 from msprobe_ms.names import counted_entries
+from msprobe_ms.store.journal import JOURNAL_NAME
 
 #: Exit statuses: done, divergence found (with --exit-code), could not be done.
 _DONE, _DIVERGENT, _FAILED = 0, 1, 2
@@ -22,8 +24,10 @@ _COMPARE_EPILOG = """\
 examples:
   msprobe compare -tp ms_dump/step0/proc123 -gp pt_dump/step0/proc456 -o out -lm layer_mapping.yaml
   msprobe -f mindspore compare -i compare.json -o out -s     (the form and the columns of msprobe 1.1.0)
+  msprobe compare -tp dump -gp other_dump --rank 0 --step 0,1   (kernels of compiled graphs, from their raw files)
 
-compare.json holds {"npu_path": …, "bench_path": …}: the dump under suspicion and the one to trust.
+compare.json holds {"npu_path": …, "bench_path": …}: the dump under suspicion and the one to trust; of raw kernel files
+{"npu_path": …, "bench_path": …, "rank_id": [0], "step_id": [0, 1]}, where [] is all.
 -f before the subcommand names the framework, after it it asks for a fuzzy match, as in msprobe 1.1.0."""
 
 _RUN_EPILOG = """\
@@ -68,6 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_compare(commands)
     _add_recover(commands)
     _add_run(commands)
+    kernels.add_index(commands)
+    kernels.add_overflow_check(commands)
     return parser
 
 
@@ -83,6 +89,9 @@ def _add_compare(commands: Any) -> None:
     sides.add_argument("-i", "--input_path", type=Path, metavar="FILE", help="compare.json naming both dumps")
     sides.add_argument("-tp", "--target_path", type=Path, metavar="PATH", help=f"the dump under suspicion: {dump}")
     sides.add_argument("-gp", "--golden_path", type=Path, metavar="PATH", help=f"the dump to trust: {dump}")
+    chosen = "of raw kernel files: 0,1 or 0-3 (default all)"
+    sides.add_argument("--rank", type=kernels.numbers, metavar="N,N,…", help=f"the ranks {chosen}")
+    sides.add_argument("--step", type=kernels.numbers, metavar="N,N,…", help=f"the iterations {chosen}")
     report = parser.add_argument_group("report")
     report.add_argument("-o", "--output_path", type=Path, metavar="DIR", help="where reports go (default ./output)")
     report.add_argument("-s", "--stack_mode", action="store_true", help="add the column of call sites")
@@ -159,8 +168,12 @@ def _run(options: argparse.Namespace) -> int:
 
 
 class _Sides(NamedTuple):
+    """What to compare; ``ranks`` and ``steps`` choose among raw kernel files, None where these are not meant."""
+
     target: Path
     golden: Path
+    ranks: list[int] | None = None
+    steps: list[int] | None = None
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -170,6 +183,9 @@ def _compare(options: argparse.Namespace) -> int:
     from msprobe_ms.mapping.files import load_mappings
 
     sides = _sides(options)
+    if _means_kernels(sides):
+        divergent = kernels.compare(sides.target, sides.golden, sides.ranks or [], sides.steps or [], options)
+        return _DIVERGENT if divergent and options.exit_code else _DONE
     old_form = options.input_path is not None
     profile = options.profile or ("v110" if old_form else "latest")
     cell = options.cell_mapping if options.cell_mapping in (None, True) else Path(options.cell_mapping)
@@ -188,15 +204,23 @@ def _compare(options: argparse.Namespace) -> int:
     return _DIVERGENT if divergent and options.exit_code else _DONE
 
 
+def _means_kernels(sides: _Sides) -> bool:
+    if sides.ranks is not None or sides.steps is not None:
+        return True
+    return all(map(kernels.holds_kernels_alone, (sides.target, sides.golden)))
+
+
 def _sides(options: argparse.Namespace) -> _Sides:
     if options.input_path is not None:
         if options.target_path or options.golden_path:
             raise UsageError("compare: give either -i or -tp and -gp, not both")
+        if options.rank is not None or options.step is not None:
+            raise UsageError("compare: with -i ranks and steps stand in the file, as rank_id and step_id")
         return _read_compare_json(options.input_path)
     if options.target_path is None or options.golden_path is None:
         missing = "-gp" if options.target_path else "-tp" if options.golden_path else "-i, or -tp and -gp"
         raise UsageError(f"compare: {missing} is missing; see msprobe compare -h")
-    return _Sides(options.target_path, options.golden_path)
+    return _Sides(options.target_path, options.golden_path, options.rank, options.step)
 
 
 def _read_compare_json(path: Path) -> _Sides:
@@ -212,16 +236,27 @@ def _read_compare_json(path: Path) -> _Sides:
     for key in ("npu_path", "bench_path"):
         if not isinstance(content.get(key), str) or not content[key]:
             raise UsageError(f"{path}: {key}: {content.get(key)!r} is not accepted; {form}")
-    if "rank_id" in content:
-        raise UsageError(f"{path}: rank_id: comparing kernel dumps of static graphs is not available yet; {form}")
-    return _Sides(Path(content["npu_path"]), Path(content["bench_path"]))
+    chosen = [_chosen(path, content, key) for key in ("rank_id", "step_id")]
+    return _Sides(Path(content["npu_path"]), Path(content["bench_path"]), *chosen)
+
+
+def _chosen(path: Path, content: dict[str, Any], key: str) -> list[int] | None:
+    if key not in content:
+        return None
+    numbers = content[key]
+    if not isinstance(numbers, list) or any(type(number) is not int or number < 0 for number in numbers):
+        raise UsageError(f"{path}: {key}: {numbers!r} is not accepted; expected a list of numbers, [] for all")
+    return numbers
 
 
 def _recover(options: argparse.Namespace) -> int:
+    from msprobe_ms.graph.index_roots import recover_kernels
     from msprobe_ms.store.recover import recover
 
     failed = False
-    for result in recover(options.folder):
+    indexed = list(recover_kernels(options.folder)) if options.folder.is_dir() else []
+    has_journals = options.folder.is_dir() and any(options.folder.rglob(JOURNAL_NAME))
+    for result in (*indexed, *(recover(options.folder) if has_journals or not indexed else ())):
         failed = failed or bool(result.problem)
         print(f"{result.folder}: {result.problem or f'{counted_entries(result.entries)} recovered'}")
     return _FAILED if failed else _DONE

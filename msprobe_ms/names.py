@@ -23,6 +23,12 @@ DEBUG = "debug"
 #: A further key of a forward entry, true where the call only recomputed in backward what an earlier one had computed.
 RECOMPUTE = "recompute"
 
+#: A further key of a tensor's leaf, true where the kernel has room for the result and never writes it.
+UNWRITTEN = "unwritten"
+
+#: Prefix of entries that hold what a compiled graph keeps: its parameters and inputs, after it ran.
+PARAMETER = "Parameter"
+
 #: A further key of a kernel's entry in a compiled graph: the path of its operator, from the outermost Cell in.
 SCOPE = "scope"
 

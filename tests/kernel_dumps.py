@@ -24,9 +24,13 @@ CELLS = {
 
 
 def compiled_dump(
-    path: Path, *, epsilon: float = 1e-5, scale: float = 0.5, steps: int = 2, forward: bool = False
+    path: Path, *, epsilon: float = 1e-5, scale: float = 0.5, steps: int = 2, kind: str = "graph"
 ) -> Path:
-    """Train in a compiled graph with the framework's kernel dump on; ``path`` gets ``rank_0``."""
+    """Train in a compiled graph with the framework's kernel dump on; ``path`` gets ``rank_0``.
+
+    ``kind``: ``graph``, ``forward`` (and run the net once more, alone), ``jit`` (a jitted function around
+    value_and_grad), ``inner`` (a jitted Cell in a dynamic network), ``bfloat16``.
+    """
     path.mkdir(parents=True)
     settings = {
         "common_dump_settings": {
@@ -38,7 +42,7 @@ def compiled_dump(
     configuration = path.with_suffix(".json")
     configuration.write_text(json.dumps(settings))
     subprocess.run(
-        [sys.executable, str(SCRIPT), str(epsilon), str(scale), str(steps), *(["forward"] if forward else [])],
+        [sys.executable, str(SCRIPT), str(epsilon), str(scale), str(steps), kind],
         env={**os.environ, "MINDSPORE_DUMP_CONFIG": str(configuration)},
         cwd=path,
         check=True,

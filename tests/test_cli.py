@@ -124,7 +124,6 @@ def test_mistakes_are_one_line_and_exit_with_two(
         ("[]", "holds a list"),
         ('{"npu_path": 3}', "npu_path: 3 is not accepted"),
         ('{"npu_path": "a"}', "bench_path: None is not accepted"),
-        ('{"npu_path": "a", "bench_path": "b", "rank_id": []}', "rank_id: comparing kernel dumps"),
     ],
 )
 def test_a_wrong_compare_json_is_named(

@@ -23,7 +23,7 @@ NAME = "MatMul.Default_fc-Dense_MatMul-op0.3.7.1795272790603149.input.1.ND"
 
 @pytest.fixture(scope="module")
 def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiled_dump(tmp_path_factory.mktemp("kernels") / "dump", forward=True)
+    return compiled_dump(tmp_path_factory.mktemp("kernels") / "dump", kind="forward")
 
 
 def test_every_file_of_the_framework_is_read(dump: Path) -> None:
@@ -118,6 +118,18 @@ def test_raw_bfloat16_has_the_exact_bits(tmp_path: Path) -> None:
         assert array.dtype == np.float32 and array.shape == shape
         assert np.array_equal(array.view(np.uint32).reshape(-1) >> 16, codes.reshape(-1))
         assert file.header()[1] == "BFloat16"
+
+
+def test_bfloat16_as_the_framework_writes_it(tmp_path: Path) -> None:
+    """Its header names a dtype that numpy does not know."""
+    root = compiled_dump(tmp_path / "dump", kind="bfloat16")
+    files = [file for file in read_kernel_files(raw_files(root)) if file.op_type == "Add"]
+    with pytest.raises(ValueError, match="<E2"):
+        np.load(files[0].path)
+    one, other, total = (file.load() for file in files)
+    assert {file.header() for file in files} == {((3, 4), "BFloat16")} and np.array_equal(one, other)
+    assert np.allclose(total, 2 * one, rtol=2**-7) and one.any()
+    assert not (one.view(np.uint32) & 0xFFFF).any()
 
 
 def test_the_table_beside_it_tells_what_bytes_are(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from kernel_dumps import CELLS, compiled_dump, lay_out, raw_files
+from kernel_training import make, train
+from recording import recording
 
 from msprobe_ms.compare.run import Options, compare
 from msprobe_ms.errors import DumpFormatError
@@ -148,6 +150,78 @@ def test_a_link_out_of_the_dump_is_refused(tmp_path: Path) -> None:
     dump = read_dump(written)
     with pytest.raises(DumpFormatError, match="a link that leaves"):
         dump.tensors.load(dump.entries["Kernel.Add.0.forward"].items[0])
+
+
+def test_a_jitted_function_names_no_cells_but_parameters_do(tmp_path: Path) -> None:
+    root = compiled_dump(tmp_path / "dump", kind="jit")
+    folder = index(root)
+    construct = json.loads((folder / "construct.json").read_text())
+    data = json.loads((folder / "dump.json").read_text())["data"]
+    assert not [body["scope"] for body in data.values() if "-Dense" in body.get("scope", "")]
+    names = ("fc1", "blocks.0.my_fc", "blocks.1.my_fc", "head")
+    for operator, direction, order in (("BiasAdd", "forward", names), ("BiasAddGrad", "backward", names[::-1])):
+        parents = [parent for name, parent in construct.items() if name.startswith(f"Kernel.{operator}.")]
+        assert parents == [f"Cell.{name}.Dense.{direction}.0" for name in order]
+    assert {parent for name, parent in construct.items() if ".Adam." in name} == {None}
+    # What Adam hands on is never written: its parameters change in place.
+    dump = read_dump(folder)
+    assert {item.kind for item in dump.entries["Kernel.Adam.0.forward"].in_state("output")} == {"null"}
+    assert data["Kernel.Adam.0.forward"]["output"][0]["unwritten"] is True
+    (outcome,) = compare(folder, index(root, 0), tmp_path, Options())
+    assert outcome.comparison.verdict == "consistent"
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 0.5])
+def test_a_compiled_run_beside_a_dynamic_one(dumps: dict[str, Path], tmp_path: Path, ms: Any, epsilon: float) -> None:
+    """Inside of Cells kernels have twins, whatever order each mode launches them in."""
+    net, x, y = make(epsilon)
+    with recording(net, tmp_path / "dynamic", level="L2", task="tensor"):
+        train(net, x, y)
+    (outcome,) = compare(index(dumps["one"]), tmp_path / "dynamic" / "step0", tmp_path / "out", Options())
+    pairs = [pair for pair in outcome.comparison.pairs if pair.matched]
+    for operator, cells in (("MatMul", 4), ("BiasAdd", 4), ("LayerNorm", 2), ("Tanh", 2), ("MatMul", 4)):
+        assert sum(f".{operator}." in pair.target.name for pair in pairs if pair.target) >= cells
+    assert {pair.target.parent for pair in pairs if pair.target and pair.golden} >= {
+        f"Cell.{name}.{CELLS[name]}.forward.0" for name in ("fc1", "head", "blocks.0", "blocks.1", "blocks.1.norm")
+    }
+    if epsilon == 1e-5:
+        assert outcome.comparison.origins == []
+    else:
+        assert outcome.comparison.origins[0].target == "Kernel.LayerNorm.1.forward.input.5"
+        assert "input.5 is 9.99" in outcome.comparison.origins[0].reason
+
+
+def test_a_gradient_reads_the_weights_of_the_cell_it_is_said_to_be_in(dumps: dict[str, Path]) -> None:
+    """MindSpore's names say otherwise; the numbers do not."""
+    folder = index(dumps["one"])
+    dump = read_dump(folder)
+    weights = {
+        (entry.parent or "").replace(".forward.", ".backward."): dump.tensors.load(entry.items[1])
+        for name, entry in dump.entries.items()
+        if name.startswith("Kernel.MatMul.") and name.endswith(".forward")
+    }
+    found = 0
+    for name, entry in dump.entries.items():
+        if name.startswith("Kernel.MatMul.") and name.endswith(".backward"):
+            read = dump.tensors.load(entry.items[1])
+            of_weights = [cell for cell, weight in weights.items() if np.array_equal(read, weight)]
+            assert of_weights in ([], [entry.parent])
+            found += len(of_weights)
+    assert found == 3
+
+
+def test_a_compiled_cell_of_a_dynamic_network(tmp_path: Path) -> None:
+    """Its names begin at itself; parameters tell where in the network that is."""
+    root = compiled_dump(tmp_path / "dump", kind="inner")
+    cells = {"": "Outer", "body": "Net", **{f"body.{name}": cls for name, cls in CELLS.items() if name}, "out": "Dense"}
+    folder = tmp_path / "index"
+    write_index(folder, read_kernel_files(raw_files(root)), task="statistics", cells=cells)
+    construct = json.loads((folder / "construct.json").read_text())
+    forward = [parent for name, parent in construct.items() if parent and ".forward." in parent]
+    assert "Cell.body.blocks.1.act.Tanh.forward.0" in forward and "Cell.body.blocks.1.Block.forward.0" in forward
+    assert all(parent.startswith("Cell.body.") for parent in forward)
+    # Which gradient is which its graph does not tell for sure: no Cell is better than a wrong one.
+    assert not [parent for parent in construct.values() if parent and not parent.startswith("Cell.body.")]
 
 
 def test_two_compiled_runs_agree(dumps: dict[str, Path], tmp_path: Path) -> None:

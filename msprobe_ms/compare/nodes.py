@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from msprobe_ms.compare.kinks import allowed_by_kinks, is_smooth
 from msprobe_ms.compare.model import Pair, Row
-from msprobe_ms.names import BACKWARD, DEBUG, FORWARD, PARAMETERS_GRAD, EntryName
+from msprobe_ms.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName
 
 #: Least growth of strain inside a node for it to be an origin; kernels of healthy frameworks differ by less.
 _JUMP = 5.0
@@ -41,7 +41,13 @@ class Node:
 
     @property
     def is_save(self) -> bool:
-        return self.parsed is not None and self.parsed.direction == DEBUG
+        """A value without a call: what the script saved, what a compiled graph keeps."""
+        return self.parsed is not None and (self.parsed.direction == DEBUG or self.is_kept)
+
+    @property
+    def is_kept(self) -> bool:
+        """A parameter or input of a compiled graph, after it ran."""
+        return self.parsed is not None and self.parsed.prefix == PARAMETER
 
     @property
     def is_backward(self) -> bool:

@@ -20,6 +20,8 @@ def describe(node: Node, nodes: list[Node], between: Callable[[Pair], str]) -> O
         return origin_at(parameter, reason)
     row = worst(row for row in node.pair.rows if state_of(row) in ("output", "parameters_grad", "debug"))
     assert row is not None
+    if node.is_kept:
+        return origin_at(row, f"the graph keeps another value, though all its kernels agree: {figures(row)}")
     if node.is_save:
         return origin_at(row, f"the saved value differs: {figures(row)}; {_what_was_saved_before(node)}")
     return origin_at(row, f"{_what_agrees(node)}, {figures(row)}{_inside(node, between)}{_around(node)}")
@@ -56,7 +58,7 @@ def figures(row: Row) -> str:
     # What a save holds may be the tensor itself, with no place of its own.
     suffix = (item.suffix if item is not None else "") or "it"
     target, golden = row.target, row.golden
-    if target is not None and golden is not None and target.kind == "value" == golden.kind:
+    if target is not None and golden is not None and "value" in (target.kind, golden.kind):
         return f"{suffix} is {target.maximum} against {golden.maximum}"
     if target is not None and golden is not None and target.shape != golden.shape:
         return f"{suffix} has shape {_shape(target.shape)} against {_shape(golden.shape)}"

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -16,7 +16,7 @@ from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
 from msprobe_ms.compare.model import Comparison, Metrics
-from msprobe_ms.compare.profiles.base import Cell, Column, Line, Profile, lines
+from msprobe_ms.compare.profiles.base import Cell, Profile, lines
 from msprobe_ms.errors import UsageError
 from msprobe_ms.store.atomic import replacing
 
@@ -45,13 +45,25 @@ def write_tables(
     :raises UsageError: the folder cannot be written
     """
     columns = profile.columns(comparison.mode, stack=stack)
+    cells = [column.cell for column in columns]
+    rows = (([cell(line) for cell in cells], line.row.colour) for line in lines(comparison))
     path = folder / f"compare_result{name_suffix}_{timestamp}.{'csv' if csv else 'xlsx'}"
-    with writing(path) as file:
-        if csv:
-            _write_csv(file, columns, lines(comparison))
-        else:
-            _write_xlsx(file, columns, lines(comparison), profile)
+    write_table(path, [column.title for column in columns], rows, profile.colours)
     return [path]
+
+
+def write_table(
+    path: Path, titles: Sequence[str], rows: Iterable[tuple[list[Cell], str]], colours: Mapping[str, str]
+) -> None:
+    """Write a table, xlsx or csv by the name of its file; each row comes with its colour, a key of ``colours`` or "".
+
+    :raises UsageError: the folder cannot be written
+    """
+    with writing(path) as file:
+        if path.suffix == ".csv":
+            _write_csv(file, titles, rows)
+        else:
+            _write_xlsx(file, titles, rows, colours)
 
 
 def write_summary(comparison: Comparison, folder: Path, timestamp: str, name_suffix: str = "") -> Path:
@@ -111,13 +123,12 @@ def _strict(metrics: Metrics) -> dict[str, Cell]:
     }
 
 
-def _write_csv(file: BinaryIO, columns: Sequence[Column], rows: Iterable[Line]) -> None:
+def _write_csv(file: BinaryIO, titles: Sequence[str], rows: Iterable[tuple[list[Cell], str]]) -> None:
     """UTF-8, one header; text that looks like a formula gets a leading apostrophe, which spreadsheets show as text."""
     text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="", write_through=False)
     writer = csv.writer(text)
-    writer.writerow([column.title for column in columns])
-    cells = [column.cell for column in columns]
-    writer.writerows([_inert(cell(line)) for cell in cells] for line in rows)
+    writer.writerow(titles)
+    writer.writerows([_inert(cell) for cell in row] for row, _ in rows)
     text.flush()
     text.detach()
 
@@ -142,28 +153,29 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _write_xlsx(file: BinaryIO, columns: Sequence[Column], rows: Iterator[Line], profile: Profile) -> None:
+def _write_xlsx(
+    file: BinaryIO, titles: Sequence[str], rows: Iterable[tuple[list[Cell], str]], colours: Mapping[str, str]
+) -> None:
     # constant_memory: each row goes to disk as it is made; text is never read as formula, number or link.
     with xlsxwriter.Workbook(file, {"constant_memory": True}) as book:
-        formats = {colour: book.add_format({"bg_color": f"#{rgb}"}) for colour, rgb in profile.colours.items()}
+        formats = {colour: book.add_format({"bg_color": f"#{rgb}"}) for colour, rgb in colours.items()}
         header = book.add_format({"bold": True})
-        cells = [column.cell for column in columns]
-        sheet, number = _new_sheet(book, columns, header), 0
-        for line in rows:
+        sheet, number = _new_sheet(book, titles, header), 0
+        for row, colour in rows:
             if number == ROWS_A_SHEET:
-                _finish_sheet(sheet, number, len(columns))
-                sheet, number = _new_sheet(book, columns, header), 0
+                _finish_sheet(sheet, number, len(titles))
+                sheet, number = _new_sheet(book, titles, header), 0
             number += 1
-            _write_row(sheet, number, [cell(line) for cell in cells], formats.get(line.row.colour))
-        _finish_sheet(sheet, number, len(columns))
+            _write_row(sheet, number, row, formats.get(colour))
+        _finish_sheet(sheet, number, len(titles))
 
 
-def _new_sheet(book: xlsxwriter.Workbook, columns: Sequence[Column], header: Format) -> Worksheet:
+def _new_sheet(book: xlsxwriter.Workbook, titles: Sequence[str], header: Format) -> Worksheet:
     sheet = book.add_worksheet()
     sheet.freeze_panes(1, 1)
     sheet.set_column(0, 1, 40)
-    for place, column in enumerate(columns):
-        sheet.write_string(0, place, column.title, header)
+    for place, title in enumerate(titles):
+        sheet.write_string(0, place, title, header)
     return sheet
 
 

@@ -56,12 +56,12 @@ def compare(target: Path, golden: Path, output: Path, options: Options) -> Itera
 
     Reports go to ``output``, which is created. Raises MsprobeError: what cannot be read, paired or written.
     """
-    timestamp = _unused_timestamp(output)
+    timestamp = unused_timestamp(output)
     for suffix, ours, theirs in _rank_pairs(target, golden, options.profile):
         yield _compare_one(ours, theirs, output, options, timestamp, suffix)
 
 
-def _unused_timestamp(output: Path) -> str:
+def unused_timestamp(output: Path) -> str:
     """Now, or the next second that no report in ``output`` bears: a report is never overwritten."""
     moment = time.time()
     while any(output.glob(f"compare_*{(text := time.strftime('%Y%m%d%H%M%S', time.localtime(moment)))}*")):

@@ -10,6 +10,7 @@ from msprobe_ms.compare.metrics import COSINE
 from msprobe_ms.compare.model import Comparison, Origin, Pair
 from msprobe_ms.compare.report import summary
 from msprobe_ms.compare.run import Outcome
+from msprobe_ms.mapping.kernels import is_compiled
 from msprobe_ms.mapping.suggest import suggest
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 from msprobe_ms.store.model import Entry
@@ -108,6 +109,11 @@ def _more(names: list[str]) -> str:
 
 def _way_to_more(outcome: Outcome) -> str:
     """What gives more values a twin."""
+    if is_compiled(outcome.target) != is_compiled(outcome.golden):
+        return (
+            "a compiled graph launches other kernels than a dynamic one and pairs with it inside of Cells: dump both "
+            "at level L0 to compare every Cell, or both compiled to compare every kernel"
+        )
     if has_modules(outcome.comparison.pairs):
         return "modules run on one side alone, or in other numbers: map them with -lm or -cm, try -fm for their calls"
     if outcome.target.framework != outcome.golden.framework:
@@ -125,6 +131,8 @@ def _origin_lines(origin: Origin, pairs: dict[str, Pair]) -> Iterator[str]:
     yield f"    golden: {origin.golden}"
     yield f"    {origin.reason}"
     entry = _entry_of(origin.target, pairs)
+    if entry is not None and entry.scope:
+        yield f"    kernel {entry.scope}"
     if entry is not None and (place := _call_site(entry, pairs)):
         yield f"    called at {place}"
 

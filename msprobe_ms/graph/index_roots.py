@@ -37,16 +37,28 @@ def recover_kernels(path: Path) -> Iterator[Recovered]:
     Iterations are steps where nothing tells otherwise. Where steps that have an index were of several iterations each,
     what is left is the step after them.
     """
-    for _, group in groupby(find_kernel_folders(path), key=lambda folder: (folder.rank, folder.root)):
-        folders = list(group)
-        known = _Indexed(folders[0])
-        left = {folder: files for folder in folders if (files := known.left(folder))}
-        if known.are_iterations:
-            for step, inside in groupby(left, key=lambda folder: folder.step):
-                these = [file for folder in inside for file in left[folder]]
-                yield _written(known.folder(step), these)
-        elif left:
-            yield _written(known.folder(max(known.steps) + 1), [file for files in left.values() for file in files])
+
+    def of_rank(folder: KernelFolder) -> tuple[Path, int]:
+        return folder.root, folder.rank
+
+    for _, group in groupby(sorted(find_kernel_folders(path), key=of_rank), key=of_rank):
+        try:
+            yield from _recover_rank(list(group))
+        except MsprobeError as error:
+            yield Recovered(path, 0, str(error))
+
+
+def _recover_rank(folders: list[KernelFolder]) -> Iterator[Recovered]:
+    known = _Indexed(folders[0])
+    left: dict[int, list[KernelFile]] = {}
+    for folder in folders:
+        if files := known.left(folder):
+            left.setdefault(folder.step, []).extend(files)
+    if known.are_iterations and known.steps.keys().isdisjoint(left):
+        for step, files in left.items():
+            yield _written(known.folder(step), files)
+    elif left:
+        yield _written(known.folder(max(known.steps) + 1), [file for files in left.values() for file in files])
 
 
 class _Indexed:

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from msprobe_ms.errors import MsprobeError
-from msprobe_ms.graph.graph_ir import Graphs
-from msprobe_ms.graph.kernel_files import INPUT, OUTPUT, PARAMETER, KernelFile
+from msprobe_ms.graph.graphs import Graphs
+from msprobe_ms.graph.kernel_files import INPUT, OUTPUT, KernelFile
 from msprobe_ms.graph.launches import Launch, ScopePaths, launches
 from msprobe_ms.graph.scope import Cells, cell_entry, parse_scope
+from msprobe_ms.graph.unwritten import Unwritten
 from msprobe_ms.log import logger
-from msprobe_ms.names import BACKWARD, FORWARD, RECOMPUTE, SCOPE, api_entry
+from msprobe_ms.names import BACKWARD, FORWARD, PARAMETER, RECOMPUTE, SCOPE, UNWRITTEN, api_entry
 from msprobe_ms.summary import Statistics, statistics
 
 PREFIX = "Kernel"
@@ -41,7 +42,7 @@ def kernel_entries(
     the place of its file in there. A tensor that cannot be read is named by the log and has no figures.
     """
     counts: Counter[tuple[str, str, str]] = Counter()
-    scopes, graphs = ScopePaths(), Graphs()
+    scopes, graphs, unwritten = ScopePaths(), Graphs(files, cells), Unwritten()
     recorded = {file.io for file in files if not file.is_parameter}
     for launch in launches(files):
         path = scopes.path(launch)
@@ -61,6 +62,9 @@ def kernel_entries(
             body = {"input": _leaves(launch, INPUT, data_folder)}
         if OUTPUT in recorded:
             body["output"] = _leaves(launch, OUTPUT, data_folder)
+            for slot in unwritten.slots(launch):
+                if slot < len(body["output"]) and body["output"][slot] is not None:
+                    body["output"][slot][UNWRITTEN] = True
         if scope.recomputed and direction != BACKWARD:
             body[RECOMPUTE] = True
         body[SCOPE] = path

@@ -21,13 +21,12 @@ import numpy as np
 from msprobe_ms.errors import MissingTensorError
 from msprobe_ms.graph.kernel_tables import MAPPING, STATISTIC, StatisticRow, dtype_name, read_mapping, read_statistics
 from msprobe_ms.log import logger
+from msprobe_ms.names import PARAMETER
 from msprobe_ms.store.array_files import array_header, load_array
 from msprobe_ms.summary import Statistics
 
 INPUT = "input"
 OUTPUT = "output"
-#: Op type of the files that hold parameters and graph inputs.
-PARAMETER = "Parameter"
 
 #: The longest names are texts of scopes; beyond this nobody wrote them.
 _LONGEST = 1 << 16

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,8 @@ def _share(test: Callable[[np.ndarray], np.ndarray]) -> Figure:
 
 def _digest(algorithm: str) -> Figure:
     def digest(array: np.ndarray, _: Statistics) -> str:
-        return hashlib.new(algorithm, np.ascontiguousarray(array).tobytes(), usedforsecurity=False).hexdigest()
+        raw: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        return hashlib.new(algorithm, raw, usedforsecurity=False).hexdigest()
 
     return digest
 

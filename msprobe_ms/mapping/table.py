@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from msprobe_ms.mapping.align import align
 from msprobe_ms.mapping.data import DataPairs
 from msprobe_ms.mapping.files import Mappings
+from msprobe_ms.mapping.kernels import is_kernel, pair_kernels
 from msprobe_ms.mapping.modules import Module, destinations, modules_of
 from msprobe_ms.names import DEBUG, FORWARD, EntryName, parse_entry
 from msprobe_ms.store.model import Dump, Entry
@@ -64,9 +65,12 @@ class _Pairing:
         self.rooted = any(not path for path, _ in self.destinations)
         self.twins: dict[str, Twin] = {}
         self.claimed: dict[str, str] = {}
+        #: Where a compiled graph takes part, the number of a kernel does not say which it is.
+        self.kernels = pair_kernels(target, golden)
 
     def run(self) -> dict[str, Twin]:
         self._claim_all(self.said.entries, "data")
+        self._claim_all(self.kernels, "name")
         leaders = [entry for entry in self.ours.entries.values() if entry.name not in self.ours.forwards]
         followers = [entry for entry in self.ours.entries.values() if entry.name in self.ours.forwards]
         if self.fuzzy:
@@ -104,6 +108,8 @@ class _Pairing:
         """The same call of the same module, or the same name; APIs in scoped mode wait for ``_by_scope``."""
         for entry in entries:
             parsed = entry.parsed
+            if self.kernels and is_kernel(entry):
+                continue
             if parsed is None:
                 self._claim(entry.name, entry.name if entry.name in self.theirs.entries else None, "name")
             elif parsed.is_module:
@@ -116,6 +122,8 @@ class _Pairing:
     def _follow(self, followers: list[Entry]) -> None:
         """A backward goes where its forward went."""
         for entry in followers:
+            if self.kernels and is_kernel(entry):
+                continue
             forward = self.twins.get(self.ours.forwards[entry.name])
             twin = self.theirs.entries[forward.golden].parsed if forward else None
             if forward and twin and entry.parsed:
@@ -172,6 +180,8 @@ class _Pairing:
 
     def _free_key(self, entry: Entry, ours: bool) -> Hashable | None:
         parsed = entry.parsed
+        if self.kernels and is_kernel(entry):
+            return None
         if parsed is None:
             return entry.name
         if parsed.is_module:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import stat
@@ -21,6 +22,10 @@ _PLAIN = {
         "float16", "float32", "float64", "complex64", "complex128",
     )
 }  # fmt: skip
+
+#: How MindSpore's kernel dump writes bfloat16, which numpy does not know.
+_BFLOAT16 = b"'<E2'"
+_LONGEST_HEADER = 10_000
 
 
 def load_array(path: Path, dtype: str | None, shape: tuple[int, ...] | None = None) -> np.ndarray:
@@ -88,7 +93,14 @@ def _read_header(path: Path, file: BinaryIO, dtype: str | None) -> tuple[tuple[i
     try:
         npy: Any = np.lib.format
         read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[npy.read_magic(file)]
-        shape, column_major, stored = read(file)
+        start = file.tell()
+        try:
+            shape, column_major, stored = read(file)
+        except ValueError:
+            head = file.read(0) if (end := file.tell()) - start > _LONGEST_HEADER else _reread(file, start, end)
+            if _BFLOAT16 not in head:
+                raise
+            shape, column_major, stored = read(io.BytesIO(head.replace(_BFLOAT16, b"'|V2'")))
     except OSError:
         raise
     except Exception as error:  # numpy evaluates the header as a literal, which can fail in any way
@@ -100,6 +112,11 @@ def _read_header(path: Path, file: BinaryIO, dtype: str | None) -> tuple[tuple[i
         shown = f"dtype {str(stored)[:100]}, and {dtype} in the dump"
         raise DumpFormatError(f"{path}: {shown}; accepted are numbers")
     return shape, column_major, stored
+
+
+def _reread(file: BinaryIO, start: int, end: int) -> bytes:
+    file.seek(start)
+    return file.read(end - start)
 
 
 def _load_bin(path: Path, dtype: str | None, shape: tuple[int, ...] | None) -> np.ndarray:

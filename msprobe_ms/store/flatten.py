@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.names import UNWRITTEN
 from msprobe_ms.store.model import Item, Statistic
 
 #: Nesting the readers of the format accept.
@@ -97,6 +98,8 @@ class _Walk:
         if "dtype" not in leaf and "shape" not in leaf:
             rest = [str(value) for key, value in leaf.items() if key != "type"]
             return self._text(kind, ", ".join(rest), path)
+        if leaf.get(UNWRITTEN) is True:  # the file holds what happened to be in memory
+            return Item(self._entry, self._state, path, self._keyword)
         get = leaf.get
         maximum, minimum, mean, norm = get("Max"), get("Min"), get("Mean"), get("Norm")
         requires_grad, md5, data_name = get("requires_grad"), get("md5"), get("data_name")

@@ -67,6 +67,7 @@ class Entry:
 
     ``parsed`` is None when the name follows no known grammar (it is still compared by name).
     ``parent`` is the enclosing module's entry in the same direction, ``stack`` the call site, innermost first.
+    ``scope`` is the path of a compiled kernel, from the outermost Cell in; "" for all others.
     ``recomputed`` calls only repeated in backward what an earlier one had computed.
     """
 
@@ -76,6 +77,7 @@ class Entry:
     parent: str | None = None
     stack: tuple[str, ...] = ()
     recomputed: bool = False
+    scope: str = ""
 
     def in_state(self, state: str) -> list[Item]:
         return [item for item in self.items if item.state == state]

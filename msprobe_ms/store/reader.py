@@ -140,7 +140,9 @@ def _entries(path: Path, data: dict[str, Any], level: object) -> dict[str, Entry
         except DumpFormatError as error:
             raise DumpFormatError(f"{path}: {error}") from error
         entries[name] = Entry(name, parsed, items)
-        entries[name].recomputed = isinstance(body, dict) and body.get(RECOMPUTE) is True
+        if isinstance(body, dict):
+            entries[name].recomputed = body.get(RECOMPUTE) is True
+            entries[name].scope = scope if isinstance(scope := body.get(SCOPE), str) else ""
     if strangers:
         logger.warning("%s: %d unknown keys in entries are left out, first %s", path, len(strangers), strangers[0])
     return entries

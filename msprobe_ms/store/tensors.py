@@ -48,6 +48,10 @@ class TensorSource:
             return load_tensor(path)
         return load_array(path, item.dtype, item.shape if isinstance(item.shape, tuple) else None)
 
+    def where(self, item: Item) -> str:
+        """The file of ``item`` for a person to look at; "" where the dump has none."""
+        return "" if item.data_name is None or self.folder is None else str(self.folder / item.data_name)
+
     def _path(self, data_name: str, item_name: str) -> Path:
         """The file of ``data_name``: a regular file within the folder, or in folders below it."""
         shown = f"{item_name}: data_name {data_name[:300]!r}"

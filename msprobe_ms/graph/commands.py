@@ -1,0 +1,127 @@
+"""What the console command does with dumps of kernels: ``index``, ``overflow_check``, and ``compare`` of two."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from msprobe_ms.errors import UsageError
+from msprobe_ms.names import counted_entries
+
+Run = Callable[[argparse.Namespace], int]
+
+_INDEX_EPILOG = """\
+A step is an iteration as the framework counts it: of a script with one compiled graph, one step of training each.
+examples:
+  msprobe index ./dump              (writes ./dump/step0/rank0/dump.json …)
+  msprobe index ./ge_dump -o ./index"""
+
+_OVERFLOW_EPILOG = """\
+examples:
+  msprobe overflow_check -i dump/step3                 (an index, or any dump with figures)
+  msprobe overflow_check -i dump/rank_0/Net/0/3 -o out (raw files of compiled graphs)"""
+
+
+def add_index(commands: Any) -> None:
+    parser = commands.add_parser(
+        "index",
+        help="write dump.json for the raw kernel files of compiled graphs",
+        epilog=_INDEX_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "root", type=Path, metavar="DIR", help="a folder with kernel files: a dump, a rank, an iteration"
+    )
+    parser.add_argument(
+        "-o", "--output_path", type=Path, metavar="DIR", help="where the index goes (default: the dump)"
+    )
+    parser.set_defaults(run=_index)
+
+
+def add_overflow_check(commands: Any) -> None:
+    parser = commands.add_parser(
+        "overflow_check",
+        help="find the first call or kernel that makes NaN or infinity of finite inputs",
+        epilog=_OVERFLOW_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    dump = "a dump.json, a rank or step folder, or raw kernel files"
+    parser.add_argument("-i", "--input_path", type=Path, metavar="PATH", required=True, help=dump)
+    parser.add_argument(
+        "-o", "--output_path", type=Path, metavar="DIR", help="where the answer goes (default ./output)"
+    )
+    parser.set_defaults(run=_overflow_check)
+
+
+def numbers(text: str) -> list[int]:
+    """``0,3`` and ``0-3`` of the command line."""
+    found: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, dash, last = part.partition("-")
+        if not (first.isdecimal() and (last.isdecimal() or not dash)) or len(first) + len(last) > 12:
+            raise argparse.ArgumentTypeError(f"{part!r} is no number; accepted are 0,3 or 0-3")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], options: argparse.Namespace) -> bool:
+    """Compare kernel dumps and print what was found; whether one diverges."""
+    from msprobe_ms.compare.verdict import verdict_lines
+    from msprobe_ms.graph.kernel_compare import compare_kernels
+
+    given = [
+        flag
+        for flag, value in (
+            ("-cm", options.cell_mapping), ("-lm", options.layer_mapping), ("-dm", options.data_mapping),
+            ("-fm", options.fuzzy_match), ("-s", options.stack_mode),
+        )
+        if value
+    ]  # fmt: skip
+    if given:
+        raise UsageError(
+            f"compare: {', '.join(given)}: does not apply to raw kernel files, which pair by their names in the graph; "
+            "compare their indices instead (msprobe index), or leave it out"
+        )
+    profile = options.profile or ("v110" if options.input_path is not None else "latest")
+    output, divergent = options.output_path or Path("output"), False
+    for outcome in compare_kernels(target, golden, output, ranks=ranks, steps=steps, profile=profile, csv=options.csv):
+        print("\n".join(verdict_lines(outcome)), flush=True)
+        divergent = divergent or outcome.comparison.verdict == "divergent"
+    return divergent
+
+
+def holds_kernels_alone(path: Path) -> bool:
+    """Whether ``path`` is a folder of raw kernel files without any dump.json that compare could take."""
+    from msprobe_ms.errors import DumpFormatError
+    from msprobe_ms.graph.kernel_folders import find_kernel_folders
+    from msprobe_ms.store.find import find_dumps
+
+    if not path.is_dir():
+        return False
+    try:
+        find_dumps(path)
+    except DumpFormatError:
+        return not any(path.rglob("dump.json")) and bool(find_kernel_folders(path))
+    return False
+
+
+def _index(options: argparse.Namespace) -> int:
+    from msprobe_ms.graph.index_roots import index_root
+
+    failed = False
+    for result in index_root(options.root, options.output_path):
+        failed = failed or bool(result.problem)
+        print(f"{result.folder}: {result.problem or counted_entries(result.entries)}")
+    return 2 if failed else 0
+
+
+def _overflow_check(options: argparse.Namespace) -> int:
+    from msprobe_ms.graph.first_bad import answer_lines, first_bad, write_answer
+
+    answers = first_bad(options.input_path)
+    for answer in answers:
+        print("\n".join(answer_lines(answer)))
+    print(f"report: {write_answer(answers, options.output_path or Path('output'))}")
+    return 0

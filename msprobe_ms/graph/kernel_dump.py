@@ -1,0 +1,66 @@
+"""Raw kernel files as a ``Dump`` in memory: its entries, without an index on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from msprobe_ms.errors import MissingTensorError
+from msprobe_ms.graph.kernel_entries import kernel_entries
+from msprobe_ms.graph.kernel_files import KernelFile
+from msprobe_ms.graph.launches import Launch
+from msprobe_ms.graph.scope import Cells
+from msprobe_ms.names import SCOPE, parse_entry
+from msprobe_ms.store.flatten import call_items
+from msprobe_ms.store.model import Dump, Entry, Item
+from msprobe_ms.store.tensors import TensorSource
+
+
+class KernelTensors(TensorSource):
+    """Loads tensors by item, from wherever their files lie."""
+
+    def __init__(self) -> None:
+        self.folder = None
+        self.files: dict[str, KernelFile] = {}
+
+    def load(self, item: Item) -> np.ndarray:
+        """The tensor of ``item``. Raises as ``TensorSource.load``."""
+        file = self.files.get(item.name)
+        if file is None:
+            raise MissingTensorError(f"{item.name}: there is no kernel file")
+        return file.load()
+
+    def where(self, item: Item) -> str:
+        """The file of ``item``, or the table that holds its figures."""
+        file = self.files.get(item.name)
+        return "" if file is None else str(file.path)
+
+
+class KernelDump(Dump):
+    """A dump of kernels, which also knows each entry's launch and each item's file."""
+
+    launches: dict[str, Launch]
+    files: dict[str, KernelFile]
+
+
+def read_kernels(path: Path, files: Sequence[KernelFile], cells: Cells | None = None) -> KernelDump:
+    """The kernels of ``files``, which are sorted as ``read_kernel_files`` does; figures are read, one tensor at a time.
+
+    ``path`` stands for the dump in messages.
+    """
+    tensors = KernelTensors()
+    has_tensors = any(file.figures is None for file in files)
+    task = "tensor" if has_tensors else "statistics"
+    dump = KernelDump(path, task, "L2", "mindspore", task, "latest", {}, tensors)
+    dump.launches, dump.files = {}, tensors.files
+    # No file has a name below the root of all.
+    for name, body, parent, launch, call_site in kernel_entries(files, cells=cells, data_folder=Path("/")):
+        entry = Entry(name, parse_entry(name), call_items(name, body), parent, call_site, scope=body.get(SCOPE, ""))
+        dump.entries[name] = entry
+        dump.launches[name] = launch
+        for item in entry.items:
+            if item.path and (file := launch.side(item.state)[int(item.path[0])]) is not None:
+                tensors.files[item.name] = file
+    return dump
