@@ -365,12 +365,11 @@ def test_checks_of_the_device_are_configured_and_said_to_find_nothing_on_cpu(
     assert said in ended.log
 
 
-@pytest.mark.parametrize("early", [True, False], ids=["before_init", "after_init"])
-def test_two_ranks_each_with_its_own_configuration_and_kernels(tmp_path: Path, early: bool) -> None:
+def test_two_ranks_each_with_its_own_configuration_and_kernels(tmp_path: Path) -> None:
     command = [
         str(Path(sys.executable).with_name("msrun")), "--worker_num=2", "--local_worker_num=2", "--join=True",
         f"--master_port={free_port()}", f"--log_dir={tmp_path / 'log'}",
-        str(SCRIPT), "ranks", str(tmp_path), json.dumps({"task": "tensor", "early": early}),
+        str(SCRIPT), "ranks", str(tmp_path), json.dumps({"task": "tensor"}),
     ]  # fmt: skip
     ended = subprocess.run(
         command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300, check=False
