@@ -169,6 +169,20 @@ def after_a_graph(folder: Path, keys: dict[str, Any] | None) -> Any:
     debugger.step()
 
 
+def odd_path(folder: Path, keys: dict[str, Any] | None) -> Any:
+    """A dump path that MindSpore does not accept."""
+    net, x, _ = small()
+    debugger = PrecisionDebugger(dump_path=folder / "v1.0 é", level="L2", task="tensor")
+    debugger.start(net)
+    net(x)
+    debugger.stop()
+    debugger.step()
+    (configuration,) = (folder / "v1.0 é").glob("*.json")
+    link = Path(json.loads(configuration.read_text())["common_dump_settings"]["path"])
+    assert link.resolve() == folder / "v1.0 é"
+    return str(link)
+
+
 def many_starts(folder: Path, keys: dict[str, Any] | None) -> Any:
     """Two windows in one step, which counts from 7, with a graph between them that is not recorded."""
     net, x, _ = small()
@@ -283,11 +297,11 @@ def child(folder: Path, keys: dict[str, Any] | None) -> Any:
 def every_way(folder: Path, keys: dict[str, Any] | None) -> Any:
     """Whether a debugger can be made at each level, with each task, in both kinds of compiled graphs."""
     found = {}
-    for odd in ("sp ace", "v1.0"):
-        try:
-            PrecisionDebugger(dump_path=folder / odd, level="L2")
-        except UsageError as error:
-            found[odd] = str(error)
+    refused = write_config(folder / "refused", level="L2", list=["name-regex((?P<a>x)(?P=a))"])
+    try:
+        PrecisionDebugger(refused)
+    except UsageError as error:
+        found["refused"] = str(error)
     assert variables() == [None, None]
     for jit_level, level, task in product(("O0", "O1", "O2"), ("L0", "L1", "mix", "L2"), TASKS):
         ms.set_context(jit_config={"jit_level": jit_level})
@@ -363,6 +377,7 @@ def token_range(folder: Path, keys: dict[str, Any] | None) -> Any:
 
 
 SCENARIOS = (
+    odd_path,
     recomputed,
     switched,
     token_range,

@@ -105,12 +105,9 @@ def test_every_combination_of_compiled_graphs_is_made_or_refused(run: Callable[.
     assert made == {
         f"{kind} L2 {task}" for kind in ("O0", "O1") for task in ("statistics", "tensor", "exception_dump")
     } | {f"O2 L2 {task}" for task in ("statistics", "tensor", "overflow_check", "exception_dump")}
-    for odd in ("sp ace", "v1.0"):  # not of these characters
-        path = ended.folder / odd
-        assert found[odd].startswith(
-            f"PrecisionDebugger: MindSpore does not accept {path / 'kernel_kbyk_dump.json'}: Dump path only support "
-        )
-        assert not list(path.iterdir())
+    file = ended.folder / "refused" / "kernel_kbyk_dump.json"  # a regular expression of Python's alone
+    expected = f"PrecisionDebugger: MindSpore does not accept {file}: Invalid special open parenthesis."
+    assert found["refused"] == expected and not file.exists()
     dynamic = "dynamic graphs: mindspore.set_context(mode=mindspore.PYNATIVE_MODE)"
     assert found["O2 mix tensor"] == (
         "PrecisionDebugger: level mix with task tensor does not record compiled graphs (GRAPH_MODE, jit_level O2); use "
@@ -439,6 +436,16 @@ def test_paths_of_cells_are_mindspores_own_and_change_no_number(run: Callable[..
     assert {"recompute_Default_first-Net_fc1-Dense_MatMul-op0", "Default_rest-CellList_0-Dense_MatMul-op0"} <= names
     parents = json.loads((step_folder(ended.dump) / "construct.json").read_text())
     assert parents["Kernel.Tanh.0.forward"] == "Cell.rest.1.Tanh.forward.0"
+
+
+def test_any_path_will_do(run: Callable[..., Run]) -> None:
+    ended = run("odd_path")
+    dump = ended.folder / "v1.0 é"
+    assert "Kernel.BiasAdd.1.forward" in read_dump(step_folder(dump)).entries
+    index = json.loads((step_folder(dump) / "dump.json").read_text())
+    assert index["dump_data_dir"] == str(dump / "rank_0" / "Net")
+    assert len(list(dump.glob("rank_0/Net/0/0/*.npy"))) == len(leaves(index["data"]))
+    assert not os.path.lexists(ended.printed) and not Path(ended.printed).parent.exists()
 
 
 def test_a_job_is_switched_on_while_it_runs(run: Callable[..., Run]) -> None:

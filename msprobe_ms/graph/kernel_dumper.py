@@ -18,6 +18,7 @@ from msprobe_ms.graph import kernel_config
 from msprobe_ms.graph.environment import Environment
 from msprobe_ms.graph.kernel_config import NOWHERE, Document
 from msprobe_ms.graph.kernel_recording import CHECKS, KernelRecording
+from msprobe_ms.graph.plain_path import plain_path
 from msprobe_ms.hooks.apis import ApiHooks
 from msprobe_ms.log import logger
 from msprobe_ms.overflow import OverflowQuota
@@ -66,9 +67,11 @@ class KernelDumper(Dumper):
             return False
         blind = config.task in CHECKS and self._dump.on_cpu
         adapted = self._dump.on_cpu and not blind
-        document = kernel_config.for_cpu(self._document) if adapted else self._document
+        document = kernel_config.for_cpu(self._document) if adapted else dict(self._document)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            common = document["common_dump_settings"]
+            document |= {"common_dump_settings": common | {"path": str(plain_path(config.dump_path))}}
             with replacing(path) as file:
                 file.write(json.dumps(document, indent=4, ensure_ascii=False).encode("utf-8", "surrogateescape"))
         except OSError as error:
