@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 
 import mindspore
 from mindspore import _c_expression, nn
-from mindspore.common.api import _pynative_executor
 
 from msprobe_ms.frameworks.base import ExecutionMode
 from msprobe_ms.frameworks.mindspore_modes import execution_mode
@@ -130,6 +129,6 @@ class MindSporeKernelDump:
                 _c_expression._set_init_iter(nowhere)
 
     def _wait(self) -> None:
-        _pynative_executor.sync()
+        _c_expression.PyNativeExecutor_.get_instance().sync()
         # Not mindspore.runtime.synchronize: on CPU it logs an error, once, and does nothing that time.
         _c_expression.synchronize()
