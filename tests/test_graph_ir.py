@@ -63,6 +63,27 @@ def test_what_a_gradient_was_expanded_into_is_one() -> None:
     assert scope is not None and scope.backward and scope.components == ()
 
 
+def test_graphs_that_point_at_each_other() -> None:
+    text = """  %0(x) = PrimFunc_ReLU(%para0_x) cnode_primal_attrs: {{unique_id: "{}", forward_unique_id: "{}"}}
+      # Fullname with scope: (Gradients/Default/a-ReLU/Grad_ReLU/ReluGrad-op0)"""
+    graphs = [Graph(text.format(*ids).splitlines()) for ids in ((1, 2), (2, 1))]
+    for graph in graphs:
+        graph.prepare({}, lambda: graphs)
+    assert [graph.scope("Gradients/Default/a-ReLU/Grad_ReLU/ReluGrad-op0") is None for graph in graphs] == [
+        False,
+        False,
+    ]
+
+
+def test_numbers_that_cannot_be_those_of_the_graph_are_not_trusted() -> None:
+    graph = Graph(LINES.splitlines())
+    names = ("Default_layers-CellList_0-Block_act-ReLU_ReLU-op1", "Default_layers-CellList_1-Block_fc-Dense_MatMul-op0")
+    graph.prepare({name: place for place, name in enumerate(names)}, tuple)
+    # The activation would have run before what it reads: its number is another's.
+    assert graph.scope(names[0]) is None and graph.call_site(names[0]) == ()
+    assert graph.scope(names[1]) is not None
+
+
 def test_source_lines_innermost_first() -> None:
     assert Graph(LINES.splitlines()).call_site("Default_a-Dense_MatMul-op0") == (
         "File /lib/basic.py, line 7, in construct, \n return self.matmul(x, self.weight)",

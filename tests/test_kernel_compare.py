@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import openpyxl
 import pytest
-from kernel_dumps import compiled_dump, lay_out, raw_files
+from kernel_dumps import CELLS, compiled_dump, lay_out, raw_files
 
 from msprobe_ms.cli import main
 from msprobe_ms.errors import CompareError, DumpFormatError
 from msprobe_ms.graph.kernel_compare import compare_kernels
 from msprobe_ms.graph.kernel_files import read_kernel_files
+from msprobe_ms.graph.kernel_index import write_index
 from msprobe_ms.graph.kernel_statistics import reduce
 
 BASE = [
@@ -64,6 +65,18 @@ def test_the_old_form(dumps: tuple[Path, Path], tmp_path: Path, capsys: pytest.C
     assert "called in Cell.network._backbone.blocks.1.norm.LayerNorm.forward.0" in origin[3]
     assert origin[4].strip().endswith("blocks-SequentialCell/1-Block/norm-LayerNorm/LayerNorm-op0")
     assert "kernel_training.py" in origin[5]
+
+
+def test_an_index_of_the_same_files_names_cells_as_the_model_does(dumps: tuple[Path, Path], tmp_path: Path) -> None:
+    ours = shutil.copytree(dumps[0], tmp_path / "copy")
+    write_index(
+        ours / "step0" / "rank0", read_kernel_files(raw_files(ours, "rank_0/Net/*/0/*")), task="tensor", cells=CELLS
+    )
+    (outcome,) = compare_kernels(ours, dumps[1], tmp_path / "out", steps=[0])
+    assert outcome.comparison.origins[0].reason.endswith("called in Cell.blocks.1.norm.LayerNorm.forward.0")
+    (ours / "step0" / "rank0" / "dump.json").write_text("{")
+    (outcome,) = compare_kernels(ours, dumps[1], tmp_path / "out", steps=[0])
+    assert outcome.comparison.origins[0].target == "Kernel.LayerNorm.1.forward.input.5"
 
 
 def test_the_new_form(dumps: tuple[Path, Path], tmp_path: Path) -> None:

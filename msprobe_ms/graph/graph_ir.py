@@ -21,6 +21,8 @@ _INPUT = re.compile(r"%(?:para\d+_)?[\w.]+")
 _IDENTITY = re.compile(r'\b(forward_)?unique_id: "(\d+)"')
 _NAME = re.compile(r"\s+# Fullname with scope: \((.*)\)")
 _LINE = re.compile(r"\s+# In file (.+):(\d+)(?:~\d+)?(?:, \d+~\d+)?/(.*)/")
+#: Nobody's line of source code is longer.
+_LONGEST = 10_000
 _FUNCTION = re.compile(r"(?:async )?def (\w+)")
 
 
@@ -47,6 +49,7 @@ class Graph:
         #: Several nodes share an identity where one function was compiled into several places.
         self._by_identity: dict[str, list[Node]] = {}
         self._places: dict[str, tuple[Component, ...]] = {}
+        self._is_placed = False
         self._backward: dict[str, bool] = {}
         self._above: tuple[Component, ...] | None = None
         #: Names of several kernels of which it cannot be told which number is which.
@@ -63,10 +66,12 @@ class Graph:
                 self._nodes[prefix + found[1]] = node
                 if node.identity:
                     self._by_identity.setdefault(node.identity, []).append(node)
-            elif node is not None and (found := _NAME.match(line)):
+            elif node is None or len(line) > _LONGEST:
+                continue
+            elif found := _NAME.match(line):
                 node.name = found[1]
                 self._by_name[found[1].replace("/", "_")] = node
-            elif node is not None and (found := _LINE.match(line)):
+            elif found := _LINE.match(line):
                 node.lines.append((found[1], found[2], found[3].strip()))
 
     def prepare(self, ran: Mapping[str, int], beside: Callable[[], Iterable[Graph]]) -> None:
@@ -120,11 +125,12 @@ class Graph:
 
     def _whole(self, node: Node) -> tuple[Component, ...]:
         """A node's place in the model."""
-        if not self._places:
+        if not self._is_placed:
+            self._is_placed = True
             first = {base: numbers[0] for base, numbers in _numbers(self._by_name).items()}
             for each in self._nodes.values():  # what a node reads comes before it
                 self._places[each.id] = self._place(each, first)
-        place = self._places[node.id]
+        place = self._places.get(node.id, ())
         whole = (*self._root(), *place)
         return whole if place and self._cells.get(_dotted(whole)) == place[-1].class_name else place
 

@@ -11,12 +11,14 @@ from msprobe_ms.compare.model import Comparison, Pair, Row
 from msprobe_ms.compare.origin import find_origins
 from msprobe_ms.compare.report import write_summary
 from msprobe_ms.compare.run import Outcome, unused_timestamp
-from msprobe_ms.errors import CompareError
+from msprobe_ms.errors import CompareError, DumpFormatError
 from msprobe_ms.graph.kernel_dump import KernelDump, read_kernels
 from msprobe_ms.graph.kernel_folders import KernelFolder, need_kernel_folders, read_folders
 from msprobe_ms.graph.kernel_report import Table, write_kernel_table
 from msprobe_ms.graph.launches import Launch
+from msprobe_ms.log import logger
 from msprobe_ms.store.model import Entry
+from msprobe_ms.store.reader import read_dump
 
 Place = tuple[int, int]
 
@@ -111,7 +113,23 @@ def _read(root: Path, folders: list[KernelFolder]) -> KernelDump:
     files = read_folders(folders)
     # Where there are tensors, a table beside them says less.
     tensors = [file for file in files if file.figures is None]
-    return read_kernels(root, tensors or files)
+    dump = read_kernels(root, tensors or files)
+    _take_places(dump, folders[0])
+    return dump
+
+
+def _take_places(dump: KernelDump, folder: KernelFolder) -> None:
+    """What an index of the same files knows better: Cells by their names in the model."""
+    index = folder.root / f"step{folder.step}" / f"rank{folder.rank}"
+    try:
+        known = read_dump(index).entries if (index / "dump.json").is_file() else {}
+    except DumpFormatError as error:
+        logger.warning("%s; its Cells are named as the graph has them", error)
+        return
+    for name, entry in dump.entries.items():
+        twin = known.get(name)
+        if twin is not None and entry.scope and twin.scope == entry.scope:
+            entry.parent, entry.stack = twin.parent, twin.stack
 
 
 def _shown(places: Collection[Place]) -> str:
