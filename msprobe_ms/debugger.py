@@ -15,7 +15,8 @@ from msprobe_ms.arguments import is_range, no_model, unknown_arguments, weakly
 from msprobe_ms.config import Config, load_config
 from msprobe_ms.config.changes import FileChanges, accept_changes
 from msprobe_ms.config.model import API_LEVELS, MODULE_LEVELS
-from msprobe_ms.dumpers import Dumpers, StepRecording
+from msprobe_ms.dumper import StepRecording
+from msprobe_ms.dumpers import Dumpers
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks, ApiList, check_custom_api
@@ -125,6 +126,7 @@ class BaseDebugger(ABC):
             self._say_once(logging.WARNING, f"{goes_on}; call step() after each training step")
         self.model = weakly(model)
         self._rank_id = rank_id
+        self._dumper.announce(model if isinstance(model, (list, tuple)) else [] if model is None else [model])
         session = self._open()
         if session is not None and self.config.level != "debug":
             session.start(model, token_range)
@@ -268,7 +270,7 @@ class BaseDebugger(ABC):
     def step(self) -> None:
         """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
         self._finish()
-        self._dumpers.step_ended()
+        self._dumpers.step_ended(self._step)
         self._step += 1
         self._steps += 1
         self._started = False

@@ -2,74 +2,25 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
 
 from msprobe_ms.config import Config
-from msprobe_ms.config.model import MODULE_LEVELS
+from msprobe_ms.config.model import KERNEL_KEYS, MODULE_LEVELS
+from msprobe_ms.dumper import Dumper
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import ExecutionMode, Framework
 from msprobe_ms.frameworks.graph_taps import GraphTaps
 from msprobe_ms.graph.cells import tapped_by
+from msprobe_ms.graph.kernel_dumper import KernelDumper
 from msprobe_ms.graph.session import GraphSession
 from msprobe_ms.hooks.apis import ApiHooks
-from msprobe_ms.misses import Misses
+from msprobe_ms.log import logger
 from msprobe_ms.overflow import OverflowQuota
 from msprobe_ms.session import Session
-from msprobe_ms.status import Status
 
 #: Tasks that record modules inside compiled graphs.
 TAPPED_TASKS = ("statistics", "tensor", "structure")
-
-
-class StepRecording(Protocol):
-    """What a dumper makes of one step of one process, from the first ``start`` to ``step``."""
-
-    status: Status
-
-    @property
-    def folder(self) -> Path: ...
-
-    @property
-    def is_empty(self) -> bool: ...
-
-    @property
-    def saw_backward(self) -> bool: ...
-
-    def start(self, model: Any, token_range: Sequence[int] | None) -> None: ...
-
-    def save(self, variable: Any, name: str, save_backward: bool) -> None: ...
-
-    def stop(self) -> None: ...
-
-    def finish(self, misses: Misses) -> None: ...
-
-
-class Dumper(ABC):
-    """What records the steps of one debugger in one execution mode."""
-
-    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
-        self._framework = framework
-        self._apis = apis
-        self._quota = quota
-
-    @abstractmethod
-    def open(self, config: Config, step: int, rank: int | None) -> StepRecording | None:
-        """The recording of a step that is selected; None, with a warning, when the disk does not allow it.
-
-        ``config`` is the debugger's as it is now: a file may change while a job runs.
-        """
-
-    def step_ended(self) -> None:
-        """``step`` was called; the recording of that step, if there was one, is finished."""
-        return None
-
-    def close(self) -> None:
-        """Nothing more is recorded: put back what was changed in the process."""
-        return None
 
 
 class DynamicDumper(Dumper):
@@ -78,7 +29,16 @@ class DynamicDumper(Dumper):
     def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
         if config.level == "L2" and framework.no_kernels is not None:
             raise UsageError(f'level "L2": {framework.no_kernels}')
+        if isinstance(config.summary_mode, tuple):
+            categories = ", ".join(config.summary_mode)
+            raise UsageError(
+                f"PrecisionDebugger: summary_mode [{categories}] is for kernels of compiled graphs; "
+                f"{framework.mode_text()} know one of statistics, md5"
+            )
         super().__init__(config, framework, apis, quota)
+        idle = [key for key in KERNEL_KEYS if getattr(config, key) != Config.model_fields[key].default]
+        if config.level == "L2" and idle:
+            logger.info("these configuration keys have no effect in dynamic graphs: %s", ", ".join(idle))
         #: What steps have warned of that holds for every step.
         self._noted: set[str] = set()
         #: Modules may run in compiled graphs in between.
@@ -120,8 +80,16 @@ _VALUES = Way(DynamicDumper, ("statistics", "tensor"))
 #: Execution mode and level → what records there. What is not here is refused.
 WAYS: dict[ExecutionMode, dict[str, Way]] = {
     ExecutionMode.PYNATIVE: {"L0": _CALLS, "L1": _CALLS, "mix": _CALLS, "L2": _CALLS, "debug": _VALUES},
-    ExecutionMode.KBYK: {"L0": _MODULES, "debug": _VALUES},
-    ExecutionMode.GRAPH: {"L0": _MODULES, "debug": _VALUES},
+    ExecutionMode.KBYK: {
+        "L0": _MODULES,
+        "L2": Way(KernelDumper, ("statistics", "tensor", "exception_dump")),
+        "debug": _VALUES,
+    },
+    ExecutionMode.GRAPH: {
+        "L0": _MODULES,
+        "L2": Way(KernelDumper, ("statistics", "tensor", "overflow_check", "exception_dump")),
+        "debug": _VALUES,
+    },
 }
 
 
@@ -154,9 +122,9 @@ class Dumpers:
         refused = f"level {self._level} with task {self._task} does not record {self._framework.mode_text()}"
         return f"{refused}; use {', or '.join(works)}"
 
-    def step_ended(self) -> None:
+    def step_ended(self, step: int) -> None:
         for dumper in self._made.values():
-            dumper.step_ended()
+            dumper.step_ended(step)
 
     def close(self) -> None:
         """Put back whatever the dumpers changed in the process."""

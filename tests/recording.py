@@ -14,7 +14,10 @@ import pytest
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER
 
-SECTION = ("list", "scope", "skip", "data_mode", "summary_mode", "tensor_list", "overflow_nums")
+SECTION = (
+    "list", "scope", "skip", "data_mode", "summary_mode", "tensor_list", "overflow_nums",
+    "device", "precision", "file_format", "check_mode",
+)  # fmt: skip
 
 FIGURES = ("Max", "Min", "Mean", "Norm")
 

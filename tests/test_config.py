@@ -25,7 +25,7 @@ from msprobe_ms.config.values import MOST_NUMBERS, numbers
 from msprobe_ms.errors import ConfigError
 from msprobe_ms.selection import Range
 
-TASKS = "statistics, tensor, structure, overflow_check"
+TASKS = "statistics, tensor, structure, overflow_check, exception_dump"
 CONFIGS = Path(__file__).parents[1] / "configs"
 NUMBERS = 'an integer of 0 or more, or an inclusive range such as "4-6"'
 MODULE = 'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
@@ -34,7 +34,7 @@ GENERAL = "task, level, dump_path, rank, step, extra_info, dump_enable, async_du
 PATTERN = 'a pattern, such as "class:LayerNorm"'
 SKIP = "not accepted; use an integer n from 0 to 1000000: every n-th call is recorded"
 END = "not accepted; use the name of an entry in quotes, or null for an open end"
-SECTION = "scope, list, skip, tensor_list, data_mode, summary_mode"
+SECTION = "scope, list, skip, tensor_list, data_mode, summary_mode, device, precision"
 
 
 @pytest.fixture(autouse=True)
@@ -138,7 +138,9 @@ def test_every_key_and_every_example_file_is_documented():
     keys = {*GENERAL_KEYS, *SECTION_KEYS, *GeneralWithoutEffect.model_fields, *SectionWithoutEffect.model_fields}
     assert {key for key in keys if f"`{key}`" not in DOCUMENT} == set()
     names = {path.name for path in CONFIGS.glob("*.json")}
-    assert set(re.findall(r"`(\w+\.json)`", DOCUMENT)) - {"dump.json", "stack.json", "construct.json"} <= names
+    written = {"dump.json", "stack.json", "construct.json", "kernel_kbyk_dump.json", "kernel_graph_dump.json"}
+    written |= {"kernel_graph_overflow_check.json", "kernel_graph_exception_check.json"}
+    assert set(re.findall(r"`(\w+\.json)`", DOCUMENT)) - written <= names
 
 
 def test_the_documented_refusals_are_the_real_ones():
@@ -337,10 +339,50 @@ def test_keys_that_ask_for_something_without_effect_are_collected():
         "precision",
         "enable_dataloader",
         "seed",
-        "tensor.file_format",
-        "tensor.precision",
         "tensor.backward_input",
+        "tensor.precision",
+        "tensor.file_format",
     )
+
+
+@pytest.mark.parametrize(
+    ("task", "section"),
+    [
+        ("statistics", {"device": "device", "precision": "low"}),
+        ("tensor", {"file_format": "bin"}),
+        ("overflow_check", {"check_mode": "aicore"}),
+        ("exception_dump", {"device": "device", "precision": "low"}),
+    ],
+)
+def test_keys_for_kernels_count_at_level_L2(task: str, section: dict[str, str]) -> None:
+    config = load({"task": task, "level": "L2", task: section})
+    assert {key: getattr(config, key) for key in section} == section
+    assert config.ignored == ()
+    if task != "exception_dump":
+        ignored = load({"task": task, "level": "mix", task: section}).ignored
+        assert sorted(ignored) == sorted(f"{task}.{key}" for key in section)
+
+
+def test_a_list_of_categories_is_for_kernels() -> None:
+    section = {"summary_mode": ["max", "nan count", "max", "hash"]}
+    assert load({"level": "L2", "statistics": section}).summary_mode == ("max", "nan count", "hash")
+    categories = (
+        "max, min, mean, l2norm, count, negative zero count, positive zero count, zero count, nan count, "
+        "negative inf count, positive inf count, hash, md5"
+    )
+    assert section_refusal({"summary_mode": ["max", "nan_count", 3]}, level="L2").split("\n") == [
+        f'config.json: statistics.summary_mode[1]: "nan_count" is not accepted; use one of {categories} '
+        '(did you mean "nan count"?)',
+        f"config.json: statistics.summary_mode[2]: 3 is not accepted; use one of {categories}",
+    ]
+    message = section_refusal({"summary_mode": []}, level="L2")
+    assert message == f"config.json: statistics.summary_mode: [] is not accepted; use statistics, md5, or {categories}"
+
+
+def test_exceptions_are_looked_for_in_kernels() -> None:
+    assert load({"task": "exception_dump"}).level == "L2"
+    message = refusal({"task": "exception_dump", "level": "L0", "dump_path": "out"})
+    assert message == 'config.json: level: "L0" does not work with task exception_dump; use L2'
 
 
 @pytest.mark.parametrize(
@@ -451,7 +493,7 @@ def test_a_wrong_general_value_is_named_with_what_is_accepted(document, message)
         ),
         (
             {"summary_mode": ["max", "min"]},
-            'summary_mode: ["max", "min"] is for compiled graphs, not supported yet; use one of statistics, md5',
+            'summary_mode: ["max", "min"] is for kernels, level L2; use one of statistics, md5',
         ),
         (
             {"scope": ["Tensor.add.0.forward"] * 3},
@@ -515,7 +557,6 @@ def test_scope_refuses_names_that_its_level_never_records(level, name, message):
 @pytest.mark.parametrize(
     "task",
     [
-        "exception_dump",
         "free_benchmark",
         "grad_probe",
         "run_ut",

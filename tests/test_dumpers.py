@@ -13,14 +13,12 @@ from recording import read_step, write_config
 
 from msprobe_ms.config.model import TASKS, Level
 from msprobe_ms.dumpers import WAYS
-from msprobe_ms.errors import UsageError
+from msprobe_ms.errors import ConfigError, UsageError
 from msprobe_ms.frameworks.base import ExecutionMode
 from msprobe_ms.frameworks.mindspore import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
 
 LEVELS = Level.__origin__.__args__  # type: ignore[attr-defined]
-
-DYNAMIC = "dynamic graphs: mindspore.set_context(mode=mindspore.PYNATIVE_MODE)"
 
 
 @pytest.fixture(autouse=True)
@@ -63,15 +61,13 @@ def test_the_jit_configuration_counts_before_the_context() -> None:
     assert MindSpore().execution_mode() is ExecutionMode.GRAPH
 
 
-@pytest.mark.parametrize("mode", ExecutionMode)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("task", TASKS)
-def test_every_combination_is_made_or_refused(mode: ExecutionMode, level: str, task: str, tmp_path: Path) -> None:
-    if level == "debug" and task in ("structure", "overflow_check"):
-        pytest.skip("refused in the configuration")
-    enter(mode)
-    way = WAYS[mode].get(level)
-    if way is not None and task in way.tasks:
+def test_every_combination_of_dynamic_graphs_is_made_or_refused(level: str, task: str, tmp_path: Path) -> None:
+    if (level == "debug" and task in ("structure", "overflow_check")) or (task == "exception_dump" and level != "L2"):
+        with pytest.raises(ConfigError, match=f"does not work with task {task}"):
+            PrecisionDebugger(dump_path=tmp_path / "dump", level=level, task=task)
+    elif task in WAYS[ExecutionMode.PYNATIVE][level].tasks:
         PrecisionDebugger(dump_path=tmp_path / "dump", level=level, task=task).retire()
     else:
         with pytest.raises(UsageError, match=f"^PrecisionDebugger: level {level} with task {task} does not record "):
@@ -85,7 +81,8 @@ def test_what_no_way_records_is_refused_when_constructed(tmp_path: Path) -> None
         PrecisionDebugger(dump_path=tmp_path / "dump", level="L1")
     assert str(caught.value) == (
         "PrecisionDebugger: level L1 with task statistics does not record compiled graphs (GRAPH_MODE, jit_level O0); "
-        f"use level debug (statistics, tensor), or {DYNAMIC}"
+        "use level L2 (statistics, tensor, exception_dump), or level debug (statistics, tensor), or "
+        "dynamic graphs: mindspore.set_context(mode=mindspore.PYNATIVE_MODE)"
     )
 
 

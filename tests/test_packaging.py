@@ -158,8 +158,7 @@ def test_make_installs_again_only_when_the_metadata_changed(source: Path, target
 def test_make_refuses_an_interpreter_mindspore_has_no_wheels_for(source: Path, tmp_path: Path) -> None:
     newer = tmp_path / "python3.13"
     newer.write_text(
-        "#!/bin/sh\n"
-        f"exec {sys.executable} -c 'import sys; sys.version_info = (3, 13); exec(sys.argv[2])' \"$@\"\n"
+        f"#!/bin/sh\nexec {sys.executable} -c 'import sys; sys.version_info = (3, 13); exec(sys.argv[2])' \"$@\"\n"
     )
     newer.chmod(0o755)
     done = subprocess.run(["make", "demo", f"PYTHON={newer}"], cwd=source, capture_output=True, text=True, check=False)

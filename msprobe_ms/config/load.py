@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from msprobe_ms.config.model import (
     GENERAL_KEYS,
+    KERNEL_KEYS,
     OTHER_TASKS,
     SECTION_KEYS,
     TASKS,
@@ -73,6 +74,9 @@ def load_config(
 
     wanted = {key: general[key] for key in GENERAL_KEYS if key in general}
     wanted |= {key: section[key] for key in SECTION_KEYS if key in section}
+    if wanted.get("task") == "exception_dump":
+        wanted.setdefault("level", "L2")
+    ignored += [_path_text((active, key)) for key in _idle_kernel_keys(wanted)]
     mistakes += _resolve_paths(wanted, file)
     try:
         config = Config(**wanted, ignored=tuple(ignored))
@@ -112,7 +116,7 @@ def _unknown_keys(general: dict[str, Any], section: dict[str, Any], active: str)
             home = f'this key belongs in the section "{active}"' if key in SECTION_KEYS else ""
             yield (key,), home or _unknown(key, GENERAL_KEYS, known)
     useful = section_keys(active)
-    known = (*useful, *SectionWithoutEffect.model_fields)
+    known = (*useful, *KERNEL_KEYS, *SectionWithoutEffect.model_fields)
     for key in section:
         if key not in known:
             home = "this key belongs at the top of the file" if key in GENERAL_KEYS else ""
@@ -131,6 +135,14 @@ def _without_effect(model: type[BaseModel], values: dict[str, Any]) -> tuple[lis
         return [], list(_mistakes_of(error))
     nothing = model()
     return [key for key in model.model_fields if getattr(accepted, key) != getattr(nothing, key)], []
+
+
+def _idle_kernel_keys(wanted: dict[str, Any]) -> Iterator[str]:
+    """The keys for kernels of compiled graphs that ask for something where level or task have none."""
+    for key, tasks in KERNEL_KEYS.items():
+        asks = key in wanted and wanted[key] != Config.model_fields[key].default
+        if asks and (wanted.get("level") != "L2" or wanted.get("task", "statistics") not in tasks):
+            yield key
 
 
 def _resolve_paths(wanted: dict[str, Any], file: Path) -> Iterator[Mistake]:

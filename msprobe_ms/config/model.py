@@ -22,7 +22,6 @@ from msprobe_ms.selection import Range
 
 #: Tasks of the msprobe family that have no dump here (yet); each may have its section in a file.
 OTHER_TASKS = (
-    "exception_dump",
     "free_benchmark",
     "grad_probe",
     "run_ut",
@@ -33,7 +32,7 @@ OTHER_TASKS = (
 )
 
 #: Tasks that work, and those of them that store whole tensors.
-TASKS = ("statistics", "tensor", "structure", "overflow_check")
+TASKS = ("statistics", "tensor", "structure", "overflow_check", "exception_dump")
 TENSOR_TASKS = ("tensor", "overflow_check")
 
 #: Levels at which modules, and at which APIs, are recorded.
@@ -42,6 +41,20 @@ API_LEVELS = ("L1", "mix", "L2")
 
 #: Levels at which a selected module or API opens what runs inside it.
 CASCADING_LEVELS = ("mix", "L2")
+
+#: What a list as ``summary_mode`` may name (level L2, compiled graphs), as the msprobe family writes it.
+CATEGORIES = (
+    "max", "min", "mean", "l2norm", "count", "negative zero count", "positive zero count", "zero count", "nan count",
+    "negative inf count", "positive inf count", "hash", "md5",
+)  # fmt: skip
+
+#: Keys of a task's section that compiled graphs heed at level L2 → the tasks whose kernels they concern.
+KERNEL_KEYS = {
+    "device": ("statistics", "exception_dump"),
+    "precision": ("statistics", "exception_dump"),
+    "file_format": ("tensor",),
+    "check_mode": ("overflow_check",),
+}
 
 DATA_MODES = ("all", "input", "output", "forward", "backward")
 
@@ -53,9 +66,20 @@ def _data_mode(value: frozenset[str]) -> frozenset[str]:
 
 
 def _summary_mode(value: object) -> object:
-    if isinstance(value, list):
-        raise Rejected(((), f"{show(value)} is for compiled graphs, not supported yet; use one of statistics, md5"))
-    return one_of("statistics", "md5", planned=("xor",))(value)
+    if not isinstance(value, (list, tuple)):
+        return one_of("statistics", "md5", planned=("xor",))(value)
+    if not value:
+        raise Rejected(((), f"[] is not accepted; use statistics, md5, or {', '.join(CATEGORIES)}"))
+    checked = one_of(*CATEGORIES)
+    mistakes = []
+    for place, member in enumerate(value):
+        try:
+            checked(member)
+        except Rejected as rejected:
+            mistakes += [((place, *inside), text) for inside, text in rejected.mistakes]
+    if mistakes:
+        raise Rejected(*mistakes)
+    return tuple(dict.fromkeys(value))
 
 
 def _overflow_number(value: object) -> int:
@@ -71,11 +95,11 @@ def _path(value: object) -> object:
 
 
 Task = Annotated[
-    Literal["statistics", "tensor", "structure", "overflow_check"],
+    Literal["statistics", "tensor", "structure", "overflow_check", "exception_dump"],
     BeforeValidator(one_of(*TASKS, planned=OTHER_TASKS)),
 ]
 Level = Annotated[Literal["L0", "L1", "mix", "L2", "debug"], BeforeValidator(one_of("L0", "L1", "mix", "L2", "debug"))]
-SummaryMode = Annotated[Literal["statistics", "md5"], BeforeValidator(_summary_mode)]
+SummaryMode = Annotated[Literal["statistics", "md5"] | tuple[str, ...], BeforeValidator(_summary_mode)]
 DataMode = Annotated[
     frozenset[Annotated[str, BeforeValidator(one_of(*DATA_MODES))]],
     AfterValidator(_data_mode),
@@ -84,6 +108,10 @@ Numbers = Annotated[frozenset[int], PlainValidator(numbers)]
 Patterns = tuple[Annotated[str, AfterValidator(selection.pattern)], ...]
 Skip = Annotated[int, PlainValidator(selection.skip)]
 Switch = Annotated[bool, Field(strict=True)]
+CheckMode = Annotated[Literal["all", "aicore", "atomic"], BeforeValidator(one_of("all", "aicore", "atomic"))]
+FileFormat = Annotated[Literal["npy", "bin"], BeforeValidator(one_of("npy", "bin"))]
+Device = Annotated[Literal["host", "device"], BeforeValidator(one_of("host", "device"))]
+Precision = Annotated[Literal["high", "low"], BeforeValidator(one_of("high", "low"))]
 OverflowNumber = Annotated[int, PlainValidator(_overflow_number)]
 FilePath = Annotated[Path, BeforeValidator(_path)]
 
@@ -99,6 +127,8 @@ class Config(BaseModel):
     ``tensor_list``      patterns of entries whose tensors are stored as well (task statistics)
     ``api_list``         a yaml file with more APIs to record
     ``extra_info``       False: no stack.json, no construct.json
+    ``summary_mode``     statistics, md5, or (level L2) the `CATEGORIES` that compiled graphs keep of a tensor
+    ``device``, ``precision``, ``file_format``, ``check_mode``  `KERNEL_KEYS`
     ``overflow_nums``    entries that task overflow_check records before it ends; -1 for all
     ``dump_enable``      False: nothing is recorded; unless None, the file is read again when it changes
     ``async_dump``       tensor files are written by a thread of their own
@@ -124,12 +154,23 @@ class Config(BaseModel):
     data_mode: DataMode = frozenset({"all"})
     summary_mode: SummaryMode = "statistics"
     overflow_nums: OverflowNumber = 1
+    device: Device = "host"
+    precision: Precision = "high"
+    file_format: FileFormat = "npy"
+    check_mode: CheckMode = "all"
     ignored: tuple[str, ...] = ()
 
     @field_validator("scope", mode="plain")
     @classmethod
     def _scope_is_a_range(cls, scope: object, info: ValidationInfo) -> Range | None:
         return selection.scope(scope, info.data.get("level"))  # no level when it is itself a mistake
+
+    @field_validator("level")
+    @classmethod
+    def _exceptions_are_of_kernels(cls, level: str, info: ValidationInfo) -> str:
+        if level != "L2" and info.data.get("task") == "exception_dump":
+            raise Rejected(((), f"{show(level)} does not work with task exception_dump; use L2"))
+        return level
 
     @field_validator("level")
     @classmethod
@@ -147,7 +188,9 @@ class Config(BaseModel):
 
     @field_validator("summary_mode")
     @classmethod
-    def _structure_has_no_summary(cls, mode: str, info: ValidationInfo) -> str:
+    def _summary_fits(cls, mode: str | tuple[str, ...], info: ValidationInfo) -> str | tuple[str, ...]:
+        if isinstance(mode, tuple) and info.data.get("level", "L2") != "L2":
+            raise Rejected(((), f"{show(mode)} is for kernels, level L2; use one of statistics, md5"))
         if mode != "statistics" and info.data.get("task") == "structure":
             raise Rejected(((), "task structure stores no values; use task statistics, or remove this key"))
         return mode
@@ -195,10 +238,6 @@ class GeneralWithoutEffect(_WithoutEffect):
 
 
 class SectionWithoutEffect(_WithoutEffect):
-    check_mode: Annotated[str, BeforeValidator(one_of("all", "aicore", "atomic"))] = "all"
-    file_format: Annotated[str, BeforeValidator(one_of("npy", "bin"))] = "npy"
-    device: Annotated[str, BeforeValidator(one_of("host", "device"))] = "host"
-    precision: Annotated[str, BeforeValidator(one_of("high", "low"))] = "high"
     backward_input: list[str] = Field(default_factory=list)
     slice: Any = None
     request_id: Any = None
@@ -213,10 +252,13 @@ class SectionWithoutEffect(_WithoutEffect):
 
 
 #: The keys of `Config` that stand in a task's section; the others stand at the top of the file.
-SECTION_KEYS = ("scope", "list", "skip", "tensor_list", "data_mode", "summary_mode", "overflow_nums")
+SECTION_KEYS = (
+    "scope", "list", "skip", "tensor_list", "data_mode", "summary_mode", "overflow_nums", *KERNEL_KEYS,
+)  # fmt: skip
 GENERAL_KEYS = tuple(key for key in Config.model_fields if key not in (*SECTION_KEYS, "ignored"))
 
 
 def section_keys(task: str) -> tuple[str, ...]:
     """The keys of `Config` that the section of ``task`` may hold."""
-    return tuple(key for key in SECTION_KEYS if key != "overflow_nums" or task == "overflow_check")
+    only = {"overflow_nums": ("overflow_check",), **KERNEL_KEYS}
+    return tuple(key for key in SECTION_KEYS if task in only.get(key, (task,)))

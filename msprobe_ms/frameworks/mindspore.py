@@ -16,7 +16,7 @@ from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
 from mindspore.communication import GlobalComm, comm_func, get_process_group_ranks, get_rank
 from mindspore.ops import Primitive
 
-from msprobe_ms.frameworks import mindspore_jit, mindspore_kernels, mindspore_modes
+from msprobe_ms.frameworks import mindspore_jit, mindspore_kernel_dump, mindspore_kernels, mindspore_modes
 from msprobe_ms.frameworks.base import (
     After,
     Before,
@@ -24,6 +24,7 @@ from msprobe_ms.frameworks.base import (
     ExecutionMode,
     Framework,
     InputWatch,
+    KernelDump,
     Namespace,
     NodeObserver,
     OnGradients,
@@ -291,6 +292,9 @@ class MindSpore(Framework):
         if not GlobalComm.INITED or not isinstance(group, (str, type(None))):
             return group
         return _Group(list(get_process_group_ranks(group or GlobalComm.WORLD_COMM_GROUP)))
+
+    def kernel_dump(self) -> KernelDump:
+        return mindspore_kernel_dump.MindSporeKernelDump()
 
     def execution_mode(self) -> ExecutionMode:
         return mindspore_modes.execution_mode()

@@ -70,7 +70,9 @@ class _Indexed:
         self._names: set[str] = set()
         self._written = 0.0
         self._has_tensors = True
-        for index in sorted(self._root.glob(f"step*/rank{self._rank}/dump.json")):
+        # A process that is alone has no rank, and its kernels are those of rank 0.
+        names = [f"rank{self._rank}", *(["proc*"] if self._rank == 0 else [])]
+        for index in sorted(path for name in names for path in self._root.glob(f"step*/{name}/dump.json")):
             step = index.parent.parent.name.removeprefix("step")
             if step.isdecimal():
                 self._add(index, int(step))

@@ -53,7 +53,7 @@ class DumpStore:
         #: Entries in dump.json as it is; `entries` counts their parts.
         self.exported_entries = 0
         self._exported = -1
-        _move_aside(folder)
+        move_aside(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._tensor_folder = folder / TENSOR_FOLDER
         if tensors:
@@ -126,7 +126,8 @@ class DumpStore:
             self._journal.close()
 
 
-def _move_aside(folder: Path) -> None:
+def move_aside(folder: Path) -> None:
+    """Rename a process's folder that holds a dump already, and say so. Raises OSError."""
     if not any((folder / name).exists() for name in ("dump.json", "debug.json", JOURNAL_NAME, TENSOR_FOLDER)):
         return
     number = 1

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from msprobe.mindspore import PrecisionDebugger
 
 # Instantiate PrecisionDebugger before model training.
-debugger = PrecisionDebugger(config_path='./config.json')
+debugger = PrecisionDebugger(config_path="./config.json")
 
 
 # Define a network.
