@@ -68,7 +68,10 @@ class Step(NamedTuple):
 
 
 def step_folder(dump_path: Path, step: int = 0) -> Path:
-    (folder,) = (dump_path / f"step{step}").iterdir()
+    found = dump_path / f"step{step}"
+    if not found.exists():  # beside a dump of what ran in graphs
+        found = dump_path / "pynative" / f"step{step}"
+    (folder,) = found.iterdir()
     return folder
 
 

@@ -81,7 +81,8 @@ def test_what_no_way_records_is_refused_when_constructed(tmp_path: Path) -> None
         PrecisionDebugger(dump_path=tmp_path / "dump", level="L1")
     assert str(caught.value) == (
         "PrecisionDebugger: level L1 with task statistics does not record compiled graphs (GRAPH_MODE, jit_level O0); "
-        "use level L2 (statistics, tensor, exception_dump), or level debug (statistics, tensor), or "
+        "use level L0 (statistics, tensor, structure), or level L2 (statistics, tensor, exception_dump), "
+        "or level debug (statistics, tensor), or "
         "dynamic graphs: mindspore.set_context(mode=mindspore.PYNATIVE_MODE)"
     )
 
@@ -89,16 +90,22 @@ def test_what_no_way_records_is_refused_when_constructed(tmp_path: Path) -> None
 def test_a_mode_that_changes_is_followed_at_start(dump_path: Path) -> None:
     net = nn.SequentialCell(nn.Dense(2, 2))
     debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    for mode in (ExecutionMode.KBYK, ExecutionMode.PYNATIVE):
+        enter(mode)
+        debugger.start(net)
+        net(Tensor([[1.0, 2.0]], mindspore.float32))
+        debugger.step()
+    for step in range(2):
+        assert list(read_step(dump_path, step).data) == ["Cell.0.Dense.forward.0"]
+
+
+def test_a_mode_that_cannot_be_recorded_is_refused_at_start(dump_path: Path) -> None:
+    debugger = PrecisionDebugger(write_config(dump_path, level="mix"))
     enter(ExecutionMode.KBYK)
     with pytest.raises(UsageError) as caught:
-        debugger.start(net)
-    assert str(caught.value).startswith("start: level L0 with task statistics does not record compiled graphs (GRAPH")
+        debugger.start(nn.SequentialCell(nn.Dense(2, 2)))
+    assert str(caught.value).startswith("start: level mix with task statistics does not record compiled graphs (GRAPH")
     assert not dump_path.exists()
-    enter(ExecutionMode.PYNATIVE)
-    debugger.start(net)
-    net(Tensor([[1.0, 2.0]], mindspore.float32))
-    debugger.step()
-    assert "Cell.0.Dense.forward.0" in read_step(dump_path).data
 
 
 def test_saved_values_come_from_python_in_every_mode(dump_path: Path) -> None:

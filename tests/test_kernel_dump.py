@@ -116,7 +116,7 @@ def test_every_combination_of_compiled_graphs_is_made_or_refused(run: Callable[.
     )
     assert found["O1 L2 overflow_check"] == (
         "PrecisionDebugger: level L2 with task overflow_check does not record compiled graphs (GRAPH_MODE, jit_level "
-        f"O1); use level L2 (statistics, tensor, exception_dump), or level debug (statistics, tensor), or {dynamic}"
+        f"O1); use level L0 (statistics, tensor, structure), or level L2 (statistics, tensor, exception_dump), or level debug (statistics, tensor), or {dynamic}"
     )
 
 

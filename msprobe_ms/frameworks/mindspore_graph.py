@@ -52,12 +52,8 @@ class MindSporeTaps:
         self._places: list[tuple[Place, int]] = []
         self._parameters: list[tuple[int, str, str, int]] = []
         self._parts = compiled_parts(self, tapped)
-        executors = {getattr(_c_expression, name, None) for name in ("JitExecutor_", "GraphExecutor_")} - {None}
-        self._patches = [
-            Patch(executor, name, wrap)
-            for executor in executors
-            for name, wrap in (("generate_arguments_key", self._marked), ("compile", self._compiling))
-        ]
+        #: Made anew each time: they keep what they replace, which may be somebody's wrapper around a whole model.
+        self._patches: list[Patch] = []
 
     # -- on and off ------------------------------------------------------------------------------------------------
 
@@ -65,12 +61,18 @@ class MindSporeTaps:
         self._observer = observer
         self._modules = list(modules)
         self._set = self._sets.setdefault(tuple((name, id(cell)) for name, cell in modules), len(self._sets))
+        executors = {getattr(_c_expression, name, None) for name in ("JitExecutor_", "GraphExecutor_")} - {None}
+        self._patches = [
+            Patch(executor, name, wrap)
+            for executor in executors
+            for name, wrap in (("generate_arguments_key", self._marked), ("compile", self._compiling))
+        ]
         for patch in self._patches:
             patch.apply()
 
     def remove(self) -> None:
-        self._modules = []
-        do_all(patch.undo for patch in reversed(self._patches))
+        patches, self._patches, self._modules = self._patches, [], []
+        do_all(patch.undo for patch in reversed(patches))
 
     def forget(self) -> None:
         self._observer = None
@@ -103,7 +105,7 @@ class MindSporeTaps:
             except Exception as error:
                 # Once more without us: a mistake of the user's is raised as it is, ours is only told.
                 result = plain(phase, *others)
-                self._failed(error, "a graph that could not be compiled with callbacks in it")
+                self._failed(error, "Cells in a graph that does not compile with callbacks in it")
                 return result
 
         return compile

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from msprobe_ms.leaves import LeafBuilder
 from msprobe_ms.misses import Misses
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 from msprobe_ms.overflow import OverflowGate
-from msprobe_ms.selection import FieldFilter
 from msprobe_ms.store.text import TensorLeaf, Value, field_text
 from msprobe_ms.store.writer import DumpStore
 from msprobe_ms.trouble import Trouble
@@ -35,13 +34,13 @@ _SKIP: Any = object()
 _INPUTS = ("input", "kwargs")
 
 
-def tapped_by(config: Config) -> Tapped:
-    """What of calls in graphs this configuration needs."""
-    fields = FieldFilter(config.data_mode, values=config.task != "structure")
+def tapped_by(data_mode: Collection[str], task: str) -> Tapped:
+    """What of calls in graphs such a configuration needs."""
+    values, modes = task != "structure", set(data_mode)
     return Tapped(
-        values=any(fields.keeps(FORWARD, field) for field in ("input_args", "output")),
-        parameters=fields.keeps(FORWARD, "parameters"),
-        gradients=fields.keeps_any(BACKWARD),
+        values=values and not modes <= {BACKWARD},
+        parameters=values and bool(modes & {"all", FORWARD, "input"}),
+        gradients=not modes <= {FORWARD},
     )
 
 

@@ -104,7 +104,7 @@ class DumpStore:
 
     def move(self, folder: Path) -> None:
         """Have the dump in another folder of the same disk; what lies there already is moved aside. Raises OSError."""
-        _move_aside(folder)
+        move_aside(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         self.folder.rename(folder)
         self._journal.path = folder / JOURNAL_NAME
