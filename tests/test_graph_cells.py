@@ -16,15 +16,18 @@ import nets_compiled
 import numpy as np
 import pytest
 from recording import Step, assert_figures, leaves, read_step, recording, write_config
+from test_distributed import environment, free_port
 
 from msprobe_ms.compare.run import Options, compare
-from msprobe_ms.mindspore import PrecisionDebugger
+from msprobe_ms.mindspore import MsprobeStep, PrecisionDebugger
 from msprobe_ms.store.recover import recover
 
 ms = pytest.importorskip("mindspore")
 nets = pytest.importorskip("nets_mindspore")
 
 from mindspore import Tensor, _c_expression, nn  # noqa: E402
+from mindspore.dataset import NumpySlicesDataset  # noqa: E402
+from mindspore.train import Callback, Model  # noqa: E402
 
 _HERE = Path(__file__).parent
 
@@ -356,6 +359,65 @@ def test_mistakes_of_the_user_are_raised_as_they_are(tmp_path: Path, compiled: A
     with recording(net, tmp_path / "next"):
         net(x)
     assert list(read_step(tmp_path / "next").data) == ["Cell.0.Dense.forward.0"]
+
+
+class Losses(Callback):
+    def __init__(self) -> None:
+        self.seen: list[float] = []
+
+    def on_train_step_end(self, run_context: Any) -> None:
+        self.seen.append(float(run_context.original_args().net_outputs.asnumpy()))
+
+
+@pytest.mark.parametrize("sink", [False, True])
+def test_the_callback_of_model(sink: bool, tmp_path: Path, compiled: Any) -> None:
+    def train(*callbacks: Callback) -> tuple[list[float], list[bytes]]:
+        generator = np.random.default_rng(3)
+        net = nn.SequentialCell(nn.Dense(4, 8), nn.ReLU(), nn.LayerNorm((8,)), nn.Dense(8, 3))
+        nets.set_weights(net, generator)
+        rows = nets._values((8, 4), generator), generator.integers(0, 3, 8).astype(np.int32)
+        data = NumpySlicesDataset(rows, shuffle=False).batch(2)
+        loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+        model = Model(net, loss, nn.Adam(net.trainable_params(), 0.01))
+        losses = Losses()
+        model.train(1, data, callbacks=[losses, *callbacks], dataset_sink_mode=sink)
+        return losses.seen, [parameter.asnumpy().tobytes() for parameter in net.get_parameters()]
+
+    plain = train()
+    debugger = PrecisionDebugger(write_config(tmp_path / "dump", step=[1, 2]))
+    assert train(MsprobeStep(debugger)) == plain
+    assert sorted(path.name for path in (tmp_path / "dump").iterdir()) == ["step1", "step2"]
+    for number in (1, 2):
+        step = read_step(tmp_path / "dump", number)
+        assert len(step.data) == 4 + 4 + 3
+        assert step.data["Cell.2.LayerNorm.parameters_grad.0"]["gamma"][0]["shape"] == [8]
+
+
+# -- two ranks -------------------------------------------------------------------------------------------------------
+
+
+def test_two_compiled_ranks(tmp_path: Path) -> None:
+    command = [
+        str(Path(sys.executable).with_name("msrun")), "--worker_num=2", "--local_worker_num=2", "--join=True",
+        f"--master_port={free_port()}", f"--log_dir={tmp_path / 'log'}",
+        str(_HERE / "two_compiled_ranks.py"), str(tmp_path / "dump"),
+    ]  # fmt: skip
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300, check=False
+    )
+    logs = [(tmp_path / "log" / f"worker_{number}.log").read_text() for number in range(2)]
+    assert ended.returncode == 0, "\n".join([ended.stdout, ended.stderr, *logs])
+    assert all('"same": true' in log for log in logs), logs
+    steps = []
+    for rank in (0, 1):
+        folder = tmp_path / "dump" / "step0" / f"rank{rank}"
+        steps.append(Step(folder, json.loads((folder / "dump.json").read_text())["data"], {}, {}))
+    assert list(steps[0].data) == list(steps[1].data)
+    for rank, step in enumerate(steps):
+        (inner,) = step.forward("Cell.summed.fc.Dense")["output"]
+        (outer,) = step.forward("Cell.summed.Summed")["output"]
+        np.testing.assert_array_equal(step.array(inner), np.full((4, 2), 3 * (rank + 1)))
+        np.testing.assert_array_equal(step.array(outer), np.full((4, 2), 3 + 6))
 
 
 # -- a killed run ----------------------------------------------------------------------------------------------------

@@ -104,19 +104,22 @@ def test_every_combination_of_compiled_graphs_is_made_or_refused(run: Callable[.
     made = {combination for combination, said in found.items() if said == "made"}
     assert made == {
         f"{kind} L2 {task}" for kind in ("O0", "O1") for task in ("statistics", "tensor", "exception_dump")
-    } | {f"O2 L2 {task}" for task in ("statistics", "tensor", "overflow_check", "exception_dump")}
+    } | {f"O2 L2 {task}" for task in ("statistics", "tensor", "overflow_check", "exception_dump")} | {
+        f"{kind} L0 {task}" for kind in ("O0", "O1", "O2") for task in ("statistics", "tensor", "structure")
+    }
     file = ended.folder / "refused" / "kernel_kbyk_dump.json"  # a regular expression of Python's alone
     expected = f"PrecisionDebugger: MindSpore does not accept {file}: Invalid special open parenthesis."
     assert found["refused"] == expected and not file.exists()
     dynamic = "dynamic graphs: mindspore.set_context(mode=mindspore.PYNATIVE_MODE)"
     assert found["O2 mix tensor"] == (
         "PrecisionDebugger: level mix with task tensor does not record compiled graphs (GRAPH_MODE, jit_level O2); use "
-        "level L2 (statistics, tensor, overflow_check, exception_dump), or level debug (statistics, tensor), or "
-        f"{dynamic}"
+        "level L0 (statistics, tensor, structure), or level L2 (statistics, tensor, overflow_check, exception_dump), "
+        f"or level debug (statistics, tensor), or {dynamic}"
     )
     assert found["O1 L2 overflow_check"] == (
         "PrecisionDebugger: level L2 with task overflow_check does not record compiled graphs (GRAPH_MODE, jit_level "
-        f"O1); use level L0 (statistics, tensor, structure), or level L2 (statistics, tensor, exception_dump), or level debug (statistics, tensor), or {dynamic}"
+        "O1); use level L0 (statistics, tensor, structure), or level L2 (statistics, tensor, exception_dump), or level "
+        f"debug (statistics, tensor), or {dynamic}"
     )
 
 
