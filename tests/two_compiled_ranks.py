@@ -18,7 +18,7 @@ class Summed(nn.Cell):
 
     def __init__(self) -> None:
         super().__init__()
-        self.fc = nn.Dense(3, 2, weight_init="ones")
+        self.fc = nn.Dense(3, 2, weight_init="ones", has_bias=False)
         self.reduce = ops.AllReduce()
 
     def construct(self, x: Tensor) -> Tensor:
