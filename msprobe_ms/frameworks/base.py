@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
@@ -316,8 +317,8 @@ class Framework(ABC):
     #: Why modules inside compiled graphs cannot be recorded here, a sentence; meaningful where `graph_taps` gives None.
     no_graph_taps: str = "modules inside compiled graphs are not recorded here"
 
-    def graph_taps(self, tapped: Tapped) -> GraphTaps | None:
-        """What observes modules inside compiled graphs; None where nothing can."""
+    def graph_taps(self, tapped: Tapped, folder: Path) -> GraphTaps | None:
+        """What observes modules inside compiled graphs, files of its own below ``folder``; None where nothing can."""
         return None
 
     #: What a user may do to see inside a compiled graph, a sentence.

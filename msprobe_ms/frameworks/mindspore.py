@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from inspect import signature
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import mindspore
@@ -38,6 +39,7 @@ from msprobe_ms.frameworks.mindspore_arrays import to_numpy
 from msprobe_ms.frameworks.mindspore_autograd import MindSporeGraph, has_graph
 from msprobe_ms.frameworks.mindspore_graph import MindSporeTaps
 from msprobe_ms.frameworks.mindspore_hooked import Hooked, can_be_hooked
+from msprobe_ms.frameworks.mindspore_tensor_dump import TensorDumpTaps
 from msprobe_ms.store.npy import write_npy
 
 _FLOATS = frozenset(
@@ -266,10 +268,13 @@ class MindSpore(Framework):
     def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
         return mindspore_jit.dynamic_instead()
 
-    no_graph_taps = "modules inside compiled graphs are recorded on the CPU only; use level L2"
+    no_graph_taps = "modules inside compiled graphs are recorded on the CPU and on Ascend; use level L2"
 
-    def graph_taps(self, tapped: Tapped) -> GraphTaps | None:
-        return MindSporeTaps(tapped) if mindspore.get_context("device_target") == "CPU" else None
+    def graph_taps(self, tapped: Tapped, folder: Path) -> GraphTaps | None:
+        target = mindspore.get_context("device_target")
+        if target == "Ascend":
+            return TensorDumpTaps(tapped, folder)
+        return MindSporeTaps(tapped) if target == "CPU" else None
 
     how_to_uncompile = mindspore_jit.HOW_TO_UNCOMPILE
 

@@ -1,16 +1,13 @@
 """What is compiled into MindSpore's graphs beside the user's code: the source that its parser reads.
 
-The inner functions here are never run by Python. MindSpore parses them, so they keep to what it understands: no
-comprehensions over calls, no keyword-only cleverness, tuples built by addition. Conditions in them are decided while
-a graph is compiled; what is left in the graph is the user's own operators and the callbacks.
+The inner functions here are never run by Python: see `mindspore_structures`. What is left of them in the graph is the
+user's own operators and the callbacks.
 """
-
-# ruff: noqa: RUF005, SIM118  # the parser knows neither `(*members, member)` nor `in` a dictionary
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import mindspore
 import numpy as np
@@ -19,13 +16,12 @@ from mindspore.ops import constexpr
 from mindspore.ops import functional as F
 
 from msprobe_ms.frameworks.graph_taps import Tapped
+from msprobe_ms.frameworks.mindspore_structures import structures
+from msprobe_ms.frameworks.mindspore_taps import Parts
 
 #: How a tensor is handed to a callback: as it is, as one element because it has no dimensions, or as figures where
 #: only the running graph knows its shape, which callbacks cannot have. Empty tensors cannot be handed over at all.
 WHOLE, SINGLE, FIGURES, NOTHING = range(4)
-
-#: Containers nested deeper than this, the arguments of a call being one, are left alone.
-DEEPEST = 6
 
 
 class Callbacks(Protocol):
@@ -40,13 +36,6 @@ class Callbacks(Protocol):
     def on_value(self, value: Any, call: np.ndarray, place: np.ndarray) -> np.ndarray: ...
     def on_end(self, call: np.ndarray, layout: np.ndarray) -> np.ndarray: ...
     def on_parameter(self, gradient: Any, parameter: np.ndarray) -> np.ndarray: ...
-
-
-class Parts(NamedTuple):
-    """``construct(original, module, names, parameters)`` and ``hook(module, name)``, both for the parser."""
-
-    construct: Callable[[Any, int, tuple[str, ...], tuple[Any, ...]], Callable[..., Any]]
-    hook: Callable[[int, str], Callable[[Any], Any]]
 
 
 def _callback(function: Callable[..., Any]) -> Any:
@@ -151,31 +140,6 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
     single = _SingleTap(tell, values=values, gradients=gradients)
     figures = _FiguresTap(tell, values=values, gradients=gradients)
 
-    def described(value: Any) -> Any:
-        if isinstance(value, Tensor):
-            if F.isconstant(value.shape):
-                return ("tensor", value.dtype, value.shape)
-            return ("tensor", value.dtype, None)
-        if F.isconstant(value):
-            return ("constant", value)
-        return ("unknown",)
-
-    def describer(member: Any) -> Any:
-        def describe(value: Any) -> Any:
-            if isinstance(value, (tuple, list)):
-                members: Any = ()
-                for index in range(len(value)):
-                    members = members + (member(value[index]),)
-                return ("list", members)
-            if isinstance(value, dict):
-                members = ()
-                for key in value.keys():
-                    members = members + ((key, member(value[key])),)
-                return ("dict", members)
-            return described(value)
-
-        return describe
-
     def watch_tensor(value: Any, call: Any, field: str, path: Any) -> Any:
         form = _form(value)
         if form == NOTHING:
@@ -197,34 +161,7 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
             return ops.depend(value, tell(value, call, place))
         return value
 
-    def watched(value: Any, call: Any, field: str, path: Any) -> Any:
-        return watch_tensor(value, call, field, path) if isinstance(value, Tensor) else value
-
-    def watcher(member: Any) -> Any:
-        def watch(value: Any, call: Any, field: str, path: Any) -> Any:
-            if isinstance(value, Tensor):
-                return watch_tensor(value, call, field, path)
-            if isinstance(value, tuple):
-                members: Any = ()
-                for index in range(len(value)):
-                    members = members + (member(value[index], call, field, path + (index,)),)
-                return members
-            if isinstance(value, list):
-                listed: Any = []
-                for index in range(len(value)):
-                    listed = listed + [member(value[index], call, field, path + (index,))]
-                return listed
-            if isinstance(value, dict):
-                # Filled one by one, a dictionary forgets which of its values are constants.
-                return {key: member(value[key], call, field, path + (key,)) for key in value.keys()}
-            return value
-
-        return watch
-
-    # Not by recursion: MindSpore forgets what it knows of the arguments of a function that calls itself.
-    describe, watch = described, watched
-    for _ in range(DEEPEST):
-        describe, watch = describer(describe), watcher(watch)
+    describe, watch = structures(watch_tensor)
 
     def construct_of(original: Any, module: int, names: tuple[str, ...], parameters: tuple[Any, ...]) -> Any:
         def construct(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -62,6 +62,13 @@ def graph_calls() -> Sequence[tuple[Any, str]]:
     return () if executor is None else [(executor, "__call__")]
 
 
+def graph_runs() -> Sequence[tuple[Any, str]]:
+    """``(class, method)`` through which graphs that are compiled already are run: functions', and whole cells'."""
+    names = ("mindspore.graph.api", "mindspore.common.api")
+    runs = [(_first(names, "_PyNativeExecutor"), "grad_jit"), (_first(names, "_CellGraphExecutor"), "run")]
+    return [(holder, name) for holder, name in runs if hasattr(holder, name)]
+
+
 def describe(executor: Any, args: Sequence[Any]) -> CompiledCall:
     """What a ``_JitExecutor`` runs."""
     function, owner = executor.fn, executor.obj

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from mindspore import Tensor
@@ -38,7 +39,7 @@ class MSAdapter(TorchModules, MindSpore):
 
     no_graph_taps = "MSAdapter's modules run in dynamic graphs"
 
-    def graph_taps(self, tapped: Tapped) -> GraphTaps | None:
+    def graph_taps(self, tapped: Tapped, folder: Path) -> GraphTaps | None:
         return None
 
     def __init__(self) -> None:
