@@ -6,9 +6,11 @@ graph is compiled; when a graph has run, what they wrote is read, told and remov
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from mindspore.ops import functional as F
 from msprobe_ms.frameworks.graph_taps import GraphObserver, Place, Tapped
 from msprobe_ms.frameworks.mindspore_structures import structures
 from msprobe_ms.frameworks.mindspore_taps import CompiledTaps, Parts, dtype_text, layout_of
-from msprobe_ms.graph.tensor_dump_files import FileEvents, wait_for_files
+from msprobe_ms.graph.tensor_dump_files import PATIENCE, QUIET, FileEvents, wait_for_files
 from msprobe_ms.graph.tensor_dump_names import Compiled, Given, ParameterOf
 
 #: What TensorDump puts numbers in for.
@@ -29,6 +31,9 @@ _EXPANDED = ("{step}", "{rank}")
 
 class TensorDumpTaps(CompiledTaps):
     """Taps that have files written, into a scratch folder that is there while a step is recorded."""
+
+    #: Seconds of silence after which all files are there, and after which those that have to come are given up.
+    quiet, patience = QUIET, PATIENCE
 
     def __init__(self, tapped: Tapped, folder: Path, operators: tuple[Any, Any] | None = None) -> None:
         """``folder`` is where the scratch folder is made.
@@ -42,13 +47,14 @@ class TensorDumpTaps(CompiledTaps):
         self._scratch: Path | None = None
         self._compiled = Compiled()
         self._events: FileEvents | None = None
+        self._process = os.getpid()
         # In a Cell that is computed again in backward: not written again.
         dump, dump_gradient = operators or (ops.TensorDump().recompute(False), ops.DumpGradient())
         self._parts = compiled_parts(self, tapped, dump, dump_gradient)
 
     def install(self, modules: Sequence[tuple[str, Any]], observer: GraphObserver) -> None:
         self._make_scratch()
-        if self._events is None:
+        if self._events is None or observer is not self._observer:
             self._events = FileEvents(self._compiled, self._tapped)
         self._events.bases = [name for name, _ in modules]
         super().install(modules, observer)
@@ -63,18 +69,33 @@ class TensorDumpTaps(CompiledTaps):
             self._scratch = Path(tempfile.mkdtemp(prefix="tensor_dump.", dir=parent))
         self._scratch.mkdir(parents=True, exist_ok=True)
 
+    def remove(self) -> None:
+        super().remove()
+        if self._scratch is not None and self._is_ours:
+            with suppress(OSError):  # there may still be something in it
+                self._scratch.rmdir()
+
     def _before_run(self) -> None:
-        # Gradients that are taken outside of graphs belong to earlier runs.
-        if self._events is not None and self._events.lacks_gradients:
+        # Gradients that are taken outside of graphs belong to earlier runs, and so does what a failed one has left.
+        scratch = self._scratch
+        left = scratch is not None and scratch.is_dir() and any(scratch.iterdir())
+        if left or (self._events is not None and self._events.lacks_gradients):
             self.wait()
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether the files are this process's, and not those of the one that it was forked from."""
+        return os.getpid() == self._process
 
     def wait(self) -> None:
         super().wait()
         observer, events = self._observer, self._events
-        if observer is None or events is None or self._scratch is None or not len(self._compiled.given):
+        if observer is None or events is None or self._scratch is None or not self._is_ours:
             return
+        if not len(self._compiled.given):
+            return  # nothing was compiled that writes
         try:
-            events.tell(wait_for_files(self._scratch), observer)
+            events.tell(wait_for_files(self._scratch, quiet=self.quiet, patience=self.patience), observer)
         except Exception as error:
             self._failed(error, "files of a graph")
 
@@ -83,7 +104,7 @@ class TensorDumpTaps(CompiledTaps):
             self._events.close(self._observer)
         super().forget()
         self._events = None
-        if self._scratch is not None:
+        if self._scratch is not None and self._is_ours:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
     # -- called by the compiler: names of files --------------------------------------------------------------------

@@ -59,6 +59,9 @@ def _balanced(paths: dict[Path, int]) -> bool:
 #: What comes in no order with the rest.
 _BACKWARD = (Kind.GRADIENT, Kind.PARAMETER_GRADIENT)
 
+#: What is written when a call has called whatever it calls.
+_LAST = ("output", "parameters")
+
 
 class _Call:
     """One call: its number at the observer, and what of it has been told."""
@@ -135,6 +138,7 @@ class FileEvents:
     def _tell(self, written: Written, observer: GraphObserver) -> None:
         name = written.name
         if name.kind is Kind.BEGIN:
+            self._end_past(name.module, observer)
             self._begin(name.call, observer)
         elif name.kind is Kind.VALUE:
             self._value(written, observer)
@@ -154,6 +158,14 @@ class FileEvents:
         self._open.append(begun)
         self._calls.setdefault(call, []).append(begun)
         return begun
+
+    def _end_past(self, module: int, observer: GraphObserver) -> None:
+        """End calls in which none of ``module`` can begin any more: one of itself, and what has given its result."""
+        for depth, call in enumerate(self._open):
+            places = (self._compiled.places[number] for number in call.values)
+            if self._compiled.given[call.call].module == module or any(each.field in _LAST for each in places):
+                self._end_open(depth, observer)
+                return
 
     def _running(self, name: FileName, observer: GraphObserver) -> _Call:
         """The call that a file is of. Those inside it have ended, and it has begun, though that may not be told."""
