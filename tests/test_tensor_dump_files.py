@@ -55,7 +55,7 @@ def blocking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def written(net: nn.Cell, dump_path: Path, **keys: Any) -> Iterator[Callable[[], Path]]:
     """Record a step by files that MindSpore's own operators write; gives their folder when they have been written."""
     config = load_config(write_config(dump_path, **keys))
-    taps = TensorDumpTaps(tapped_by(config), dump_path)
+    taps = TensorDumpTaps(tapped_by(config.data_mode, config.task), dump_path)
     session = GraphSession.open(config, MindSpore(), taps, 0, None, set())
     assert session is not None
     session.start(net)
@@ -65,11 +65,9 @@ def written(net: nn.Cell, dump_path: Path, **keys: Any) -> Iterator[Callable[[],
         wait_for_files(scratch, quiet=0.1, patience=0.1)
         return scratch
 
-    session.graph_begins()
-    with taps.tapping():
+    with taps.tapping(gradient_outside=False):
         yield folder
     taps.wait()
-    session.graph_ends()
     session.stop()
     session.finish(Misses())
 
@@ -202,7 +200,9 @@ def with_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["lenet", *(each.__name__ for each in nets_compiled.NETS)])
+@pytest.mark.parametrize(
+    "name", ["lenet", "ParameterGiven", "Containers", "Arguments", "Loop", "Branches", "While", "Normed", "Recomputed"]
+)
 def test_compiled_source_writes_what_the_dynamic_net_dumps(name: str, tmp_path: Path, with_files: None) -> None:
     steps = {}
     for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
@@ -277,7 +277,7 @@ def test_selected_steps_have_their_own_files(tmp_path: Path, with_files: None) -
 
 
 def test_a_forked_process_leaves_the_files_alone(tmp_path: Path, with_files: None) -> None:
-    taps = TensorDumpTaps(tapped_by(load_config(write_config(tmp_path / "dump"))), tmp_path, Operators().make())
+    taps = TensorDumpTaps(tapped_by(["all"], "tensor"), tmp_path, Operators().make())
     taps._make_scratch()
     (scratch,) = tmp_path.glob("tensor_dump.*")
     (scratch / "0.0.begin.0_int32_0.npy").write_bytes(b"")
@@ -324,14 +324,13 @@ def test_operators_that_a_device_lacks_leave_the_net_as_it_is(tmp_path: Path, mo
     net, x = nets_compiled.make(nets_compiled.Containers)
     step = recorded(net, gradient_step(net, x), tmp_path / "dump")
     assert step.data == {}
-    assert "a graph that could not be compiled with taps in it: RuntimeError" in error_log(step)
+    assert "Cells in a graph that does not compile with callbacks in it: RuntimeError" in error_log(step)
 
 
 @pytest.mark.parametrize(("target", "kind"), [("Ascend", TensorDumpTaps), ("CPU", MindSporeTaps), ("GPU", type(None))])
 def test_the_device_decides(target: str, kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ms, "get_context", lambda key: target)
-    tapped = tapped_by(load_config(write_config(tmp_path / "dump")))
-    assert type(MindSpore().graph_taps(tapped, tmp_path)) is kind
+    assert type(MindSpore().graph_taps(tapped_by(["all"], "tensor"), tmp_path)) is kind
     assert not list(tmp_path.rglob("tensor_dump.*"))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,13 @@ from mindspore import Tensor, ops
 from mindspore.ops import constexpr
 from mindspore.ops import functional as F
 
+from msprobe_ms.frameworks import mindspore_jit
 from msprobe_ms.frameworks.graph_taps import GraphObserver, Place, Tapped
 from msprobe_ms.frameworks.mindspore_structures import structures
 from msprobe_ms.frameworks.mindspore_taps import CompiledTaps, Parts, dtype_text, layout_of
 from msprobe_ms.graph.tensor_dump_files import PATIENCE, QUIET, FileEvents, wait_for_files
 from msprobe_ms.graph.tensor_dump_names import Compiled, Given, ParameterOf
+from msprobe_ms.hooks.patch import Patch
 
 #: What TensorDump puts numbers in for.
 _EXPANDED = ("{step}", "{rank}")
@@ -75,7 +77,22 @@ class TensorDumpTaps(CompiledTaps):
             with suppress(OSError):  # there may still be something in it
                 self._scratch.rmdir()
 
-    def _before_run(self) -> None:
+    # -- runs of graphs: files do not say which one they are of ----------------------------------------------------
+
+    def _made_patches(self) -> list[Patch]:
+        runs = [Patch(holder, name, self._running) for holder, name in mindspore_jit.graph_runs()]
+        return [*super()._made_patches(), *runs]
+
+    def _running(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            self._finish_earlier()
+            result = original(*args, **kwargs)
+            self.wait()
+            return result
+
+        return run
+
+    def _finish_earlier(self) -> None:
         # Gradients that are taken outside of graphs belong to earlier runs, and so does what a failed one has left.
         scratch = self._scratch
         left = scratch is not None and scratch.is_dir() and any(scratch.iterdir())
