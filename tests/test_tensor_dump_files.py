@@ -292,6 +292,17 @@ def test_a_forked_process_leaves_the_files_alone(tmp_path: Path, with_files: Non
     assert not scratch.exists()
 
 
+def test_micro_batches_through_a_graph(tmp_path: Path, with_files: None) -> None:
+    for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
+        ms.set_context(mode=mode)
+        net, x = nets_compiled.make(nets_compiled.Loop)
+        runs = [gradient_step(net, each) for each in (x, x * 2, x - 1)]
+        with recording(net, tmp_path / str(mode)):
+            for run in runs:
+                run()
+    assert_like(read_step(tmp_path / str(ms.GRAPH_MODE), troubles=True), read_step(tmp_path / str(ms.PYNATIVE_MODE)))
+
+
 def test_micro_batches_through_a_jitted_cell(tmp_path: Path, with_files: None) -> None:
     """Gradients that are taken outside of the graph go to the run that they are of."""
     inner, x = nets_compiled.make(nets_compiled.Loop)
