@@ -94,8 +94,9 @@ class TensorDumpTaps(CompiledTaps):
 
     def _finish_earlier(self) -> None:
         # Gradients that are taken outside of graphs belong to earlier runs, and so does what a failed one has left.
-        scratch = self._scratch
-        left = scratch is not None and scratch.is_dir() and any(scratch.iterdir())
+        left = False
+        with suppress(OSError):  # `wait` tells of it
+            left = self._scratch is not None and any(self._scratch.iterdir())
         if left or (self._events is not None and self._events.lacks_gradients):
             self.wait()
 
