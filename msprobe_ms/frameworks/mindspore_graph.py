@@ -12,7 +12,7 @@ import numpy as np
 from msprobe_ms.frameworks.graph_taps import Figures, Layout, Place, Tapped
 from msprobe_ms.frameworks.mindspore_arrays import widened
 from msprobe_ms.frameworks.mindspore_graph_source import FIGURES, SINGLE, compiled_parts
-from msprobe_ms.frameworks.mindspore_taps import CompiledTaps, dtype_text, layout_of
+from msprobe_ms.frameworks.mindspore_taps import CompiledTaps, Parts, dtype_text, layout_of
 
 #: What callbacks return; nobody reads it.
 _DONE = np.zeros(1, np.int32)
@@ -27,7 +27,9 @@ class MindSporeTaps(CompiledTaps):
         self._layouts: list[tuple[int, Layout, Layout]] = []
         self._places: list[tuple[Place, int]] = []
         self._parameters: list[tuple[int, str, str, int]] = []
-        self._parts = compiled_parts(self, tapped)
+
+    def _made_parts(self) -> Parts:
+        return compiled_parts(self, self._tapped)
 
     # -- called by the compiler: what it knows gets a number -------------------------------------------------------
 

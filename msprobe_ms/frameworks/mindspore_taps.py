@@ -11,6 +11,7 @@ import functools
 import itertools
 import re
 import types
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -36,11 +37,16 @@ class Parts(NamedTuple):
     hook: Callable[[int, str], Callable[[Any], Any]]
 
 
-class CompiledTaps:
+class CompiledTaps(ABC):
     """The taps of one debugger. Compiled graphs outlive its steps, and so does this."""
 
-    #: What is compiled in; of the class below.
-    _parts: Parts
+    @functools.cached_property
+    def _parts(self) -> Parts:
+        """What is compiled in; made when something is compiled, so that a process without graphs has none of it."""
+        return self._made_parts()
+
+    @abstractmethod
+    def _made_parts(self) -> Parts: ...
 
     def __init__(self, tapped: Tapped) -> None:
         self._tapped = tapped
@@ -132,6 +138,7 @@ class CompiledTaps:
         """
         before: list[tuple[Any, Any]] = []
         hooks: list[Any] = []
+        parts = self._parts
         try:
             for module, (_, cell) in enumerate(self._modules):
                 held = vars(cell)
@@ -140,13 +147,13 @@ class CompiledTaps:
                 parameters = [(name, each) for name, each in cell._params.items() if each is not None]
                 if self._tapped.gradients and not gradient_outside:
                     trained = [(name, each) for name, each in parameters if each.requires_grad]
-                    hooks += [each.register_hook(self._parts.hook(module, name)) for name, each in trained]
+                    hooks += [each.register_hook(parts.hook(module, name)) for name, each in trained]
                 if not self._tapped.parameters:
                     parameters = []
                 if cell.has_bprop and self._tapped.gradients and self._observer is not None:
                     self._observer.untold(module, "its gradients, for which it has a bprop of its own")
                 names, values = tuple(name for name, _ in parameters), tuple(each for _, each in parameters)
-                construct = self._parts.construct(original, module, names, values)
+                construct = parts.construct(original, module, names, values)
                 held["construct"] = types.MethodType(construct, cell)
             yield
         finally:

@@ -50,9 +50,12 @@ class TensorDumpTaps(CompiledTaps):
         self._compiled = Compiled()
         self._events: FileEvents | None = None
         self._process = os.getpid()
+        self._operators = operators
+
+    def _made_parts(self) -> Parts:
         # In a Cell that is computed again in backward: not written again.
-        dump, dump_gradient = operators or (ops.TensorDump().recompute(False), ops.DumpGradient())
-        self._parts = compiled_parts(self, tapped, dump, dump_gradient)
+        dump, dump_gradient = self._operators or (ops.TensorDump().recompute(False), ops.DumpGradient())
+        return compiled_parts(self, self._tapped, dump, dump_gradient)
 
     def install(self, modules: Sequence[tuple[str, Any]], observer: GraphObserver) -> None:
         self._make_scratch()
