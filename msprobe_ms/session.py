@@ -251,7 +251,9 @@ class Session:
             return
         if graphs is not None:
             graphs.finish(misses)
-            if not self._store.entries:
+            if not self._store.folder.exists():
+                if self._worker is not None:
+                    self._worker.close()
                 return
         try:
             if self._worker is not None:
@@ -273,11 +275,11 @@ class Session:
         """What ran in graphs and what did not get folders of their own where there is both, and no others."""
         folder = self._store.folder
         try:
-            if self._store.entries:
-                self._store.move(self._beside)
-            else:
+            if self._store.is_bare:
                 self._store.discard()
                 graphs.move(folder)
+            else:
+                self._store.move(self._beside)
             apart = self._config.dump_path / GRAPH
             for left in (folder.parent, apart / folder.parent.name, apart):
                 with suppress(OSError):  # other ranks may still be in there

@@ -206,6 +206,38 @@ class WithOwnBackward(nn.Cell):
         return self.own(self.before(x)).sum()
 
 
+class Writes(nn.Cell):
+    def construct(self, total: Tensor, x: Tensor) -> Tensor:
+        total.add_(x)
+        return total * 2
+
+
+class InPlace(nn.Cell):
+    """A cell that writes into a tensor which its caller goes on with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Dense(4, 4)
+        self.writes = Writes()
+
+    def construct(self, x: Tensor) -> Tensor:
+        y = self.fc(x)
+        total = y * 3
+        return (self.writes(total, y) + total).sum()
+
+
+class Drops(nn.Cell):
+    """Random numbers in the graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Dense(4, 4)
+        self.drop = nn.Dropout(p=0.5)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.drop(self.fc(x)).sum()
+
+
 class Recomputed(nn.Cell):
     def __init__(self) -> None:
         super().__init__()

@@ -19,6 +19,7 @@ from recording import Step, assert_figures, leaves, read_step, recording, write_
 from test_distributed import environment, free_port
 
 from msprobe_ms.compare.run import Options, compare
+from msprobe_ms.errors import UsageError
 from msprobe_ms.mindspore import MsprobeStep, PrecisionDebugger
 from msprobe_ms.store.recover import recover
 
@@ -229,6 +230,41 @@ def test_gradients_that_a_graph_cannot_tell_are_said(tmp_path: Path, compiled: A
         "Cell.own.OwnBackward: not recorded in compiled graphs: its gradients, for which it has a bprop of its own"
         in log
     )
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_what_writes_in_place_is_left_alone(jitted: bool, tmp_path: Path) -> None:
+    net, x = nets_compiled.make(nets_compiled.InPlace)
+    if jitted:
+        net = nn.SequentialCell(nets_compiled.Jitted(net))
+    else:
+        ms.set_context(mode=ms.GRAPH_MODE)
+    recorded(net, gradient_step(net, x), tmp_path / "dump")
+    logs = [log.read_text() for log in (tmp_path / "dump").rglob("dump_error_info.log")]
+    said = "a compiled graph: what runs inside is not recorded: a function that writes into a tensor in place"
+    assert sum(said in log for log in logs) == 1
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def test_random_numbers_of_a_graph_are_said_to_differ(tmp_path: Path, compiled: Any) -> None:
+    net, x = nets_compiled.make(nets_compiled.Drops)
+    run = gradient_step(net, x)
+    with recording(net, tmp_path / "dump"):
+        run()
+    step = read_step(tmp_path / "dump", troubles=True)
+    assert len(step.calls("Cell.drop.Dropout")) == 2
+    log = (step.folder / "dump_error_info.log").read_text()
+    assert log.count("a compiled graph draws random numbers (Dropout): MindSpore keeps their sequence") == 1
+
+
+def test_token_range_is_refused(tmp_path: Path, compiled: Any) -> None:
+    debugger = PrecisionDebugger(write_config(tmp_path / "dump"))
+    with pytest.raises(UsageError) as caught:
+        debugger.start(nn.SequentialCell(nn.Dense(4, 4)), token_range=[1, 1])
+    assert str(caught.value) == (
+        "start: token_range counts calls of a model in dynamic graphs; leave it out in compiled ones"
+    )
+    debugger.step()
 
 
 def test_shapes_that_only_the_running_graph_knows(tmp_path: Path, compiled: Any) -> None:

@@ -54,6 +54,9 @@ class GraphObserver(Protocol):
     def untold(self, module: int | None, what: str) -> None:
         """What graphs cannot tell of a module's calls, or (None) of any of those in a graph, in words for the user."""
 
+    def notice(self, text: str) -> None:
+        """Something that the user should know of, a sentence."""
+
     def begins(self, module: int, args: Layout, kwargs: Layout) -> int:
         """A call of the ``module``-th module; the number by which the rest of it is told."""
 

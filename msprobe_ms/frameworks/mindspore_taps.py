@@ -13,7 +13,7 @@ import re
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import mindspore
@@ -26,6 +26,12 @@ _FLOATS = ("Float16", "Float32", "Float64", "BFloat16", "Complex64", "Complex128
 
 #: Operators, length in front, as a graph that is written out names them; other names begin with the same letters.
 _BRANCH = re.compile(rb"\x06Switch(?![A-Za-z])|\x0bSwitchLayer(?![A-Za-z])")
+#: Names of nodes; those of gradients MindSpore made itself, and they write into nothing of a Cell's.
+_WRITES = re.compile(rb"[!-~]*/Inplace\w+-op\d+")
+_DRAWS = re.compile(
+    rb"[\x00-\x3f](Dropout(?:2D|3D|Ext|GenMask|GenMaskExt)?|Standard(?:Normal|Laplace)|(?:Uniform|Rand|Multinomial"
+    rb"|Bernoulli|Normal)(?:[A-Z]\w*|om\w*|int\w*|perm\w*|n\w*|_\w*)?)(?![A-Za-z])"
+)
 
 _numbers = itertools.count()
 
@@ -56,6 +62,8 @@ class CompiledTaps(ABC):
         #: Sets of modules ever tapped: a graph compiled for one of them is not run for another.
         self._sets: dict[tuple[tuple[str, int], ...], int] = {}
         self._set = -1
+        #: Cells, and by the names of their phases what MindSpore remembers there of graphs without callbacks.
+        self._phases: dict[int, tuple[Any, dict[str, str]]] = {}
         #: Made anew each time: they keep what they replace, which may be somebody's wrapper around a whole model.
         self._patches: list[Patch] = []
 
@@ -65,6 +73,8 @@ class CompiledTaps(ABC):
         self._observer = observer
         self._modules = list(modules)
         self._set = self._sets.setdefault(tuple((name, id(cell)) for name, cell in modules), len(self._sets))
+        for _, cell in modules:
+            self._remember(cell)
         self._patches = self._made_patches()
         for patch in self._patches:
             patch.apply()
@@ -72,6 +82,16 @@ class CompiledTaps(ABC):
     def remove(self) -> None:
         patches, self._patches, self._modules = self._patches, [], []
         do_all(patch.undo for patch in reversed(patches))
+        for cell, phases in self._phases.values():
+            for name, phase in list((cell._phase_cache or {}).items()):
+                if self._mark in phase:
+                    cell._phase_cache.pop(name)
+                    cell._phase_cache.update({name: phases[name]} if name in phases else {})
+        self._phases = {}
+
+    def _remember(self, cell: Any) -> None:
+        if id(cell) not in self._phases and hasattr(cell, "_phase_cache"):
+            self._phases[id(cell)] = cell, dict(cell._phase_cache or {})
 
     def forget(self) -> None:
         self._observer = None
@@ -94,6 +114,8 @@ class CompiledTaps(ABC):
     def _marked(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def generate_arguments_key(executor: Any, compiled: Any, /, *args: Any, **kwargs: Any) -> Any:
             key = original(executor, compiled, *args, **kwargs)
+            if isinstance(compiled, nn.Cell):
+                self._remember(compiled)
             # There is no Cell of the network's in an optimizer.
             own = isinstance(getattr(compiled, "__self__", compiled), nn.Optimizer)
             return key if own else f"{key}{self._mark}.{self._set}"
@@ -104,31 +126,50 @@ class CompiledTaps(ABC):
         def compile(executor: Any, compiled: Any, args: Any, kwargs: Any, phase: str, *others: Any) -> Any:
             plain = functools.partial(original, executor, compiled, args, kwargs)
             gradient_outside = ".grad." in phase
-            if gradient_outside and self._branches(executor, plain, f"{phase}.plain", others):
+            plain(f"{phase}.plain", *others)
+            if not self._may_be_tapped(executor, compiled, f"{phase}.plain", gradient_outside=gradient_outside):
                 return plain(phase, *others)
             try:
                 with self.tapping(gradient_outside=gradient_outside):
                     return plain(phase, *others)
             except Exception as error:
-                # Once more without us: a mistake of the user's is raised as it is, ours is only told.
+                # Once more without us; mistakes of the user's were raised before.
                 result = plain(phase, *others)
                 self._failed(error, "Cells in a graph that does not compile with callbacks in it")
                 return result
 
         return compile
 
-    def _branches(self, executor: Any, plain: Callable[..., Any], phase: str, others: tuple[Any, ...]) -> bool:
-        """Whether a graph whose gradient is taken outside of it has branches or loops of its own.
+    def _may_be_tapped(self, executor: Any, compiled: Any, phase: str, *, gradient_outside: bool) -> bool:
+        """Whether callbacks leave a graph as it is, which was compiled without them as ``phase``; if not, it is said.
 
-        Callbacks in those make MindSpore 2.10 fail in backward, or worse, not fail and give other gradients.
+        In branches and loops, where the gradient is taken outside of the graph, callbacks make MindSpore 2.10 fail in
+        backward, or worse, not fail and give other gradients. What an operator writes into a Cell's argument it would
+        write into what a callback handed on.
         """
-        plain(phase, *others)
-        branches = _BRANCH.search(executor.get_func_graph_proto(phase, "mind_ir")) is not None
-        if branches and self._observer is not None:
-            self._observer.untold(
-                None, "a function with branches or loops that depend on tensors, whose gradient is taken outside of it"
+        try:
+            operators = executor.get_func_graph_proto(phase, "mind_ir")
+        except Exception as error:
+            self._failed(error, "a compiled graph")
+            return False
+        with suppress(Exception):  # what it holds goes with the process otherwise
+            executor.del_net_res(compiled, {phase})
+        why = None
+        if not operators:
+            why = "a function that MindSpore does not show"
+        elif any(b"Gradients/" not in node for node in _WRITES.findall(operators)):
+            why = "a function that writes into a tensor in place"
+        elif gradient_outside and _BRANCH.search(operators):
+            why = "a function with branches or loops that depend on tensors, whose gradient is taken outside of it"
+        if why is not None and self._observer is not None:
+            self._observer.untold(None, why)
+        elif self._observer is not None and (drawn := _DRAWS.search(operators)):
+            self._observer.notice(
+                f"a compiled graph draws random numbers ({drawn[1].decode()}): MindSpore keeps their sequence with the "
+                "graph, and recorded steps run one of their own, so that they draw others than without recording; "
+                "seed_all(rm_dropout=True) takes dropout out"
             )
-        return branches
+        return why is None
 
     @contextmanager
     def tapping(self, *, gradient_outside: bool) -> Iterator[None]:

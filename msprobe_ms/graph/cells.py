@@ -135,7 +135,10 @@ class GraphRecorder:
         """Nothing is open: what waited for that is recorded."""
         waiting, self._waiting = self._waiting, []
         for entry, fields, parent in waiting:
-            self._store.entry(entry, fields, parent)
+            try:
+                self._store.entry(entry, fields, parent)
+            except Exception as error:  # the next may find room
+                self._trouble.report(error, entry)
 
     # -- forward ---------------------------------------------------------------------------------------------------
 

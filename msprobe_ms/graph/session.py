@@ -11,6 +11,7 @@ import numpy as np
 
 from msprobe_ms.config import Config
 from msprobe_ms.config.model import TENSOR_TASKS
+from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_taps import Figures, GraphTaps, Layout, Place
 from msprobe_ms.graph.cells import GraphRecorder
@@ -104,6 +105,10 @@ class GraphSession:
     # -- the step's life -------------------------------------------------------------------------------------------
 
     def start(self, model: Any, token_range: Sequence[int] | None = None) -> None:
+        if token_range is not None:
+            raise UsageError(
+                "start: token_range counts calls of a model in dynamic graphs; leave it out in compiled ones"
+            )
         modules = list(named_bases(self._framework, model))
         self._bases = [base for base, _ in modules]
         if self._part is not None:
@@ -194,6 +199,11 @@ class GraphSession:
                 if module is None
                 else f"{self._bases[module]}: not recorded in compiled graphs: {what}"
             )
+
+    def notice(self, text: str) -> None:
+        part = self._made()
+        if part is not None:
+            part.trouble.note(text)
 
     def begins(self, module: int, args: Layout, kwargs: Layout) -> int:
         part = self._made()

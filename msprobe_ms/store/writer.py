@@ -54,7 +54,7 @@ class DumpStore:
         self.exported_entries = 0
         self._exported = -1
         move_aside(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        _made(folder)
         self._tensor_folder = folder / TENSOR_FOLDER
         if tensors:
             self._tensor_folder.mkdir(exist_ok=True)
@@ -105,14 +105,19 @@ class DumpStore:
     def move(self, folder: Path) -> None:
         """Have the dump in another folder of the same disk; what lies there already is moved aside. Raises OSError."""
         move_aside(folder)
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        _made(folder.parent)
         self.folder.rename(folder)
         self._journal.path = folder / JOURNAL_NAME
         self.folder, self._tensor_folder = folder, folder / TENSOR_FOLDER
         self._exported = -1
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether there is neither an entry nor a line in the error log."""
+        return not self.entries and not (self.folder / ERROR_LOG).exists()
+
     def discard(self) -> None:
-        """Remove the dump, which has no entries."""
+        """Remove the dump, which `is_bare`."""
         self._journal.close()
         shutil.rmtree(self.folder)
 
@@ -124,6 +129,16 @@ class DumpStore:
                 self._journal.path.unlink()
         finally:
             self._journal.close()
+
+
+def _made(folder: Path) -> None:
+    """Make a folder, and again: other ranks remove those above it that they leave empty. Raises OSError."""
+    for _ in range(20):
+        try:
+            return folder.mkdir(parents=True, exist_ok=True)
+        except FileNotFoundError:
+            continue
+    return folder.mkdir(parents=True, exist_ok=True)
 
 
 def move_aside(folder: Path) -> None:
