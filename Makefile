@@ -5,7 +5,8 @@
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
 PYTHON ?= python3
-PYTEST_ARGS ?= -q
+# Two files at a time: MindSpore takes memory, and most tests wait for processes of their own.
+PYTEST_ARGS ?= -q -n 2 --dist loadfile
 BIN := .venv/bin
 PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.

@@ -357,6 +357,7 @@ def test_only_selected_steps_run_with_callbacks(tmp_path: Path, compiled: Any) -
         debugger.stop()
         assert [(vars(each)["compile"], vars(each)["generate_arguments_key"]) for each in executors] == genuine
         assert not any("construct" in vars(cell) for cell in net.cells())
+        assert "msprobe" not in str([cell.phase_cache for cell in (net, *net.cells())])
         debugger.step()
     assert sorted(path.name for path in (tmp_path / "dump").iterdir()) == ["step1", "step3"]
     for number in (1, 3):

@@ -153,7 +153,7 @@ class CompiledTaps(ABC):
             self._failed(error, "a compiled graph")
             return False
         with suppress(Exception):  # what it holds goes with the process otherwise
-            executor.del_net_res(compiled, {phase})
+            executor.del_net_res(None, {phase})
         why = None
         if not operators:
             why = "a function that MindSpore does not show"
