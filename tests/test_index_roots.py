@@ -65,6 +65,16 @@ def test_an_index_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert (root / "step0/rank0/dump.json").read_text() == "mine" and names(root / "step1/rank0")
 
 
+def test_a_process_that_is_alone_has_its_own_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = iterations(tmp_path, 0, 1)
+    write_index(root / "step0/proc77", read_kernel_files(files(root, 0)), task="tensor")
+    assert main(["recover", str(root)]) == 0
+    assert [path.name for path in root.glob("step*/*")] == ["proc77"] * 2 and names(root / "step1/proc77")
+    assert main(["index", str(root)]) == 2
+    said = capsys.readouterr().out
+    assert all(f"step{step}/proc77: holds a dump already" in said for step in (0, 1))
+
+
 def test_nothing_to_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["index", str(tmp_path)]) == 2
     assert "no kernel files in it; accepted is a folder with kernel files" in capsys.readouterr().err

@@ -24,9 +24,10 @@ def index_root(root: Path, output: Path | None = None) -> Iterator[Recovered]:
     """
     for (rank, step), group in groupby(need_kernel_folders(root), key=lambda folder: (folder.rank, folder.step)):
         folders = list(group)
-        target = (output or folders[0].root) / f"step{step}" / f"rank{rank}"
-        if (target / "dump.json").exists():
-            yield Recovered(target, 0, "holds a dump already; give another folder with -o")
+        parent = (output or folders[0].root) / f"step{step}"
+        target = parent / f"rank{rank}"
+        if held := next((path.parent for name in _names_of(rank) for path in parent.glob(f"{name}/dump.json")), None):
+            yield Recovered(held, 0, "holds a dump already; give another folder with -o")
         else:
             yield _indexed(target, folders)
 
@@ -70,9 +71,9 @@ class _Indexed:
         self._names: set[str] = set()
         self._written = 0.0
         self._has_tensors = True
-        # A process that is alone has no rank, and its kernels are those of rank 0.
-        names = [f"rank{self._rank}", *(["proc*"] if self._rank == 0 else [])]
-        for index in sorted(path for name in names for path in self._root.glob(f"step*/{name}/dump.json")):
+        self._name = f"rank{self._rank}"
+        found = (path for name in _names_of(self._rank) for path in self._root.glob(f"step*/{name}/dump.json"))
+        for index in sorted(found):
             step = index.parent.parent.name.removeprefix("step")
             if step.isdecimal():
                 self._add(index, int(step))
@@ -83,6 +84,7 @@ class _Indexed:
             names = {name for body in dump["data"].values() for name in _data_names(body)}
         except (OSError, ValueError, KeyError, AttributeError, RecursionError):
             return  # what cannot be read speaks of nothing
+        self._name = index.parent.name
         self._written = max(self._written, index.stat().st_mtime)
         self._has_tensors = self._has_tensors and bool(names)
         self._names |= names
@@ -94,7 +96,7 @@ class _Indexed:
         return all(iterations == {step} for step, iterations in self.steps.items())
 
     def folder(self, step: int) -> Path:
-        return self._root / f"step{step}" / f"rank{self._rank}"
+        return self._root / f"step{step}" / self._name
 
     def left(self, folder: KernelFolder) -> list[KernelFile]:
         return [file for file in folder.files() if not self._speaks_of(file)]
@@ -106,6 +108,11 @@ class _Indexed:
             return file.path.relative_to(self._net).as_posix() in self._names
         # Statistics name no files, but a table is written after the index, and tensors before it.
         return file.figures is not None or file.path.stat().st_mtime <= self._written
+
+
+def _names_of(rank: int) -> list[str]:
+    """What a rank's folder may be called: a process that is alone has no rank, and its kernels are those of rank 0."""
+    return [f"rank{rank}", *(["proc*"] if rank == 0 else [])]
 
 
 def _data_names(body: Any) -> Iterator[str]:
