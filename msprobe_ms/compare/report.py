@@ -134,15 +134,21 @@ def _write_csv(file: BinaryIO, titles: Sequence[str], rows: Iterable[tuple[list[
 
 
 def _inert(cell: Cell) -> Cell:
-    """The cell, its text made harmless: no spreadsheet program may take it for a formula."""
-    return "'" + cell if isinstance(cell, str) and looks_like_formula(cell) else cell
+    """The cell, its text made harmless: no spreadsheet program may take it, or a part behind a ``;``, for a formula."""
+    if not isinstance(cell, str) or not looks_like_formula(cell):
+        return cell
+    return ";".join("'" + part if _is_formula(part) else part for part in cell.split(";"))
 
 
 def looks_like_formula(text: str) -> bool:
     """Whether a spreadsheet program could run ``text``: a formula's first character, also after a ``;``, no number."""
     if not text.startswith(_FORMULA_STARTS) and ";" not in text:
         return False
-    return any(part.startswith(_FORMULA_STARTS) and not _is_number(part) for part in text.split(";"))
+    return any(map(_is_formula, text.split(";")))
+
+
+def _is_formula(part: str) -> bool:
+    return part.startswith(_FORMULA_STARTS) and not _is_number(part)
 
 
 def _is_number(text: str) -> bool:
