@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.config import Config
-from msprobe_ms.config.model import MODULE_LEVELS, TENSOR_TASKS
+from msprobe_ms.config.model import MODULE_LEVELS
 from msprobe_ms.emptiness import why_empty
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_taps import GraphTaps
@@ -63,7 +63,7 @@ class Session:
                 task=config.task,
                 level=config.level,
                 framework=framework.name,
-                tensors=_stores_files(config),
+                tensors=config.stores_files,
                 extra_info=config.extra_info,
             )
         except OSError as error:
@@ -100,7 +100,7 @@ class Session:
         md5 = config.summary_mode == "md5"
         entries: DumpStore | OverflowGate = store
         self._gate: OverflowGate | None = None
-        self._worker = TensorWorker(store, self._trouble) if config.async_dump and _stores_files(config) else None
+        self._worker = TensorWorker(store, self._trouble) if config.async_dump and config.stores_files else None
         files: TensorFiles = self._worker or store
         leaves = LeafBuilder(framework, files, self._trouble, md5=md5, later=self._worker is not None)
         if config.task == "overflow_check":
@@ -308,8 +308,3 @@ class Session:
     def _drop_parameter_hooks(self) -> None:
         if self._modules is not None:
             self._modules.remove_parameters()
-
-
-def _stores_files(config: Config) -> bool:
-    """Whether tensors themselves may be written, all of them or those that ``tensor_list`` names."""
-    return config.task in TENSOR_TASKS or bool(config.tensor_list)

@@ -160,6 +160,11 @@ class Config(BaseModel):
     check_mode: CheckMode = "all"
     ignored: tuple[str, ...] = ()
 
+    @property
+    def stores_files(self) -> bool:
+        """Whether tensors themselves may be written, all of them or those that ``tensor_list`` names."""
+        return self.task in TENSOR_TASKS or bool(self.tensor_list)
+
     @field_validator("scope", mode="plain")
     @classmethod
     def _scope_is_a_range(cls, scope: object, info: ValidationInfo) -> Range | None:

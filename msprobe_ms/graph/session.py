@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from msprobe_ms.config import Config
-from msprobe_ms.config.model import TENSOR_TASKS
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_taps import Figures, GraphTaps, Layout, Place
@@ -32,7 +32,7 @@ class _Part:
         self.store = store
         self.trouble = Trouble(store, noted)
         self.worker = None
-        if config.async_dump and _stores_files(config):
+        if config.async_dump and config.stores_files:
             self.worker = TensorWorker(store, self.trouble)
             self.worker.run(framework.quiet)
         leaves = LeafBuilder(
@@ -68,6 +68,7 @@ class GraphSession:
         self._bases: list[str] = []
         self._part: _Part | None = None
         self._broken = False
+        self._making = threading.RLock()
         self._recording = False
         self._process = os.getpid()
 
@@ -81,7 +82,11 @@ class GraphSession:
         return session if session._made() is not None else None
 
     def _made(self) -> _Part | None:
-        if self._part is None and not self._broken:
+        with self._making:  # whatever threads call graphs, there is one dump
+            return self._part or self._open_part()
+
+    def _open_part(self) -> _Part | None:
+        if not self._broken:
             config = self._config
             try:
                 store = DumpStore(
@@ -89,7 +94,7 @@ class GraphSession:
                     task=config.task,
                     level=config.level,
                     framework=self._framework.name,
-                    tensors=_stores_files(config),
+                    tensors=config.stores_files,
                     extra_info=config.extra_info,
                 )
             except OSError as error:
@@ -226,7 +231,3 @@ class GraphSession:
         part = self._made()
         if part is not None:
             part.trouble.report(error, where)
-
-
-def _stores_files(config: Config) -> bool:
-    return config.task in TENSOR_TASKS or bool(config.tensor_list)
