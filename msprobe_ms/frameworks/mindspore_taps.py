@@ -167,7 +167,7 @@ class CompiledTaps(ABC):
             self._observer.notice(
                 f"a compiled graph draws random numbers ({drawn[1].decode()}): MindSpore keeps their sequence with the "
                 "graph, and recorded steps run one of their own, so that they draw others than without recording; "
-                "seed_all(rm_dropout=True) takes dropout out"
+                "a dropout with p=0 draws none"
             )
         return why is None
 
