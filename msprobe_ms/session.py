@@ -238,10 +238,7 @@ class Session:
 
     def finish(self, misses: Misses) -> None:
         self.stop()
-        graphs = self._graphs if self._graphs is not None and not self._graphs.is_empty else None
-        if graphs is not None:
-            self._separate(graphs)
-        else:
+        if self._graphs is None or not self._graphs.has_entries:
             self._tell_if_empty()
         self._model = None
         self._drop_parameter_hooks()
@@ -249,15 +246,13 @@ class Session:
         self._saves.close()
         if os.getpid() != self._process:
             return
-        if graphs is not None:
-            graphs.finish(misses)
-            if not self._store.folder.exists():
-                if self._worker is not None:
-                    self._worker.close()
-                return
         try:
             if self._worker is not None:
                 self._worker.close()
+            if self._graphs is not None:
+                self._end_graphs(self._graphs, misses)
+                if not self._store.folder.exists():
+                    return
             with self.status.exporting() as progress:
                 self._store.close(progress)
             if self._gate is not None:
@@ -267,25 +262,26 @@ class Session:
                 self._recorder.tell(misses)
         except Exception as error:
             self._trouble.report(error, "step")
-        if self._trouble.count:
-            problems = "1 problem" if self._trouble.count == 1 else f"{self._trouble.count} problems"
-            logger.warning("%s: %s, see dump_error_info.log", self._store.folder, problems)
+        self._trouble.tell(self._store.folder)
 
-    def _separate(self, graphs: GraphSession) -> None:
+    def _end_graphs(self, graphs: GraphSession, misses: Misses) -> None:
         """What ran in graphs and what did not get folders of their own where there is both, and no others."""
-        folder = self._store.folder
+        folder, apart = self._store.folder, graphs.folder
         try:
+            if not graphs.has_entries:
+                return graphs.dissolve(self._store)
             if self._store.is_bare:
                 self._store.discard()
                 graphs.move(folder)
             else:
                 self._store.move(self._beside)
-            apart = self._config.dump_path / GRAPH
-            for left in (folder.parent, apart / folder.parent.name, apart):
+        except OSError as error:  # each stays where it is
+            self._trouble.report(error, "step")
+        finally:
+            for left in (folder.parent, apart.parent, apart.parent.parent):
                 with suppress(OSError):  # other ranks may still be in there
                     left.rmdir()
-        except OSError as error:
-            self._trouble.report(error, "step")
+        return graphs.finish(misses)
 
     def _tell_if_empty(self) -> None:
         config, jit = self._config, self._jit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import traceback
+from pathlib import Path
 
 from msprobe_ms.log import logger
 from msprobe_ms.store.writer import ERROR_LOG, DumpStore
@@ -32,6 +33,12 @@ class Trouble:
         if text not in self._noted:
             self._noted.add(text)
             logger.warning("%s", text)
+
+    def tell(self, folder: Path) -> None:
+        """Say how many errors there were, and that they are in the log of the dump in ``folder``."""
+        if self.count:
+            problems = "1 problem" if self.count == 1 else f"{self.count} problems"
+            logger.warning("%s: %s, see dump_error_info.log", folder, problems)
 
     def report(self, error: BaseException, where: str) -> None:
         """Log ``error``, which happened while recording ``where``."""

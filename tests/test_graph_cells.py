@@ -232,6 +232,28 @@ def test_gradients_that_a_graph_cannot_tell_are_said(tmp_path: Path, compiled: A
     )
 
 
+@pytest.mark.parametrize(
+    ("net_class", "keys", "names"),
+    [
+        (nets_compiled.Normed, {"list": ["Dense.forward.7"]}, []),
+        (nets_compiled.While, {"data_mode": ["forward"]}, ["Cell.0.Jitted.forward.0"]),
+    ],
+)
+def test_a_graph_without_entries_leaves_no_dump(
+    net_class: type[nn.Cell], keys: dict[str, Any], names: list[str], tmp_path: Path
+) -> None:
+    inner, x = nets_compiled.make(net_class)
+    net = nn.SequentialCell(nets_compiled.Jitted(inner))
+    with recording(net, tmp_path / "dump", **keys):
+        gradient_step(net, x)()
+    assert [path.name for path in (tmp_path / "dump").iterdir()] == ["step0"]
+    step = read_step(tmp_path / "dump", troubles=True)  # nothing but a whole dump lies there
+    assert list(step.data) == names
+    log = step.folder / "dump_error_info.log"
+    assert log.exists() == (net_class is nets_compiled.While)
+    assert not log.exists() or "branches or loops that depend on tensors" in log.read_text()
+
+
 @pytest.mark.parametrize("jitted", [False, True])
 def test_what_writes_in_place_is_left_alone(jitted: bool, tmp_path: Path) -> None:
     net, x = nets_compiled.make(nets_compiled.InPlace)

@@ -155,9 +155,15 @@ class GraphSession:
         self.status.end(part.store.folder, part.store.exported_entries)
         if self.status.speaks:
             self._guarded(lambda: part.recorder.tell(misses), "step")
-        if part.trouble.count:
-            problems = "1 problem" if part.trouble.count == 1 else f"{part.trouble.count} problems"
-            logger.warning("%s: %s, see dump_error_info.log", part.store.folder, problems)
+        part.trouble.tell(part.store.folder)
+
+    def dissolve(self, store: DumpStore) -> None:
+        """Instead of `finish`, where no call in a graph has an entry: what was said goes to the log of ``store``."""
+        self._taps.forget()
+        if (part := self._part) is not None:
+            part.finish()
+            self._guarded(lambda: store.absorb(part.store), "step")
+            part.trouble.tell(store.folder)
 
     def _tell_if_empty(self, part: _Part) -> None:
         if not (self.is_empty and self._bases is not None and not part.recorder.saw_calls):
@@ -183,6 +189,10 @@ class GraphSession:
     @property
     def is_empty(self) -> bool:
         return self._part is None or not (self._part.store.entries or self._part.trouble.count)
+
+    @property
+    def has_entries(self) -> bool:
+        return self._part is not None and self._part.store.entries > 0
 
     @property
     def saw_backward(self) -> bool:

@@ -117,9 +117,16 @@ class DumpStore:
         return not self.entries and not (self.folder / ERROR_LOG).exists()
 
     def discard(self) -> None:
-        """Remove the dump, which `is_bare`."""
+        """Remove the dump, which has no entries."""
         self._journal.close()
         shutil.rmtree(self.folder)
+
+    def absorb(self, other: DumpStore) -> None:
+        """Take over the error log of another dump, which has no entries, and remove that. Raises OSError."""
+        if (log := other.folder / ERROR_LOG).exists():
+            with (self.folder / ERROR_LOG).open("ab") as mine:
+                mine.write(log.read_bytes())
+        other.discard()
 
     def close(self, progress: Progress | None = None) -> None:
         """Export and remove the journal: from here on the JSON files are the dump."""
