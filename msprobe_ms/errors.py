@@ -15,6 +15,10 @@ class DumpFormatError(MsprobeError):
     """A dump, tensor or journal file cannot be read: names the file and the place in it."""
 
 
+class DamagedFileError(DumpFormatError):
+    """A file is whole up to some place and damaged from there on, as when its writing was cut off."""
+
+
 class MissingTensorError(DumpFormatError):
     """An item has no tensor on disk (none recorded, or its file is gone): nothing to compare, but no fault."""
 

@@ -14,6 +14,7 @@ from msprobe_ms.graph.launches import Launch
 from msprobe_ms.graph.scope import Cells
 from msprobe_ms.names import SCOPE, parse_entry
 from msprobe_ms.store.flatten import call_items
+from msprobe_ms.store.items import ItemTable
 from msprobe_ms.store.model import Dump, Entry, Item
 from msprobe_ms.store.tensors import TensorSource
 
@@ -55,9 +56,11 @@ def read_kernels(path: Path, files: Sequence[KernelFile], cells: Cells | None = 
     task = "tensor" if has_tensors else "statistics"
     dump = KernelDump(path, task, "L2", "mindspore", task, "latest", {}, tensors)
     dump.launches, dump.files = {}, tensors.files
+    table = ItemTable()
     # No file has a name below the root of all.
     for name, body, parent, launch, call_site in kernel_entries(files, cells=cells, data_folder=Path("/")):
-        entry = Entry(name, parse_entry(name), call_items(name, body), parent, call_site, scope=body.get(SCOPE, ""))
+        entry = Entry(name, parse_entry(name), call_items(table, name, body), parent, call_site)
+        entry.scope = body.get(SCOPE, "")
         dump.entries[name] = entry
         dump.launches[name] = launch
         for item in entry.items:

@@ -11,7 +11,8 @@ from typing import Any
 
 from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.names import UNWRITTEN
-from msprobe_ms.store.model import Item, Statistic
+from msprobe_ms.store.items import ItemSlice, ItemTable, Place
+from msprobe_ms.store.model import Statistic
 
 #: Nesting the readers of the format accept.
 DEEPEST = 400
@@ -30,117 +31,117 @@ SECTION_KEYS = frozenset(key for key, _, _ in _SECTIONS)
 _LARGEST_EXPONENT = 1023
 
 
-def call_items(entry: str, body: dict[str, Any]) -> list[Item]:
-    """The items of a forward or backward entry.
+def call_items(table: ItemTable, entry: str, body: dict[str, Any]) -> ItemSlice:
+    """Add the items of a forward or backward entry to ``table``.
 
     :raises DumpFormatError: nested deeper than ``DEEPEST``
     """
-    items: list[Item] = []
+    walk = _Walk(table, entry)
     for key, state, keyword in _SECTIONS:
         section = body.get(key)
         if section is None:
             continue
         if not isinstance(section, (list, dict)) or _is_leaf(section):
             section = [section]  # an output that was not wrapped into a list
-        _Walk(entry, state, keyword, items).into(section, ())
-    return items
+        walk.into(section, (), state, keyword)
+    return walk.items
 
 
-def gradient_items(entry: str, body: dict[str, Any]) -> list[Item]:
-    """The items of a parameters_grad entry ``{parameter: [leaf]}``: the list around one gradient is no level."""
-    items: list[Item] = []
+def gradient_items(table: ItemTable, entry: str, body: dict[str, Any]) -> ItemSlice:
+    """Add the items of a parameters_grad entry ``{parameter: [leaf]}``: the list around one gradient is no level."""
+    walk = _Walk(table, entry)
     for parameter, gradient in body.items():
         if isinstance(gradient, list) and len(gradient) == 1:
             gradient = gradient[0]
-        _Walk(entry, "parameters_grad", False, items).into(gradient, (parameter,))
-    return items
+        walk.into(gradient, (parameter,), "parameters_grad")
+    return walk.items
 
 
-def saved_items(entry: str, body: Any) -> list[Item]:
-    """The items of a debug entry: a leaf, null, or any nesting of them."""
-    items: list[Item] = []
-    _Walk(entry, "debug", False, items).into(body, ())
-    return items
+def saved_items(table: ItemTable, entry: str, body: Any) -> ItemSlice:
+    """Add the items of a debug entry: a leaf, null, or any nesting of them."""
+    walk = _Walk(table, entry)
+    walk.into(body, (), "debug")
+    return walk.items
 
 
 class _Walk:
-    """Goes down one section and appends what it finds to ``items``."""
+    """Goes down the sections of one entry and adds what it finds to the table."""
 
-    __slots__ = ("_entry", "_items", "_keyword", "_state")
+    __slots__ = ("_entry", "_start", "_table")
 
-    def __init__(self, entry: str, state: str, keyword: bool, items: list[Item]) -> None:
+    def __init__(self, table: ItemTable, entry: str) -> None:
+        self._table = table
         self._entry = entry
-        self._state = state
-        self._keyword = keyword
-        self._items = items
+        self._start = len(table)
+        table.begin(entry)
 
-    def into(self, value: Any, path: tuple[str, ...]) -> None:
+    @property
+    def items(self) -> ItemSlice:
+        return ItemSlice(self._table, self._start, len(self._table))
+
+    def into(self, value: Any, path: tuple[str, ...], state: str, keyword: bool = False) -> None:
         if len(path) > DEEPEST:
-            raise DumpFormatError(f"entry {self._entry!r}: nested deeper than {DEEPEST} levels below {self._state}")
+            raise DumpFormatError(f"entry {self._entry!r}: nested deeper than {DEEPEST} levels below {state}")
         if isinstance(value, dict):
             if isinstance(value.get("type"), str):
-                self._items.append(self._leaf(value, path))
+                self._leaf(value, (state, path, keyword))
                 return
             for key, member in value.items():
-                self.into(member, (*path, key))
+                self.into(member, (*path, key), state, keyword)
         elif isinstance(value, list):
             for index, member in enumerate(value):
-                self.into(member, (*path, str(index)))
+                self.into(member, (*path, str(index)), state, keyword)
         elif value is None:
-            self._items.append(Item(self._entry, self._state, path, self._keyword))
+            self._table.add((state, path, keyword))
         else:  # a bare JSON scalar, where the format wants {"type", "value"}
-            self._items.append(self._builtin(type(value).__name__, value, path))
+            self._builtin(type(value).__name__, value, (state, path, keyword))
 
-    def _leaf(self, leaf: dict[str, Any], path: tuple[str, ...]) -> Item:
+    def _leaf(self, leaf: dict[str, Any], place: Place) -> None:
         kind = leaf["type"]
-        if "value" in leaf:
-            return self._value(kind, leaf["value"], path)
-        if "dtype" not in leaf and "shape" not in leaf:
-            rest = [str(value) for key, value in leaf.items() if key != "type"]
-            return self._text(kind, ", ".join(rest), path)
-        if leaf.get(UNWRITTEN) is True:  # the file holds what happened to be in memory
-            return Item(self._entry, self._state, path, self._keyword)
         get = leaf.get
-        maximum, minimum, mean, norm = get("Max"), get("Min"), get("Mean"), get("Norm")
-        requires_grad, md5, data_name = get("requires_grad"), get("md5"), get("data_name")
-        return Item(
-            self._entry,
-            self._state,
-            path,
-            self._keyword,
-            "tensor",
-            kind,
-            str(get("dtype")),
-            _shape(get("shape")),
-            maximum if type(maximum) is float else _statistic(maximum),
-            minimum if type(minimum) is float else _statistic(minimum),
-            mean if type(mean) is float else _statistic(mean),
-            norm if type(norm) is float else _statistic(norm),
-            requires_grad if isinstance(requires_grad, bool) else None,
-            md5 if isinstance(md5, str) else None,
-            data_name if isinstance(data_name, str) and data_name != "-1" else None,
-        )
+        if "value" in leaf:
+            self._value(kind, leaf["value"], place)
+        elif "dtype" not in leaf and "shape" not in leaf:
+            self._text(kind, ", ".join(str(value) for key, value in leaf.items() if key != "type"), place)
+        elif get(UNWRITTEN) is True:  # the file holds what happened to be in memory
+            self._table.add(place)
+        else:
+            maximum, minimum, mean, norm = get("Max"), get("Min"), get("Mean"), get("Norm")
+            if not type(maximum) is type(minimum) is type(mean) is type(norm) is float:
+                maximum, minimum, mean, norm = map(_statistic, (maximum, minimum, mean, norm))
+            requires_grad, checksum, file = get("requires_grad"), get("md5"), get("data_name")
+            self._table.add(
+                place,
+                (
+                    "tensor",
+                    kind,
+                    str(get("dtype")),
+                    _shape(get("shape")),
+                    requires_grad if isinstance(requires_grad, bool) else None,
+                ),
+                (maximum, minimum, mean, norm),
+                checksum if isinstance(checksum, str) else None,
+                file if isinstance(file, str) and file != "-1" else None,
+            )
 
-    def _value(self, kind: str, value: Any, path: tuple[str, ...]) -> Item:
+    def _value(self, kind: str, value: Any, place: Place) -> None:
         """Leaves with a ``value``, as the tables of the format hold them (§11.1)."""
         if value is None:
-            return Item(self._entry, self._state, path, self._keyword)
-        if kind == "torch.Size":
-            return self._text(kind, None, path, shape=str(value))
-        if kind == "slice" and isinstance(value, list):
-            return self._text(kind, None, path, shape=f"({len(value)},)")
-        if kind == "ellipsis":
-            return self._text(kind, "...", path)
-        return self._builtin(kind, value, path)
+            self._table.add(place)
+        elif kind == "torch.Size":
+            self._text(kind, None, place, shape=str(value))
+        elif kind == "slice" and isinstance(value, list):
+            self._text(kind, None, place, shape=f"({len(value)},)")
+        elif kind == "ellipsis":
+            self._text(kind, "...", place)
+        else:
+            self._builtin(kind, value, place)
 
-    def _builtin(self, kind: str, value: Any, path: tuple[str, ...]) -> Item:
-        return self._text(kind, _statistic(value), path, dtype=str(type(value)))
+    def _builtin(self, kind: str, value: Any, place: Place) -> None:
+        self._text(kind, _statistic(value), place, dtype=str(type(value)))
 
-    def _text(
-        self, kind: str, value: Statistic, path: tuple[str, ...], *, dtype: str | None = None, shape: str = "[]"
-    ) -> Item:
-        head = (self._entry, self._state, path, self._keyword)
-        return Item(*head, "value", kind, dtype or kind, shape, value, value, value, value)
+    def _text(self, kind: str, value: Statistic, place: Place, *, dtype: str | None = None, shape: str = "[]") -> None:
+        self._table.add(place, ("value", kind, dtype or kind, shape, None), (value, value, value, value))
 
 
 def _is_leaf(value: object) -> bool:

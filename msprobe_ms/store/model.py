@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msprobe_ms.names import EntryName
 
@@ -19,8 +19,7 @@ STATES = ("input", "output", "parameters", "parameters_grad", "debug")
 Statistic = float | int | bool | str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """One value of an entry: a tensor, a plain value, or nothing (``null``).
 
     ``entry``     the entry's name, ``Cell.fc1.Dense.forward.0``
@@ -65,6 +64,7 @@ class Item:
 class Entry:
     """One recorded call with its items in the order input, output, parameters (or the parameter gradients).
 
+    ``items`` of a dump that was read are made when they are asked for: ask once where they are used often.
     ``parsed`` is None when the name follows no known grammar (it is still compared by name).
     ``parent`` is the enclosing module's entry in the same direction, ``stack`` the call site, innermost first.
     ``scope`` is the path of a compiled kernel, from the outermost Cell in; "" for all others.
@@ -73,7 +73,7 @@ class Entry:
 
     name: str
     parsed: EntryName | None
-    items: list[Item]
+    items: Sequence[Item]
     parent: str | None = None
     stack: tuple[str, ...] = ()
     recomputed: bool = False
@@ -91,6 +91,7 @@ class Dump:
     ``mode``       what the leaves allow: ``tensor`` (files), ``md5`` (checksums) or ``statistics``
     ``profile``    the format's age, ``v110`` or ``latest``
     ``entries``    in execution (completion) order
+    ``damage``     what is wrong with dump.json from some place on, where only the entries before it could be read
     """
 
     path: Path
@@ -102,3 +103,4 @@ class Dump:
     entries: dict[str, Entry]
     tensors: TensorSource
     extra: Mapping[str, Any] = field(default_factory=dict)
+    damage: str = ""

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import gc
-import json
 import re
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.errors import DamagedFileError, DumpFormatError
 from msprobe_ms.log import logger
-from msprobe_ms.names import DEBUG, PARAMETERS_GRAD, RECOMPUTE, SCOPE, parse_entry
+from msprobe_ms.names import DEBUG, PARAMETERS_GRAD, RECOMPUTE, SCOPE, counted_entries, parse_entry
 from msprobe_ms.store.find import DUMP_FILES, dump_file, find_dumps
 from msprobe_ms.store.flatten import DEEPEST, SECTION_KEYS, call_items, gradient_items, saved_items
+from msprobe_ms.store.items import ItemTable
+from msprobe_ms.store.json_members import kind_of, members
 from msprobe_ms.store.model import Dump, Entry, Item
 from msprobe_ms.store.tensors import TensorSource
 
@@ -26,6 +25,7 @@ FRAMEWORKS = ("mindspore", "pytorch", "mindtorch")
 
 _ENVELOPE = {"task", "level", "framework", "dump_data_dir", "data"}
 _KNOWN_KEYS = SECTION_KEYS | {RECOMPUTE, SCOPE}
+_PARAMETERS_GRAD = re.compile(r"\.parameters_grad(\.\d+)?$")
 _MICRO_STEPS = "megatron_micro_step_number"
 #: Prefixes of entries that only one family of frameworks has.
 _MINDSPORE_PREFIXES = {"Cell", "Primitive", "Mint", "MintFunctional", "MintDistributed", "Jit"}
@@ -46,23 +46,20 @@ def read_dump(path: Path) -> Dump:
             raise DumpFormatError(f"{path}: holds no dump; accepted is a folder with {' or '.join(DUMP_FILES)}")
         path = file
     with _no_garbage_collection():
-        envelope = _read_object(path)
-        data = envelope.get("data")
-        if not isinstance(data, dict):
-            raise DumpFormatError(f"{path}: 'data' is {_kind(data)}; accepted is an object of entries")
-        try:
-            entries = _entries(path, data, envelope.get("level"))
-        except RecursionError as error:
-            raise DumpFormatError(f"{path}: nested deeper than {DEEPEST} levels") from error
+        reading = _Reading(path)
+        reading.read()
+        if reading.envelope.get("level") == DEBUG and not reading.is_debug:  # told behind the entries
+            reading = _Reading(path, is_debug=True)
+            reading.read()
+        envelope, entries, table = reading.envelope, reading.entries, reading.table
         extra = {key: value for key, value in envelope.items() if key not in _ENVELOPE}
         _add_stacks(path.with_name("stack.json"), entries)
         _add_parents(path.with_name("construct.json"), entries, extra)
     recorded = envelope.get("dump_data_dir")
     task = _text(envelope, "task")
     profile = "latest" if "framework" in envelope else "v110"
-    mode = _mode(task, entries)
-    if mode == "md5" and profile == "latest":
-        _add_value_checksums(entries)
+    mode = _mode(task, table)
+    table.value_checksums = mode == "md5" and profile == "latest"
     return Dump(
         path=path,
         task=task,
@@ -73,6 +70,7 @@ def read_dump(path: Path) -> Dump:
         entries=entries,
         tensors=TensorSource(path.parent, recorded if isinstance(recorded, str) else None),
         extra=extra,
+        damage=reading.damage,
     )
 
 
@@ -88,84 +86,87 @@ def _no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; ``NaN`` and ``Infinity`` are numbers of the format."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if not raw.strip():
-        raise DumpFormatError(f"{path}: empty: the dumping process ended before it was written")
-    try:
-        value = json.loads(raw)
-        if b"\\u" in raw or b"\xed" in raw:  # only there can they come from
-            value = _without_lone_surrogates(value)
-    except RecursionError as error:
-        raise DumpFormatError(f"{path}: nested deeper than {DEEPEST} levels") from error
-    except ValueError as error:
-        raise DumpFormatError(f"{path}: not valid JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise DumpFormatError(f"{path}: holds {_kind(value)}; accepted is an object")
-    return value
+class _Reading:
+    """What was read of one dump.json so far."""
 
+    def __init__(self, path: Path, *, is_debug: bool = False) -> None:
+        self.path, self.is_debug = path, is_debug
+        self.envelope: dict[str, Any] = {}
+        self.entries: dict[str, Entry] = {}
+        self.table = ItemTable()
+        self.damage = ""
+        self._strangers: list[str] = []
 
-def _without_lone_surrogates(value: Any) -> Any:
-    """``value`` with ``?`` for half characters (an escape ``\\ud800`` alone), which nothing can print or write."""
-    text = json.dumps(value, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.loads(text.encode("utf-8", "replace"))
-    return value
-
-
-def _entries(path: Path, data: dict[str, Any], level: object) -> dict[str, Entry]:
-    entries = {}
-    strangers: list[str] = []
-    for name, body in data.items():
-        parsed = parse_entry(name)
-        direction = parsed.direction if parsed else ""
+    def read(self) -> None:
+        """Read the file; of a damaged one the entries before the damage, when there are any."""
         try:
-            if direction == DEBUG or level == DEBUG:
-                items = saved_items(name, body)
-            elif body is None:
-                items = []
-            elif not isinstance(body, dict):
-                raise DumpFormatError(f"entry {name!r}: is {_kind(body)}; accepted is an object")
-            elif direction == PARAMETERS_GRAD or re.search(r"\.parameters_grad(\.\d+)?$", name):
-                items = gradient_items(name, body)
-            else:
-                items = call_items(name, body)
-                strangers += (f"{name}: {key}" for key in body if key not in _KNOWN_KEYS)
+            for holder, key, value in members(self.path, opened="data"):
+                if holder:
+                    self._add(key, value)
+                else:
+                    self.envelope[key] = value
+                    self.is_debug |= key == "level" and value == DEBUG
+        except RecursionError as error:
+            raise DumpFormatError(f"{self.path}: nested deeper than {DEEPEST} levels") from error
+        except DamagedFileError as error:
+            if not self.entries:
+                raise
+            self.damage = f"{error}; the {counted_entries(len(self.entries))} before it are read"
+            logger.warning("%s", self.damage)
+        data = self.envelope.get("data")
+        if data != {}:
+            raise DumpFormatError(f"{self.path}: 'data' is {kind_of(data)}; accepted is an object of entries")
+        if self._strangers:
+            count, first = len(self._strangers), self._strangers[0]
+            logger.warning("%s: %d unknown keys in entries are left out, first %s", self.path, count, first)
+
+    def _add(self, name: str, body: Any) -> None:
+        parsed = parse_entry(name)
+        items: Sequence[Item]
+        try:
+            items = self._items(name, body, parsed.direction if parsed else "")
         except DumpFormatError as error:
-            raise DumpFormatError(f"{path}: {error}") from error
-        entries[name] = Entry(name, parsed, items)
+            raise DumpFormatError(f"{self.path}: {error}") from error
+        entry = self.entries[name] = Entry(name, parsed, items)
         if isinstance(body, dict):
-            entries[name].recomputed = body.get(RECOMPUTE) is True
-            entries[name].scope = scope if isinstance(scope := body.get(SCOPE), str) else ""
-    if strangers:
-        logger.warning("%s: %d unknown keys in entries are left out, first %s", path, len(strangers), strangers[0])
-    return entries
+            entry.recomputed = body.get(RECOMPUTE) is True
+            entry.scope = scope if isinstance(scope := body.get(SCOPE), str) else ""
+
+    def _items(self, name: str, body: Any, direction: str) -> Sequence[Item]:
+        if direction == DEBUG or self.is_debug:
+            return saved_items(self.table, name, body)
+        if body is None:
+            return ()
+        if not isinstance(body, dict):
+            raise DumpFormatError(f"entry {name!r}: is {kind_of(body)}; accepted is an object")
+        if direction == PARAMETERS_GRAD or _PARAMETERS_GRAD.search(name):
+            return gradient_items(self.table, name, body)
+        self._strangers += (f"{name}: {key}" for key in body if key not in _KNOWN_KEYS)
+        return call_items(self.table, name, body)
 
 
-def _beside(path: Path) -> dict[str, Any]:
-    """A file beside dump.json: without it a dump is poorer, not useless."""
+def _beside(path: Path) -> Iterator[tuple[str, Any]]:
+    """The members of a file beside dump.json: without it a dump is poorer, not useless."""
     if not path.exists():
-        return {}
+        return
     try:
-        return _read_object(path)
+        for _, key, value in members(path):
+            yield key, value
+    except RecursionError:
+        logger.warning("%s: nested deeper than %d levels; the dump is read without it", path, DEEPEST)
     except DumpFormatError as error:
         logger.warning("%s; the dump is read without it", error)
-        return {}
 
 
 def _add_stacks(path: Path, entries: dict[str, Entry]) -> None:
     """Both shapes of stack.json: ``{entry: [frame, …]}`` and ``{number: [[entry, …], [frame, …]]}``."""
-    for key, value in _beside(path).items():
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for key, value in _beside(path):
         if not isinstance(value, list):
             continue
         names, frames = value if _is_shared_stack(value) else ([key], value)
         stack = tuple(frame for frame in frames if isinstance(frame, str))
+        stack = shared.setdefault(stack, stack)
         for name in names:
             if isinstance(name, str) and (entry := entries.get(name)):
                 entry.stack = stack
@@ -177,32 +178,24 @@ def _is_shared_stack(value: list[Any]) -> bool:
 
 def _add_parents(path: Path, entries: dict[str, Entry], extra: dict[str, Any]) -> None:
     """``{child: parent}``, where Megatron's pipelines write ``[parent, micro step]``."""
-    construct = _beside(path)
-    if _MICRO_STEPS in construct:
-        extra[_MICRO_STEPS] = construct[_MICRO_STEPS]
-    for child, parent in construct.items():
+    for child, parent in _beside(path):
+        if child == _MICRO_STEPS:
+            extra[_MICRO_STEPS] = parent
         if isinstance(parent, list) and parent:
             parent = parent[0]
         if isinstance(parent, str) and (entry := entries.get(child)):
-            entry.parent = parent
+            known = entries.get(parent)
+            entry.parent = known.name if known is not None else parent
 
 
 def _items(entries: dict[str, Entry]) -> Iterator[Item]:
     return (item for entry in entries.values() for item in entry.items)
 
 
-def _mode(task: str, entries: dict[str, Entry]) -> str:
+def _mode(task: str, table: ItemTable) -> str:
     if task in ("tensor", "overflow_check"):
         return "tensor"
-    return "md5" if any(item.md5 for item in _items(entries)) else "statistics"
-
-
-def _add_value_checksums(entries: dict[str, Entry]) -> None:
-    """In today's md5 tables a plain value has the checksum of its text (§11.2)."""
-    for entry in entries.values():
-        for place, item in enumerate(entry.items):
-            if item.kind == "value" and item.maximum is not None:
-                entry.items[place] = replace(item, md5=f"{zlib.crc32(str(item.maximum).encode()):08x}")
+    return "md5" if table.has_checksums else "statistics"
 
 
 def _framework(recorded: object, entries: dict[str, Entry]) -> str:
@@ -232,9 +225,3 @@ def _by_file(item: Item) -> str | None:
 def _text(envelope: dict[str, Any], key: str) -> str:
     value = envelope.get(key)
     return value if isinstance(value, str) else ""
-
-
-def _kind(value: object) -> str:
-    """What a JSON value is, for error texts."""
-    names = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", type(None): "missing or null"}
-    return names.get(type(value), "a number")
