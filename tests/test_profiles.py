@@ -291,21 +291,21 @@ def test_latest_inf_and_nan_rule() -> None:
 
 def test_latest_dtypes_compare_by_meaning() -> None:
     mine, _ = scaled("output.0", 1.0)
-    torch = replace(mine, dtype="torch.float32", type="torch.Tensor")
+    torch = mine._replace(dtype="torch.float32", type="torch.Tensor")
     cross = "mindspore pytorch"
     assert result((mine, torch), frameworks=cross) == "pass"
-    assert result((mine, replace(torch, dtype="torch.bfloat16")), frameworks=cross) == "warning"
-    assert result((mine, replace(torch, dtype="torch.int32")), frameworks=cross) == "error"
+    assert result((mine, torch._replace(dtype="torch.bfloat16")), frameworks=cross) == "warning"
+    assert result((mine, torch._replace(dtype="torch.int32")), frameworks=cross) == "error"
     ids = tensor("input.0", [1, 2], dtype="Int32")
-    assert result((ids, replace(ids, dtype="torch.int64", type="torch.Tensor")), frameworks=cross) == "pass"
+    assert result((ids, ids._replace(dtype="torch.int64", type="torch.Tensor")), frameworks=cross) == "pass"
 
 
 def test_latest_shape_and_requires_grad_rules() -> None:
     assert result((tensor("output.0", [1.0, 1.0]), tensor("output.0", [[1.0, 1.0]]))) == "error"
     mine, golden = scaled("output.0", 1.0)
-    grad = replace(mine, requires_grad=True), replace(golden, requires_grad=False)
+    grad = mine._replace(requires_grad=True), golden._replace(requires_grad=False)
     assert result(grad) == "error"
-    assert result((grad[0], replace(grad[1], type="torch.Tensor"))) == "warning"
+    assert result((grad[0], grad[1]._replace(type="torch.Tensor"))) == "warning"
 
 
 def test_latest_scalar_parameters_warn_across_frameworks() -> None:

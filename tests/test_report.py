@@ -20,7 +20,7 @@ from msprobe_ms.compare import report
 from msprobe_ms.compare.advisor import write_advice
 from msprobe_ms.compare.measure import measure
 from msprobe_ms.compare.metrics import Missing
-from msprobe_ms.compare.model import Comparison, Origin, Pair
+from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
 from msprobe_ms.compare.profiles import PROFILES, judge
 from msprobe_ms.compare.report import looks_like_formula, write_summary, write_tables
 from msprobe_ms.errors import UsageError
@@ -195,7 +195,7 @@ def test_summary_of_consistent_dumps(tmp_path: Path) -> None:
 
 def test_a_report_that_fails_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     comparison = compared(one_pair())
-    comparison.pairs[0].rows[1].target = "no item"  # type: ignore[assignment]
+    comparison.pairs[0].rows[1] = Row("no item", None)  # type: ignore[arg-type]
     for as_csv in (True, False):
         with pytest.raises(AttributeError):
             write_tables(comparison, LATEST, tmp_path, STAMP, csv=as_csv)

@@ -13,28 +13,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from msprobe_ms.compare.dtypes import parse_dtype, same_dtype, same_signatures
+from msprobe_ms.compare.figure_columns import FigureColumns
+from msprobe_ms.compare.figures import STATISTICS
 from msprobe_ms.compare.metrics import TENSOR_METRICS, Missing, tensor_difference
-from msprobe_ms.compare.model import Metrics, Pair, Row
+from msprobe_ms.compare.model import Pair, Row, Tables
 from msprobe_ms.compare.scale import GradientFloors, element_count, magnitude, root_mean_square
 from msprobe_ms.compare.tolerances import Carried, Tolerances
 from msprobe_ms.errors import MsprobeError
 from msprobe_ms.names import BACKWARD, PARAMETERS_GRAD
+from msprobe_ms.store.items import Sort
 from msprobe_ms.store.model import Dump, Item, Statistic
 
 #: Called after each pair with the number of pairs done.
 Progress = Callable[[int], object]
 
-#: Metric names of statistics: the difference and the relative error of each figure.
-STATISTICS = ("maximum", "minimum", "mean", "norm")
-DIFFERENCES = ("max_difference", "min_difference", "mean_difference", "norm_difference")
-RELATIVES = ("max_relative", "min_relative", "mean_relative", "norm_relative")
-
 #: What a figure of one element counts beside the figures of all: a kernel's approximation may be coarse in one spot
 #: (MindSpore's tanh on CPU is off by 1e-4 where it saturates, by 1e-6 elsewhere).
 _EXTREME = 0.1
+
+#: Rows whose figures are measured at once: their columns stay in a core's cache.
+_AT_ONCE = 8192
 
 #: ``Row.metrics`` key of a sentence about what could not be measured, for the report.
 NOTE = "note"
@@ -58,6 +59,8 @@ def measure(
     tolerances = tolerances or Tolerances()
     floors = GradientFloors(golden, tolerances.gradient_floor)
     meter = _Meter(target, golden, mode, tolerances, floors, Carried(tolerances))
+    if mode == "statistics":
+        meter.measure_figures(pairs)
     for number, pair in enumerate(pairs, 1):
         meter.measure_pair(pair)
         if progress:
@@ -65,27 +68,80 @@ def measure(
     meter.allow_for_updates(pairs)
 
 
-@dataclass(frozen=True)
+class _Sorts(NamedTuple):
+    """What is alike for all rows of two sorts of tensors: whether values can be compared, the bound, the dtypes."""
+
+    comparable: bool
+    bound: float
+    dtypes: tuple[str | None, str | None]
+
+
 class _Meter:
-    target: Dump
-    golden: Dump
-    mode: str
-    tolerances: Tolerances
-    floors: GradientFloors
-    carried: Carried
+    def __init__(
+        self, target: Dump, golden: Dump, mode: str, tolerances: Tolerances, floors: GradientFloors, carried: Carried
+    ) -> None:
+        self.target, self.golden, self.mode = target, golden, mode
+        self.tolerances, self.floors, self.carried = tolerances, floors, carried
+        self._same_framework = target.framework == golden.framework
+        self._sorts: dict[tuple[int, int, bool], _Sorts] = {}
+        #: Whether a dtype narrower than another may hand on its rounding.
+        self._mixed = True
+
+    def measure_figures(self, pairs: list[Pair]) -> None:
+        """Fill the deviation of tensors with figures on both sides, many at once; the others wait for their turn."""
+        tables = next((row.numbers[0] for pair in pairs for row in pair.rows if row.numbers), None)
+        if tables is None:
+            return
+        self._mixed = len({_epsilon(sort[2]) for table in tables for sort in table.known_sorts} - {0.0}) > 1
+        columns, waiting = FigureColumns(*tables, _EXTREME), list[tuple[Row, int, int, float]]()
+        for pair in pairs:
+            if pair.matched:
+                floors = self.floors.of(pair)
+                for row in pair.rows:
+                    if (numbers := row.numbers) and (place := _figures_in(tables, *numbers)):
+                        floor = floors.get(row.golden.name, 0.0) if floors and row.golden else 0.0
+                        waiting.append((row, *place, floor))
+            if len(waiting) >= _AT_ONCE:
+                _fill(columns, waiting)
+                waiting.clear()
+        _fill(columns, waiting)
 
     def measure_pair(self, pair: Pair) -> None:
-        floors = self.floors.of(pair)
         parsed = pair.golden.parsed if pair.golden else None
         gradient = parsed is not None and parsed.direction in (BACKWARD, PARAMETERS_GRAD)
+        floors: dict[str, float] | None = None
         for row in pair.rows:
-            if row.target is None or row.golden is None:
-                row.metrics = {}
-            else:
+            if not row.matched:
+                row.measured = None
+            elif row.deviation is not None and row.numbers:
+                self._judge_figures(row, row.deviation, *row.numbers, gradient)
+            elif row.target is not None and row.golden is not None:
+                floors = self.floors.of(pair) if floors is None else floors
                 self._measure_row(row, row.target, row.golden, floors.get(row.golden.name, 0.0), gradient)
 
+    def _judge_figures(
+        self, row: Row, deviation: float, tables: Tables, ours: int, theirs: int, gradient: bool
+    ) -> None:
+        """The tolerance of a row whose deviation was measured from its figures."""
+        key = tables[0].sorts[ours], tables[1].sorts[theirs], gradient
+        sorts = self._sorts.get(key)
+        if sorts is None:
+            sorts = self._sorts[key] = self._compare_sorts(tables[0].sort(ours), tables[1].sort(theirs), gradient)
+        if not sorts.comparable:
+            row.deviation = deviation = math.inf
+        row.tolerance = sorts.bound
+        if self._mixed:
+            carried = self.carried.bound(*sorts.dtypes, same_framework=self._same_framework, gradient=gradient)
+            row.tolerance = max(row.tolerance, carried)
+            if deviation <= row.tolerance:
+                self.carried.note(*sorts.dtypes, deviation)
+
+    def _compare_sorts(self, ours: Sort, theirs: Sort, gradient: bool) -> _Sorts:
+        dtypes = ours[2], theirs[2]
+        bound = self.tolerances.bound(*dtypes, exact=False, same_framework=self._same_framework, gradient=gradient)
+        return _Sorts(_comparable(*dtypes, ours[3], theirs[3]), bound, dtypes)
+
     def _measure_row(self, row: Row, target: Item, golden: Item, floor: float, gradient: bool) -> None:
-        row.metrics = statistic_metrics(target, golden)
         if target.kind == "tensor" and golden.kind == "tensor":
             deviation, exact = self._tensor_deviation(row, target, golden, floor)
         elif gradient and _no_gradient(target) and _no_gradient(golden):
@@ -110,8 +166,8 @@ class _Meter:
 
         They have, when most of them are not exactly equal: two trainings start from one checkpoint.
         """
-        rows = [row for pair in pairs for row in pair.rows if row.deviation is not None and row.target and row.golden]
-        parameters = [row for row in rows if row.target and row.target.state == "parameters"]
+        rows = [row for pair in pairs for row in pair.rows if row.deviation is not None and row.matched]
+        parameters = [row for row in rows if row.state == "parameters"]
         if sum(row.deviation != 0 for row in parameters) <= len(parameters) / 2:
             return
         for row in parameters:
@@ -127,10 +183,6 @@ class _Meter:
             wider = self._tolerance(row.target, row.golden, exact=True, gradient=True)
             row.tolerance = max(row.tolerance, min(at_most, wider))
 
-    @property
-    def _same_framework(self) -> bool:
-        return self.target.framework == self.golden.framework
-
     def _tensor_deviation(self, row: Row, target: Item, golden: Item, floor: float) -> tuple[float | None, bool]:
         """The deviation, and whether every element took part in it."""
         deviation: float | None = None
@@ -142,9 +194,7 @@ class _Meter:
             exact = deviation is not None
         if deviation is None:
             deviation = statistic_deviation(target, golden, floor)
-        if target.shape is None or golden.shape is None:  # of a file so damaged that nothing tells
-            return deviation, exact
-        if target.shape != golden.shape or parse_dtype(target.dtype).kind != parse_dtype(golden.dtype).kind:
+        if not _comparable(target.dtype, golden.dtype, target.shape, golden.shape):
             deviation = math.inf
         return deviation, exact
 
@@ -156,16 +206,16 @@ class _Meter:
         return (math.inf, True) if figures is None else (figures, False)
 
     def _real_data(self, row: Row, target: Item, golden: Item, floor: float) -> float | None:
-        row.metrics.update(dict.fromkeys(TENSOR_METRICS, Missing.NO_DATA))
+        row.measured = dict.fromkeys(TENSOR_METRICS, Missing.NO_DATA)
         if target.data_name is None or golden.data_name is None:
             return None
         try:
             mine, theirs = self.target.tensors.load(target), self.golden.tensors.load(golden)
         except (MsprobeError, OSError) as error:
-            row.metrics[NOTE] = f"{NOT_COMPARED}{error}"
+            row.measured[NOTE] = f"{NOT_COMPARED}{error}"
             return None
         difference = tensor_difference(mine, theirs)
-        row.metrics.update(difference.metrics)
+        row.measured.update(difference.metrics)
         scale = max(difference.golden_rms, floor)
         return difference.error_rms / scale if scale > 0 else difference.relative_l2
 
@@ -176,6 +226,33 @@ class _Meter:
         if target.kind != "null" and golden.kind != "null" and same_value(target, golden):
             return 0.0
         return math.inf if same_signatures(self.target.framework, self.golden.framework) else None
+
+
+def _figures_in(tables: Tables, owners: Tables, ours: int, theirs: int) -> tuple[int, int] | None:
+    """The two numbers, where they are tensors of these tables with four figures each."""
+    if owners[0] is not tables[0] or owners[1] is not tables[1]:
+        return None
+    if ours in tables[0].odd or theirs in tables[1].odd:
+        return None
+    return ours, theirs
+
+
+def _fill(columns: FigureColumns, waiting: list[tuple[Row, int, int, float]]) -> None:
+    if waiting:
+        rows, ours, theirs, floors = zip(*waiting, strict=True)
+        for row, deviation in zip(rows, columns.deviations(ours, theirs, floors), strict=True):
+            row.deviation = deviation
+
+
+def _comparable(mine: str | None, theirs: str | None, shape: object, other_shape: object) -> bool:
+    """Whether two tensors of these dtypes and shapes may agree in value at all."""
+    if shape is None or other_shape is None:  # of a file so damaged that nothing tells
+        return True
+    return shape == other_shape and parse_dtype(mine).kind == parse_dtype(theirs).kind
+
+
+def _epsilon(dtype: str | None) -> float:
+    return parse_dtype(dtype).epsilon
 
 
 def _no_gradient(item: Item) -> bool:
@@ -200,30 +277,6 @@ def same_value(target: Item, golden: Item) -> bool:
             mine, theirs, rel_tol=parse_dtype((target if target.kind == "tensor" else golden).dtype).epsilon
         )
     return mine == theirs or (mine != mine and theirs != theirs)
-
-
-def is_number(value: Statistic) -> bool:
-    """Whether a statistic is a number (bools count, as 0 and 1)."""
-    return isinstance(value, (int, float))
-
-
-def statistic_metrics(target: Item, golden: Item) -> Metrics:
-    """Difference target − golden and |difference / golden| of the four figures; None where one is not a number.
-
-    Equal figures differ by 0, NaN beside NaN included; a relative error over 0 is inf.
-    """
-    metrics: Metrics = {}
-    for name, difference, relative in zip(STATISTICS, DIFFERENCES, RELATIVES, strict=True):
-        mine, theirs = getattr(target, name), getattr(golden, name)
-        if not (is_number(mine) and is_number(theirs)):
-            metrics[difference] = metrics[relative] = None
-        elif mine == theirs or (mine != mine and theirs != theirs):
-            metrics[difference] = metrics[relative] = 0.0
-        else:
-            delta = mine - theirs
-            metrics[difference] = delta
-            metrics[relative] = abs(delta / theirs) if theirs else math.inf
-    return metrics
 
 
 def statistic_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | None:

@@ -6,17 +6,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from msprobe_ms.compare.completeness import is_incomplete, sides_without_values
+from msprobe_ms.compare.figures import Metrics, statistic_metrics
+from msprobe_ms.store.items import ItemTable
 from msprobe_ms.store.model import Entry, Item
 
-#: Measured values by metric name: numbers, or the fixed tokens of the format (`"N/A"`…).
-Metrics = dict[str, float | int | str | None]
+__all__ = ["Comparison", "Metrics", "Origin", "Pair", "Row", "Tables"]
+
+#: The columns of the two dumps, target and golden, that rows point into.
+Tables = tuple[ItemTable, ItemTable]
 
 
-@dataclass(slots=True)
 class Row:
     """One line of the report: an item of the target beside its golden twin; one of the two may be missing.
 
-    ``metrics``    filled by measure: what the two tensors differ by
+    Each is given as an item, or as its number in ``tables``; then the item is made when it is asked for, so that a
+    million rows fit into memory.
+
+    ``measured``   filled by measure: metrics of real data, and notes; None where there are none
     ``deviation``  filled by measure: relative difference of the pair as one number (0 = equal, inf = not comparable
                    in value, e.g. other shape or one-sided NaN); None when there is nothing to compare
     ``tolerance``  the deviation up to which the two are held to agree; None together with ``deviation``
@@ -27,19 +33,63 @@ class Row:
     ``colour``     filled by judge: "red", "yellow" or ""
     """
 
-    target: Item | None
-    golden: Item | None
-    metrics: Metrics = field(default_factory=dict)
-    deviation: float | None = None
-    tolerance: float | None = None
-    refuted: bool = False
-    result: str = ""
-    reason: str = ""
-    colour: str = ""
+    __slots__ = (
+        "_golden", "_tables", "_target", "colour", "deviation", "measured", "reason", "refuted", "result", "tolerance",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        target: Item | int | None,
+        golden: Item | int | None,
+        measured: Metrics | None = None,
+        deviation: float | None = None,
+        tolerance: float | None = None,
+        *,
+        tables: Tables | None = None,
+    ) -> None:
+        self._target, self._golden, self._tables = target, golden, tables
+        self.measured = measured
+        self.deviation, self.tolerance = deviation, tolerance
+        self.refuted = False
+        self.result = self.reason = self.colour = ""
+
+    @property
+    def target(self) -> Item | None:
+        place = self._target
+        return self._tables[0].item(place) if type(place) is int else place  # type: ignore[index,return-value]
+
+    @property
+    def golden(self) -> Item | None:
+        place = self._golden
+        return self._tables[1].item(place) if type(place) is int else place  # type: ignore[index,return-value]
+
+    @property
+    def numbers(self) -> tuple[Tables, int, int] | None:
+        """The columns of both sides and the numbers of the two items in them; None where one is given otherwise."""
+        if self._tables is not None and type(self._target) is int and type(self._golden) is int:
+            return self._tables, self._target, self._golden
+        return None
+
+    @property
+    def state(self) -> str:
+        """What the target's item is to its call, else the golden's."""
+        for side, place in enumerate((self._target, self._golden)):
+            if place is not None:
+                return self._tables[side].state(place) if type(place) is int else place.state  # type: ignore
+        return ""
+
+    @property
+    def metrics(self) -> Metrics:
+        """Everything measured by name: the differences of the statistics and, of real data, the tensors' metrics."""
+        target, golden = self.target, self.golden
+        metrics = statistic_metrics(target, golden) if target is not None and golden is not None else {}
+        if self.measured:
+            metrics.update(self.measured)
+        return metrics
 
     @property
     def matched(self) -> bool:
-        return self.target is not None and self.golden is not None
+        return self._target is not None and self._golden is not None
 
     @property
     def differs(self) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msprobe_ms.compare.model import Pair, Row
 from msprobe_ms.mapping.data import DataPairs, resolve_data
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.mapping.items import pair_items
 from msprobe_ms.mapping.table import pair_entries
-from msprobe_ms.store.model import Dump, Entry
+from msprobe_ms.store.items import ItemSlice
+from msprobe_ms.store.model import Dump, Entry, Item
 
 
 def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False) -> list[Pair]:
@@ -19,27 +22,67 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
     said = resolve_data(mappings.data, target, golden)
     twins = pair_entries(target, golden, mappings, said, fuzzy=fuzzy)
     placed = {twin.name for twin in said.items.values()}
+    alike = _AlikePairs()
     pairs = []
     for entry in target.entries.values():
         twin = twins.get(entry.name)
         if twin is not None:
             other = golden.entries[twin.golden]
-            pairs.append(Pair(entry, other, _rows(entry, other, said, placed), twin.how))
+            rows = alike.rows(entry, other) if not placed else _placed_rows(entry, other, said, placed)
+            pairs.append(Pair(entry, other, rows, twin.how))
         else:
             pairs.append(_alone(entry, golden, said))
     claimed = {twin.golden for twin in twins.values()}
     for entry in golden.entries.values():
         if entry.name not in claimed:
-            rows = [Row(None, item) for item in entry.items if item.name not in placed]
+            rows = (
+                _rows_alone(entry.items, ours=False)
+                if not placed
+                else [Row(None, item) for item in entry.items if item.name not in placed]
+            )
             if rows or not entry.items:
                 pairs.append(Pair(None, entry, rows))
     return pairs
 
 
-def _rows(entry: Entry, twin: Entry, said: DataPairs, placed: set[str]) -> list[Row]:
+#: What two entries are, their figures apart, and the places of the items that stand beside each other in them.
+Layouts = tuple[bytes, bytes, str]
+Places = tuple[tuple[int | None, int | None], ...]
+
+
+class _AlikePairs:
+    """Rows of paired entries. Calls of one function have items of one kind, which pair alike: that is done once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Layouts, Places] = {}
+
+    def rows(self, entry: Entry, twin: Entry) -> list[Row]:
+        ours, theirs = entry.items, twin.items
+        if not (isinstance(ours, ItemSlice) and isinstance(theirs, ItemSlice)):
+            return [Row(*both) for both in pair_items(ours, theirs)]
+        tables = ours.table, theirs.table
+        direction = entry.parsed.direction if entry.parsed else ""
+        key = ours.layout, theirs.layout, direction
+        places = self._known.get(key)
+        if places is None:
+            places = self._known[key] = _places(ours, theirs)
+        mine, other = ours.start, theirs.start
+        return [
+            Row(None if a is None else mine + a, None if b is None else other + b, tables=tables) for a, b in places
+        ]
+
+
+def _places(ours: ItemSlice, theirs: ItemSlice) -> Places:
+    mine, others = list(ours), list(theirs)
+    numbers = {id(item): number for items in (mine, others) for number, item in enumerate(items)}
+    return tuple(
+        (None if item is None else numbers[id(item)], None if twin is None else numbers[id(twin)])
+        for item, twin in pair_items(mine, others)
+    )
+
+
+def _placed_rows(entry: Entry, twin: Entry, said: DataPairs, placed: set[str]) -> list[Row]:
     """Items the data mapping places stand where it says; the others pair among themselves."""
-    if not placed:
-        return [Row(*both) for both in pair_items(entry.items, twin.items)]
     free = [item for item in entry.items if item.name not in said.items]
     others = [item for item in twin.items if item.name not in placed]
     paired = iter(pair_items(free, others))
@@ -49,6 +92,17 @@ def _rows(entry: Entry, twin: Entry, said: DataPairs, placed: set[str]) -> list[
 
 def _alone(entry: Entry, golden: Dump, said: DataPairs) -> Pair:
     """An entry without a twin; single items may still stand beside items the data mapping names."""
-    rows = [Row(item, said.items.get(item.name)) for item in entry.items]
+    if not said.items:
+        rows = _rows_alone(entry.items, ours=True)
+    else:
+        rows = [Row(item, said.items.get(item.name)) for item in entry.items]
     other = golden.entries.get(said.fallback.get(entry.name, ""))
     return Pair(entry, other, rows, "data" if other else "")
+
+
+def _rows_alone(items: Sequence[Item], *, ours: bool) -> list[Row]:
+    """Rows of an entry that nothing stands beside."""
+    if not isinstance(items, ItemSlice):
+        return [Row(item, None) if ours else Row(None, item) for item in items]
+    tables, numbers = (items.table, items.table), range(items.start, items.stop)
+    return [Row(number, None, tables=tables) if ours else Row(None, number, tables=tables) for number in numbers]

@@ -70,7 +70,7 @@ def _unread_lines(comparison: Comparison) -> Iterator[str]:
     unread = [row for row in comparison.rows if NOTE in row.metrics]
     if not unread:
         return
-    tensors = sum(COSINE in row.metrics for row in comparison.rows)
+    tensors = sum(COSINE in row.measured for row in comparison.rows if row.measured)
     instead = sum(row.deviation is not None for row in unread)
     if instead == len(unread):
         so = "their statistics were compared instead, which tell less"
@@ -79,7 +79,7 @@ def _unread_lines(comparison: Comparison) -> Iterator[str]:
     else:
         so = "nothing of them was compared"
     yield f"{len(unread)} of {tensors} tensors could not be read; {so}"
-    yield f"  the first: {str(unread[0].metrics[NOTE]).removeprefix(NOT_COMPARED)}"
+    yield f"  the first: {str((unread[0].measured or {})[NOTE]).removeprefix(NOT_COMPARED)}"
 
 
 def _structure_lines(pairs: list[Pair], empty: list[str]) -> Iterator[str]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from msprobe_ms.compare.dtypes import same_dtype
-from msprobe_ms.compare.measure import NOTE, STATISTICS
+from msprobe_ms.compare.figures import STATISTICS
+from msprobe_ms.compare.measure import NOTE
 from msprobe_ms.compare.metrics import COSINE, EUCLIDEAN, MAX_ABSOLUTE, TENSOR_METRICS, Missing
 from msprobe_ms.compare.model import Comparison, Pair, Row
 from msprobe_ms.compare.profiles.base import (

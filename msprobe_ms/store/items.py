@@ -16,6 +16,8 @@ Figures = tuple[Statistic, Statistic, Statistic, Statistic]
 
 NULL: Sort = ("null", "", None, None, None)
 _NO_FIGURES: Figures = (None, None, None, None)
+#: Items made last that are kept, a power of two: those who read go through an entry's items several times.
+_KEPT = 256
 _ZEROS = (0.0, 0.0, 0.0, 0.0)
 
 
@@ -24,7 +26,7 @@ class ItemTable:
 
     ``places``, ``sorts``  codes of what the items of a dump share in great numbers
     ``figures``            Max, Min, Mean, Norm of each item one after another
-    ``odd``                the figures of items where they are not four floats, by the item's number
+    ``odd``                the figures of all other items than tensors with four floats, by the item's number
     """
 
     def __init__(self) -> None:
@@ -42,6 +44,8 @@ class ItemTable:
         #: One text or None an item; [] as long as no item has any.
         self._checksums: list[str | None] = []
         self._files: list[str | None] = []
+        self._kept: list[Item | None] = [None] * _KEPT
+        self._kept_numbers = [-1] * _KEPT
 
     def __len__(self) -> int:
         return len(self.places)
@@ -63,7 +67,7 @@ class ItemTable:
         self.sorts.append(self._code(sort, self._known_sorts, self._sort_list))
         self.owners.append(len(self.entries) - 1)
         maximum, minimum, mean, norm = figures
-        if type(maximum) is type(minimum) is type(mean) is type(norm) is float:
+        if sort[0] == "tensor" and type(maximum) is type(minimum) is type(mean) is type(norm) is float:
             self.figures.extend(figures)  # type: ignore[arg-type]
         else:
             self.figures.extend(_ZEROS)
@@ -75,6 +79,14 @@ class ItemTable:
 
     def item(self, number: int) -> Item:
         """The item as a value of its own."""
+        place = number & (_KEPT - 1)
+        if self._kept_numbers[place] == number:
+            return self._kept[place]  # type: ignore[return-value]
+        item = self._kept[place] = self._made(number)
+        self._kept_numbers[place] = number
+        return item
+
+    def _made(self, number: int) -> Item:
         state, path, keyword = self._place_list[self.places[number]]
         kind, type_name, dtype, shape, requires_grad = self._sort_list[self.sorts[number]]
         first = 4 * number
@@ -94,6 +106,11 @@ class ItemTable:
 
     def state(self, number: int) -> str:
         return self._place_list[self.places[number]][0]
+
+    @property
+    def known_sorts(self) -> list[Sort]:
+        """What items are, by the code that ``sorts`` holds."""
+        return self._sort_list
 
     @property
     def has_checksums(self) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
 
-from msprobe_ms.compare.measure import DIFFERENCES, RELATIVES, STATISTICS
+from msprobe_ms.compare.figures import DIFFERENCES, RELATIVES, STATISTICS
 from msprobe_ms.compare.metrics import TENSOR_METRICS, Missing
 from msprobe_ms.compare.model import Comparison
 from msprobe_ms.compare.profiles.base import (

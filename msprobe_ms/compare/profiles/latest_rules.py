@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from msprobe_ms.compare.dtypes import parse_dtype
-from msprobe_ms.compare.measure import NOTE, RELATIVES, checksums_comparable, same_value
+from msprobe_ms.compare.figures import RELATIVES
+from msprobe_ms.compare.measure import NOTE, checksums_comparable, same_value
 from msprobe_ms.compare.metrics import COSINE, ONE_THOUSANDTH
 from msprobe_ms.compare.model import Comparison, Pair, Row
 from msprobe_ms.compare.profiles.base import NO_BENCH

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
 
-from msprobe_ms.compare.measure import STATISTICS, is_number
+from msprobe_ms.compare.figures import STATISTICS, is_number
 from msprobe_ms.compare.metrics import (
     COSINE,
     FIVE_THOUSANDTHS,

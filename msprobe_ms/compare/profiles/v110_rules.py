@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from msprobe_ms.compare.measure import NOTE, STATISTICS
+from msprobe_ms.compare.figures import STATISTICS
+from msprobe_ms.compare.measure import NOTE
 from msprobe_ms.compare.metrics import COSINE, MAX_ABSOLUTE, ONE_THOUSANDTH, Missing
 from msprobe_ms.compare.model import Pair, Row
 from msprobe_ms.compare.profiles.base import NO_BENCH, Cell

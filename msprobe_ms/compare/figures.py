@@ -1,0 +1,39 @@
+"""What the four figures of two items differ by: plain arithmetic on Max, Min, Mean and Norm."""
+
+from __future__ import annotations
+
+import math
+
+from msprobe_ms.store.model import Item, Statistic
+
+#: Measured values by metric name: numbers, or the fixed tokens of the format (`"N/A"`…).
+Metrics = dict[str, float | int | str | None]
+
+#: Metric names of statistics: the difference and the relative error of each figure.
+STATISTICS = ("maximum", "minimum", "mean", "norm")
+DIFFERENCES = ("max_difference", "min_difference", "mean_difference", "norm_difference")
+RELATIVES = ("max_relative", "min_relative", "mean_relative", "norm_relative")
+
+
+def is_number(value: Statistic) -> bool:
+    """Whether a statistic is a number (bools count, as 0 and 1)."""
+    return isinstance(value, (int, float))
+
+
+def statistic_metrics(target: Item, golden: Item) -> Metrics:
+    """Difference target − golden and |difference / golden| of the four figures; None where one is not a number.
+
+    Equal figures differ by 0, NaN beside NaN included; a relative error over 0 is inf.
+    """
+    metrics: Metrics = {}
+    for name, difference, relative in zip(STATISTICS, DIFFERENCES, RELATIVES, strict=True):
+        mine, theirs = getattr(target, name), getattr(golden, name)
+        if not (is_number(mine) and is_number(theirs)):
+            metrics[difference] = metrics[relative] = None
+        elif mine == theirs or (mine != mine and theirs != theirs):
+            metrics[difference] = metrics[relative] = 0.0
+        else:
+            delta = mine - theirs
+            metrics[difference] = delta
+            metrics[relative] = abs(delta / theirs) if theirs else math.inf
+    return metrics
