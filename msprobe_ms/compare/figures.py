@@ -15,6 +15,9 @@ DIFFERENCES = ("max_difference", "min_difference", "mean_difference", "norm_diff
 RELATIVES = ("max_relative", "min_relative", "mean_relative", "norm_relative")
 
 
+_NUMBER = (int, float)
+
+
 def is_number(value: Statistic) -> bool:
     """Whether a statistic is a number (bools count, as 0 and 1)."""
     return isinstance(value, (int, float))
@@ -26,9 +29,10 @@ def statistic_metrics(target: Item, golden: Item) -> Metrics:
     Equal figures differ by 0, NaN beside NaN included; a relative error over 0 is inf.
     """
     metrics: Metrics = {}
-    for name, difference, relative in zip(STATISTICS, DIFFERENCES, RELATIVES, strict=True):
-        mine, theirs = getattr(target, name), getattr(golden, name)
-        if not (is_number(mine) and is_number(theirs)):
+    ours = target.maximum, target.minimum, target.mean, target.norm
+    golds = golden.maximum, golden.minimum, golden.mean, golden.norm
+    for mine, theirs, difference, relative in zip(ours, golds, DIFFERENCES, RELATIVES, strict=True):
+        if not (isinstance(mine, _NUMBER) and isinstance(theirs, _NUMBER)):
             metrics[difference] = metrics[relative] = None
         elif mine == theirs or (mine != mine and theirs != theirs):
             metrics[difference] = metrics[relative] = 0.0

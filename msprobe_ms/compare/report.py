@@ -25,7 +25,7 @@ ROWS_A_SHEET = 1_048_500
 #: Excel's limit of characters in a cell.
 _LONGEST_CELL = 32_767
 #: What a spreadsheet program may take for the beginning of a formula, full-width twins included (formats §27).
-_FORMULA_STARTS = tuple("=+-%@＝＋－％＠\t\r\n")
+_FORMULA_STARTS = frozenset("=+-%@＝＋－％＠\t\r\n")
 
 
 def write_tables(
@@ -128,27 +128,27 @@ def _write_csv(file: BinaryIO, titles: Sequence[str], rows: Iterable[tuple[list[
     text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="", write_through=False)
     writer = csv.writer(text)
     writer.writerow(titles)
-    writer.writerows([_inert(cell) for cell in row] for row, _ in rows)
+    writer.writerows([_inert(cell) if type(cell) is str else cell for cell in row] for row, _ in rows)
     text.flush()
     text.detach()
 
 
 def _inert(cell: Cell) -> Cell:
     """The cell, its text made harmless: no spreadsheet program may take it, or a part behind a ``;``, for a formula."""
-    if not isinstance(cell, str) or not looks_like_formula(cell):
+    if not isinstance(cell, str) or (cell[:1] not in _FORMULA_STARTS and ";" not in cell):
         return cell
     return ";".join("'" + part if _is_formula(part) else part for part in cell.split(";"))
 
 
 def looks_like_formula(text: str) -> bool:
     """Whether a spreadsheet program could run ``text``: a formula's first character, also after a ``;``, no number."""
-    if not text.startswith(_FORMULA_STARTS) and ";" not in text:
+    if text[:1] not in _FORMULA_STARTS and ";" not in text:
         return False
     return any(map(_is_formula, text.split(";")))
 
 
 def _is_formula(part: str) -> bool:
-    return part.startswith(_FORMULA_STARTS) and not _is_number(part)
+    return part[:1] in _FORMULA_STARTS and not _is_number(part)
 
 
 def _is_number(text: str) -> bool:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from msprobe_ms.compare.model import Comparison, Pair, Row
+from msprobe_ms.compare.model import Comparison, Metrics, Pair, Row
 from msprobe_ms.store.model import Item
 
 #: What a spreadsheet cell can hold; None is a blank cell.
@@ -24,6 +24,7 @@ BENCH_TITLES = ("Bench max", "Bench min", "Bench mean", "Bench l2norm")
 class Line(NamedTuple):
     """One line of a report: always an item of the target, with its golden twin where there is one.
 
+    ``metrics`` are those of the row, made once.
     ``stack`` is the call site on the first input row of an entry, None elsewhere.
     """
 
@@ -32,6 +33,7 @@ class Line(NamedTuple):
     target: Item
     golden: Item | None
     mode: str
+    metrics: Metrics
     stack: tuple[str, ...] | None
 
 
@@ -61,10 +63,12 @@ def lines(comparison: Comparison) -> Iterator[Line]:
     for pair in comparison.pairs:
         stack = pair.target.stack if pair.target and pair.target.stack else None
         for row in pair.rows:
-            if row.target is None:
+            target = row.target
+            if target is None:
                 continue
-            first_input = stack is not None and row.target.state == "input"
-            yield Line(pair, row, row.target, row.golden, comparison.mode, stack if first_input else None)
+            first_input = stack is not None and target.state == "input"
+            metrics = row.metrics if row.matched else {}
+            yield Line(pair, row, target, row.golden, comparison.mode, metrics, stack if first_input else None)
             if first_input:
                 stack = None
 

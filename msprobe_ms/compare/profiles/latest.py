@@ -91,7 +91,7 @@ def _of_target(read: Callable[[Item], Statistic]) -> Callable[[Line], Cell]:
 
 def _difference(name: str, metric: str) -> Callable[[Line], Cell]:
     def cell(line: Line) -> Cell:
-        value = line.row.metrics.get(metric)
+        value = line.metrics.get(metric)
         return _text_difference(line, name) if value is None else _text(value)
 
     return cell
@@ -99,7 +99,7 @@ def _difference(name: str, metric: str) -> Callable[[Line], Cell]:
 
 def _relative(name: str, metric: str) -> Callable[[Line], Cell]:
     def cell(line: Line) -> Cell:
-        value = line.row.metrics.get(metric)
+        value = line.metrics.get(metric)
         if not isinstance(value, (int, float)):
             return _text_difference(line, name)
         return f"{value * 100}%" if math.isfinite(value) else _non_finite(value)
@@ -119,7 +119,7 @@ def _text_difference(line: Line, name: str) -> Cell:
 
 def _real(metric: str) -> Callable[[Line], Cell]:
     def cell(line: Line) -> Cell:
-        value = line.row.metrics.get(metric, Missing.NO_DATA)
+        value = line.metrics.get(metric, Missing.NO_DATA)
         if line.golden is None:
             return NOT_AVAILABLE
         if isinstance(value, Missing):
