@@ -32,7 +32,7 @@ class Member(NamedTuple):
     value: Any
 
 
-def members(path: Path, opened: str = "") -> Iterator[Member]:
+def members(path: Path, opened: str | None = None) -> Iterator[Member]:
     """The members of the object in ``path``; in place of the one named ``opened``, when it is an object, its members.
 
     An opened object comes first as a member of its own, with the value ``{}``. ``NaN`` and ``Infinity`` are numbers of
@@ -97,8 +97,8 @@ class _Text:
                 raise self._damaged(error.msg, error.pos) from None
             except ValueError as error:  # an integer of more digits than Python reads
                 raise self._damaged(str(error), self.place) from None
-            if end == len(self.text) and self._more():
-                continue
+            if isinstance(value, (int, float)) and self._may_go_on(end) and self._more():
+                continue  # "1." and "1e-" are 1 so far
             if self._may_hold_half_characters(end):
                 value = _without_lone_surrogates(value)
             self.place = end
@@ -137,7 +137,7 @@ class _Text:
         return self._lines + newlines, place - start + (0 if newlines else self._column)
 
 
-def _object(text: _Text, opened: str, holder: str = "") -> Iterator[Member]:
+def _object(text: _Text, opened: str | None, holder: str = "") -> Iterator[Member]:
     if not text.next():
         raise _Damage("empty: the dumping process ended before it was written")
     if text.next() != "{":

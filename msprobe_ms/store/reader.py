@@ -26,6 +26,7 @@ FRAMEWORKS = ("mindspore", "pytorch", "mindtorch")
 _ENVELOPE = {"task", "level", "framework", "dump_data_dir", "data"}
 _KNOWN_KEYS = SECTION_KEYS | {RECOMPUTE, SCOPE}
 _PARAMETERS_GRAD = re.compile(r"\.parameters_grad(\.\d+)?$")
+_LEVEL = ("", "level")
 _MICRO_STEPS = "megatron_micro_step_number"
 #: Prefixes of entries that only one family of frameworks has.
 _MINDSPORE_PREFIXES = {"Cell", "Primitive", "Mint", "MintFunctional", "MintDistributed", "Jit"}
@@ -48,9 +49,6 @@ def read_dump(path: Path) -> Dump:
     with _no_garbage_collection():
         reading = _Reading(path)
         reading.read()
-        if reading.envelope.get("level") == DEBUG and not reading.is_debug:  # told behind the entries
-            reading = _Reading(path, is_debug=True)
-            reading.read()
         envelope, entries, table = reading.envelope, reading.entries, reading.table
         extra = {key: value for key, value in envelope.items() if key not in _ENVELOPE}
         _add_stacks(path.with_name("stack.json"), entries)
@@ -89,8 +87,8 @@ def _no_garbage_collection() -> Iterator[None]:
 class _Reading:
     """What was read of one dump.json so far."""
 
-    def __init__(self, path: Path, *, is_debug: bool = False) -> None:
-        self.path, self.is_debug = path, is_debug
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self.envelope: dict[str, Any] = {}
         self.entries: dict[str, Entry] = {}
         self.table = ItemTable()
@@ -103,9 +101,10 @@ class _Reading:
             for holder, key, value in members(self.path, opened="data"):
                 if holder:
                     self._add(key, value)
-                else:
-                    self.envelope[key] = value
-                    self.is_debug |= key == "level" and value == DEBUG
+                    continue
+                self.envelope[key] = value
+                if key == "data" and "level" not in self.envelope:  # which says how to read the entries
+                    self.envelope["level"] = _level_behind(self.path)
         except RecursionError as error:
             raise DumpFormatError(f"{self.path}: nested deeper than {DEEPEST} levels") from error
         except DamagedFileError as error:
@@ -133,7 +132,7 @@ class _Reading:
             entry.scope = scope if isinstance(scope := body.get(SCOPE), str) else ""
 
     def _items(self, name: str, body: Any, direction: str) -> Sequence[Item]:
-        if direction == DEBUG or self.is_debug:
+        if DEBUG in (direction, self.envelope.get("level")):
             return saved_items(self.table, name, body)
         if body is None:
             return ()
@@ -143,6 +142,14 @@ class _Reading:
             return gradient_items(self.table, name, body)
         self._strangers += (f"{name}: {key}" for key in body if key not in _KNOWN_KEYS)
         return call_items(self.table, name, body)
+
+
+def _level_behind(path: Path) -> Any:
+    """The level, where it stands behind the entries."""
+    try:
+        return next((value for holder, key, value in members(path, opened="data") if (holder, key) == _LEVEL), None)
+    except DamagedFileError:
+        return None
 
 
 def _beside(path: Path) -> Iterator[tuple[str, Any]]:

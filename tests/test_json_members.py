@@ -1,0 +1,113 @@
+"""JSON objects read in blocks: the same values as the standard library's, whatever the size of a block."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msprobe_ms.errors import DamagedFileError, DumpFormatError
+from msprobe_ms.store import json_members
+from msprobe_ms.store.json_members import members
+from msprobe_ms.store.reader import read_dump
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=12,
+)
+OBJECTS = st.dictionaries(st.text(max_size=4), VALUES, max_size=6)
+
+
+@pytest.fixture(params=[1, 7, 1 << 20])
+def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(json_members, "_BLOCK", request.param)
+    return int(request.param)
+
+
+def read(path: Path, text: str, opened: str | None = None) -> dict[str, Any]:
+    path.write_text(text, encoding="utf-8", errors="surrogatepass")
+    found: dict[str, Any] = {}
+    for holder, key, value in members(path, opened):
+        (found[holder] if holder else found)[key] = value
+    return found
+
+
+@pytest.mark.parametrize("indent", [None, 1, "\t"])
+def test_members_are_those_of_the_whole(tmp_path: Path, block: int, indent: int | str | None) -> None:
+    @given(OBJECTS, OBJECTS, st.booleans())
+    def check(envelope: dict[str, Any], data: dict[str, Any], ascii_only: bool) -> None:
+        whole = {**envelope, "data": data}
+        text = json.dumps(whole, indent=indent, ensure_ascii=ascii_only)
+        expected = json.loads(text.encode("utf-8", "replace"))
+        for opened in ("data", None):
+            assert json.dumps(read(tmp_path / "a.json", text, opened)) == json.dumps(expected) or "\\ud" in text
+
+    check()
+
+
+def test_numbers_of_the_format_and_numbers_cut_by_a_block(tmp_path: Path, block: int) -> None:
+    text = '{"a": NaN, "b": -Infinity, "c": 123456789.25e3, "d": 17, "e": {"f": 1' + "0" * 50 + "}}"
+    found = read(tmp_path / "a.json", text, "e")
+    assert math.isnan(found["a"])
+    assert (found["b"], found["c"], found["d"], found["e"]["f"]) == (-math.inf, 123456789.25e3, 17, 10**50)
+
+
+def test_an_empty_object_and_one_that_is_none(tmp_path: Path, block: int) -> None:
+    assert read(tmp_path / "a.json", " { } ") == {}
+    assert read(tmp_path / "a.json", '{"data": {}, "x": 1}', "data") == {"data": {}, "x": 1}
+    assert read(tmp_path / "a.json", '{"data": [1], "x": 1}', "data") == {"data": [1], "x": 1}
+    for text, complaint in (
+        ("", "empty: the dumping process ended before it was written"),
+        ("[1]", "holds a list; accepted is an object"),
+        ("{1: 2}", 'expected ": line 1 column 2'),
+        ('{"a" 2}', "expected :: line 1 column 6"),
+        ('{"a": 2', "expected , or }: line 1 column 8"),
+        ('{"a": 2,\n "b": }', "Expecting value: line 2 column 7"),
+        ('{"a": "x', "Unterminated string starting at: line 1 column 7"),
+    ):
+        with pytest.raises(DamagedFileError) as caught:
+            read(tmp_path / "a.json", text)
+        assert complaint in str(caught.value)
+
+
+def test_text_that_is_no_unicode_names_its_place(tmp_path: Path, block: int) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b'{"a": 1,\n "b": "\xff"}')
+    with pytest.raises(DamagedFileError, match=r"not valid JSON: this is no UTF-8 text: line [12] column"):
+        list(members(path))
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(DumpFormatError, match="cannot be read: No such file or directory"):
+        list(members(tmp_path / "none.json"))
+
+
+LEAF = {"type": "mindspore.Tensor", "dtype": "Float32", "shape": [2], "Max": 1.0, "Min": 0.0, "Mean": 0.5, "Norm": 1.0}
+
+
+def test_of_a_dump_that_was_cut_off_the_entries_before_are_read(
+    tmp_path: Path, block: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    entries = {f"Functional.relu.{number}.forward": {"output": [LEAF]} for number in range(5)}
+    text = json.dumps({"task": "statistics", "level": "L1", "framework": "mindspore", "data": entries}, indent=1)
+    path = tmp_path / "dump.json"
+    path.write_text(text[: text.index("relu.3") + 40])
+    dump = read_dump(path)
+    assert list(dump.entries) == list(entries)[:3]
+    assert dump.entries["Functional.relu.2.forward"].items[0].mean == 0.5
+    assert "the 3 entries before it are read" in dump.damage
+    assert dump.damage in caplog.text
+    path.write_text(text)
+    assert read_dump(path).damage == ""
+
+
+def test_the_level_may_stand_behind_the_entries(tmp_path: Path) -> None:
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"task": "tensor", "data": {"loss.0": [LEAF]}, "level": "debug"}))
+    assert [item.name for item in read_dump(path).entries["loss.0"].items] == ["loss.0.0"]
