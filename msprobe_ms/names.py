@@ -14,6 +14,7 @@ import hashlib
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from sys import intern
 
 FORWARD = "forward"
 BACKWARD = "backward"
@@ -79,7 +80,7 @@ class EntryName:
 
 @lru_cache(maxsize=65536)
 def parse_entry(text: str) -> EntryName | None:
-    """Take an entry name apart; ``None`` when it follows neither grammar.
+    """Take an entry name apart; ``None`` when it follows neither grammar. Its texts are shared with those of others.
 
     >>> parse_entry("Cell.net.fc1.Dense.forward.0")
     EntryName(prefix='Cell', name='net.fc1', class_name='Dense', direction='forward', index=0)
@@ -90,10 +91,13 @@ def parse_entry(text: str) -> EntryName | None:
         prefix, name, class_name, direction, index = found.groups()
         if index is None and direction != PARAMETERS_GRAD:
             return None
-        return EntryName(prefix, name or "", class_name, direction, None if index is None else int(index))
+        number = None if index is None else int(index)
+        return EntryName(intern(prefix), intern(name or ""), intern(class_name), intern(direction), number)
     if found := _API.fullmatch(text):
         prefix, name, index, direction = found.groups()
-        return None if prefix in MODULE_PREFIXES else EntryName(prefix, name, "", direction, int(index))
+        if prefix in MODULE_PREFIXES:
+            return None
+        return EntryName(intern(prefix), intern(name), "", intern(direction), int(index))
     if found := _DEBUG.fullmatch(text):
         return EntryName("", found[1], "", DEBUG, int(found[2]))
     return None

@@ -66,10 +66,12 @@ class _AlikePairs:
         places = self._known.get(key)
         if places is None:
             places = self._known[key] = _places(ours, theirs)
-        mine, other = ours.start, theirs.start
-        return [
-            Row(None if a is None else mine + a, None if b is None else other + b, tables=tables) for a, b in places
-        ]
+        rows = []
+        for place, other in places:
+            mine = None if place is None else ours.start + place
+            golden = None if other is None else theirs.start + other
+            rows.append(Row(mine, mine if golden == mine else golden, tables=tables))  # one number, not two equal ones
+        return rows
 
 
 def _places(ours: ItemSlice, theirs: ItemSlice) -> Places:
