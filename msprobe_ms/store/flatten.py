@@ -80,17 +80,17 @@ class _Walk:
         return ItemSlice(self._table, self._start, len(self._table))
 
     def into(self, value: Any, path: tuple[str, ...], state: str, keyword: bool = False) -> None:
-        if len(path) > DEEPEST:
-            raise DumpFormatError(f"entry {self._entry!r}: nested deeper than {DEEPEST} levels below {state}")
-        if isinstance(value, dict):
-            if isinstance(value.get("type"), str):
-                self._leaf(value, (state, path, keyword))
-                return
-            for key, member in value.items():
-                self.into(member, (*path, key), state, keyword)
-        elif isinstance(value, list):
-            for index, member in enumerate(value):
-                self.into(member, (*path, str(index)), state, keyword)
+        if _is_leaf(value):
+            self._leaf(value, (state, path, keyword))
+        elif isinstance(value, (dict, list)):
+            if value and len(path) == DEEPEST:
+                raise DumpFormatError(f"entry {self._entry!r}: nested deeper than {DEEPEST} levels below {state}")
+            for key, member in value.items() if isinstance(value, dict) else enumerate(value):
+                below = (*path, str(key))
+                if _is_leaf(member):  # a step less down for what is most
+                    self._leaf(member, (state, below, keyword))
+                else:
+                    self.into(member, below, state, keyword)
         elif value is None:
             self._table.add((state, path, keyword))
         else:  # a bare JSON scalar, where the format wants {"type", "value"}
@@ -109,19 +109,12 @@ class _Walk:
             maximum, minimum, mean, norm = get("Max"), get("Min"), get("Mean"), get("Norm")
             if not type(maximum) is type(minimum) is type(mean) is type(norm) is float:
                 maximum, minimum, mean, norm = map(_statistic, (maximum, minimum, mean, norm))
-            requires_grad, checksum, file = get("requires_grad"), get("md5"), get("data_name")
             self._table.add(
                 place,
-                (
-                    "tensor",
-                    kind,
-                    str(get("dtype")),
-                    _shape(get("shape")),
-                    requires_grad if isinstance(requires_grad, bool) else None,
-                ),
+                ("tensor", kind, str(get("dtype")), _shape(get("shape")), _bool(get("requires_grad"))),
                 (maximum, minimum, mean, norm),
-                checksum if isinstance(checksum, str) else None,
-                file if isinstance(file, str) and file != "-1" else None,
+                _string(get("md5")),
+                _string(get("data_name"), missing="-1"),
             )
 
     def _value(self, kind: str, value: Any, place: Place) -> None:
@@ -146,6 +139,14 @@ class _Walk:
 
 def _is_leaf(value: object) -> bool:
     return isinstance(value, dict) and isinstance(value.get("type"), str)
+
+
+def _bool(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _string(value: object, missing: str = "") -> str | None:
+    return value if isinstance(value, str) and value != missing else None
 
 
 def _statistic(value: Any) -> Statistic:
