@@ -176,12 +176,13 @@ def _scale_of(target: Array, golden: Array) -> float:
 
 
 def _accumulate(sums: _Sums, target: Array, golden: Array, divergence: Divergence | None) -> _Sums:
-    wide = np.complex128 if "c" in (target.dtype.kind, golden.dtype.kind) else np.float64
+    wide = np.dtype(np.complex128 if "c" in (target.dtype.kind, golden.dtype.kind) else np.float64)
     whole = target.dtype.kind in "iu" and golden.dtype.kind in "iu" and 8 in (target.itemsize, golden.itemsize)
     epsilon = float(np.finfo(golden.dtype if golden.dtype.kind in "fc" else np.float64).eps) * sums.scale
     for start in range(0, target.size, _BLOCK):
         place = slice(start, start + _BLOCK)
-        mine, theirs = target[place].astype(wide), golden[place].astype(wide)
+        mine: Array = target[place].astype(wide)
+        theirs: Array = golden[place].astype(wide)
         with np.errstate(all="ignore"):
             if sums.scale != 1.0:
                 mine *= sums.scale

@@ -17,6 +17,7 @@ from msprobe_ms.compare.measure import NOTE, checksums_comparable, same_value
 from msprobe_ms.compare.metrics import COSINE, ONE_THOUSANDTH
 from msprobe_ms.compare.model import Comparison, Pair, Row
 from msprobe_ms.compare.profiles.base import NO_BENCH
+from msprobe_ms.compare.profiles.wording import differences
 from msprobe_ms.store.model import Item, Statistic
 
 PASS, WARNING, ERROR = "pass", "warning", "error"
@@ -84,7 +85,7 @@ def judge_pair(pair: Pair, mode: str, limit: LatestThresholds) -> None:
         if mode != "md5" and _state(row) == "output" and row.differs:
             findings += _output_findings(inputs, row, row is outputs[0], mode, limit)
         if not findings and row.differs:
-            findings = [_beyond(row)]
+            findings = [Finding(WARNING, f"{next(differences(row, row.target, row.golden, mode))}.")]
         if findings:
             _set(row, max(findings, key=lambda finding: _SEVERITY[finding.level]))
 
@@ -183,10 +184,6 @@ def _numbers(rows: list[Row], metric: str) -> list[float]:
 def _least(rows: list[Row], metric: str) -> float:
     """The smallest figure of the inputs; -inf, so that no rule fires, where there is none."""
     return min(_numbers(rows, metric), default=-math.inf)
-
-
-def _beyond(row: Row) -> Finding:
-    return Finding(WARNING, f"The relative difference {row.deviation:.3g} is beyond {row.tolerance:.3g}.")
 
 
 def _not_finite(value: Statistic) -> bool:
