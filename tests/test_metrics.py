@@ -213,6 +213,38 @@ def test_divergence_of_any_logits(golden: np.ndarray, change: np.ndarray, sorted
     assert found == pytest.approx(plain_divergence(target, golden), rel=1e-8, abs=1e-12)
 
 
+_ANY = st.one_of(st.floats(-1e3, 1e3), st.floats(-1e200, 1e200), st.sampled_from([0.0, 5e-324, 1e-200, -1e-310]))
+
+
+@given(arrays.arrays(np.float64, 24, elements=_ANY), arrays.arrays(np.float64, 24, elements=_ANY))
+def test_every_metric_of_any_doubles(golden: np.ndarray, target: np.ndarray) -> None:
+    """Against the formulas in long doubles, which neither overflow nor underflow here."""
+    found = tensor_difference(target, golden, more=True).metrics
+    t, g = target.astype(np.longdouble), golden.astype(np.longdouble)
+    error, size = np.abs(t - g), np.abs(g)
+    norms = np.sqrt((t**2).sum()), np.sqrt((g**2).sum())
+    ratio = error / np.where(g == 0, np.finfo(np.float64).eps, size)
+    expected = {
+        EUCLIDEAN: np.sqrt((error**2).sum()),
+        MAX_ABSOLUTE: error.max(),
+        MEAN_ABSOLUTE: error.mean(),
+        ROOT_MEAN_SQUARE: np.sqrt((error**2).mean()),
+    }
+    if size.any():
+        expected |= {RELATIVE_EUCLIDEAN: expected[EUCLIDEAN] / norms[1], ACCUMULATED_RELATIVE: error.sum() / size.sum()}
+    if ratio.max() < 1e300:
+        expected |= {MAX_RELATIVE: ratio.max(), MEAN_RELATIVE: ratio.mean()}
+    if min(norms) > 1e-15:
+        assert found[COSINE] == pytest.approx(float((t * g).sum() / norms[0] / norms[1]), abs=1e-9)
+    # Beside 1e200 the smallest numbers vanish from sums, as they do from numpy's.
+    largest = max(float(error.max()), float(size.max()))
+    for name, value in expected.items():
+        if float(value) > 1e-290 * largest or value == 0:
+            assert found[name] == pytest.approx(float(value), rel=1e-6, abs=0), name
+    assert found[ONE_THOUSANDTH] == float((ratio < 0.001).mean())
+    assert found[FIVE_THOUSANDTHS] == float((ratio < 0.005).mean())
+
+
 def test_divergence_leaves_masked_logits_out() -> None:
     golden = np.linspace(-1, 1, 20_000)
     target = golden**2

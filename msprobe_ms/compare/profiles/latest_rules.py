@@ -87,7 +87,9 @@ def judge_pair(pair: Pair, mode: str, limit: LatestThresholds) -> None:
         if not findings and row.differs:
             findings = [Finding(WARNING, f"{next(differences(row, row.target, row.golden, mode))}.")]
         if findings:
-            _set(row, max(findings, key=lambda finding: _SEVERITY[finding.level]))
+            worst = max(findings, key=lambda finding: _SEVERITY[finding.level])
+            note = str((row.measured or {}).get(NOTE, ""))
+            _set(row, worst if note in worst.reason else Finding(worst.level, f"{worst.reason} {note}"))
 
 
 def mark_origins(comparison: Comparison) -> None:
@@ -127,7 +129,7 @@ def _row_findings(row: Row, target: Item, golden: Item, mode: str) -> Iterator[F
                 yield Finding(ERROR, f"The checksums differ: {target.md5} and {golden.md5}.")
         else:
             yield from _tensor_findings(row, target, golden)
-        if note := row.metrics.get(NOTE):
+        if note := (row.measured or {}).get(NOTE):
             yield Finding(WARNING, str(note))
     elif target.kind == "null" or golden.kind == "null":
         if target.kind != golden.kind and row.deviation != 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msprobe_ms.compare.measure import NOTE
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
 from msprobe_ms.compare.profiles.latest_rules import IGNORED, INPUTS_IGNORED
 from msprobe_ms.compare.profiles.wording import differences, remarks
@@ -58,6 +59,8 @@ def _judged(pair: Pair, row: Row, origin: Origin | None, mode: str) -> tuple[str
     if not row.differs:
         return AGREES, next(said, "")
     reason = next(differences(row, target, golden, mode))
+    if row.measured and (note := row.measured.get(NOTE)):
+        reason = f"{reason} by its statistics. {note}"
     if _is_ignored(pair, target):
         return NOT_JUDGED, f"{reason}; what this call leaves here is undefined or a mere copy."
     if row.inherited_from:
