@@ -51,7 +51,7 @@ class Dumps:
         """The comparison of one pair of dumps under the net's layer mapping, and the summary as it was written."""
         mapping = out / "layer.yaml"
         mapping.write_text(yaml.safe_dump(_layer_mappings()[net]), encoding="utf-8")
-        options = Options(mappings=load_mappings(None, mapping, None), csv=True)
+        options = Options(mappings=load_mappings(None, mapping, None), csv=True, profile="latest")
         target = self.root / "mindspore" / f"{net}-{fault}-{level}-{task}" / f"step{step}"
         golden = self.root / "pytorch" / f"{net}-{level}-{task}" / f"step{step}"
         (outcome,) = compare(target, golden, out / "report", options)

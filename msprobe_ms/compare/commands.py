@@ -47,8 +47,17 @@ def add_compare(commands: Any) -> None:
     form.add_argument("--csv", action="store_true", help="write the table as csv")
     form.add_argument("--xlsx", action="store_true", help="write the table as xlsx (the default)")
     report.add_argument(
-        "--profile", choices=("v110", "latest"), help="columns and thresholds (default: v110 with -i, else latest)"
+        "--profile",
+        choices=("v110", "latest", "own"),
+        help="columns and rules of msprobe 1.1.0 (default with -i), of 26.x, or our own (default with -tp)",
     )
+    report.add_argument(
+        "--thresholds", type=Path, metavar="YAML", help="figures to measure and judge by, where not the usual"
+    )
+    report.add_argument(
+        "-alg", "--custom-algorithms", nargs="+", action="extend", default=[], metavar="FILE.py:FUNCTION",
+        help="metrics of your own for real data: (golden, target) -> (value, message)",
+    )  # fmt: skip
     report.add_argument("--exit-code", action="store_true", help="exit with 1 when the dumps diverge")
     pairing = parser.add_argument_group("pairing")
     pairing.add_argument(
@@ -73,24 +82,31 @@ class _Sides(NamedTuple):
 
 def _compare(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` and `recover` need none of it.
+    from msprobe_ms.compare.algorithms import load_algorithms
     from msprobe_ms.compare.run import Options, compare
+    from msprobe_ms.compare.thresholds import load_thresholds
     from msprobe_ms.compare.verdict import verdict_lines
     from msprobe_ms.mapping.files import load_mappings
 
     sides = _sides(options)
+    thresholds, algorithms = load_thresholds(options.thresholds), load_algorithms(options.custom_algorithms)
     if _means_kernels(sides):
+        if options.thresholds or algorithms:
+            raise UsageError("compare: --thresholds and -alg are for dumps with a dump.json, not for raw kernel files")
         divergent = kernels.compare(sides.target, sides.golden, sides.ranks or [], sides.steps or [], options)
         return _DIVERGENT if divergent and options.exit_code else _DONE
     old_form = options.input_path is not None
-    profile = options.profile or ("v110" if old_form else "latest")
+    profile = options.profile or ("v110" if old_form else "own")
     cell = options.cell_mapping if options.cell_mapping in (None, True) else Path(options.cell_mapping)
     settings = Options(
         mappings=load_mappings(cell, options.layer_mapping, options.data_mapping),
         fuzzy=options.fuzzy_match,
         profile=profile,
+        thresholds=thresholds,
+        algorithms=algorithms,
         csv=options.csv,
         stack=options.stack_mode,
-        advice=profile == "v110" and not options.compare_only,
+        advice=profile != "latest" and not options.compare_only,
     )
     divergent = False
     for outcome in compare(sides.target, sides.golden, options.output_path or Path("output"), settings):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from msprobe_ms.compare.algorithms import Algorithm, message_of, metric_of
 from msprobe_ms.compare.model import Comparison, Metrics, Pair, Row
 from msprobe_ms.store.model import Item
 
@@ -48,6 +50,10 @@ class Profile(ABC):
     name: str
     #: RGB of the row colours ``red`` and ``yellow``.
     colours: Mapping[str, str]
+    #: Whether the columns show ``MORE_METRICS``, which take time to measure.
+    more_metrics: bool = False
+    #: The user's own metrics: columns of real data, after all others.
+    algorithms: tuple[Algorithm, ...] = ()
 
     @abstractmethod
     def columns(self, mode: str, *, stack: bool) -> list[Column]:
@@ -78,6 +84,21 @@ def item_name(item: Item, mode: str) -> str:
     if mode == "tensor" and item.keyword and item.data_name is not None:
         return ".".join((item.entry, "kwargs", *item.path))
     return item.name
+
+
+def algorithm_columns(algorithms: Iterable[Algorithm], mode: str) -> Iterator[Column]:
+    """Two columns for each of the user's own metrics: its value, or why there is none, and its message."""
+    for algorithm in algorithms if mode == "tensor" else ():
+        yield Column(algorithm.name, _own_metric(metric_of(algorithm), "no data"))
+        yield Column(f"{algorithm.name} message", _own_metric(message_of(algorithm), ""))
+
+
+def _own_metric(metric: str, absent: str) -> Callable[[Line], Cell]:
+    def cell(line: Line) -> Cell:
+        value = line.metrics.get(metric, absent)
+        return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+    return cell
 
 
 def stack_text(line: Line) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
 
+from msprobe_ms.compare.algorithms import Algorithm
 from msprobe_ms.compare.figures import DIFFERENCES, RELATIVES, STATISTICS
 from msprobe_ms.compare.metrics import TENSOR_METRICS, Missing
 from msprobe_ms.compare.model import Comparison
@@ -21,6 +22,7 @@ from msprobe_ms.compare.profiles.base import (
     Column,
     Line,
     Profile,
+    algorithm_columns,
     item_name,
     shape_text,
     stack_text,
@@ -50,6 +52,7 @@ class Latest(Profile):
     name: str = "latest"
     colours: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({"red": "FF0000", "yellow": "FFFF00"}))
     thresholds: LatestThresholds = field(default_factory=LatestThresholds)
+    algorithms: tuple[Algorithm, ...] = ()
 
     def columns(self, mode: str, *, stack: bool) -> list[Column]:
         middle, after = {
@@ -58,7 +61,7 @@ class Latest(Profile):
             "statistics": ((*_DIFFERENCES, *_FIGURES), ()),
         }[mode]
         stacks = (Column("NPU_Stack_Info", stack_text),) if stack else ()
-        return [*_BASIC, *middle, *_VERDICT, *stacks, *after]
+        return [*_BASIC, *middle, *_VERDICT, *stacks, *after, *algorithm_columns(self.algorithms, mode)]
 
     def judge(self, comparison: Comparison) -> None:
         for pair in comparison.pairs:

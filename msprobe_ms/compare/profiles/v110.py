@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
 
+from msprobe_ms.compare.algorithms import Algorithm
 from msprobe_ms.compare.figures import STATISTICS, is_number
 from msprobe_ms.compare.metrics import (
     COSINE,
@@ -25,6 +26,7 @@ from msprobe_ms.compare.profiles.base import (
     Column,
     Line,
     Profile,
+    algorithm_columns,
     item_name,
     shape_text,
     stack_text,
@@ -51,6 +53,7 @@ class V110(Profile):
     name: str = "v110"
     colours: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({"red": "FF0000", "yellow": "FFFF00"}))
     thresholds: V110Thresholds = field(default_factory=V110Thresholds)
+    algorithms: tuple[Algorithm, ...] = ()
 
     def columns(self, mode: str, *, stack: bool) -> list[Column]:
         stacks = [Column("NPU_Stack_Info", stack_text)] if stack else []
@@ -60,7 +63,8 @@ class V110(Profile):
             return [*_BASIC, *md5, result[0], *stacks]
         if mode == "tensor":
             reached = [Column("Accuracy Reached or Not", _result), result[1]]
-            return [*_BASIC, *_REAL, *_FIGURES, *reached, *stacks, Column("Data_name", _data_name)]
+            own = algorithm_columns(self.algorithms, mode)
+            return [*_BASIC, *_REAL, *_FIGURES, *reached, *stacks, Column("Data_name", _data_name), *own]
         return [*_BASIC, *_DIFFERENCES, *_FIGURES, *result, *stacks]
 
     def judge(self, comparison: Comparison) -> None:
