@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from msprobe_ms.compare.algorithms import Algorithm, message_of, metric_of
@@ -40,8 +41,15 @@ class Line(NamedTuple):
 
 
 class Column(NamedTuple):
+    """A column fills its cells for many lines at once: a report has a million of them."""
+
     title: str
-    cell: Callable[[Line], Cell]
+    cells: Callable[[Sequence[Line]], list[Cell]]
+
+
+def column(title: str, cell: Callable[[Line], Cell]) -> Column:
+    """A column that fills its cells one by one."""
+    return Column(title, lambda lines: [cell(line) for line in lines])
 
 
 class Profile(ABC):
@@ -89,8 +97,8 @@ def item_name(item: Item, mode: str) -> str:
 def algorithm_columns(algorithms: Iterable[Algorithm], mode: str) -> Iterator[Column]:
     """Two columns for each of the user's own metrics: its value, or why there is none, and its message."""
     for algorithm in algorithms if mode == "tensor" else ():
-        yield Column(algorithm.name, _own_metric(metric_of(algorithm), "no data"))
-        yield Column(f"{algorithm.name} message", _own_metric(message_of(algorithm), ""))
+        yield column(algorithm.name, _own_metric(metric_of(algorithm), "no data"))
+        yield column(f"{algorithm.name} message", _own_metric(message_of(algorithm), ""))
 
 
 def _own_metric(metric: str, absent: str) -> Callable[[Line], Cell]:
@@ -106,4 +114,9 @@ def stack_text(line: Line) -> str:
 
 
 def shape_text(item: Item) -> str | None:
-    return str(list(item.shape)) if isinstance(item.shape, tuple) else item.shape
+    return _shape_text(item.shape) if isinstance(item.shape, tuple) else item.shape
+
+
+@lru_cache(maxsize=4096)
+def _shape_text(shape: tuple[int, ...]) -> str:
+    return str(list(shape))

@@ -6,13 +6,13 @@ Columns that mean what a column of msprobe means bear its title, so that scripts
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
 
 from msprobe_ms.compare.algorithms import Algorithm
-from msprobe_ms.compare.figures import DIFFERENCES, RELATIVES, STATISTICS
+from msprobe_ms.compare.figures import RELATIVES, STATISTICS
 from msprobe_ms.compare.metrics import (
     ACCUMULATED_RELATIVE,
     COSINE,
@@ -27,10 +27,9 @@ from msprobe_ms.compare.metrics import (
     RELATIVE_EUCLIDEAN,
     ROOT_MEAN_SQUARE,
 )
-from msprobe_ms.compare.model import Comparison
+from msprobe_ms.compare.model import Comparison, Row
 from msprobe_ms.compare.profiles.base import (
     BENCH_TITLES,
-    DIFFERENCE_TITLES,
     NPU_TITLES,
     RELATIVE_TITLES,
     Cell,
@@ -38,6 +37,7 @@ from msprobe_ms.compare.profiles.base import (
     Line,
     Profile,
     algorithm_columns,
+    column,
     item_name,
     shape_text,
 )
@@ -74,7 +74,7 @@ class Own(Profile):
 
     def columns(self, mode: str, *, stack: bool) -> list[Column]:
         middle = {"md5": _CHECKSUMS, "tensor": _METRICS, "statistics": _DIFFERENCES}[mode]
-        stacks = (Column("Call Site", _call_site),) if stack else ()
+        stacks = (column("Call Site", _call_site),) if stack else ()
         files = _FILES if mode == "tensor" else ()
         own = algorithm_columns(self.algorithms, mode)
         return [*_VERDICT, *_BASIC, *middle, *own, *_FIGURES, *_GRADIENTS, *stacks, *files]
@@ -92,16 +92,28 @@ def _cell(value: object) -> Cell:
     return str(value)
 
 
-def _of_target(read: Callable[[Item], object]) -> Callable[[Line], Cell]:
-    return lambda line: _cell(read(line.target))
+def _cells(values: Iterable[object]) -> list[Cell]:
+    # A float that is no number, or infinite, is the only one whose difference from itself is not 0.
+    return [value if type(value) is float and value - value == 0.0 else _cell(value) for value in values]
 
 
-def _of_golden(read: Callable[[Item], object]) -> Callable[[Line], Cell]:
-    return lambda line: None if line.golden is None else _cell(read(line.golden))
+Cells = Callable[[Sequence[Line]], list[Cell]]
 
 
-def _of_metric(metric: str) -> Callable[[Line], Cell]:
-    return lambda line: _cell(line.metrics.get(metric))
+def _of_target(read: Callable[[Item], object]) -> Cells:
+    return lambda lines: _cells([read(line.target) for line in lines])
+
+
+def _of_golden(read: Callable[[Item], object]) -> Cells:
+    return lambda lines: _cells([None if line.golden is None else read(line.golden) for line in lines])
+
+
+def _of_row(read: Callable[[Row], object]) -> Cells:
+    return lambda lines: _cells([read(line.row) for line in lines])
+
+
+def _of_metric(metric: str) -> Cells:
+    return lambda lines: _cells([line.metrics.get(metric) for line in lines])
 
 
 def _call_site(line: Line) -> Cell:
@@ -109,13 +121,13 @@ def _call_site(line: Line) -> Cell:
 
 
 _VERDICT = (
-    Column("NPU Name", lambda line: item_name(line.target, line.mode)),
-    Column("Bench Name", lambda line: None if line.golden is None else item_name(line.golden, line.mode)),
-    Column("Result", lambda line: line.row.result),
-    Column("Reason", lambda line: line.row.reason or None),
-    Column("Inherited From", lambda line: line.row.inherited_from or None),
-    Column("Deviation", lambda line: _cell(line.row.deviation)),
-    Column("Tolerance", lambda line: _cell(line.row.tolerance)),
+    column("NPU Name", lambda line: item_name(line.target, line.mode)),
+    column("Bench Name", lambda line: None if line.golden is None else item_name(line.golden, line.mode)),
+    column("Result", lambda line: line.row.result),
+    column("Reason", lambda line: line.row.reason or None),
+    column("Inherited From", lambda line: line.row.inherited_from or None),
+    Column("Deviation", _of_row(attrgetter("deviation"))),
+    Column("Tolerance", _of_row(attrgetter("tolerance"))),
 )
 
 _BASIC = (
@@ -125,10 +137,8 @@ _BASIC = (
     Column("Bench Tensor Shape", _of_golden(shape_text)),
 )
 
-_DIFFERENCES = (
-    *map(Column, DIFFERENCE_TITLES, map(_of_metric, DIFFERENCES)),
-    *map(Column, RELATIVE_TITLES, map(_of_metric, RELATIVES)),
-)
+#: The figures stand side by side: what they differ by is told relative to them alone.
+_DIFFERENCES = tuple(map(Column, RELATIVE_TITLES, map(_of_metric, RELATIVES)))
 
 _METRICS = tuple(Column(title, _of_metric(metric)) for metric, title in METRIC_TITLES.items())
 
