@@ -16,6 +16,7 @@ from msprobe_ms.errors import MsprobeError, UsageError
 from msprobe_ms.graph import commands as kernels
 from msprobe_ms.names import counted_entries
 from msprobe_ms.store.journal import JOURNAL_NAME
+from msprobe_ms.weights import commands as weights
 
 #: Exit statuses: done, could not be done; 1 is a divergence that --exit-code asked for.
 _DONE, _FAILED = 0, 2
@@ -60,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     compares.add_compare(commands)
+    weights.add_compare_weights(commands)
     _add_recover(commands)
     _add_run(commands)
     kernels.add_index(commands)
