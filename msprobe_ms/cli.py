@@ -12,6 +12,7 @@ from typing import Any
 from msprobe_ms import __version__
 from msprobe_ms.compare import commands as compares
 from msprobe_ms.compat.neighbour import warn_of_conflict
+from msprobe_ms.convert import commands as conversion
 from msprobe_ms.errors import MsprobeError, UsageError
 from msprobe_ms.graph import commands as kernels
 from msprobe_ms.names import counted_entries
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     compares.add_compare(commands)
     weights.add_compare_weights(commands)
+    conversion.add_convert(commands)
     _add_recover(commands)
     _add_run(commands)
     kernels.add_index(commands)

@@ -38,6 +38,11 @@ def load_tensor(path: Path) -> np.ndarray:
     :raises DumpFormatError: the file is missing, damaged, of the format before torch 1.6, or holds anything but a
         plain dense tensor; nothing in it is executed
     """
+    return read_tensor(path)[0]
+
+
+def read_tensor(path: Path) -> tuple[np.ndarray, str]:
+    """As ``load_tensor``, with the dtype that the file holds, in numpy's spelling."""
     try:
         with open(path, "rb") as file:
             return _load(path, file)
@@ -45,7 +50,7 @@ def load_tensor(path: Path) -> np.ndarray:
         raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _load(path: Path, file: BinaryIO) -> np.ndarray:
+def _load(path: Path, file: BinaryIO) -> tuple[np.ndarray, str]:
     head = file.read(32)
     refuse_legacy(path, head)
     if not head.startswith(_ZIP_MAGIC):
@@ -58,7 +63,7 @@ def _load(path: Path, file: BinaryIO) -> np.ndarray:
     order = archive.byte_order()
     record = f"data/{tensor.storage.key}"
     try:
-        return view_of(tensor, archive.read(record), order)
+        return view_of(tensor, archive.read(record), order), tensor.dtype
     except Refused as error:
         raise DumpFormatError(f"{path}: record {record[:200]!r}: {error}") from error
 
