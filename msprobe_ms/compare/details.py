@@ -25,6 +25,7 @@ from msprobe_ms.store.reader import read_dump
 
 #: Values of a node told element by element, the most strained first; consumers and frames told.
 _IN_DETAIL, _USERS, _FRAMES, _CALLS = 2, 3, 5, 6
+_REFUTED = "what differs here is what was recorded; every later use of the tensor agrees"
 _UNSAFE = re.compile(r"[^\w.@-]")
 _LONGEST_NAME = 150
 
@@ -128,7 +129,8 @@ class _Details:
         elif not any(row.matched for row in self.chosen.rows):
             return
         elif not self.chosen.differs:
-            yield "agrees: nothing here differs by more than its dtype explains"
+            refuted = any(row.refuted for row in self.chosen.rows)
+            yield f"agrees: {_REFUTED if refuted else 'nothing here differs by more than its dtype explains'}"
         else:
             order = {pair.target.name: place for place, pair in enumerate(self.comparison.pairs) if pair.target}
             place = min(order[name] for name in names)
@@ -206,7 +208,7 @@ class _Details:
             return
         for side, dump, item in (("target", self.target, target), ("golden", self.golden, golden)):
             yield f"{side} file: {dump.tensors.where(item)}"
-        yield from element_lines(study(mine, theirs))
+        yield from element_lines(study(mine, theirs), noise=not (row.differs or row.refuted))
 
 
 def _flow(row: Row, ours: Neighbours, theirs: Neighbours, twins: dict[str, str]) -> Iterator[str]:

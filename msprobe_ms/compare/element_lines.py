@@ -16,20 +16,21 @@ _BAR = 20
 _CONCENTRATED, _HALF = 3, 0.5
 
 
-def element_lines(study: Study) -> Iterator[str]:
-    """``study`` for a person; one line where all elements are equal."""
+def element_lines(study: Study, *, noise: bool = False) -> Iterator[str]:
+    """``study`` for a person; one line where all elements are equal. Of ``noise`` it is not said what it is like."""
     if not study.differing:
         yield f"elements: all {study.size} equal"
         return
     yield f"elements: {study.differing} of {study.size} differ{_one_sided(study)}"
-    if study.likeness:
+    if study.likeness and not noise:
         yield f"it looks as if {study.likeness}" if "when" not in study.likeness else study.likeness
     yield "largest errors:"
     yield from _table(study.largest)
     yield "largest relative errors:"
     yield from _table(study.largest_relative)
     yield from _histogram(study)
-    yield from _axes(study.axes)
+    if not noise:
+        yield from _axes(study.axes)
 
 
 def _one_sided(study: Study) -> str:
