@@ -57,17 +57,26 @@ def choose(name: str, pairs: list[Pair]) -> Chosen:
     if name in entries:
         named = entries[name]
         return Chosen(_call(named, entries), named)
-    for side in ("target", "golden"):
-        for pair in pairs:
-            for row in pair.rows:
-                item = getattr(row, side)
-                if item is not None and name.startswith(item.entry) and item.name == name:
-                    return Chosen([pair], pair, row)
+    if (found := _item(name, entries)) is not None:
+        return Chosen([found[0]], *found)
     calls = _calls_named(name, pairs, entries)
     if not calls:
         raise UsageError(_unknown(name, entries))
     worst = max(calls, key=lambda call: max((strain(row) for pair in call for row in pair.rows), default=0.0))
     return Chosen(worst, worst[0], None, [_name(call[0]) for call in calls if call is not worst])
+
+
+def _item(name: str, entries: dict[str, Pair]) -> tuple[Pair, Row] | None:
+    """The row of an item by its full name, the target's first."""
+    entry = name
+    while entry := entry.rpartition(".")[0]:
+        if (pair := entries.get(entry)) is not None:
+            for side in ("target", "golden"):
+                for row in pair.rows:
+                    item = getattr(row, side)
+                    if item is not None and item.name == name:
+                        return pair, row
+    return None
 
 
 def _call(pair: Pair, entries: dict[str, Pair]) -> list[Pair]:

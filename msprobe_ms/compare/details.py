@@ -11,7 +11,8 @@ from pathlib import Path
 from msprobe_ms.compare.chosen import Chosen, choose
 from msprobe_ms.compare.element_lines import element_lines
 from msprobe_ms.compare.elements import rearranged, study
-from msprobe_ms.compare.measure import DIFFERENCES, NOTE, RELATIVES, STATISTICS
+from msprobe_ms.compare.figures import DIFFERENCES, RELATIVES, STATISTICS
+from msprobe_ms.compare.measure import NOTE
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
 from msprobe_ms.compare.neighbours import Neighbours
 from msprobe_ms.compare.nodes import strain
@@ -74,12 +75,16 @@ def _one(path: Path) -> Path:
     return next(iter(found.values()))
 
 
-@dataclass(frozen=True)
 class _Details:
-    target: Dump
-    golden: Dump
-    comparison: Comparison
-    chosen: Chosen
+    """Says what is known of one node."""
+
+    def __init__(self, target: Dump, golden: Dump, comparison: Comparison, chosen: Chosen) -> None:
+        self.target, self.golden = target, golden
+        self.comparison, self.chosen = comparison, chosen
+        rows = list(chosen.rows)
+        self.ours = Neighbours(target, [row.target for row in rows if row.target is not None])
+        self.theirs = Neighbours(golden, [row.golden for row in rows if row.golden is not None])
+        self.twins = {pair.target.name: pair.golden.name for pair in comparison.pairs if pair.target and pair.golden}
 
     def lines(self) -> Iterator[str]:
         named = self.chosen.named
@@ -156,10 +161,25 @@ class _Details:
         widths = [max(len(line[place]) for line in table) for place in range(len(table[0]))]
         for line in table:
             yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        ours, theirs = Neighbours(self.target), Neighbours(self.golden)
-        twins = {each.target.name: each.golden.name for each in self.comparison.pairs if each.target and each.golden}
         for row in pair.rows:
-            yield from (f"  {line}" for line in _flow(row, ours, theirs, twins))
+            yield from (f"  {line}" for line in self._flow(row))
+
+    def _flow(self, row: Row) -> Iterator[str]:
+        """What made an input, and what takes an output; where the two sides disagree, both."""
+        item, golden = row.target, row.golden
+        if item is None or item.state not in ("input", "output"):
+            return
+        if item.state == "input":
+            made, other = self.ours.producer(item), self.theirs.producer(golden) if golden is not None else None
+            if made is not None:
+                yield f"{item.suffix} is {made.name}"
+                if other is not None and self.twins.get(made.entry, other.entry) != other.entry:
+                    yield f"  but in the golden {other.name}"
+            elif other is not None:
+                yield f"{item.suffix}: no recorded call made it, in the golden it is {other.name}"
+        elif users := self.ours.consumers(item):
+            more = f" and {len(users) - _USERS} more" if len(users) > _USERS else ""
+            yield f"{item.suffix} goes to {', '.join(user.name for user in users[:_USERS])}{more}"
 
     def _cells(self, row: Row) -> tuple[str, str, str, str, str, str]:
         item = row.target or row.golden
@@ -209,24 +229,6 @@ class _Details:
         for side, dump, item in (("target", self.target, target), ("golden", self.golden, golden)):
             yield f"{side} file: {dump.tensors.where(item)}"
         yield from element_lines(study(mine, theirs), noise=not (row.differs or row.refuted))
-
-
-def _flow(row: Row, ours: Neighbours, theirs: Neighbours, twins: dict[str, str]) -> Iterator[str]:
-    """What made an input, and what takes an output; where the two sides disagree, both."""
-    item = row.target
-    if item is None or item.state not in ("input", "output"):
-        return
-    if item.state == "input":
-        made, other = ours.producer(item), theirs.producer(row.golden) if row.golden is not None else None
-        if made is not None:
-            yield f"{item.suffix} is {made.name}"
-            if other is not None and twins.get(made.entry, other.entry) != other.entry:
-                yield f"  but in the golden {other.name}"
-        elif other is not None:
-            yield f"{item.suffix}: no recorded call made it, in the golden it is {other.name}"
-    elif users := ours.consumers(item):
-        more = f" and {len(users) - _USERS} more" if len(users) > _USERS else ""
-        yield f"{item.suffix} goes to {', '.join(user.name for user in users[:_USERS])}{more}"
 
 
 def _figures(row: Row) -> Iterator[str]:

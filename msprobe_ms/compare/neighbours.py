@@ -2,52 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 
-from msprobe_ms.store.model import Dump, Entry, Item
+from msprobe_ms.store.model import Dump, Item
 
 #: What tells one recorded tensor from another.
 _Fingerprint = tuple[object, ...]
 
 
 class Neighbours:
-    """Producers and consumers of one dump's tensors; nothing is indexed, each question walks the dump once."""
+    """Producers and consumers of some of a dump's tensors, found in one walk through it."""
 
-    def __init__(self, dump: Dump) -> None:
+    def __init__(self, dump: Dump, items: Iterable[Item]) -> None:
         self._dump = dump
-        self._entries = list(dump.entries.values())
-        self._order = {entry.name: place for place, entry in enumerate(self._entries)}
+        wanted = {key for item in items if (key := _fingerprint(item)) is not None}
+        self._order: dict[str, int] = {}
+        #: Fingerprint → where it was given out, and where taken in: order of the entry, item.
+        self._made: dict[_Fingerprint, list[tuple[int, Item]]] = defaultdict(list)
+        self._used: dict[_Fingerprint, list[tuple[int, Item]]] = defaultdict(list)
+        for order, entry in enumerate(dump.entries.values() if wanted else ()):
+            self._order[entry.name] = order
+            for item in entry.items:
+                if item.state in ("input", "output") and (key := _fingerprint(item)) in wanted and key is not None:
+                    (self._used if item.state == "input" else self._made)[key].append((order, item))
 
     def producer(self, item: Item) -> Item | None:
         """The output that ``item`` was, of the nearest call before its own; None where none is recorded or it is
         constant, so that its figures tell nothing."""
-        key = _fingerprint(item)
-        place = self._order.get(item.entry)
+        key, place = _fingerprint(item), self._order.get(item.entry)
         if key is None or place is None:
             return None
-        for entry in reversed(self._entries[:place]):
-            found = next((each for each in _outputs(entry) if _fingerprint(each) == key), None)
-            if found is not None and not self._is_inside(entry, item.entry):
-                return found
+        for order, made in reversed(self._made.get(key, ())):
+            if order < place and item.entry not in self._ancestors(made.entry):
+                return made
         return None
 
     def consumers(self, item: Item) -> list[Item]:
         """The inputs that ``item`` became, in execution order; of calls inside one another only the outermost."""
-        key = _fingerprint(item)
-        place = self._order.get(item.entry)
+        key, place = _fingerprint(item), self._order.get(item.entry)
         if key is None or place is None:
             return []
-        users = [
-            next(each for each in entry.items if each.state == "input" and _fingerprint(each) == key)
-            for entry in self._entries[place + 1 :]
-            if any(each.state == "input" and _fingerprint(each) == key for each in entry.items)
-        ]
-        names = {user.entry for user in users}
+        by_entry: dict[str, Item] = {}
+        for order, used in self._used.get(key, ()):
+            if order > place:
+                by_entry.setdefault(used.entry, used)
         own = set(self._ancestors(item.entry))
-        return [user for user in users if user.entry not in own and names.isdisjoint(self._ancestors(user.entry))]
-
-    def _is_inside(self, entry: Entry, name: str) -> bool:
-        return name in self._ancestors(entry.name)
+        return [
+            user
+            for name, user in by_entry.items()
+            if name not in own and by_entry.keys().isdisjoint(self._ancestors(name))
+        ]
 
     def _ancestors(self, name: str) -> Iterator[str]:
         seen = {name}
@@ -56,10 +61,6 @@ class Neighbours:
             seen.add(entry.parent)
             yield entry.parent
             entry = self._dump.entries.get(entry.parent)
-
-
-def _outputs(entry: Entry) -> Iterator[Item]:
-    return (item for item in entry.items if item.state == "output")
 
 
 def _fingerprint(item: Item) -> _Fingerprint | None:
