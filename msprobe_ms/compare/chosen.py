@@ -115,16 +115,16 @@ def _calls_named(name: str, pairs: list[Pair], entries: dict[str, Pair]) -> list
     return calls
 
 
-def _short_names(entry: Entry) -> set[str]:
-    """What a person may call an entry, direction and index left out."""
+def _short_names(entry: Entry) -> list[str]:
+    """What a person may call an entry, direction and index left out; the plainest first."""
     parsed = entry.parsed
     if parsed is None:
-        return set()
+        return []
+    if not parsed.is_module:
+        whole = _dotted(parsed.prefix, parsed.name)
+        return [whole, parsed.name, *([] if parsed.index is None else [f"{whole}.{parsed.index}"])]
     tails = [part for part in (parsed.name, _dotted(parsed.name, parsed.class_name)) if part]
-    names = {*tails, *(_dotted(parsed.prefix, tail) for tail in tails)}
-    if not parsed.is_module and parsed.index is not None:
-        names.add(f"{parsed.prefix}.{parsed.name}.{parsed.index}")
-    return names
+    return [*tails, *(_dotted(parsed.prefix, tail) for tail in tails)]
 
 
 def _dotted(*parts: str) -> str:
@@ -134,10 +134,11 @@ def _dotted(*parts: str) -> str:
 def _unknown(name: str, entries: dict[str, Pair]) -> str:
     shown = f"--node {name[:200]!r}: neither dump has an entry, a value or a module of this name"
     wanted = name.lower()
-    near = [each for each in entries if wanted in each.lower()][:_NEAR]
-    if not near:
-        names = dict.fromkeys([*entries, *(short for pair in entries.values() for short in _short_names(_entry(pair)))])
-        near = get_close_matches(name, names, n=_NEAR, cutoff=0.6)
+    shorts = [short for pair in entries.values() if (short := _short_names(_entry(pair)))]
+    # Of each the plainest is told.
+    near = [*dict.fromkeys(short[0] for short in shorts if any(wanted in each.lower() for each in short))][:_NEAR]
+    names = dict.fromkeys([*(short[0] for short in shorts), *entries])
+    near = near or get_close_matches(name, names, n=_NEAR, cutoff=0.6)
     return f"{shown}; near are {', '.join(near)}" if near else f"{shown}; the names are the report's first columns"
 
 
