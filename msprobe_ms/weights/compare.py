@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from msprobe_ms.compare.dtypes import parse_dtype, same_dtype
+from msprobe_ms.compare.dtypes import coarser, parse_dtype, same_dtype
 from msprobe_ms.compare.elements import cause_of
 from msprobe_ms.compare.metrics import Measured, tensor_difference
-from msprobe_ms.compare.tolerances import Tolerances
 from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.weights.model import Checkpoint, Weight
 from msprobe_ms.weights.names import aside, pair_names
 
-#: What a pair can be. ``CAST``: equal but for the rounding from one dtype to the other; ``CLOSE``: within float noise.
+#: What a pair can be. ``CAST``: no number is off by more than the rounding from one dtype to the other; ``CLOSE``: on
+#: the whole no further apart than one rounding.
 EQUAL, CAST, CLOSE, DIFFERS, SHAPE = "equal", "equal when cast", "close", "differs", "shape differs"
 UNREADABLE = "not compared"
 #: What a parameter of one side alone can be.
@@ -118,7 +118,8 @@ def _measure(row: WeightRow, target: Weight, golden: Weight) -> None:
         return
     difference = tensor_difference(mine, theirs)
     row.metrics, row.deviation = difference.metrics, difference.relative_l2
-    row.tolerance = Tolerances().bound(target.dtype, golden.dtype, exact=True, same_framework=False, gradient=False)
+    # Weights are stored, not computed: one rounding is all that may lie between them.
+    row.tolerance = coarser(target.dtype, golden.dtype).epsilon
     notes = [] if same_dtype(target.dtype, golden.dtype) else [f"{target.dtype} against {golden.dtype}"]
     if mine.shape != theirs.shape:
         row.result = SHAPE
@@ -136,7 +137,7 @@ def _measure(row: WeightRow, target: Weight, golden: Weight) -> None:
 
 def _is_rounding(target: np.ndarray, golden: np.ndarray, target_dtype: str, golden_dtype: str) -> bool:
     """Whether no element is off by more than one rounding (to nearest, or towards zero) to the coarser dtype."""
-    epsilon = max(parse_dtype(target_dtype).epsilon, parse_dtype(golden_dtype).epsilon)
+    epsilon = coarser(target_dtype, golden_dtype).epsilon
     # Below the smallest normal number of float16 roundings are absolute: 2^-24.
     smallest = 2.0**-24 if "float16" in (parse_dtype(target_dtype).name, parse_dtype(golden_dtype).name) else 0.0
     mine, theirs = target.reshape(-1), golden.reshape(-1)

@@ -82,7 +82,7 @@ def weight_lines(comparison: WeightComparison) -> Iterator[str]:
     counts = {
         result: len(comparison.with_result(result)) for result in (EQUAL, CAST, CLOSE, DIFFERS, SHAPE, UNREADABLE)
     }
-    words = {CLOSE: "within float noise", SHAPE: "of other shape", DIFFERS: "differing"}
+    words = {CLOSE: "within one rounding", SHAPE: "of other shape", DIFFERS: "differing"}
     told = ", ".join(f"{count} {words.get(result, result)}" for result, count in counts.items() if count)
     yield f"{len(paired)} parameters compared{f': {told}' if told else ''}"
     yield from _verdict(comparison, paired)
@@ -118,7 +118,7 @@ def _verdict(comparison: WeightComparison, paired: Sequence[WeightRow]) -> Itera
     elif comparison.problems:
         yield "CONSISTENT as far as it could be read"
     elif comparison.with_result(CLOSE):
-        yield "CONSISTENT: no parameter differs by more than its dtype explains"
+        yield "CONSISTENT: no parameter differs by more than one rounding"
     elif comparison.with_result(CAST):
         yield "CONSISTENT: all parameters are equal, but for the rounding of a cast"
     else:

@@ -109,25 +109,24 @@ def read_state(data: bytes) -> object:
 
 def tensors_in(value: object) -> Iterator[tuple[tuple[str, ...], TensorRecord]]:
     """Every tensor with the keys that lead to it; a module that was saved whole gives those of its state dict."""
-    yield from _walk(value, (), set())
-
-
-def _walk(value: object, path: tuple[str, ...], seen: set[int]) -> Iterator[tuple[tuple[str, ...], TensorRecord]]:
-    if isinstance(value, TensorRecord):
-        yield path, value
-        return
     # Each container once: references can form rings, and trees of exponential size.
-    if isinstance(value, (dict, list, tuple, Stranger)):
-        if id(value) in seen or len(path) > _DEEPEST:
-            return
-        seen.add(id(value))
+    seen: set[int] = set()
+    # Not by recursion: nesting can be deeper than the interpreter's stack.
+    waiting: list[tuple[tuple[str, ...], object]] = [((), value)]
+    while waiting:
+        path, found = waiting.pop()
+        if isinstance(found, TensorRecord):
+            yield path, found
+        elif isinstance(found, (dict, list, tuple, Stranger)) and id(found) not in seen and len(path) <= _DEEPEST:
+            seen.add(id(found))
+            waiting += reversed([((*path, *key), member) for key, member in _members(found)])
+
+
+def _members(value: dict[Any, Any] | list[Any] | tuple[Any, ...] | Stranger) -> Iterator[tuple[tuple[str, ...], Any]]:
     if isinstance(value, Stranger):
         state = value.state if isinstance(value.state, dict) else {}
-        for key in ("_parameters", "_buffers", "_modules"):
-            yield from _walk(state.get(key), path, seen)
+        yield from (((), state.get(key)) for key in ("_parameters", "_buffers", "_modules"))
     elif isinstance(value, dict):
-        for key, member in value.items():
-            yield from _walk(member, (*path, str(key)), seen)
-    elif isinstance(value, (list, tuple)):
-        for place, member in enumerate(value):
-            yield from _walk(member, (*path, str(place)), seen)
+        yield from (((str(key),), member) for key, member in value.items())
+    else:
+        yield from (((str(place),), member) for place, member in enumerate(value))
