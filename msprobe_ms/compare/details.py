@@ -13,11 +13,12 @@ from msprobe_ms.compare.element_lines import element_lines
 from msprobe_ms.compare.elements import rearranged, study
 from msprobe_ms.compare.figures import DIFFERENCES, RELATIVES, STATISTICS
 from msprobe_ms.compare.measure import NOTE
-from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
+from msprobe_ms.compare.model import Comparison, Pair, Row
 from msprobe_ms.compare.neighbours import Neighbours
 from msprobe_ms.compare.nodes import strain
 from msprobe_ms.compare.report import writing
 from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.compare.standing import standing
 from msprobe_ms.errors import CompareError, MsprobeError
 from msprobe_ms.names import BACKWARD, FORWARD
 from msprobe_ms.store.find import find_dumps
@@ -26,7 +27,6 @@ from msprobe_ms.store.reader import read_dump
 
 #: Values of a node told element by element, the most strained first; consumers and frames told.
 _IN_DETAIL, _USERS, _FRAMES, _CALLS = 2, 3, 5, 6
-_REFUTED = "what differs here is what was recorded; every later use of the tensor agrees"
 _UNSAFE = re.compile(r"[^\w.@-]")
 _LONGEST_NAME = 150
 
@@ -102,7 +102,7 @@ class _Details:
                 f"  the one of {len(self.chosen.others) + 1} calls that differs most; "
                 f"also {others}{f' and {more} more' if more > 0 else ''}"
             )
-        yield from (f"  {line}" for line in self._standing())
+        yield from (f"  {line}" for line in standing(self.chosen, self.comparison, self.target))
         if entry.parent:
             yield f"  called in {entry.parent}"
         for frame in self._frames(entry):
@@ -116,34 +116,6 @@ class _Details:
         if self.chosen.row is None and any(row.matched for row in self.chosen.named.rows):
             yield ""
             yield "any other of these values is told in full by its own name, such as --node " + self._example()
-
-    def _standing(self) -> Iterator[str]:
-        """Whether error begins here, or where it comes from."""
-        names = {pair.target.name for pair in self.chosen.pairs if pair.target is not None}
-        origins = self.comparison.origins
-        own = [origin for origin in origins if _entry_name(self.target, origin) in names]
-        if own:
-            for origin in own:
-                yield f"ORIGIN: {origin.target}: {origin.reason}"
-            return
-        inside = [
-            origin for origin in origins if names & set(_ancestors(self.target, _entry_name(self.target, origin)))
-        ]
-        if inside:
-            yield f"the error begins inside: {inside[0].target}: {inside[0].reason}"
-        elif not any(row.matched for row in self.chosen.rows):
-            return
-        elif not self.chosen.differs:
-            refuted = any(row.refuted for row in self.chosen.rows)
-            yield f"agrees: {_REFUTED if refuted else 'nothing here differs by more than its dtype explains'}"
-        else:
-            order = {pair.target.name: place for place, pair in enumerate(self.comparison.pairs) if pair.target}
-            place = min(order[name] for name in names)
-            earlier = [origin for origin in origins if order.get(_entry_name(self.target, origin), place) < place]
-            if earlier:
-                yield f"inherits: the error begins earlier, at {earlier[0].target}: {earlier[0].reason}"
-            else:
-                yield "differs, and no origin lies before it: slow drift, or switching at kinks (ReLU, pooling)"
 
     def _frames(self, entry: Entry) -> list[str]:
         dump = self.target if entry.name in self.target.entries else self.golden
@@ -279,20 +251,3 @@ def _word(row: Row) -> str:
 
 def _is_tensor(row: Row) -> bool:
     return row.target is not None and row.golden is not None and row.target.kind == row.golden.kind == "tensor"
-
-
-def _entry_name(dump: Dump, origin: Origin) -> str:
-    """The entry of an origin, whose ``target`` is an entry or an item."""
-    name = origin.target
-    while name and name not in dump.entries:
-        name = name.rpartition(".")[0]
-    return name
-
-
-def _ancestors(dump: Dump, name: str) -> Iterator[str]:
-    seen = {name}
-    entry = dump.entries.get(name)
-    while entry is not None and entry.parent is not None and entry.parent not in seen:
-        seen.add(entry.parent)
-        yield entry.parent
-        entry = dump.entries.get(entry.parent)

@@ -34,7 +34,7 @@ class Neighbours:
         if key is None or place is None:
             return None
         for order, made in reversed(self._made.get(key, ())):
-            if order < place and item.entry not in self._ancestors(made.entry):
+            if order < place and item.entry not in ancestors(self._dump, made.entry):
                 return made
         return None
 
@@ -47,20 +47,22 @@ class Neighbours:
         for order, used in self._used.get(key, ()):
             if order > place:
                 by_entry.setdefault(used.entry, used)
-        own = set(self._ancestors(item.entry))
+        own = set(ancestors(self._dump, item.entry))
         return [
             user
             for name, user in by_entry.items()
-            if name not in own and by_entry.keys().isdisjoint(self._ancestors(name))
+            if name not in own and by_entry.keys().isdisjoint(ancestors(self._dump, name))
         ]
 
-    def _ancestors(self, name: str) -> Iterator[str]:
-        seen = {name}
-        entry = self._dump.entries.get(name)
-        while entry is not None and entry.parent is not None and entry.parent not in seen:
-            seen.add(entry.parent)
-            yield entry.parent
-            entry = self._dump.entries.get(entry.parent)
+
+def ancestors(dump: Dump, name: str) -> Iterator[str]:
+    """The entries around an entry, from the inside out."""
+    seen = {name}
+    entry = dump.entries.get(name)
+    while entry is not None and entry.parent is not None and entry.parent not in seen:
+        seen.add(entry.parent)
+        yield entry.parent
+        entry = dump.entries.get(entry.parent)
 
 
 def _fingerprint(item: Item) -> _Fingerprint | None:
