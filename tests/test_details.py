@@ -213,6 +213,22 @@ def test_a_call_of_one_side_alone(real: Sides, tmp_path: Path, capsys: pytest.Ca
     assert "only in the target: nothing to compare it with" in capsys.readouterr().out
 
 
+def test_a_saved_value_is_a_node_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, factor in (("target", 2.0), ("golden", 1.0)):
+        debugger = msprobe_ms.pytorch.PrecisionDebugger(level="debug", task="tensor", dump_path=tmp_path / name)
+        debugger.start()
+        debugger.save(torch.ones(3), "x")
+        debugger.save({"y": torch.arange(4.0) * factor, "k": 2}, "outs")
+        debugger.stop()
+        debugger.step()
+    sides = Sides(tmp_path / "target", tmp_path / "golden")
+    assert sides.node("outs", "--exit-code") == 1
+    text = capsys.readouterr().out
+    assert "ORIGIN: outs.0.debug.y: the saved value differs" in text and "the target is 2 × the golden" in text
+    assert sides.node("x.0.debug", "--exit-code") == 0
+    assert "itself" in (text := capsys.readouterr().out) and "elements: all 3 equal" in text and "any other" not in text
+
+
 def test_several_ranks_ask_for_one(real: Sides, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for rank in ("rank0", "rank1"):
         shutil.copytree(real.target, tmp_path / "step0" / rank)

@@ -96,12 +96,9 @@ class _Details:
         else:
             yield f"  only in the {'target' if named.golden is None else 'golden'}: nothing to compare it with"
         if self.chosen.others:
-            others = ", ".join(self.chosen.others[:_CALLS])
-            more = len(self.chosen.others) - _CALLS
-            yield (
-                f"  the one of {len(self.chosen.others) + 1} calls that differs most; "
-                f"also {others}{f' and {more} more' if more > 0 else ''}"
-            )
+            names, more = ", ".join(self.chosen.others[:_CALLS]), len(self.chosen.others) - _CALLS
+            also = f"also {names}{f' and {more} more' if more > 0 else ''}"
+            yield f"  the one of {len(self.chosen.others) + 1} calls that differs most; {also}"
         yield from (f"  {line}" for line in standing(self.chosen, self.comparison, self.target))
         if entry.parent:
             yield f"  called in {entry.parent}"
@@ -110,12 +107,14 @@ class _Details:
         for pair in self.chosen.pairs:
             yield ""
             yield from self._pair_lines(pair)
-        for row in self._detailed():
+        detailed = self._detailed()
+        for row in detailed:
             yield ""
             yield from self._row_lines(row)
-        if self.chosen.row is None and any(row.matched for row in self.chosen.named.rows):
+        others = [row for row in self.chosen.rows if row.matched and row not in detailed]
+        if self.chosen.row is None and others and others[0].target is not None:
             yield ""
-            yield "any other of these values is told in full by its own name, such as --node " + self._example()
+            yield f"any other of these values is told in full by its own name, such as --node {others[0].target.name}"
 
     def _frames(self, entry: Entry) -> list[str]:
         dump = self.target if entry.name in self.target.entries else self.golden
@@ -157,7 +156,7 @@ class _Details:
         item = row.target or row.golden
         assert item is not None
         figures = ("", "") if row.deviation is None else (f"{row.deviation:.4g}", f"{row.tolerance:.4g}")
-        return (item.suffix, _shown(row.target), _shown(row.golden), *figures, _word(row))
+        return (item.suffix or "itself", _shown(row.target), _shown(row.golden), *figures, _word(row))
 
     def _detailed(self) -> list[Row]:
         """The rows to tell in full: the named one, else the worst that differ, else the first output."""
@@ -167,11 +166,6 @@ class _Details:
         differing = sorted((row for row in rows if row.differs), key=strain, reverse=True)[:_IN_DETAIL]
         first = [row for row in self.chosen.named.rows if row.target is not None and row.target.state != "input"]
         return differing or [row for row in first if row.matched and _is_tensor(row)][:1]
-
-    def _example(self) -> str:
-        item = self.chosen.named.rows[0].target or self.chosen.named.rows[0].golden
-        assert item is not None
-        return item.name
 
     def _row_lines(self, row: Row) -> Iterator[str]:
         item = row.target or row.golden
