@@ -121,14 +121,14 @@ def test_a_tensor_file_costs_its_own_row(
     rows = sides.rows()
     damaged = [row for row in rows if row["NPU Name"] == OURS.removesuffix(".npy")]
     (row,) = damaged
-    assert reason in row["Err_message"] and row["Cosine"] == "unsupported"
+    assert reason in row["Reason"] and row["Cosine"] == "no data"
     # Its statistics stand in, and the others are what they would be.
     assert row["NPU max"] == pytest.approx(row["Bench max"]) or float(row["NPU max"]) == pytest.approx(
         float(row["Bench max"]), rel=1e-5
     )
     others = [each for each in rows if each is not row and each["Bench Name"] not in ("", "N/A")]
     assert len(others) >= 8
-    assert not any("not compared" in each["Err_message"] for each in others)
+    assert not any("not compared" in each["Reason"] for each in others)
     assert all(float(each["Cosine"]) > 0.999 for each in others)
     text = capsys.readouterr().out
     assert f"1 of {len(others) + 1} tensors could not be read; their statistics were compared instead" in text
@@ -163,7 +163,7 @@ def test_all_files_gone_is_told_and_statistics_are_compared(sides: Sides, capsys
     dump.write_text(json.dumps({**json.loads(dump.read_text()), "dump_data_dir": None}))
     assert sides.compare("--csv", "--exit-code") == 0
     assert "could not be read; their statistics were compared instead, which tell less" in capsys.readouterr().out
-    assert sum("there is no folder" in row["Err_message"] for row in sides.rows()) >= 9
+    assert sum("there is no folder" in row["Reason"] for row in sides.rows()) >= 9
 
 
 @pytest.mark.parametrize(

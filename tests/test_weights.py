@@ -176,10 +176,10 @@ def test_what_differs_is_named_first_furthest_and_why(files: Path, tmp_path: Pat
     assert by_name["embed.weight"]["Golden Name"] == "embed.embedding_table"
     assert by_name["embed.weight"]["Cosine"] == pytest.approx(1) and by_name["embed.weight"]["Deviation"] == 0
     mine, theirs = (np.float64(each["norm.weight"].numpy()) for each in (changed, state()))
-    assert by_name["norm.weight"]["Max absolute error"] == pytest.approx(np.abs(mine - theirs).max())
-    assert by_name["norm.weight"]["Euclidean distance"] == pytest.approx(np.linalg.norm(mine - theirs))
+    assert by_name["norm.weight"]["MaxAbsErr"] == pytest.approx(np.abs(mine - theirs).max())
+    assert by_name["norm.weight"]["EucDist"] == pytest.approx(np.linalg.norm(mine - theirs))
     colours = {row[0].value: row[0].fill.fgColor.rgb[-6:] for row in sheet.iter_rows() if row[0].fill.patternType}
-    assert colours == dict.fromkeys(["fc.weight", "norm.weight", "bn.bias", "fc.bias", "surplus", None], "FF0000")
+    assert colours == dict.fromkeys(["fc.weight", "norm.weight", "bn.bias", "fc.bias", "surplus", None], "FF9C9C")
 
 
 def test_without_exit_code_a_difference_is_no_error_and_csv_is_a_table(files: Path, tmp_path: Path, run: Any) -> None:

@@ -174,6 +174,8 @@ class _Details:
         if row.target is not None and row.golden is not None and row.golden.name != row.target.name:
             yield f"  golden: {row.golden.name}"
         yield from _figures(row)
+        if row.reason:
+            yield f"  {row.result}: {row.reason}"
         if row.differs and row.deviation is not None:
             yield f"  a tolerance of {row.deviation:.3g} would have passed; it is held to {row.tolerance:.3g}"
         if row.target is not None and row.golden is not None and _is_tensor(row):

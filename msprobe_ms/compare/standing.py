@@ -28,10 +28,14 @@ def standing(chosen: Chosen, comparison: Comparison, target: Dump) -> Iterator[s
     elif not chosen.differs:
         yield f"agrees: {_REFUTED if any(row.refuted for row in chosen.rows) else _AGREES}"
     else:
+        source = next((row.inherited_from for row in chosen.rows if row.differs and row.inherited_from), "")
         order = {pair.target.name: place for place, pair in enumerate(comparison.pairs) if pair.target}
         place = min((order[name] for name in names), default=0)
         earlier = [origin for origin in comparison.origins if order.get(entries[id(origin)], place) < place]
-        if earlier:
+        earlier = [origin for origin in comparison.origins if origin.target == source] or earlier
+        if source and not earlier:
+            yield f"inherits: the error begins at {source}"
+        elif earlier:
             yield f"inherits: the error begins earlier, at {earlier[0].target}: {earlier[0].reason}"
         else:
             yield "differs, and no origin lies before it: slow drift, or switching at kinks (ReLU, pooling)"

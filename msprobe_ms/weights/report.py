@@ -7,8 +7,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from msprobe_ms.compare.metrics import TENSOR_METRICS, Missing
+from msprobe_ms.compare.metrics import Missing
 from msprobe_ms.compare.profiles.base import Cell
+from msprobe_ms.compare.profiles.own import METRIC_TITLES
 from msprobe_ms.compare.report import write_table
 from msprobe_ms.weights.compare import (
     CAST,
@@ -30,7 +31,7 @@ _TITLES = (
     "Target Name", "Golden Name", "Result", "Target Dtype", "Golden Dtype", "Target Shape", "Golden Shape", "Deviation",
     "Tolerance",
 )  # fmt: skip
-_COLOURS = {"red": "FF0000", "yellow": "FFFF00"}
+_COLOURS = {"red": "FF9C9C", "yellow": "FFEB9C"}
 #: Parameters told by name in the terminal.
 _TOLD = 5
 
@@ -44,7 +45,7 @@ def write_weights(comparison: WeightComparison, folder: Path, *, csv: bool = Fal
     while any(folder.glob(f"compare_*{(stamp := time.strftime('%Y%m%d%H%M%S', time.localtime(moment)))}*")):
         moment += 1
     path = folder / f"compare_weights_{stamp}.{'csv' if csv else 'xlsx'}"
-    titles = [*_TITLES, *(name.replace("_", " ").capitalize() for name in TENSOR_METRICS), "Paired By", "Note"]
+    titles = [*_TITLES, *METRIC_TITLES.values(), "Paired By", "Note"]
     write_table(path, titles, ((_cells(row), _colour(row)) for row in comparison.rows), _COLOURS)
     return path
 
@@ -58,7 +59,7 @@ def _cells(row: WeightRow) -> list[Cell]:
         *(str(list(weight.shape)) if weight else None for weight in both),
         _figure(row.deviation),
         _figure(row.tolerance),
-        *(_figure(row.metrics.get(name)) for name in TENSOR_METRICS),
+        *(_figure(row.metrics.get(name)) for name in METRIC_TITLES),
         row.how,
         row.note,
     ]
