@@ -23,6 +23,11 @@ compare.json holds {"npu_path": …, "bench_path": …}: the dump under suspicio
 {"npu_path": …, "bench_path": …, "rank_id": [0], "step_id": [0, 1]}, where [] is all.
 -f before the subcommand names the framework, after it it asks for a fuzzy match, as in msprobe 1.1.0."""
 
+_NODE_HELP = (
+    "tell of one node alone, in detail: the name of an entry, a value, a module or a function, of either dump; a text "
+    "is written with -o, and --exit-code tells whether this node differs"
+)
+
 
 def add_compare(commands: Any) -> None:
     parser = commands.add_parser(
@@ -59,6 +64,7 @@ def add_compare(commands: Any) -> None:
         help="metrics of your own for real data: (golden, target) -> (value, message)",
     )  # fmt: skip
     report.add_argument("--exit-code", action="store_true", help="exit with 1 when the dumps diverge")
+    report.add_argument("--node", metavar="NAME", help=_NODE_HELP)
     pairing = parser.add_argument_group("pairing")
     pairing.add_argument(
         "-f", "-fm", "--fuzzy_match", action="store_true", help="ignore call indices while pairing entries"
@@ -108,11 +114,23 @@ def _compare(options: argparse.Namespace) -> int:
         stack=options.stack_mode,
         advice=profile != "latest" and not options.compare_only,
     )
+    if options.node is not None:
+        return _tell_node(sides, settings, options)
     divergent = False
     for outcome in compare(sides.target, sides.golden, options.output_path or Path("output"), settings):
         print("\n".join(verdict_lines(outcome)), flush=True)
         divergent = divergent or outcome.comparison.verdict == "divergent"
     return _DIVERGENT if divergent and options.exit_code else _DONE
+
+
+def _tell_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> int:
+    from msprobe_ms.compare.details import node_report, write_node
+
+    report = node_report(sides.target, sides.golden, options.node, settings)
+    print("\n".join(report.lines), flush=True)
+    if options.output_path is not None:
+        print(f"report: {write_node(report, options.output_path)}")
+    return _DIVERGENT if report.differs and options.exit_code else _DONE
 
 
 def _means_kernels(sides: _Sides) -> bool:
