@@ -1,0 +1,111 @@
+"""Compare pairs of dumps and ask whether the planted module is the first origin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.faults.catalogue import NETS, Fault
+from benchmarks.faults.jobs import MINDSPORE, PYTORCH, Job
+from msprobe_ms.compare.model import Origin
+from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.store.find import find_dumps
+from msprobe_ms.store.model import Dump, Entry
+from msprobe_ms.store.reader import read_dump
+
+#: What each pair is compared in.
+MODES = ("statistics", "tensor")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pair of dumps: a net of MindSpore with a fault ("" for none) beside the healthy one of ``golden``."""
+
+    net: str
+    fault: str
+    golden: str
+    mode: str
+    level: str = "L0"
+    seed: int = 0
+
+    @property
+    def target_job(self) -> Job:
+        return Job(MINDSPORE, self.net, self.fault, self.seed, self.level, self.mode)
+
+    @property
+    def golden_job(self) -> Job:
+        return Job(self.golden, self.net, "", self.seed, self.level, self.mode)
+
+    @property
+    def planted(self) -> Fault | None:
+        return next((fault for fault in NETS[self.net].faults if fault.name == self.fault), None)
+
+    def __str__(self) -> str:
+        return f"{self.net}/{self.fault or 'healthy'}/{self.golden}/{self.mode}/{self.level}/seed{self.seed}"
+
+
+@dataclass(frozen=True)
+class Score:
+    """``hit``: the planted module is the first origin, or a healthy pair has none; ``origins``: all of them, in order."""
+
+    case: Case
+    hit: bool
+    planted: str
+    origins: tuple[tuple[str, str], ...]
+
+    def as_json(self) -> dict[str, object]:
+        origins = [{"name": name, "reason": reason} for name, reason in self.origins]
+        return {**asdict(self.case), "hit": self.hit, "planted": self.planted, "origins": origins}
+
+
+def cases(
+    nets: list[str], levels: tuple[str, ...] = ("L0",), seeds: tuple[int, ...] = (0,), modes: tuple[str, ...] = MODES
+) -> Iterator[Case]:
+    """Every fault with the first seed, and no fault with each of them; at level L0 all, at others what was asked for."""
+    for net in nets:
+        for level in levels:
+            if level != "L0" and NETS[net].compiled:
+                continue  # compiled Cells are recorded at level L0
+            for golden in (PYTORCH, MINDSPORE):
+                for mode in modes:
+                    for fault in NETS[net].faults:
+                        yield Case(net, fault.name, golden, mode, level, seeds[0])
+                    for seed in seeds:
+                        if golden == PYTORCH or NETS[net].compiled:
+                            yield Case(net, "", golden, mode, level, seed)
+
+
+def score(case: Case, root: Path) -> Score:
+    target = _read(case.target_job.step(root))
+    comparison = compare_dumps(target, _read(case.golden_job.step(root)), Options())
+    origins = tuple((origin.target, origin.reason) for origin in comparison.origins)
+    fault = case.planted
+    if fault is None:
+        return Score(case, not origins, "", origins)
+    hit = bool(comparison.origins) and is_planted(comparison.origins[0], fault, target)
+    return Score(case, hit, fault.node, origins)
+
+
+def is_planted(origin: Origin, fault: Fault, target: Dump) -> bool:
+    """Whether the origin names the planted module, a function called in it, or what takes its wrong value in."""
+    entry = _entry_of(origin.target, target)
+    if entry is None or entry.parsed is None:
+        return False
+    if not entry.parsed.is_module:
+        parent = target.entries.get(entry.parent or "")
+        return fault.node == ("" if parent is None or parent.parsed is None else parent.parsed.name)
+    if entry.parsed.name == fault.node:
+        return True
+    return entry.parsed.name in fault.takes and origin.target.startswith(f"{entry.name}.input.")
+
+
+def _entry_of(name: str, dump: Dump) -> Entry | None:
+    while name and name not in dump.entries:
+        name = name.rpartition(".")[0]
+    return dump.entries.get(name)
+
+
+def _read(step: Path) -> Dump:
+    (path,) = find_dumps(step).values()
+    return read_dump(path)
