@@ -1,7 +1,7 @@
 """Dump what is not dumped yet, compare every pair, and tell how often the planted module is the first origin.
 
-    python -m benchmarks.faults DUMPS              # DUMPS keeps the dumps: a second run only compares
-    python -m benchmarks.faults DUMPS --nets gpt llama --modes statistics --golden pytorch --misses
+python -m benchmarks.faults DUMPS              # DUMPS keeps the dumps: a second run only compares
+python -m benchmarks.faults DUMPS --nets gpt llama --modes statistics --golden pytorch --misses
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--golden", nargs="+", default=[PYTORCH, MINDSPORE], choices=[PYTORCH, MINDSPORE])
     parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
     parser.add_argument("--levels", nargs="+", default=["L0"], choices=["L0", "mix"])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], help="the first for faults, all for healthy pairs")
+    parser.add_argument(
+        "--seeds", nargs="+", type=int, default=[0, 1, 2], help="the first for faults, all for healthy pairs"
+    )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--json", type=Path, help="write every score with its origins here")
     parser.add_argument("--misses", action="store_true", help="print only what was missed")

@@ -14,11 +14,15 @@ from benchmarks.faults.edits import Attribute, Edit, Half, Layer, Weight
 
 @dataclass(frozen=True)
 class Fault:
-    """``takes``: paths of modules whose input is the first to be wrong, where the edit is in a Cell's own code."""
+    """``takes``: paths of modules whose input is the first to be wrong, where the edit is in a Cell's own code.
+
+    ``permutes``: the edit only moves values, which no statistic tells; there ``takes`` is where the error begins.
+    """
 
     name: str
     edit: Edit
     takes: tuple[str, ...] = ()
+    permutes: bool = False
 
     @property
     def node(self) -> str:
@@ -46,6 +50,11 @@ def gelu(cell: str, tanh: bool = True) -> Fault:
 
 def attribute(fault: str, cell: str, name: str, value: Any, *takes: str) -> Fault:
     return Fault(fault, Attribute(cell, name, value), takes)
+
+
+def order(name: str, value: bool, *takes: str) -> Fault:
+    """Values of the right kind in the wrong order, in the net's own code."""
+    return Fault("order", Attribute("", name, value), takes, permutes=True)
 
 
 def convolution(cell: str, channels: int, out: int, **options: Any) -> Fault:
@@ -112,7 +121,7 @@ NETS: dict[str, Net] = {
             attribute("scale", "", "deviation", 1.0, "conv1"),
             convolution("conv2", 6, 16, has_bias=True),
             attribute("pooling", "pool", "average", True),
-            attribute("order", "", "channels_last", True, "fc1"),
+            order("channels_last", True, "fc1"),
             attribute("dropped", "", "activated", False, "pool"),
             transposed("fc2.weight"),
             half("fc1"),
@@ -164,7 +173,7 @@ NETS: dict[str, Net] = {
             Fault("activation", Layer("enc2.act1", "LeakyReLU", (0.2,))),
             attribute("scale", "", "scale", 2.0, "dec", "dec.conv1"),
             attribute("residual", "", "skip", False, "dec", "dec.conv1"),
-            attribute("order", "", "swapped", True, "dec", "dec.conv1"),
+            order("swapped", True, "dec", "dec.conv1"),
             convolution("down", 8, 8, has_bias=True),
             transposed("enc2.conv2.weight", 2, 3),
             half("out"),
@@ -178,7 +187,7 @@ NETS: dict[str, Net] = {
         (
             *_TAGGER,
             attribute("scale", "", "scale", 1.0, "lstm"),
-            Fault("gates", Weight("lstm.weight_ih_l0", "gates")),
+            Fault("gates", Weight("lstm.weight_ih_l0", "gates"), ("lstm.rnn",), permutes=True),
             unloaded("lstm.bias_hh_l1"),
         ),
     ),
@@ -188,7 +197,7 @@ NETS: dict[str, Net] = {
         (
             *_TAGGER,
             attribute("state", "", "state", 1.0, "gru"),
-            Fault("gates", Weight("gru.weight_hh_l0", "gates")),
+            Fault("gates", Weight("gru.weight_hh_l0", "gates"), ("gru.rnn",), permutes=True),
             unloaded("gru.weight_ih_l0_reverse"),
         ),
     ),
@@ -233,7 +242,7 @@ NETS: dict[str, Net] = {
         (
             *_ENCODER,
             attribute("residual", "layers.1", "residual", False, "layers.1.norm2"),
-            attribute("order", "", "columns_first", True, "layers.0", "layers.0.norm1"),
+            order("columns_first", True, "layers.0", "layers.0.norm1"),
             attribute("pooling", "", "averaged", True, "head"),
             Fault("position", Weight("position", "unloaded"), ("layers.0", "layers.0.norm1")),
         ),

@@ -10,10 +10,16 @@ from pathlib import Path
 
 MINDSPORE, PYTORCH = "mindspore", "pytorch"
 
+#: Changes that change no value: a second run, and a compiled net in PyNative.
+AGAIN, DYNAMIC = "again", "dynamic"
+
 
 @dataclass(frozen=True)
 class Job:
-    """``change`` is the fault planted, or in PyTorch the variant of the net; "" for the net as it is."""
+    """``change`` is the fault planted, or in PyTorch the variant of the net; "" for the net as it is.
+
+    ``AGAIN`` and ``DYNAMIC`` are changes too.
+    """
 
     framework: str
     net: str

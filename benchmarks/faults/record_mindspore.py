@@ -12,7 +12,7 @@ from mindspore import Tensor, nn
 
 from benchmarks.faults.catalogue import NETS
 from benchmarks.faults.edits import Attribute, Edit, Half, Layer, Weight
-from benchmarks.faults.jobs import Job
+from benchmarks.faults.jobs import DYNAMIC, Job
 from benchmarks.faults.mindspore_nets import NETS as CELLS
 from benchmarks.faults.mindspore_nets import half
 from benchmarks.faults.values import batch, canonical, weight
@@ -90,7 +90,7 @@ def spoilt(value: np.ndarray, wrong: Weight) -> np.ndarray:
 def train(job: Job, root: Path) -> None:
     net = NETS[job.net]
     edit = next((fault.edit for fault in net.faults if fault.name == job.change), None)
-    ms.set_context(mode=ms.GRAPH_MODE if net.compiled else ms.PYNATIVE_MODE)
+    ms.set_context(mode=ms.GRAPH_MODE if net.compiled and job.change != DYNAMIC else ms.PYNATIVE_MODE)
     model = make(job.net, edit, job.seed)
     arrays, labels = batch(net.kind, net.classes, job.seed)
     inputs = [Tensor(each.astype(np.int32) if each.dtype.kind == "i" else each) for each in arrays]

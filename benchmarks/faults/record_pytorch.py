@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import torch
 from torch import nn
 
+from benchmarks.faults.alignment import truth_file
 from benchmarks.faults.catalogue import NETS
 from benchmarks.faults.jobs import Job
 from benchmarks.faults.pytorch_nets import NETS as MODULES
 from benchmarks.faults.values import batch, weight
+from benchmarks.faults.variants import Changed, change
 from msprobe_ms.pytorch import PrecisionDebugger
 
 
@@ -26,9 +29,18 @@ def make(name: str, seed: int) -> nn.Module:
     return net.train()
 
 
+def write_truth(changed: Changed, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(changed.truth(), indent=1), encoding="utf-8")
+
+
 def train(job: Job, root: Path) -> None:
     net = NETS[job.net]
     model = make(job.net, job.seed)
+    if job.change:
+        changed = change(model, job.change)
+        model = changed.net
+        write_truth(changed, truth_file(root, job))
     arrays, labels = batch(net.kind, net.classes, job.seed)
     inputs = [torch.from_numpy(each) for each in arrays]
     with job.dump_path(root) as dump_path:

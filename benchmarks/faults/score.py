@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.faults.catalogue import NETS, Fault
-from benchmarks.faults.jobs import MINDSPORE, PYTORCH, Job
+from benchmarks.faults.jobs import AGAIN, DYNAMIC, MINDSPORE, PYTORCH, Job
 from msprobe_ms.compare.model import Origin
 from msprobe_ms.compare.run import Options, compare_dumps
 from msprobe_ms.store.find import find_dumps
@@ -35,7 +35,14 @@ class Case:
 
     @property
     def golden_job(self) -> Job:
-        return Job(self.golden, self.net, "", self.seed, self.level, self.mode)
+        return Job(self.golden, self.net, self._golden_change, self.seed, self.level, self.mode)
+
+    @property
+    def _golden_change(self) -> str:
+        """A healthy net is not compared with itself, but with another run; a compiled one with a dynamic one."""
+        if self.fault or self.golden == PYTORCH:
+            return ""
+        return DYNAMIC if NETS[self.net].compiled else AGAIN
 
     @property
     def planted(self) -> Fault | None:
@@ -72,8 +79,7 @@ def cases(
                     for fault in NETS[net].faults:
                         yield Case(net, fault.name, golden, mode, level, seeds[0])
                     for seed in seeds:
-                        if golden == PYTORCH or NETS[net].compiled:
-                            yield Case(net, "", golden, mode, level, seed)
+                        yield Case(net, "", golden, mode, level, seed)
 
 
 def score(case: Case, root: Path) -> Score:
@@ -97,7 +103,8 @@ def is_planted(origin: Origin, fault: Fault, target: Dump) -> bool:
         return fault.node == ("" if parent is None or parent.parsed is None else parent.parsed.name)
     if entry.parsed.name == fault.node:
         return True
-    return entry.parsed.name in fault.takes and origin.target.startswith(f"{entry.name}.input.")
+    unseen = fault.permutes and target.mode == "statistics"
+    return entry.parsed.name in fault.takes and (unseen or origin.target.startswith(f"{entry.name}.input."))
 
 
 def _entry_of(name: str, dump: Dump) -> Entry | None:

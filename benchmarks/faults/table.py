@@ -27,7 +27,9 @@ def table(scores: Sequence[Score]) -> Iterator[str]:
     for net in (*nets, "together"):
         chosen = [score for score in scores if net in (score.case.net, "together")]
         cells = [_count([score for score in chosen if _column(score) == column]) for column in columns]
-        yield "  ".join((net.ljust(width), *(cell.rjust(len(column)) for cell, column in zip(cells, columns, strict=True))))
+        yield "  ".join(
+            (net.ljust(width), *(cell.rjust(len(column)) for cell, column in zip(cells, columns, strict=True)))
+        )
     faults = [score for score in scores if score.case.fault]
     healthy = [score for score in scores if not score.case.fault]
     yield f"planted module is the first origin: {_share(faults)}; no origin in a healthy pair: {_share(healthy)}"
