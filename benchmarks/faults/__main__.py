@@ -24,7 +24,11 @@ from benchmarks.faults.table import misses, table
 
 def main() -> None:
     arguments = _parser().parse_args()
-    wanted = [case for case in cases(arguments.nets, arguments.levels, arguments.seeds) if _is_chosen(case, arguments)]
+    wanted = [
+        case
+        for case in cases(arguments.nets, arguments.levels, arguments.fault_seeds, arguments.healthy_seeds)
+        if _is_chosen(case, arguments)
+    ]
     record(arguments.dumps, {job for case in wanted for job in (case.target_job, case.golden_job)})
     scores = score_all(wanted, arguments.dumps, arguments.processes)
     if arguments.json:
@@ -69,9 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--golden", nargs="+", default=[PYTORCH, MINDSPORE], choices=[PYTORCH, MINDSPORE])
     parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
     parser.add_argument("--levels", nargs="+", default=["L0"], choices=["L0", "mix"])
-    parser.add_argument(
-        "--seeds", nargs="+", type=int, default=[0, 1, 2], help="the first for faults, all for healthy pairs"
-    )
+    parser.add_argument("--fault-seeds", nargs="+", type=int, default=[0], help="of weights and batch")
+    parser.add_argument("--healthy-seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--json", type=Path, help="write every score with its origins here")
     parser.add_argument("--misses", action="store_true", help="print only what was missed")

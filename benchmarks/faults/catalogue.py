@@ -1,7 +1,7 @@
 """The nets, and the faults planted in each: what is changed, and where compare has to find it.
 
-Code outside of recorded modules has no entry of its own. A fault in the code of a Cell is found where that Cell is named, or
-the input of the module (``takes``) that is the first to take the wrong value in.
+Code outside of recorded modules has no entry of its own. A fault in the code of a Cell is found where that Cell is
+named, or the input of the module (``takes``) that is the first to take the wrong value in.
 """
 
 from __future__ import annotations

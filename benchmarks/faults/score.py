@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 
 from benchmarks.faults.catalogue import NETS, Fault
@@ -54,7 +55,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Score:
-    """``hit``: the planted module is the first origin, or a healthy pair has none; ``origins``: all of them, in order."""
+    """``hit``: the planted module is the first origin, or a healthy pair has none; ``origins``: all, in order."""
 
     case: Case
     hit: bool
@@ -67,18 +68,18 @@ class Score:
 
 
 def cases(
-    nets: list[str], levels: tuple[str, ...] = ("L0",), seeds: tuple[int, ...] = (0,), modes: tuple[str, ...] = MODES
+    nets: Sequence[str], levels: Sequence[str], fault_seeds: Sequence[int], healthy_seeds: Sequence[int]
 ) -> Iterator[Case]:
-    """Every fault with the first seed, and no fault with each of them; at level L0 all, at others what was asked for."""
+    """Every fault and no fault, against both goldens, in both modes."""
     for net in nets:
         for level in levels:
             if level != "L0" and NETS[net].compiled:
                 continue  # compiled Cells are recorded at level L0
             for golden in (PYTORCH, MINDSPORE):
-                for mode in modes:
-                    for fault in NETS[net].faults:
-                        yield Case(net, fault.name, golden, mode, level, seeds[0])
-                    for seed in seeds:
+                for mode in MODES:
+                    for fault, seed in product(NETS[net].faults, fault_seeds):
+                        yield Case(net, fault.name, golden, mode, level, seed)
+                    for seed in healthy_seeds:
                         yield Case(net, "", golden, mode, level, seed)
 
 
@@ -98,13 +99,18 @@ def is_planted(origin: Origin, fault: Fault, target: Dump) -> bool:
     entry = _entry_of(origin.target, target)
     if entry is None or entry.parsed is None:
         return False
-    if not entry.parsed.is_module:
-        parent = target.entries.get(entry.parent or "")
-        return fault.node == ("" if parent is None or parent.parsed is None else parent.parsed.name)
-    if entry.parsed.name == fault.node:
+    module = _module_of(entry, target)
+    if module == fault.node:
         return True
     unseen = fault.permutes and target.mode == "statistics"
-    return entry.parsed.name in fault.takes and (unseen or origin.target.startswith(f"{entry.name}.input."))
+    takes_in = entry.parsed.is_module and origin.target.startswith(f"{entry.name}.input.")
+    return module in fault.takes and (unseen or takes_in)
+
+
+def _module_of(entry: Entry, dump: Dump) -> str:
+    """The path of the module an entry is, or is called in; "" for the net."""
+    call = entry if entry.parsed is None or entry.parsed.is_module else dump.entries.get(entry.parent or "")
+    return call.parsed.name if call is not None and call.parsed is not None else ""
 
 
 def _entry_of(name: str, dump: Dump) -> Entry | None:

@@ -19,7 +19,7 @@ def misses(scores: Iterable[Score]) -> Iterator[str]:
 
 
 def table(scores: Sequence[Score]) -> Iterator[str]:
-    """A line for each net, a column for each way to compare: faults named first, and healthy pairs without an origin."""
+    """A line for each net, a column for each way to compare: faults named first, healthy pairs without an origin."""
     columns = list(dict.fromkeys(_column(score) for score in scores))
     nets = list(dict.fromkeys(score.case.net for score in scores))
     width = max(map(len, (*nets, "together")), default=0)

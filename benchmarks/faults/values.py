@@ -55,4 +55,4 @@ def batch(kind: str, classes: int, seed: int) -> tuple[list[np.ndarray], np.ndar
         inputs = [generator.standard_normal((BATCH, LENGTH, 8)).astype(np.float32)]
     else:
         inputs = [generator.standard_normal(floats[{"pixels": "image"}.get(kind, kind)]).astype(np.float32)]
-    return (inputs + [keep] if kind.startswith("padded") else inputs), labels
+    return ([*inputs, keep] if kind.startswith("padded") else inputs), labels

@@ -49,7 +49,7 @@ class Changed:
     parts: dict[str, list[nn.Module]] = field(default_factory=dict)
 
     def truth(self) -> dict[str, list[str]]:
-        """Path before → paths now, for every module that was moved, kept or taken over; wrappers count as what they hold."""
+        """Path before → paths now, of every module that is still there or taken over; wrappers are what they hold."""
         now = {module: path for path, module in self.net.named_modules() if path}
         truth = {self.paths[module]: [path] for module, path in now.items() if self.paths.get(module)}
         truth.update({path: [now[module] for module in modules] for path, modules in self.parts.items()})
