@@ -21,6 +21,8 @@ from benchmarks.faults.jobs import MINDSPORE, PYTORCH, Job
 from benchmarks.faults.score import MODES, Case, Score, cases, score
 from benchmarks.faults.table import misses, table
 
+_REPOSITORY = Path(__file__).parents[2]
+
 
 def main() -> None:
     arguments = _parser().parse_args()
@@ -43,7 +45,8 @@ def record(root: Path, jobs: Iterable[Job]) -> None:
     for framework in (MINDSPORE, PYTORCH):
         if texts := [str(job) for job in missing if job.framework == framework]:
             script = f"benchmarks.faults.record_{framework}"
-            processes.append(subprocess.Popen([sys.executable, "-m", script, str(root), *texts]))
+            command = [sys.executable, "-m", script, str(root.absolute()), *texts]
+            processes.append(subprocess.Popen(command, cwd=_REPOSITORY))
     if any(process.wait() for process in processes):
         sys.exit("a net could not be dumped, see above")
 

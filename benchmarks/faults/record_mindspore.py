@@ -10,7 +10,7 @@ import mindspore as ms
 import numpy as np
 from mindspore import Tensor, nn
 
-from benchmarks.faults.catalogue import NETS
+from benchmarks.faults.catalogue import NETS, Net
 from benchmarks.faults.edits import Attribute, Edit, Half, Layer, Weight
 from benchmarks.faults.jobs import DYNAMIC, Job
 from benchmarks.faults.mindspore_nets import NETS as CELLS
@@ -87,14 +87,19 @@ def spoilt(value: np.ndarray, wrong: Weight) -> np.ndarray:
     return np.concatenate([parts[0], parts[-1], *parts[2:-1], parts[1]])
 
 
+def tensors(net: Net, seed: int) -> tuple[list[Tensor], Tensor]:
+    """Inputs and labels of one step."""
+    arrays, labels = batch(net.kind, net.classes, seed)
+    inputs = [Tensor(each.astype(np.int32) if each.dtype.kind == "i" else each) for each in arrays]
+    return inputs, Tensor(labels.astype(np.int32))
+
+
 def train(job: Job, root: Path) -> None:
     net = NETS[job.net]
     edit = next((fault.edit for fault in net.faults if fault.name == job.change), None)
     ms.set_context(mode=ms.GRAPH_MODE if net.compiled and job.change != DYNAMIC else ms.PYNATIVE_MODE)
     model = make(job.net, edit, job.seed)
-    arrays, labels = batch(net.kind, net.classes, job.seed)
-    inputs = [Tensor(each.astype(np.int32) if each.dtype.kind == "i" else each) for each in arrays]
-    expected = Tensor(labels.astype(np.int32))
+    inputs, expected = tensors(net, job.seed)
     cross_entropy = nn.CrossEntropyLoss()
 
     def forward(*arguments: Any) -> Any:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from benchmarks.faults.alignment import truth_file
-from benchmarks.faults.catalogue import NETS
+from benchmarks.faults.catalogue import NETS, Net
 from benchmarks.faults.jobs import Job
 from benchmarks.faults.pytorch_nets import NETS as MODULES
 from benchmarks.faults.values import batch, weight
@@ -29,6 +29,12 @@ def make(name: str, seed: int) -> nn.Module:
     return net.train()
 
 
+def tensors(net: Net, seed: int) -> tuple[list[torch.Tensor], torch.Tensor]:
+    """Inputs and labels of one step."""
+    arrays, labels = batch(net.kind, net.classes, seed)
+    return [torch.from_numpy(each) for each in arrays], torch.from_numpy(labels)
+
+
 def write_truth(changed: Changed, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(changed.truth(), indent=1), encoding="utf-8")
@@ -41,12 +47,11 @@ def train(job: Job, root: Path) -> None:
         changed = change(model, job.change)
         model = changed.net
         write_truth(changed, truth_file(root, job))
-    arrays, labels = batch(net.kind, net.classes, job.seed)
-    inputs = [torch.from_numpy(each) for each in arrays]
+    inputs, expected = tensors(net, job.seed)
     with job.dump_path(root) as dump_path:
         debugger = PrecisionDebugger(task=job.task, level=job.level, dump_path=dump_path)
         debugger.start(model)
-        nn.functional.cross_entropy(model(*inputs), torch.from_numpy(labels)).backward()
+        nn.functional.cross_entropy(model(*inputs), expected).backward()
         debugger.stop()
         debugger.step()
 
