@@ -9,20 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.faults.edits import Attribute, Edit, Half, Layer, Weight
+from benchmarks.faults.edits import Attribute, Edit, Half, Layer, Loss, Weight
 
 
 @dataclass(frozen=True)
 class Fault:
     """``takes``: paths of modules whose input is the first to be wrong, where the edit is in a Cell's own code.
 
-    ``permutes``: the edit only moves values, which no statistic tells; there ``takes`` is where the error begins.
+    ``unseen``: in these modes what they take in does not show it (statistics of values that only moved; a gradient cut
+    off), and the error begins in them.
     """
 
     name: str
     edit: Edit
     takes: tuple[str, ...] = ()
-    permutes: bool = False
+    unseen: tuple[str, ...] = ()
 
     @property
     def node(self) -> str:
@@ -54,7 +55,16 @@ def attribute(fault: str, cell: str, name: str, value: Any, *takes: str) -> Faul
 
 def order(name: str, value: bool, *takes: str) -> Fault:
     """Values of the right kind in the wrong order, in the net's own code."""
-    return Fault("order", Attribute("", name, value), takes, permutes=True)
+    return Fault("order", Attribute("", name, value), takes, unseen=("statistics",))
+
+
+def detached(cell: str, *takes: str) -> Fault:
+    """Forward is right; backward ends where it should go on."""
+    return Fault("detached", Attribute(cell, "detached", True), takes, unseen=("statistics", "tensor"))
+
+
+def loss(name: str, value: Any, *takes: str) -> Fault:
+    return Fault("loss", Loss(((name, value),)), takes)
 
 
 def convolution(cell: str, channels: int, out: int, **options: Any) -> Fault:
@@ -92,6 +102,7 @@ _ENCODER = (
     attribute("axis", "layers.1.attention", "axis", -2, "layers.1.attention.out"),
     transposed("layers.1.attention.v.weight"),
     half("layers.1.up"),
+    detached("layers.1.attention", "layers.1.attention.k"),
     unloaded("layers.1.down.bias"),
 )
 
@@ -110,6 +121,8 @@ NETS: dict[str, Net] = {
             transposed("blocks.1.fc1.weight"),
             Fault("half", Half("blocks.1.fc2", cast_back=False)),
             attribute("bias", "blocks.1.fc2", "has_bias", False),
+            detached("blocks.1", "blocks.1.gate"),
+            loss("reduction", "sum", "head"),
             unloaded("blocks.1.norm.weight"),
         ),
     ),
@@ -147,6 +160,7 @@ NETS: dict[str, Net] = {
             attribute("residual", "h.1", "residual", False),
             transposed("h.1.attn.c_proj.weight"),
             half("h.1.c_fc"),
+            loss("label_smoothing", 0.1, "lm_head"),
             unloaded("wpe.weight"),
         ),
     ),
@@ -160,6 +174,7 @@ NETS: dict[str, Net] = {
             convolution("blocks.1.conv1", 8, 16),
             attribute("statistics", "blocks.1.bn1", "use_batch_statistics", False),
             attribute("pooling", "", "maximum", True, "head"),
+            detached("blocks.2"),
             transposed("blocks.2.conv2.weight"),
             half("head"),
             unloaded("blocks.1.bn2.weight"),
@@ -187,7 +202,7 @@ NETS: dict[str, Net] = {
         (
             *_TAGGER,
             attribute("scale", "", "scale", 1.0, "lstm"),
-            Fault("gates", Weight("lstm.weight_ih_l0", "gates"), ("lstm.rnn",), permutes=True),
+            Fault("gates", Weight("lstm.weight_ih_l0", "gates"), ("lstm.rnn",), unseen=("statistics",)),
             unloaded("lstm.bias_hh_l1"),
         ),
     ),
@@ -197,7 +212,7 @@ NETS: dict[str, Net] = {
         (
             *_TAGGER,
             attribute("state", "", "state", 1.0, "gru"),
-            Fault("gates", Weight("gru.weight_hh_l0", "gates"), ("gru.rnn",), permutes=True),
+            Fault("gates", Weight("gru.weight_hh_l0", "gates"), ("gru.rnn",), unseen=("statistics",)),
             unloaded("gru.weight_ih_l0_reverse"),
         ),
     ),

@@ -50,4 +50,12 @@ class Weight:
         return self.name.rpartition(".")[0]
 
 
-Edit = Attribute | Layer | Half | Weight
+@dataclass(frozen=True)
+class Loss:
+    """The cross-entropy with other options; it is no part of the net and not recorded."""
+
+    options: tuple[tuple[str, Any], ...]
+    cell: str = ""
+
+
+Edit = Attribute | Layer | Half | Weight | Loss

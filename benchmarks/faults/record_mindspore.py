@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from mindspore import Tensor, nn
 
 from benchmarks.faults.catalogue import NETS, Net
-from benchmarks.faults.edits import Attribute, Edit, Half, Layer, Weight
+from benchmarks.faults.edits import Attribute, Edit, Half, Layer, Loss, Weight
 from benchmarks.faults.jobs import DYNAMIC, Job
 from benchmarks.faults.mindspore_nets import NETS as CELLS
 from benchmarks.faults.mindspore_nets import half
@@ -94,18 +95,23 @@ def tensors(net: Net, seed: int) -> tuple[list[Tensor], Tensor]:
     return inputs, Tensor(labels.astype(np.int32))
 
 
+def training_step(model: nn.Cell, edit: Edit | None) -> Callable[..., Any]:
+    """Inputs and labels → the loss, and the gradients of the parameters."""
+    cross_entropy = nn.CrossEntropyLoss(**dict(edit.options) if isinstance(edit, Loss) else {})
+
+    def forward(*arguments: Any) -> Any:
+        return cross_entropy(model(*arguments[:-1]), arguments[-1])
+
+    return ms.value_and_grad(forward, None, model.trainable_params())
+
+
 def train(job: Job, root: Path) -> None:
     net = NETS[job.net]
     edit = next((fault.edit for fault in net.faults if fault.name == job.change), None)
     ms.set_context(mode=ms.GRAPH_MODE if net.compiled and job.change != DYNAMIC else ms.PYNATIVE_MODE)
     model = make(job.net, edit, job.seed)
+    step = training_step(model, edit)
     inputs, expected = tensors(net, job.seed)
-    cross_entropy = nn.CrossEntropyLoss()
-
-    def forward(*arguments: Any) -> Any:
-        return cross_entropy(model(*arguments[:-1]), arguments[-1])
-
-    step = ms.value_and_grad(forward, None, model.trainable_params())
     with job.dump_path(root) as dump_path:
         debugger = PrecisionDebugger(task=job.task, level=job.level, dump_path=dump_path)
         debugger.start(model)

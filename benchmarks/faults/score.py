@@ -102,9 +102,8 @@ def is_planted(origin: Origin, fault: Fault, target: Dump) -> bool:
     module = _module_of(entry, target)
     if module == fault.node:
         return True
-    unseen = fault.permutes and target.mode == "statistics"
     takes_in = entry.parsed.is_module and origin.target.startswith(f"{entry.name}.input.")
-    return module in fault.takes and (unseen or takes_in)
+    return module in fault.takes and (takes_in or target.mode in fault.unseen)
 
 
 def _module_of(entry: Entry, dump: Dump) -> str:

@@ -42,7 +42,7 @@ class LeNet(nn.Cell):
 class ResidualBlock(nn.Cell):
     def __init__(self, channels: int, out: int, stride: int) -> None:
         super().__init__()
-        self.scale, self.residual, self.projects = 0.5, True, stride > 1
+        self.scale, self.residual, self.detached, self.projects = 0.5, True, False, stride > 1
         self.conv1 = nn.Conv2d(channels, out, 3, stride=stride, pad_mode="pad", padding=1)
         self.bn1 = nn.BatchNorm2d(out)
         self.relu1 = nn.ReLU()
@@ -56,6 +56,8 @@ class ResidualBlock(nn.Cell):
         y = self.bn2(self.conv2(self.relu1(self.bn1(self.conv1(x))))) * self.scale
         if self.projects:
             x = self.shortcut(x)
+        if self.detached:
+            x = ops.stop_gradient(x)
         return self.relu2(x + y if self.residual else y)
 
 

@@ -13,7 +13,7 @@ class GatedBlock(nn.Cell):
 
     def __init__(self) -> None:
         super().__init__()
-        self.scale, self.axis, self.residual = 0.5, -1, True
+        self.scale, self.axis, self.residual, self.detached = 0.5, -1, True, False
         self.norm = nn.LayerNorm((WIDTH,), epsilon=1e-5)
         self.fc1 = nn.Dense(WIDTH, WIDTH)
         self.act = nn.GELU(approximate=False)
@@ -23,6 +23,8 @@ class GatedBlock(nn.Cell):
     def construct(self, x: Tensor) -> Tensor:
         hidden = self.act(self.fc1(self.norm(x)))
         weights = ops.softmax(self.gate(x), self.axis) * WIDTH
+        if self.detached:
+            weights = ops.stop_gradient(weights)
         y = self.fc2(hidden * weights) * self.scale
         return x + y if self.residual else y
 

@@ -35,6 +35,7 @@ class Attention(nn.Cell):
     def __init__(self, causal: bool = False) -> None:
         super().__init__()
         self.scale, self.axis, self.masked, self.causal, self.ahead = (WIDTH // HEADS) ** -0.5, -1, True, causal, 0
+        self.detached = False
         self.q = nn.Dense(WIDTH, WIDTH)
         self.k = nn.Dense(WIDTH, WIDTH)
         self.v = nn.Dense(WIDTH, WIDTH)
@@ -42,6 +43,8 @@ class Attention(nn.Cell):
 
     def construct(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
         q, k, v = split_heads(self.q(x), HEADS), split_heads(self.k(x), HEADS), split_heads(self.v(x), HEADS)
+        if self.detached:
+            k = ops.stop_gradient(k)
         scores = ops.matmul(q, k.transpose(0, 1, 3, 2)) * self.scale
         if keep is not None and self.masked:
             scores = scores + ((keep - 1.0) * 1e4).reshape(x.shape[0], 1, 1, x.shape[1])
