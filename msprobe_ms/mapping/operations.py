@@ -38,6 +38,7 @@ class Tables:
     ``mindspore``   MindSpore ``Prefix.api`` → operation
     ``primitives``  class of a primitive → operation
     ``functions``   name of a MindSpore function without underscores → operation, for primitives named like it
+    ``arguments``   class of a primitive → places of its tensors in the order of PyTorch's function
     ``synonyms``    name → operation
     ``families``    operation → family
     ``groups``      operation → the calls it is made of on the other side
@@ -48,6 +49,7 @@ class Tables:
     mindspore: dict[str, str] = field(default_factory=dict)
     primitives: dict[str, str] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
+    arguments: dict[str, list[int]] = field(default_factory=dict)
     synonyms: dict[str, str] = field(default_factory=dict)
     families: dict[str, str] = field(default_factory=dict)
     groups: dict[str, tuple[Part, ...]] = field(default_factory=dict)
@@ -67,6 +69,7 @@ def tables() -> Tables:
         mindspore=more["mindspore"],
         primitives=more["primitives"],
         functions={api.partition(".")[2].replace("_", ""): functions[api] for api in in_order},
+        arguments=more["arguments"],
         synonyms=more["synonyms"],
         families={word: family for family, words in more["families"].items() for word in words},
         groups={operation: _parts(text) for operation, text in more["groups"].items()},
@@ -138,3 +141,8 @@ def _plain(name: str, known: Tables) -> str:
 def family_of(operation: str) -> str:
     """The family of an operation, itself where it has none: ``permute`` → ``transpose``."""
     return tables().families.get(operation, operation)
+
+
+def argument_order(parsed: EntryName) -> list[int]:
+    """Places of a primitive's tensors in the order in which PyTorch's function takes them; [] where it is the same."""
+    return tables().arguments.get(parsed.name.rpartition(".")[2], []) if parsed.prefix == _PRIMITIVE else []
