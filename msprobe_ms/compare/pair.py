@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msprobe_ms.compare.model import Pair, Row
-from msprobe_ms.compare.pair_groups import pair_group
+from msprobe_ms.compare.pair_groups import is_spelled_differently, pair_group
 from msprobe_ms.mapping.api import ApiRule, split_listed
 from msprobe_ms.mapping.data import DataPairs, resolve_data
 from msprobe_ms.mapping.files import Mappings
@@ -24,21 +24,22 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
     """
     said = resolve_data(mappings.data, target, golden)
     twins = pair_entries(target, golden, mappings, said, fuzzy=fuzzy)
-    placed = {twin.name for twin in said.items.values()}
+    placed = said.placed
     alike = _AlikePairs()
     pairs = []
     for entry in target.entries.values():
         twin = twins.get(entry.name)
         if twin is None:
             pairs.append(_alone(entry, golden, said))
-        elif not twin.ours:
+        elif twin.ours and entry.name != twin.ours[-1]:
+            continue  # It has its rows beside the last of its group.
+        elif twin.ours or is_spelled_differently(entry, golden.entries[twin.golden], twin):
+            pairs.append(pair_group(twin, entry, target, golden, said, placed))
+        else:
             other = golden.entries[twin.golden]
-            plain = not placed and twin.rule is None
+            plain = not said.items and twin.rule is None
             rows = alike.rows(entry, other) if plain else _placed_rows(entry, other, said, placed, twin.rule)
             pairs.append(Pair(entry, other, rows, twin.how))
-        elif entry.name == twin.ours[-1]:
-            # The others of its group have their rows here.
-            pairs.append(pair_group(twin, target, golden, said, placed))
     claimed = {name for twin in twins.values() for name in twin.all_golden}
     for entry in golden.entries.values():
         if entry.name not in claimed:

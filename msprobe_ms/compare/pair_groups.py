@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msprobe_ms.compare.model import Pair, Row
-from msprobe_ms.mapping.data import DataPairs
+from msprobe_ms.mapping.data import DataPairs, is_function
 from msprobe_ms.mapping.groups import pair_tensors
 from msprobe_ms.mapping.items import pair_items
 from msprobe_ms.mapping.table import Twin
@@ -13,12 +13,20 @@ from msprobe_ms.store.items import ItemSlice, ItemTable
 from msprobe_ms.store.model import Dump, Entry, Item
 
 
-def pair_group(twin: Twin, target: Dump, golden: Dump, said: DataPairs, placed: set[str]) -> Pair:
+def is_spelled_differently(entry: Entry, other: Entry, twin: Twin) -> bool:
+    """Whether both are APIs of other names, whose arguments may stand in other places, and no rule says in which."""
+    names = (entry.parsed, other.parsed)
+    if not all(map(is_function, names)) or (twin.rule is not None and twin.rule.items):
+        return False
+    return names[0].name != names[1].name  # type: ignore[union-attr]
+
+
+def pair_group(twin: Twin, entry: Entry, target: Dump, golden: Dump, said: DataPairs, placed: set[str]) -> Pair:
     """One pair for all entries of a group, which stands where the last of its forward calls does.
 
-    Items the data mapping ``placed`` stand where it said.
+    Items of which the data mapping speaks stand where it says; ``placed`` are the golden ones.
     """
-    ours = [target.entries[name] for name in twin.ours]
+    ours = [target.entries[name] for name in twin.ours or (entry.name,)]
     theirs = [golden.entries[name] for name in twin.all_golden]
     beside = {name: other for name, other in _beside(ours, theirs).items() if other not in placed}
     mine, others = _references(ours), _references(theirs)

@@ -131,7 +131,7 @@ class _Pairing:
         self.theirs.free.difference_update(twin.place for twin in twins)
         self.places.append((calls[-1].place, twins[-1].place))
         several = len(calls) > 1 or len(twins) > 1
-        how = "group" if several else "" if calls[0].words[NAME] == twins[0].words[NAME] else "api"
+        how = "group" if several else "" if calls[0].words[NAME] == twins[0].words[NAME] else "scope"
         self.found.append(Found([call.entry for call in calls], [twin.entry for twin in twins], how))
 
 

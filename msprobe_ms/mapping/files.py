@@ -50,13 +50,13 @@ class Mappings:
 
     ``cell``   ``{dotted.name.Class}`` → the same of the golden; None when not asked for, empty for a bare ``-cm``
     ``layer``  class of the parent → {child → golden child}, children and values dotted; ``TopLayer`` is the network
-    ``data``   full item or entry name → the golden's
+    ``data``   full item or entry name → the golden's, None for nothing
     ``api``    rules about APIs; None when not asked for, empty for a bare ``-am``
     """
 
     cell: dict[str, str] | None = None
     layer: dict[str, dict[str, str]] = field(default_factory=dict)
-    data: dict[str, str] = field(default_factory=dict)
+    data: dict[str, str | None] = field(default_factory=dict)
     api: tuple[ApiRule, ...] | None = None
 
 
@@ -257,6 +257,8 @@ class _Reader:
             return self.places(keys, event)
         if isinstance(event, yaml.ScalarEvent) and not _is_null(event) and event.value:
             return event.value
+        if self.kind == "data" and _is_null(event) and event.value:
+            return None
         raise self.error(keys, event, f"{_spoken(event)} where one golden name is expected")
 
     def places(self, keys: tuple[str, ...], event: Any) -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from msprobe_ms.mapping.align import align
 from msprobe_ms.mapping.api import ApiRule, rules_by_side
 from msprobe_ms.mapping.calls import Scope, pair_calls
-from msprobe_ms.mapping.data import DataPairs
+from msprobe_ms.mapping.data import DataPairs, is_function
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.mapping.kernels import is_kernel, pair_kernels
 from msprobe_ms.mapping.modules import Module, destinations, modules_of
@@ -27,9 +27,9 @@ from msprobe_ms.store.model import Dump, Entry
 class Twin:
     """The golden entry of a target entry and what paired them.
 
-    ``how``     ``data``, ``layer``, ``cell``, ``api`` (a rule or the built-in table), ``group`` or ``name``
-    ``ours``    target entries that are the golden one together, as in the order of the forward; each has this twin.
-                One alone where an API's arguments may stand in other places than its twin's
+    ``how``     ``data``, ``layer``, ``cell``, ``api`` (a rule about APIs), ``scope`` (the built-in table, inside
+                one call of a module), ``group`` or ``name``
+    ``ours``    target entries that are the golden one together, as in the order of the forward; each has this twin
     ``theirs``  golden entries that are this target entry together; the last is ``golden``
     ``rule``    the user's rule about this API, which may say which items belong together
     """
@@ -91,10 +91,16 @@ class _Pairing:
 
     def run(self) -> dict[str, Twin]:
         self._claim_all(self.said.entries, "data")
+        for ours, theirs in self.said.groups:
+            self._claim_group(ours, theirs, "data")
         self._claim_all(self.kernels, "name")
         leaders = [entry for entry in self.ours.entries.values() if entry.name not in self.ours.forwards]
         followers = [entry for entry in self.ours.entries.values() if entry.name in self.ours.forwards]
         if self.fuzzy:
+            if self.scoped:
+                # Which module's call it is says more of a function than what runs around it.
+                self._align(*(self._free(side, leaders=True, functions=False) for side in (self.ours, self.theirs)))
+                self._by_scope(self._scope)
             self._align(self._free(self.ours, leaders=True), self._free(self.theirs, leaders=True))
             self._follow(followers)
             self._align(self._free(self.ours, leaders=False), self._free(self.theirs, leaders=False))
@@ -113,18 +119,22 @@ class _Pairing:
     # One entry at a time: claims.
 
     def _claim(self, name: str, golden: str | None, how: str) -> None:
-        if golden is not None and name not in self.twins and golden not in self.claimed:
+        if golden is not None and not (self._has_place(name) or golden in self.claimed):
             rule = self.rules.get(self.words[True].rule(self.ours.entries[name]) or "")
             self.twins[name] = Twin(golden, how, rule=rule)
             self.claimed[golden] = name
 
     def _claim_group(self, ours: Sequence[str], theirs: Sequence[str], how: str) -> None:
         """Several entries of one side beside one of the other; both in the order of the forward calls."""
-        taken = any(name in self.twins for name in ours) or any(name in self.claimed for name in theirs)
+        taken = any(map(self._has_place, ours)) or any(name in self.claimed for name in theirs)
         if ours and theirs and not taken:
             twin = Twin(theirs[-1], how, tuple(ours), tuple(theirs) if len(theirs) > 1 else ())
             self.twins.update(dict.fromkeys(ours, twin))
             self.claimed.update(dict.fromkeys(theirs, ours[-1]))
+
+    def _has_place(self, name: str) -> bool:
+        """Whether it is said what stands beside a target entry, were it nothing."""
+        return name in self.twins or name in self.said.alone
 
     def _claim_all(self, pairs: dict[str, str], how: str) -> None:
         for name, golden in pairs.items():
@@ -185,12 +195,13 @@ class _Pairing:
                 continue
             twins = others[scope, direction]
             for found in pair_calls(calls, twins, forward=direction == FORWARD, module=bool(scope)):
-                if found.how:
+                if found.how == "group":
                     ours, theirs = ([each.name for each in side] for side in (found.target, found.golden))
                     self._claim_group(ours, theirs, found.how)
                 else:
                     entry, other = found.target[0], found.golden[0]
-                    self._claim(entry.name, other.name, self._api_how(entry, self._how(_parent(entry))))
+                    how = found.how or self._api_how(entry, self._how(_parent(entry)))
+                    self._claim(entry.name, other.name, how)
 
     def _api_how(self, entry: Entry, how: str) -> str:
         return "api" if self.words[True].rule(entry) else how
@@ -200,14 +211,14 @@ class _Pairing:
     ) -> dict[tuple[Hashable, str], Scope]:
         """APIs by the scope they were called in and their direction."""
         ours = side is self.ours
-        taken = self.twins if ours else self.claimed
+        taken = self._has_place if ours else self.claimed.__contains__
         scopes: dict[tuple[Hashable, str], Scope] = {}
         for entry in side.entries.values():
             parsed = entry.parsed
             if parsed is None or parsed.is_module or parsed.direction == DEBUG or entry.name in side.forwards:
                 continue
             if (scope := scope_of(entry, ours)) is not None:
-                words = None if entry.name in taken else self.words[ours].of(entry)
+                words = None if taken(entry.name) else self.words[ours].of(entry)
                 scopes.setdefault((scope, parsed.direction), Scope()).hold(entry, words)
         return scopes
 
@@ -228,14 +239,16 @@ class _Pairing:
 
     # Fuzzy: call indices say nothing.
 
-    def _free(self, side: _Side, leaders: bool) -> list[tuple[Hashable, Entry]]:
+    def _free(self, side: _Side, *, leaders: bool, functions: bool = True) -> list[tuple[Hashable, Entry]]:
         """Entries not yet paired, in execution order, with the name that stays when call indices are dropped."""
         ours = side is self.ours
-        taken = self.twins if ours else self.claimed
+        taken = self._has_place if ours else self.claimed.__contains__
         keyed: Iterator[tuple[Hashable | None, Entry]] = (
             (self._free_key(entry, ours), entry)
             for entry in side.entries.values()
-            if entry.name not in taken and (entry.name not in side.forwards) == leaders
+            if not taken(entry.name)
+            and (entry.name not in side.forwards) == leaders
+            and (functions or not is_function(entry.parsed))
         )
         return [(key, entry) for key, entry in keyed if key is not None]
 
