@@ -45,21 +45,19 @@ class ApiRule:
 
 def rules_by_side(
     rules: Sequence[ApiRule], target: Dump, golden: Dump
-) -> tuple[dict[str, ApiRule], dict[str, str], dict[str, str]]:
-    """Rules by API of the target, and of both sides the word an API goes by.
+) -> tuple[dict[str, ApiRule], dict[str, ApiRule]]:
+    """Rules by API of the target, and by API of the golden.
 
     ``ms_api`` is the target's, but where PyTorch is the target and MindSpore the golden. Rules that meet no call of one
     of the dumps are named in a warning.
     """
     if golden.framework == "mindspore" != target.framework:
         rules = [rule.turned() for rule in rules]
-    by_target = {rule.mindspore: rule for rule in rules}
-    ours = {rule.mindspore: rule.word for rule in rules}
-    theirs = {rule.pytorch: rule.word for rule in rules}
+    ours, theirs = {rule.mindspore: rule for rule in rules}, {rule.pytorch: rule for rule in rules}
     for side, dump, names in (("target", target, ours), ("golden", golden, theirs)):
         if names and (unmet := sorted(set(names) - _apis(dump))):
             logger.warning("API mapping rules that meet no call of the %s: %s", side, listed(unmet))
-    return by_target, ours, theirs
+    return ours, theirs
 
 
 def _apis(dump: Dump) -> set[str]:

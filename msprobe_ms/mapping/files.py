@@ -41,7 +41,11 @@ _ACCEPTED = {
 _LEVELS = {"cell": 1, "layer": 2, "data": 1}
 
 #: Keys of an API rule: as told and as some documents spell them.
-_API_KEYS = {f"{side}_{key}{plural}": (side, key) for side in ("ms", "pt") for key in STATES for plural in ("", "s")}
+_API_KEYS = {
+    f"{side}_{key}": (side, key.removesuffix("s") if key == "outputs" else key)
+    for side in ("ms", "pt")
+    for key in (*STATES, "outputs")
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,9 @@ def _api_rules(path: Path) -> tuple[ApiRule, ...]:
             )  # fmt: skip
         else:
             rules[mindspore] = ApiRule(
-                mindspore, pytorch, {state: (sides["ms"], sides["pt"]) for state, sides in items.items()}
+                mindspore,
+                pytorch,
+                {state: (sides.get("ms", []), sides.get("pt", [])) for state, sides in items.items()},
             )
     return tuple(rules.values())
 

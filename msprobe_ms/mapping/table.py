@@ -77,7 +77,7 @@ class _Pairing:
         self.scoped = renamed or (target.framework == "mindspore") != (golden.framework == "mindspore")
         #: An API mapping, if only of the built-in table: what no scope pairs, pairs wherever it was called.
         self.everywhere = mappings.api is not None
-        self.rules, ours, theirs = rules_by_side(mappings.api or (), target, golden)
+        ours, theirs = rules_by_side(mappings.api or (), target, golden)
         self.words = {True: Words(target, ours), False: Words(golden, theirs)}
         self.destinations = destinations(modules_of(target), modules_of(golden), mappings)
         #: One of the dumps knows no parents (level L1): all APIs are in one scope.
@@ -120,8 +120,7 @@ class _Pairing:
 
     def _claim(self, name: str, golden: str | None, how: str) -> None:
         if golden is not None and not (self._has_place(name) or golden in self.claimed):
-            rule = self.rules.get(self.words[True].rule(self.ours.entries[name]) or "")
-            self.twins[name] = Twin(golden, how, rule=rule)
+            self.twins[name] = Twin(golden, how, rule=self._rule(name, golden))
             self.claimed[golden] = name
 
     def _claim_group(self, ours: Sequence[str], theirs: Sequence[str], how: str) -> None:
@@ -131,6 +130,12 @@ class _Pairing:
             twin = Twin(theirs[-1], how, tuple(ours), tuple(theirs) if len(theirs) > 1 else ())
             self.twins.update(dict.fromkeys(ours, twin))
             self.claimed.update(dict.fromkeys(theirs, ours[-1]))
+
+    def _rule(self, name: str, golden: str) -> ApiRule | None:
+        """The rule that speaks of both."""
+        ours = self.words[True].rule(self.ours.entries[name])
+        theirs = self.words[False].rule(self.theirs.entries[golden])
+        return ours if ours and theirs and ours.word == theirs.word else None
 
     def _has_place(self, name: str) -> bool:
         """Whether it is said what stands beside a target entry, were it nothing."""
@@ -263,7 +268,7 @@ class _Pairing:
             return (module, parsed.direction) if module else None
         rule = self.words[ours].rule(entry)
         if parsed.direction == DEBUG or not self.scoped:
-            return (rule,) if rule else (parsed.prefix, parsed.name, parsed.direction)
+            return (rule.word, parsed.direction) if rule else (parsed.prefix, parsed.name, parsed.direction)
         word = self.words[ours].of(entry)[OPERATION]
         parent = self._enclosing(entry)
         if parent is None:

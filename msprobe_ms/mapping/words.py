@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from msprobe_ms.mapping.api import ApiRule
 from msprobe_ms.mapping.operations import family_of, operation_of
 from msprobe_ms.store.items import ItemSlice
 from msprobe_ms.store.model import Dump, Entry
@@ -38,9 +39,9 @@ class Call:
 
 
 class Words:
-    """The words of one side. ``rules``: ``Prefix.api`` of this side → the word both sides of a rule go by."""
+    """The words of one side; ``rules`` by ``Prefix.api`` of this side."""
 
-    def __init__(self, dump: Dump, rules: Mapping[str, str]) -> None:
+    def __init__(self, dump: Dump, rules: Mapping[str, ApiRule]) -> None:
         self.mindspore = dump.framework == "mindspore"
         self.rules = rules
 
@@ -49,14 +50,14 @@ class Words:
         parsed = entry.parsed
         assert parsed is not None
         if rule := self.rule(entry):
-            return rule, rule, rule
+            return rule.word, rule.word, rule.word
         operation = operation_of(parsed, mindspore=self.mindspore)
         return parsed.name, operation, family_of(operation)
 
-    def rule(self, entry: Entry) -> str | None:
+    def rule(self, entry: Entry) -> ApiRule | None:
+        """The user's rule about it; a primitive goes by ``Primitive.matmul.MatMul`` and by ``Primitive.matmul``."""
         parsed = entry.parsed
         if not self.rules or parsed is None or parsed.is_module:
             return None
-        return self.rules.get(f"{parsed.prefix}.{parsed.name}") or self.rules.get(
-            f"{parsed.prefix}.{parsed.name.partition('.')[0]}"
-        )
+        names = f"{parsed.prefix}.{parsed.name}", f"{parsed.prefix}.{parsed.name.partition('.')[0]}"
+        return next((self.rules[name] for name in names if name in self.rules), None)
