@@ -20,9 +20,10 @@ def test_every_example_is_accepted(tmp_path):
     for text in EXAMPLES:
         path.write_text(text)
         kind = "layer" if text.rstrip().splitlines()[-1].startswith(" ") else "cell"
+        kind = "api" if "ms_api" in text else "data" if "forward" in text else kind
         load_mappings(**{kind: path})
         kinds.append(kind)
-    assert kinds == ["layer", "layer", "cell", "cell", "layer"]
+    assert kinds == ["layer", "layer", "cell", "data", "data", "api", "layer"]
 
 
 def test_the_first_example_pairs_what_the_page_says(tmp_path):

@@ -73,6 +73,10 @@ def add_compare(commands: Any) -> None:
         "-cm", "--cell_mapping", nargs="?", const=True, metavar="YAML", help="Cell to Module, with renames from a file"
     )
     pairing.add_argument("-lm", "--layer_mapping", type=Path, metavar="YAML", help="renames of children by class")
+    pairing.add_argument(
+        "-am", "--api_mapping", nargs="?", const=True, metavar="YAML",
+        help="functions of two frameworks pair across modules too, by the built-in table and rules from a file",
+    )  # fmt: skip
     pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full item names")
     parser.set_defaults(run=_compare)
 
@@ -103,9 +107,11 @@ def _compare(options: argparse.Namespace) -> int:
         return _DIVERGENT if divergent and options.exit_code else _DONE
     old_form = options.input_path is not None
     profile = options.profile or ("v110" if old_form else "own")
-    cell = options.cell_mapping if options.cell_mapping in (None, True) else Path(options.cell_mapping)
+    cell, api = (
+        given if given in (None, True) else Path(given) for given in (options.cell_mapping, options.api_mapping)
+    )
     settings = Options(
-        mappings=load_mappings(cell, options.layer_mapping, options.data_mapping),
+        mappings=load_mappings(cell, options.layer_mapping, options.data_mapping, api),
         fuzzy=options.fuzzy_match,
         profile=profile,
         thresholds=thresholds,

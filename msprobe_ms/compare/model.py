@@ -106,7 +106,9 @@ class Row:
 class Pair:
     """An entry of the target beside its golden twin (one of the two may be missing) with the rows of their items.
 
-    ``how`` names what paired them: ``name``, ``cell``, ``layer``, ``data`` or "" for an unmatched entry.
+    ``how`` names what paired them: ``name``, ``cell``, ``layer``, ``api``, ``data``, ``scope`` (functions of the same
+    meaning in one call of a module), ``group`` or "" for an unmatched entry. In a ``group`` several entries of one side
+    are one of the other together: rows hold items of all of them, the pair names the last of their forward calls.
     """
 
     target: Entry | None

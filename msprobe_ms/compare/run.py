@@ -15,6 +15,7 @@ from msprobe_ms.compare.measure import measure
 from msprobe_ms.compare.model import Comparison
 from msprobe_ms.compare.origin import find_origins
 from msprobe_ms.compare.pair import pair
+from msprobe_ms.compare.pairing_table import write_pairing
 from msprobe_ms.compare.profiles import judge
 from msprobe_ms.compare.profiles.base import Profile
 from msprobe_ms.compare.report import write_summary, write_tables
@@ -114,6 +115,7 @@ def _compare_one(target: Path, golden: Path, output: Path, options: Options, tim
         csv=options.csv, stack=options.stack, name_suffix=suffix,
     )  # fmt: skip
     files = [*tables, write_summary(comparison, output, timestamp, suffix)]
+    files += write_pairing(comparison.pairs, output, timestamp, suffix)
     # Where nothing was compared there is nothing to advise; 1.1.0 would say that all is well.
     if options.advice and any(row.matched for row in comparison.rows):
         files.append(write_advice(comparison, output, timestamp, suffix, profile=options.profile))
