@@ -57,7 +57,10 @@ def add_compare(commands: Any) -> None:
     pairing.add_argument(
         "-cm", "--cell_mapping", nargs="?", const=True, metavar="YAML", help="Cell to Module, with renames from a file"
     )
-    pairing.add_argument("-lm", "--layer_mapping", type=Path, metavar="YAML", help="renames of children by class")
+    pairing.add_argument(
+        "-lm", "--layer_mapping", nargs="?", const=True, type=Path, metavar="YAML",
+        help="renames of children by class; without a file they are found from the dumps and written to the output",
+    )  # fmt: skip
     pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full item names")
     parser.set_defaults(run=_compare)
 
@@ -84,8 +87,10 @@ def _compare(options: argparse.Namespace) -> int:
     old_form = options.input_path is not None
     profile = options.profile or ("v110" if old_form else "latest")
     cell = options.cell_mapping if options.cell_mapping in (None, True) else Path(options.cell_mapping)
+    align = options.layer_mapping is True
     settings = Options(
-        mappings=load_mappings(cell, options.layer_mapping, options.data_mapping),
+        mappings=load_mappings(cell, None if align else options.layer_mapping, options.data_mapping),
+        align=align,
         fuzzy=options.fuzzy_match,
         profile=profile,
         csv=options.csv,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tqdm import tqdm
@@ -19,6 +19,7 @@ from msprobe_ms.compare.report import write_summary, write_tables
 from msprobe_ms.compare.uneven_calls import tell_uneven_calls
 from msprobe_ms.errors import CompareError
 from msprobe_ms.log import logger
+from msprobe_ms.mapping.automatic import write_alignment
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.store.find import find_dumps
 from msprobe_ms.store.model import Dump
@@ -30,9 +31,13 @@ _LONG = 500
 
 @dataclass(frozen=True)
 class Options:
-    """How to compare and what to write. ``profile`` names the columns and thresholds: ``v110`` or ``latest``."""
+    """How to compare and what to write. ``profile`` names the columns and thresholds: ``v110`` or ``latest``.
+
+    ``align`` finds out which module is which, for those that the mappings say nothing of.
+    """
 
     mappings: Mappings = field(default_factory=Mappings)
+    align: bool = False
     fuzzy: bool = False
     profile: str = "latest"
     csv: bool = False
@@ -87,12 +92,17 @@ def compare_dumps(target: Dump, golden: Dump, options: Options) -> Comparison:
 
 def _compare_one(target: Path, golden: Path, output: Path, options: Options, timestamp: str, suffix: str) -> Outcome:
     ours, theirs = read_dump(target), read_dump(golden)
+    aligned = []
+    if options.align:
+        alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}")
+        options = replace(options, mappings=replace(options.mappings, automatic=alignment.rules))
+        aligned = [file]
     comparison = compare_dumps(ours, theirs, options)
     tables = write_tables(
         comparison, PROFILES[options.profile], output, timestamp,
         csv=options.csv, stack=options.stack, name_suffix=suffix,
     )  # fmt: skip
-    files = [*tables, write_summary(comparison, output, timestamp, suffix)]
+    files = [*aligned, *tables, write_summary(comparison, output, timestamp, suffix)]
     # Where nothing was compared there is nothing to advise; 1.1.0 would say that all is well.
     if options.advice and any(row.matched for row in comparison.rows):
         files.append(write_advice(comparison, output, timestamp, suffix))

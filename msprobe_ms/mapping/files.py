@@ -43,11 +43,13 @@ class Mappings:
     ``cell``   ``{dotted.name.Class}`` → the same of the golden; None when not asked for, empty for a bare ``-cm``
     ``layer``  class of the parent → {child → golden child}, children and values dotted; ``TopLayer`` is the network
     ``data``   full item or entry name → the golden's
+    ``automatic``  as ``layer``, found by ``mapping.automatic``: counts where nothing else speaks of a module
     """
 
     cell: dict[str, str] | None = None
     layer: dict[str, dict[str, str]] = field(default_factory=dict)
     data: dict[str, str] = field(default_factory=dict)
+    automatic: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def load_mappings(

@@ -56,7 +56,7 @@ def pair_entries(
 class _Pairing:
     def __init__(self, target: Dump, golden: Dump, mappings: Mappings, said: DataPairs, fuzzy: bool) -> None:
         self.ours, self.theirs, self.said, self.fuzzy = _Side(target), _Side(golden), said, fuzzy
-        renamed = bool(mappings.layer or mappings.cell)
+        renamed = bool(mappings.layer or mappings.cell or mappings.automatic)
         self.scoped = renamed or (target.framework == "mindspore") != (golden.framework == "mindspore")
         self.destinations = destinations(modules_of(target), modules_of(golden), mappings)
         #: One of the dumps knows no parents (level L1): all APIs are in one scope.
