@@ -72,7 +72,10 @@ def add_compare(commands: Any) -> None:
     pairing.add_argument(
         "-cm", "--cell_mapping", nargs="?", const=True, metavar="YAML", help="Cell to Module, with renames from a file"
     )
-    pairing.add_argument("-lm", "--layer_mapping", type=Path, metavar="YAML", help="renames of children by class")
+    pairing.add_argument(
+        "-lm", "--layer_mapping", nargs="?", const=True, type=Path, metavar="YAML",
+        help="renames of children by class; without a file they are found from the dumps and written to the output",
+    )  # fmt: skip
     pairing.add_argument(
         "-am", "--api_mapping", nargs="?", const=True, metavar="YAML",
         help="functions of two frameworks pair across modules too, by the built-in table and rules from a file",
@@ -110,8 +113,10 @@ def _compare(options: argparse.Namespace) -> int:
     cell, api = (
         given if given in (None, True) else Path(given) for given in (options.cell_mapping, options.api_mapping)
     )
+    align = options.layer_mapping is True
     settings = Options(
-        mappings=load_mappings(cell, options.layer_mapping, options.data_mapping, api),
+        mappings=load_mappings(cell, None if align else options.layer_mapping, options.data_mapping, api),
+        align=align,
         fuzzy=options.fuzzy_match,
         profile=profile,
         thresholds=thresholds,

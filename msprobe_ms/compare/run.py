@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tqdm import tqdm
@@ -23,6 +23,7 @@ from msprobe_ms.compare.thresholds import Thresholds
 from msprobe_ms.compare.uneven_calls import tell_uneven_calls
 from msprobe_ms.errors import CompareError
 from msprobe_ms.log import logger
+from msprobe_ms.mapping.automatic import align_modules, write_alignment
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.store.find import find_dumps
 from msprobe_ms.store.model import Dump
@@ -36,11 +37,13 @@ _LONG = 500
 class Options:
     """How to compare and what to write.
 
+    ``align`` finds out which module is which, for those that the mappings say nothing of.
     ``profile`` names the columns and rules: ``v110``, ``latest`` or ``own``; ``thresholds`` are changes to its figures
     and to the tolerances; ``algorithms`` are the user's own metrics of real data.
     """
 
     mappings: Mappings = field(default_factory=Mappings)
+    align: bool = False
     fuzzy: bool = False
     profile: str = "own"
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -91,7 +94,10 @@ def compare_dumps(target: Dump, golden: Dump, options: Options) -> Comparison:
     else:
         mode = "statistics"
         logger.info("target is a %s dump and golden a %s dump: statistics are compared", target.mode, golden.mode)
-    pairs = pair(target, golden, options.mappings, fuzzy=options.fuzzy)
+    mappings = options.mappings
+    if options.align:
+        mappings = replace(mappings, automatic=align_modules(target, golden).rules)
+    pairs = pair(target, golden, mappings, fuzzy=options.fuzzy)
     profile = options.report
     if options.algorithms and mode != "tensor":
         names = ", ".join(algorithm.name for algorithm in options.algorithms)
@@ -109,12 +115,17 @@ def compare_dumps(target: Dump, golden: Dump, options: Options) -> Comparison:
 
 def _compare_one(target: Path, golden: Path, output: Path, options: Options, timestamp: str, suffix: str) -> Outcome:
     ours, theirs = read_dump(target), read_dump(golden)
+    aligned = []
+    if options.align:
+        alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}")
+        options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
+        aligned = [file]
     comparison = compare_dumps(ours, theirs, options)
     tables = write_tables(
         comparison, options.report, output, timestamp,
         csv=options.csv, stack=options.stack, name_suffix=suffix,
     )  # fmt: skip
-    files = [*tables, write_summary(comparison, output, timestamp, suffix)]
+    files = [*aligned, *tables, write_summary(comparison, output, timestamp, suffix)]
     files += write_pairing(comparison.pairs, output, timestamp, suffix)
     # Where nothing was compared there is nothing to advise; 1.1.0 would say that all is well.
     if options.advice and any(row.matched for row in comparison.rows):

@@ -56,12 +56,14 @@ class Mappings:
     ``layer``  class of the parent → {child → golden child}, children and values dotted; ``TopLayer`` is the network
     ``data``   full item or entry name → the golden's, None for nothing
     ``api``    rules about APIs; None when not asked for, empty for a bare ``-am``
+    ``automatic``  as ``layer``, found by ``mapping.automatic``: counts where nothing else speaks of a module
     """
 
     cell: dict[str, str] | None = None
     layer: dict[str, dict[str, str]] = field(default_factory=dict)
     data: dict[str, str | None] = field(default_factory=dict)
     api: tuple[ApiRule, ...] | None = None
+    automatic: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def load_mappings(

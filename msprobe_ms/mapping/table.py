@@ -73,7 +73,7 @@ def pair_entries(
 class _Pairing:
     def __init__(self, target: Dump, golden: Dump, mappings: Mappings, said: DataPairs, fuzzy: bool) -> None:
         self.ours, self.theirs, self.said, self.fuzzy = _Side(target), _Side(golden), said, fuzzy
-        renamed = bool(mappings.layer or mappings.cell)
+        renamed = bool(mappings.layer or mappings.cell or mappings.automatic)
         self.scoped = renamed or (target.framework == "mindspore") != (golden.framework == "mindspore")
         #: An API mapping, if only of the built-in table: what no scope pairs, pairs wherever it was called.
         self.everywhere = mappings.api is not None

@@ -61,8 +61,8 @@ def pair_names(target: Sequence[str], golden: Sequence[str], mappings: Mappings)
             del free[theirs]
 
     for name in target:
-        if name in mappings.data:
-            take(name, mappings.data[name], "data")
+        if golden_name := mappings.data.get(name):
+            take(name, golden_name, "data")
     readings = _Readings(mappings)
     if not readings.has_rules:
         for name in target:
