@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
 
 from msprobe_ms.compare.executors import Pool
 from msprobe_ms.errors import UsageError
@@ -14,7 +14,7 @@ _PATIENCE = 30
 
 
 @contextmanager
-def cluster(address: str) -> Iterator[Pool[Any, Any]]:
+def cluster(address: str) -> Iterator[Pool]:
     """The workers of the scheduler at ``address`` (``tcp://host:8786``, or the path of its scheduler file).
 
     Workers read the dumps and write the reports themselves: they need the same paths, and msprobe_ms.
@@ -25,9 +25,10 @@ def cluster(address: str) -> Iterator[Pool[Any, Any]]:
         from distributed import Client
     except ImportError as error:
         raise UsageError('--scheduler: needs Dask: pip install "msprobe-ms[cluster]"') from error
-    where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
     try:
-        client = Client(**where, timeout=_PATIENCE, set_as_default=False)
+        # It would wait for the file for ever.
+        where = {"scheduler_file": str(Path(address).resolve(strict=True))} if address.endswith(".json") else {}
+        client = Client(**(where or {"address": address}), timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise UsageError(
             f"--scheduler {address}: no Dask scheduler answers there ({error}); accepted is an address such as "

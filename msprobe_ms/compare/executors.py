@@ -48,7 +48,7 @@ class Lost:
 
 
 @dataclass
-class Pool(Generic[Task, Result]):
+class Pool:
     """Where tasks run. ``width``: how many at a time; ``renew`` makes the executor, again after it broke; None where it
     is its owner's."""
 
@@ -69,7 +69,7 @@ class Pool(Generic[Task, Result]):
         return True
 
 
-def processes(tasks: int, largest: int = 0) -> Pool[Any, Any]:
+def processes(tasks: int, largest: int = 0) -> Pool:
     """Processes on this machine: no more than it has cores, than there are tasks, than its memory allows.
 
     ``largest``: bytes of the largest pair of dump.json.
@@ -83,14 +83,12 @@ def processes(tasks: int, largest: int = 0) -> Pool[Any, Any]:
     return Pool(make(), width, make)
 
 
-def given(executor: Executor) -> Pool[Any, Any]:
+def given(executor: Executor) -> Pool:
     """An executor of the caller's, who also ends it."""
     return Pool(executor, _UNKNOWN_WIDTH)
 
 
-def run_in_order(
-    function: Callable[[Task], Result], tasks: Sequence[Task], pool: Pool[Task, Result]
-) -> Iterator[Result | Lost]:
+def run_in_order(function: Callable[[Task], Result], tasks: Sequence[Task], pool: Pool) -> Iterator[Result | Lost]:
     """The results in the order of ``tasks``; few are under way at a time, so few are held.
 
     A task whose worker died is run again, alone, so that what is to blame is known and has the machine to itself; after
@@ -104,7 +102,7 @@ def run_in_order(
 
 
 class _Run(Generic[Task, Result]):
-    def __init__(self, function: Callable[[Task], Result], tasks: Sequence[Task], pool: Pool[Task, Result]) -> None:
+    def __init__(self, function: Callable[[Task], Result], tasks: Sequence[Task], pool: Pool) -> None:
         self._function, self._tasks, self._pool = function, tasks, pool
         self._waiting = deque(range(len(tasks)))
         self._suspects: deque[int] = deque()

@@ -60,18 +60,17 @@ def _sentence(
         if handed:
             through = next(iter(handed.values()))
             text += f"; {_names(list(handed))} took the error over through {through}"
-        elif len(exchanges) == 1:
-            return text
         elif len(divergent) == 1:
             text += "; no other rank diverges"
     elif len(ranks) == len(exchanges):
-        text = f"all {len(ranks)} ranks differ by their own computation, {_where(ranks, origin, divergent)}"
+        whose = "both ranks" if len(ranks) == 2 else f"all {len(ranks)} ranks"
+        text = f"{whose} differ by their own computation, {_where(ranks, origin, divergent)}"
         text += ": the fault lies in what they share (code, weights, data)"
     else:
         text = f"{_names(ranks)} differ first, each by its own computation, {_where(ranks, origin, divergent)}"
     others = [rank for rank in divergent if rank not in ranks and rank not in handed]
     if others:
-        text += f"; {_names(others)} differ{'s' * (len(others) == 1)} by {_their(others)} own computation too, but later"
+        text += f"; by their own computation, but later, also {_names(others)}"
     if silent and len(divergent) > 1:
         text += " (no collective is recorded, so what ranks handed to each other cannot be told: levels L1 and mix do)"
     return text
@@ -79,10 +78,6 @@ def _sentence(
 
 def _where(ranks: list[str], origin: str, divergent: Mapping[str, Exchanges]) -> str:
     return f"at {origin}" + ("" if len({divergent[rank].origin for rank in ranks}) == 1 else " and elsewhere")
-
-
-def _their(ranks: list[str]) -> str:
-    return "its" if len(ranks) == 1 else "their"
 
 
 def _by_collective(exchanges: Mapping[str, Exchanges], divergent: Mapping[str, Exchanges]) -> FirstRank:

@@ -42,7 +42,8 @@ class Place(NamedTuple):
         return int(found[1]) if found else None
 
     def __str__(self) -> str:
-        return " ".join(part for part in (self.half, "" if self.step is None else f"step{self.step}", self.rank) if part)
+        step = "" if self.step is None else f"step{self.step}"
+        return " ".join(part for part in (self.half, step, self.rank) if part)
 
 
 def find_places(path: Path) -> dict[Place, Path]:
@@ -179,6 +180,11 @@ def _age(folder: Path) -> float:
         except OSError:
             continue
     return max(times)
+
+
+def of_dumps(folder: Path) -> bool:
+    """Whether a folder's name is that of a step, a rank, a process or a half."""
+    return any(pattern.fullmatch(folder.name) for pattern in (_INNER, _RANK, _PROCESS))
 
 
 def dump_file(folder: Path) -> Path | None:
