@@ -60,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     compares.add_compare(commands)
+    compares.add_merge_result(commands)
     _add_recover(commands)
     _add_run(commands)
     kernels.add_index(commands)

@@ -17,7 +17,7 @@ import pytest
 from rank_dumps import call, write_dump, write_run, write_step
 
 from msprobe_ms.cli import main
-from msprobe_ms.compare.trend import Errors, Trends
+from msprobe_ms.compare.trend import Errors, Trends, growing, write_trend
 
 
 def compare(*arguments: object) -> int:
@@ -90,9 +90,15 @@ def test_a_node_of_some_steps_only_leaves_cells_blank(tmp_path: Path) -> None:
             errors = Errors(nodes)
             errors.strains.extend(strains)
             trends.add("rank0", step, errors)
-        ((path, growing),) = trends.write(tmp_path, "20260102030405", {"rank0": ""})
-    assert path.read_text().splitlines() == ["NPU Name,step0,step1", "a,0.5,0.25", "b,inf,", "c,,7.0"]
-    assert growing == []
+        (trend,) = trends.tables()
+    write_trend(trend, tmp_path / "trend.csv")
+    assert (tmp_path / "trend.csv").read_text().splitlines() == [
+        "NPU Name,step0,step1",
+        "a,0.5,0.25",
+        "b,inf,",
+        "c,,7.0",
+    ]
+    assert growing(trend) == []
 
 
 def test_a_pair_that_cannot_be_read_costs_itself_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

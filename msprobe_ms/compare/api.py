@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Executor
@@ -168,7 +169,7 @@ def _mappings(cell: Any, layer: Any, data: Any) -> Mappings:
         try:
             return load_mappings(file("cell", cell), file("layer", layer), file("data", data))
         except MappingError as error:
-            raise MappingError(str(error).replace(f"{folder}/", "given as a dict, ")) from None
+            raise MappingError(re.sub(rf"{re.escape(folder)}\S+?\.yaml", "given as a dict", str(error))) from None
 
 
 def _plain(given: Any) -> Any:

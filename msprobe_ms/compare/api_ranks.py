@@ -38,10 +38,10 @@ class ComparedRanks(Mapping[Key, Compared]):
     """
 
     def __init__(self, plan: Plan, options: Options, executor: Executor | None) -> None:
-        self._plan, self._options, self._executor = plan, options, executor
+        self._plan, self._options = plan, options
         self._twins = {_key(twins): twins for twins in plan.twins}
         self._compared = lru_cache(_KEPT)(self._compare_one)
-        self.found, self.total = self._compare_all(None, options)
+        self.found, self.total = self._compare_all(None, options, executor)
 
     @property
     def verdict(self) -> str:
@@ -84,16 +84,16 @@ class ComparedRanks(Mapping[Key, Compared]):
             frames.append(frame)
         return pandas.concat(frames, ignore_index=True)
 
-    def to_xlsx(self, folder: str | Path) -> list[Path]:
+    def to_xlsx(self, folder: str | Path, executor: Executor | None = None) -> list[Path]:
         """Write every pair's table and summary, the trends and the summary of all into a folder, as the command does.
 
-        Raises UsageError: the folder cannot be written.
+        Rows are not kept, so all is compared once more. Raises UsageError: the folder cannot be written.
         """
-        return self._reports(Path(folder), replace(self._options, csv=False))
+        return self._reports(Path(folder), replace(self._options, csv=False), executor)
 
-    def to_csv(self, folder: str | Path) -> list[Path]:
+    def to_csv(self, folder: str | Path, executor: Executor | None = None) -> list[Path]:
         """As ``to_xlsx``, the tables as csv."""
-        return self._reports(Path(folder), replace(self._options, csv=True))
+        return self._reports(Path(folder), replace(self._options, csv=True), executor)
 
     def to_json(self, path: str | Path) -> Path:
         """Write the summary of all. Raises UsageError: it cannot be written."""
@@ -103,13 +103,15 @@ class ComparedRanks(Mapping[Key, Compared]):
             gathering.write_summary(self.total, Path(path))
         return Path(path)
 
-    def _reports(self, folder: Path, options: Options) -> list[Path]:
-        found, total = self._compare_all(folder, options)
+    def _reports(self, folder: Path, options: Options, executor: Executor | None) -> list[Path]:
+        found, total = self._compare_all(folder, options, executor)
         return [*(file for each in found for file in each.files), *total.files]
 
-    def _compare_all(self, output: Path | None, options: Options) -> tuple[list[Found], Total]:
+    def _compare_all(
+        self, output: Path | None, options: Options, executor: Executor | None
+    ) -> tuple[list[Found], Total]:
         timestamp = "" if output is None else unused_timestamp(output)
-        pool = None if self._executor is None else given(self._executor)
+        pool = None if executor is None else given(executor)
         everything = []
         with Gathering(self._plan, output, timestamp) as gathering:
             for found in compare_all(self._plan, output, options, timestamp, pool):

@@ -33,6 +33,15 @@ compare.json holds {"npu_path": …, "bench_path": …}: the dump under suspicio
 {"npu_path": …, "bench_path": …, "rank_id": [0], "step_id": [0, 1]}, where [] is all.
 -f before the subcommand names the framework, after it it asks for a fuzzy match, as in msprobe 1.1.0."""
 
+_MERGE_EPILOG = """\
+The yaml file:
+  api:                       names, or beginnings of names, of rows; without it every row
+    - Functional.layer_norm
+  compare_index:             columns of the tables, a sheet each
+    - Max diff
+    - NormRelativeErr
+It writes multi_ranks_compare_merge_<time>.xlsx: rows are NPU Name, columns ranks."""
+
 
 def add_compare(commands: Any) -> None:
     parser = commands.add_parser(
@@ -71,6 +80,33 @@ def add_compare(commands: Any) -> None:
     pairing.add_argument("-lm", "--layer_mapping", type=Path, metavar="YAML", help="renames of children by class")
     pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full item names")
     parser.set_defaults(run=_compare)
+
+
+def add_merge_result(commands: Any) -> None:
+    parser = commands.add_parser(
+        "merge_result",
+        help="lay single columns of the tables of many ranks side by side",
+        epilog=_MERGE_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "-i", "--input_dir", type=Path, required=True, metavar="DIR", help="the folder with compare_result_rank*_*"
+    )
+    parser.add_argument("-o", "--output_dir", type=Path, metavar="DIR", help="where it goes (default ./output)")
+    parser.add_argument(
+        "-config", "--config", type=Path, required=True, metavar="YAML", help="which rows and columns (see below)"
+    )
+    parser.set_defaults(run=_merge_result)
+
+
+def _merge_result(options: argparse.Namespace) -> int:
+    from msprobe_ms.compare.merge import merge, read_choice
+    from msprobe_ms.compare.run import unused_timestamp
+
+    output = options.output_dir or Path("output")
+    timestamp = unused_timestamp(output, "multi_ranks_compare_merge_")
+    print(f"report: {merge(options.input_dir, output, read_choice(options.config), timestamp)}")
+    return _DONE
 
 
 class _Sides(NamedTuple):

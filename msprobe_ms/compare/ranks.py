@@ -22,7 +22,7 @@ from msprobe_ms.compare.model import Origin
 from msprobe_ms.compare.places import Plan, Twins
 from msprobe_ms.compare.report import summary, writing
 from msprobe_ms.compare.run import Options, Outcome, compare_dumps, compare_one
-from msprobe_ms.compare.trend import Errors, Growing, Trends, errors_of, most_growing
+from msprobe_ms.compare.trend import Errors, Growing, Trends, errors_of, growing, most_growing, write_trend
 from msprobe_ms.compare.verdict import verdict_lines
 from msprobe_ms.errors import MsprobeError
 from msprobe_ms.store.find import Place
@@ -182,12 +182,13 @@ class Gathering:
 
     def total(self) -> Total:
         """The verdict; and, with an output, the files of it."""
-        growing: list[Growing] = []
+        worst: list[Growing] = []
         files = []
-        if self._output is not None:
-            for path, found in self._trends.write(self._output, self._timestamp, self._suffixes()):
-                files.append(path)
-                growing = most_growing([*growing, *found])
+        for trend in self._trends.tables():
+            worst = most_growing([*worst, *growing(trend)])
+            if self._output is not None:
+                files.append(self._output / f"compare_trend{self._suffix(trend.rank)}_{self._timestamp}.csv")
+                write_trend(trend, files[-1])
         several = len(self._exchanges) > 1
         total = Total(
             _verdict(self._counts),
@@ -195,7 +196,7 @@ class Gathering:
             self._steps,
             self._first_step if len(self._steps) > 1 else None,
             first_rank(self._exchanges) if several else None,
-            growing,
+            worst,
             files,
         )
         if self._output is not None:
@@ -204,13 +205,10 @@ class Gathering:
             files.append(path)
         return total
 
-    def _suffixes(self) -> dict[str, str]:
-        ranks = list(dict.fromkeys((twins.place.half, twins.place.rank) for twins in self._plan.twins))
-        one = len(ranks) == 1
-        return {
-            _rank(Place(None, rank, half)): "" if one else "".join(f"_{part}" for part in (half, rank) if part)
-            for half, rank in ranks
-        }
+    def _suffix(self, rank: str) -> str:
+        """Nothing where there is one rank."""
+        one = len({_rank(twins.place) for twins in self._plan.twins}) == 1
+        return "" if one else f"_{rank.replace(' ', '_')}"
 
     def write_summary(self, total: Total, path: Path) -> None:
         """The total, then a line for each pair. Raises UsageError: it cannot be written."""

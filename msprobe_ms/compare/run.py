@@ -61,10 +61,10 @@ def compare(target: Path, golden: Path, output: Path, options: Options) -> Itera
         yield compare_one(twins.target, twins.golden, output, options, timestamp, twins.suffix)
 
 
-def unused_timestamp(output: Path) -> str:
+def unused_timestamp(output: Path, prefix: str = "compare_") -> str:
     """Now, or the next second that no report in ``output`` bears: a report is never overwritten."""
     moment = time.time()
-    while any(output.glob(f"compare_*{(text := time.strftime('%Y%m%d%H%M%S', time.localtime(moment)))}*")):
+    while any(output.glob(f"{prefix}*{(text := time.strftime('%Y%m%d%H%M%S', time.localtime(moment)))}*")):
         moment += 1
     return text
 

@@ -49,8 +49,16 @@ class Growing(NamedTuple):
     last: float
 
 
+class Trend(NamedTuple):
+    """One rank's nodes in execution order, each with its error in every step; None in a step that has not the node."""
+
+    rank: str
+    steps: Sequence[int]
+    rows: Sequence[tuple[str, Sequence[float | None]]]
+
+
 class Trends:
-    """Collects the errors of many ranks and steps on disk, and writes a table a rank: ``with Trends() as trends``."""
+    """Collects the errors of many ranks and steps on disk, and gives a trend a rank: ``with Trends() as trends``."""
 
     def __init__(self) -> None:
         self._file: Any = None
@@ -70,24 +78,16 @@ class Trends:
         numbers.tofile(self._file)
         errors.strains.tofile(self._file)
 
-    def write(self, folder: Path, timestamp: str, suffixes: dict[str, str]) -> Iterator[tuple[Path, list[Growing]]]:
-        """``compare_trend{suffix}_{timestamp}.csv`` of each rank with several steps, and its nodes that get worse most.
-
-        Rows are nodes in execution order, columns steps, cells deviations in tolerances; blank where a step has not
-        the node.
-        """
+    def tables(self) -> Iterator[Trend]:
+        """A trend for each rank with several steps."""
         names = list(self._numbers)
         for rank, parts in self._parts.items():
-            if len(parts) < 2:
-                continue
-            steps = sorted(parts)
-            columns = [self._column(*parts[step]) for step in steps]
-            order = list(dict.fromkeys(number for column in columns for number in column))
-            rows = [(names[number], [column.get(number) for column in columns]) for number in order]
-            path = folder / f"compare_trend{suffixes[rank]}_{timestamp}.csv"
-            cells = (([name, *map(_cell, strains)], "") for name, strains in rows)
-            write_table(path, ["NPU Name", *(f"step{step}" for step in steps)], cells, {})
-            yield path, growing(rank, rows)
+            if len(parts) > 1:
+                steps = sorted(parts)
+                columns = [self._column(*parts[step]) for step in steps]
+                order = dict.fromkeys(number for column in columns for number in column)
+                rows = [(names[number], [column.get(number) for column in columns]) for number in order]
+                yield Trend(rank, steps, rows)
 
     def _column(self, start: int, length: int) -> dict[int, float]:
         self._file.seek(start)
@@ -97,31 +97,33 @@ class Trends:
         return dict(zip(numbers, strains, strict=True))
 
 
-def growing(rank: str, rows: Sequence[tuple[str, Sequence[float | None]]]) -> list[Growing]:
+def write_trend(trend: Trend, path: Path) -> None:
+    """The table as csv: deviations in tolerances. Raises UsageError: it cannot be written."""
+    cells = (([node, *map(_cell, strains)], "") for node, strains in trend.rows)
+    write_table(path, ["NPU Name", *(f"step{step}" for step in trend.steps)], cells, {})
+
+
+def growing(trend: Trend) -> list[Growing]:
     """The nodes out of tolerance at the end whose later half of steps is twice as far out as the earlier; worst first.
 
-    >>> growing("rank0", [("a", [0.5, 0.9, 2.0, 4.0]), ("b", [9.0, 9.0, 9.0, 9.0]), ("c", [0.1, None, 0.2, 0.4])])
+    >>> growing(Trend("rank0", [], [("a", [0.5, 0.9, 2.0, 4.0]), ("b", [9.0, 9.0, 9.0]), ("c", [0.1, None, 0.2])]))
     [Growing(rank='rank0', node='a', first=0.7, last=3.0)]
     """
     found = []
-    for node, strains in rows:
+    for node, strains in trend.rows:
         figures = [figure for figure in strains if figure is not None]
         half = len(figures) // 2
         if not half or figures[-1] <= 1:
             continue
         first, last = _mean(figures[:half]), _mean(figures[-half:])
         if last >= _GROWTH * first and first < math.inf:
-            found.append(Growing(rank, node, first, last))
-    return heapq.nlargest(_NAMED, found, key=_worst)
+            found.append(Growing(trend.rank, node, first, last))
+    return most_growing(found)
 
 
 def most_growing(found: Sequence[Growing]) -> list[Growing]:
-    """The worst of several ranks'."""
-    return heapq.nlargest(_NAMED, found, key=_worst)
-
-
-def _worst(each: Growing) -> float:
-    return each.last
+    """The worst of them, also of several ranks'."""
+    return heapq.nlargest(_NAMED, found, key=lambda each: each.last)
 
 
 def _mean(figures: Sequence[float]) -> float:
