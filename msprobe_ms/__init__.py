@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from msprobe_ms.compare.api import compared as compare
+    from msprobe_ms.compare.assertion import assert_consistent
     from msprobe_ms.mindspore import MsprobeInitStep, MsprobeStep, PrecisionDebugger, record, seed_all
 
-__all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "__version__", "record", "seed_all"]
+__all__ = [
+    "MsprobeInitStep",
+    "MsprobeStep",
+    "PrecisionDebugger",
+    "__version__",
+    "assert_consistent",
+    "compare",
+    "record",
+    "seed_all",
+]
 
 __version__ = "0.1.0"
 
@@ -18,4 +30,11 @@ def __getattr__(name: str) -> Any:
         from msprobe_ms import mindspore
 
         return getattr(mindspore, name)
+    # Comparing needs no framework, and a training script none of it.
+    if name == "compare":
+        return importlib.import_module("msprobe_ms.compare")
+    if name == "assert_consistent":
+        from msprobe_ms.compare.assertion import assert_consistent
+
+        return assert_consistent
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -62,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     compares.add_compare(commands)
+    compares.add_merge_result(commands)
     weights.add_compare_weights(commands)
     conversion.add_convert(commands)
     _add_recover(commands)

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import argparse
 import json
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msprobe_ms.errors import UsageError
+from msprobe_ms.errors import DumpFormatError, UsageError
 from msprobe_ms.graph import commands as kernels
+from msprobe_ms.log import logger
 
-#: Exit statuses: done, divergence found (with --exit-code).
-_DONE, _DIVERGENT = 0, 1
+if TYPE_CHECKING:
+    from msprobe_ms.compare.places import Plan
+    from msprobe_ms.compare.run import Options
+
+#: Exit statuses: done, divergence found (with --exit-code), a pair that could not be compared.
+_DONE, _DIVERGENT, _FAILED = 0, 1, 2
+
+#: Up to so many pairs of dumps each is told in full.
+_TOLD_IN_FULL = 8
 
 _COMPARE_EPILOG = """\
 examples:
   msprobe compare -tp ms_dump/step0/proc123 -gp pt_dump/step0/proc456 -o out -lm layer_mapping.yaml
+  msprobe compare -tp ms_dump -gp pt_dump --rank 0-7 --step 0   (every rank and step without these)
   msprobe -f mindspore compare -i compare.json -o out -s     (the form and the columns of msprobe 1.1.0)
   msprobe compare -tp dump -gp other_dump --rank 0 --step 0,1   (kernels of compiled graphs, from their raw files)
 
@@ -28,6 +38,15 @@ _NODE_HELP = (
     "is written with -o, and --exit-code tells whether this node differs"
 )
 
+_MERGE_EPILOG = """\
+The yaml file:
+  api:                       names, or beginnings of names, of rows; without it every row
+    - Functional.layer_norm
+  compare_index:             columns of the tables, a sheet each
+    - Max diff
+    - NormRelativeErr
+It writes multi_ranks_compare_merge_<time>.xlsx: rows are NPU Name, columns ranks."""
+
 
 def add_compare(commands: Any) -> None:
     parser = commands.add_parser(
@@ -36,14 +55,15 @@ def add_compare(commands: Any) -> None:
         epilog=_COMPARE_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    dump = "a dump.json, a rank folder or a step folder"
+    dump = "a dump.json, a rank or step folder, a dump root"
     sides = parser.add_argument_group("dumps: either -i, or -tp and -gp")
     sides.add_argument("-i", "--input_path", type=Path, metavar="FILE", help="compare.json naming both dumps")
     sides.add_argument("-tp", "--target_path", type=Path, metavar="PATH", help=f"the dump under suspicion: {dump}")
     sides.add_argument("-gp", "--golden_path", type=Path, metavar="PATH", help=f"the dump to trust: {dump}")
-    chosen = "of raw kernel files: 0,1 or 0-3 (default all)"
+    chosen = "to compare: 0,1 or 0-3 (default all)"
     sides.add_argument("--rank", type=kernels.numbers, metavar="N,N,…", help=f"the ranks {chosen}")
-    sides.add_argument("--step", type=kernels.numbers, metavar="N,N,…", help=f"the iterations {chosen}")
+    sides.add_argument("--step", type=kernels.numbers, metavar="N,N,…", help=f"the steps {chosen}")
+    sides.add_argument("--scheduler", metavar="ADDRESS", help="compare ranks and steps on the Dask cluster there")
     report = parser.add_argument_group("report")
     report.add_argument("-o", "--output_path", type=Path, metavar="DIR", help="where reports go (default ./output)")
     report.add_argument("-s", "--stack_mode", action="store_true", help="add the column of call sites")
@@ -84,8 +104,35 @@ def add_compare(commands: Any) -> None:
     parser.set_defaults(run=_compare)
 
 
+def add_merge_result(commands: Any) -> None:
+    parser = commands.add_parser(
+        "merge_result",
+        help="lay single columns of the tables of many ranks side by side",
+        epilog=_MERGE_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "-i", "--input_dir", type=Path, required=True, metavar="DIR", help="the folder with compare_result_rank*_*"
+    )
+    parser.add_argument("-o", "--output_dir", type=Path, metavar="DIR", help="where it goes (default ./output)")
+    parser.add_argument(
+        "-config", "--config", type=Path, required=True, metavar="YAML", help="which rows and columns (see below)"
+    )
+    parser.set_defaults(run=_merge_result)
+
+
+def _merge_result(options: argparse.Namespace) -> int:
+    from msprobe_ms.compare.merge import merge, read_choice
+    from msprobe_ms.compare.run import unused_timestamp
+
+    output = options.output_dir or Path("output")
+    timestamp = unused_timestamp(output, "multi_ranks_compare_merge_")
+    print(f"report: {merge(options.input_dir, output, read_choice(options.config), timestamp)}")
+    return _DONE
+
+
 class _Sides(NamedTuple):
-    """What to compare; ``ranks`` and ``steps`` choose among raw kernel files, None where these are not meant."""
+    """What to compare; ``ranks`` and ``steps`` choose among what is there, None where all is meant."""
 
     target: Path
     golden: Path
@@ -96,9 +143,9 @@ class _Sides(NamedTuple):
 def _compare(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` and `recover` need none of it.
     from msprobe_ms.compare.algorithms import load_algorithms
-    from msprobe_ms.compare.run import Options, compare
+    from msprobe_ms.compare.places import plan
+    from msprobe_ms.compare.run import Options
     from msprobe_ms.compare.thresholds import load_thresholds
-    from msprobe_ms.compare.verdict import verdict_lines
     from msprobe_ms.mapping.files import load_mappings
 
     sides = _sides(options)
@@ -127,11 +174,48 @@ def _compare(options: argparse.Namespace) -> int:
     )
     if options.node is not None:
         return _tell_node(sides, settings, options)
-    divergent = False
-    for outcome in compare(sides.target, sides.golden, options.output_path or Path("output"), settings):
-        print("\n".join(verdict_lines(outcome)), flush=True)
-        divergent = divergent or outcome.comparison.verdict == "divergent"
-    return _DIVERGENT if divergent and options.exit_code else _DONE
+    chosen = plan(sides.target, sides.golden, ranks=sides.ranks or (), steps=sides.steps or (), profile=profile)
+    run = _compare_all if len(chosen.twins) > 1 else _compare_one
+    return run(chosen, options.output_path or Path("output"), settings, options)
+
+
+def _compare_one(plan: Plan, output: Path, settings: Options, options: argparse.Namespace) -> int:
+    from msprobe_ms.compare.run import compare_one, unused_timestamp
+    from msprobe_ms.compare.verdict import verdict_lines
+
+    (twins,) = plan.twins
+    alone = [str(place) for place in (*plan.only_target, *plan.only_golden)]
+    if alone:
+        logger.warning("only in one of the two, not compared: %s", ", ".join(alone))
+    outcome = compare_one(twins.target, twins.golden, output, settings, unused_timestamp(output))
+    print("\n".join(verdict_lines(outcome)), flush=True)
+    return _DIVERGENT if outcome.comparison.verdict == "divergent" and options.exit_code else _DONE
+
+
+def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.Namespace) -> int:
+    from tqdm import tqdm
+
+    from msprobe_ms.compare.cluster import cluster
+    from msprobe_ms.compare.ranks import FAILED, Gathering, compare_all, found_lines, total_lines
+    from msprobe_ms.compare.run import unused_timestamp
+
+    number, timestamp = len(plan.twins), unused_timestamp(output)
+    in_full = number <= _TOLD_IN_FULL
+    with (
+        cluster(options.scheduler) if options.scheduler else nullcontext() as pool,
+        Gathering(plan, output, timestamp) as gathering,
+        tqdm(total=number, unit="dump", disable=True if in_full else None) as bar,
+    ):
+        for found in compare_all(plan, output, settings, timestamp, pool):
+            gathering.add(found)
+            for line in found_lines(found, in_full=in_full):
+                bar.write(line)
+            bar.update()
+        total = gathering.total()
+    print("\n".join(total_lines(total, plan)), flush=True)
+    if total.counts[FAILED]:
+        return _FAILED
+    return _DIVERGENT if total.verdict == "divergent" and options.exit_code else _DONE
 
 
 def _tell_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> int:
@@ -145,9 +229,20 @@ def _tell_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> int
 
 
 def _means_kernels(sides: _Sides) -> bool:
-    if sides.ranks is not None or sides.steps is not None:
-        return True
-    return all(map(kernels.holds_kernels_alone, (sides.target, sides.golden)))
+    """Whether raw kernel files are to be compared: those ranks and steps choose among, wherever there are some."""
+    roots = (sides.target, sides.golden)
+    if sides.ranks is None and sides.steps is None:
+        return all(map(kernels.holds_kernels_alone, roots))
+    return not all(map(_holds_dump, roots)) or all(map(kernels.holds_kernels_too, roots))
+
+
+def _holds_dump(path: Path) -> bool:
+    from msprobe_ms.store.find import find_places
+
+    try:
+        return bool(find_places(path))
+    except DumpFormatError:
+        return False
 
 
 def _sides(options: argparse.Namespace) -> _Sides:

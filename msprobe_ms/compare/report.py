@@ -47,10 +47,18 @@ def write_tables(
 
     :raises UsageError: the folder cannot be written
     """
-    columns = profile.columns(comparison.mode, stack=stack)
+    titles, rows = table(comparison, profile, stack=stack)
     path = folder / f"compare_result{name_suffix}_{timestamp}.{'csv' if csv else 'xlsx'}"
-    write_table(path, [column.title for column in columns], _rows(columns, lines(comparison)), profile.colours)
+    write_table(path, titles, rows, profile.colours)
     return [path]
+
+
+def table(
+    comparison: Comparison, profile: Profile, *, stack: bool = False
+) -> tuple[list[str], Iterator[tuple[list[Cell], str]]]:
+    """The report's titles and its rows, each with its colour; rows are made as they are asked for."""
+    columns = profile.columns(comparison.mode, stack=stack)
+    return [column.title for column in columns], _rows(columns, lines(comparison))
 
 
 def _rows(columns: Sequence[Column], lines: Iterator[Line]) -> Iterator[tuple[list[Cell], str]]:

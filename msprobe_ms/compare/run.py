@@ -16,16 +16,15 @@ from msprobe_ms.compare.model import Comparison
 from msprobe_ms.compare.origin import find_origins
 from msprobe_ms.compare.pair import pair
 from msprobe_ms.compare.pairing_table import write_pairing
+from msprobe_ms.compare.places import plan
 from msprobe_ms.compare.profiles import judge
 from msprobe_ms.compare.profiles.base import Profile
 from msprobe_ms.compare.report import write_summary, write_tables
 from msprobe_ms.compare.thresholds import Thresholds
 from msprobe_ms.compare.uneven_calls import tell_uneven_calls
-from msprobe_ms.errors import CompareError
 from msprobe_ms.log import logger
 from msprobe_ms.mapping.automatic import align_modules, write_alignment
 from msprobe_ms.mapping.files import Mappings
-from msprobe_ms.store.find import find_dumps
 from msprobe_ms.store.model import Dump
 from msprobe_ms.store.reader import read_dump
 
@@ -70,25 +69,26 @@ class Outcome:
 
 
 def compare(target: Path, golden: Path, output: Path, options: Options) -> Iterator[Outcome]:
-    """Compare every rank of ``target`` with its twin in ``golden``; each a dump.json, a rank or a step folder.
+    """Compare every rank and step of ``target`` with its twin in ``golden``, one after another in this process.
 
-    Reports go to ``output``, which is created. Raises MsprobeError: what cannot be read, paired or written.
+    Each is a dump.json, a rank or step folder, or a dump root. Reports go to ``output``, which is created.
+    Raises MsprobeError: what cannot be read, paired or written.
     """
     timestamp = unused_timestamp(output)
-    for suffix, ours, theirs in _rank_pairs(target, golden, options.profile):
-        yield _compare_one(ours, theirs, output, options, timestamp, suffix)
+    for twins in plan(target, golden, profile=options.profile).twins:
+        yield compare_one(twins.target, twins.golden, output, options, timestamp, twins.suffix)
 
 
-def unused_timestamp(output: Path) -> str:
+def unused_timestamp(output: Path, prefix: str = "compare_") -> str:
     """Now, or the next second that no report in ``output`` bears: a report is never overwritten."""
     moment = time.time()
-    while any(output.glob(f"compare_*{(text := time.strftime('%Y%m%d%H%M%S', time.localtime(moment)))}*")):
+    while any(output.glob(f"{prefix}*{(text := time.strftime('%Y%m%d%H%M%S', time.localtime(moment)))}*")):
         moment += 1
     return text
 
 
-def compare_dumps(target: Dump, golden: Dump, options: Options) -> Comparison:
-    """Pair, measure and judge two dumps already read."""
+def compare_dumps(target: Dump, golden: Dump, options: Options, *, progress: bool = True) -> Comparison:
+    """Pair, measure and judge two dumps already read; ``progress``: show a bar in a terminal when it takes long."""
     if target.mode == golden.mode:
         mode = target.mode
     else:
@@ -102,7 +102,7 @@ def compare_dumps(target: Dump, golden: Dump, options: Options) -> Comparison:
     if options.algorithms and mode != "tensor":
         names = ", ".join(algorithm.name for algorithm in options.algorithms)
         logger.warning("%s not measured: that needs two dumps of task tensor", names)
-    with tqdm(total=len(pairs), unit="entry", disable=None if len(pairs) >= _LONG else True) as bar:
+    with tqdm(total=len(pairs), unit="entry", disable=None if progress and len(pairs) >= _LONG else True) as bar:
         measure(
             pairs, target, golden, mode, progress=lambda done: bar.update(done - bar.n),
             tolerances=options.thresholds.tolerances(), more=profile.more_metrics, algorithms=profile.algorithms,
@@ -113,14 +113,27 @@ def compare_dumps(target: Dump, golden: Dump, options: Options) -> Comparison:
     return comparison
 
 
-def _compare_one(target: Path, golden: Path, output: Path, options: Options, timestamp: str, suffix: str) -> Outcome:
+def compare_one(
+    target: Path,
+    golden: Path,
+    output: Path,
+    options: Options,
+    timestamp: str,
+    suffix: str = "",
+    *,
+    progress: bool = True,
+) -> Outcome:
+    """Compare two dumps and write their reports, whose names end with ``suffix``.
+
+    Raises MsprobeError: what cannot be read, paired or written.
+    """
     ours, theirs = read_dump(target), read_dump(golden)
     aligned = []
     if options.align:
         alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}")
         options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
         aligned = [file]
-    comparison = compare_dumps(ours, theirs, options)
+    comparison = compare_dumps(ours, theirs, options, progress=progress)
     tables = write_tables(
         comparison, options.report, output, timestamp,
         csv=options.csv, stack=options.stack, name_suffix=suffix,
@@ -131,20 +144,3 @@ def _compare_one(target: Path, golden: Path, output: Path, options: Options, tim
     if options.advice and any(row.matched for row in comparison.rows):
         files.append(write_advice(comparison, output, timestamp, suffix, profile=options.profile))
     return Outcome(suffix.removeprefix("_"), ours, theirs, comparison, files)
-
-
-def _rank_pairs(target: Path, golden: Path, profile: str) -> list[tuple[str, Path, Path]]:
-    """``(suffix of the report's name, target, golden)`` of each pair of ranks; one dump a side needs no suffix."""
-    ours, theirs = find_dumps(target), find_dumps(golden)
-    if len(ours) == len(theirs) == 1:
-        return [("", next(iter(ours.values())), next(iter(theirs.values())))]
-    common = [rank for rank in ours if rank in theirs]
-    if not common:
-        raise CompareError(
-            f"no rank is in both: {target} has {', '.join(ours)}, {golden} has {', '.join(theirs)}; "
-            "name one dump folder a side to compare these"
-        )
-    alone = [rank for rank in (*ours, *theirs) if rank not in common]
-    if alone:
-        logger.warning("only in one of the two, not compared: %s", ", ".join(alone))
-    return [(f"_{rank}-{rank}" if profile == "v110" else f"_{rank}", ours[rank], theirs[rank]) for rank in common]

@@ -108,6 +108,16 @@ def holds_kernels_alone(path: Path) -> bool:
     return False
 
 
+def holds_kernels_too(path: Path) -> bool:
+    """Whether raw kernel files lie beside the steps of a dump root."""
+    from msprobe_ms.graph.kernel_folders import find_kernel_folders
+    from msprobe_ms.store.find import of_dumps
+
+    if not path.is_dir():
+        return False
+    return any(find_kernel_folders(inner) for inner in path.iterdir() if inner.is_dir() and not of_dumps(inner))
+
+
 def _index(options: argparse.Namespace) -> int:
     from msprobe_ms.graph.index_roots import index_root
 

@@ -1,9 +1,11 @@
-"""What a user points at → the dumps in it: a dump.json, a rank folder, a step folder, or a dump root of one step."""
+"""What a user points at → the dumps in it: a dump.json, a rank folder, a step folder, or a dump root."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.log import logger
@@ -15,8 +17,95 @@ DUMP_FILES = ("dump.json", "debug.json")
 _ACCEPTED = "accepted are a dump.json, a rank folder that holds one, a step folder of rank folders"
 #: Folders between a dump root and its ranks: steps, and the halves of a mixed graph and PyNative run.
 _INNER = re.compile(r"step\d+|graph|pynative")
+_STEP = re.compile(r"step(\d+)")
+_RANK = re.compile(r"rank(\d+)")
+_HALVES = ("graph", "pynative")
 #: Folder of a process without a rank.
 _PROCESS = re.compile(r"proc\d+")
+
+
+class Place(NamedTuple):
+    """Which part of a run a dump is.
+
+    ``step``  None where no folder tells
+    ``rank``  the folder's name: ``rank0``, or ``proc123`` of a process without a rank
+    ``half``  ``graph`` or ``pynative`` in a run of both, else ""
+    """
+
+    step: int | None
+    rank: str
+    half: str = ""
+
+    @property
+    def rank_number(self) -> int | None:
+        found = _RANK.fullmatch(self.rank)
+        return int(found[1]) if found else None
+
+    def __str__(self) -> str:
+        step = "" if self.step is None else f"step{self.step}"
+        return " ".join(part for part in (self.half, step, self.rank) if part)
+
+
+def find_places(path: Path) -> dict[Place, Path]:
+    """Every dump below ``path`` (a dump.json, a rank or step folder, a dump root), in the order half, step, rank.
+
+    A value is the dump.json (or debug.json); for a dump that was never finished it is the folder, and reading that says
+    what to do. Of several processes without a rank, which are runs of a script one after another, the latest is taken.
+
+    :raises DumpFormatError: there is no dump
+    """
+    if path.is_file():
+        return {_place_of(path.absolute().parent): path}
+    if not path.is_dir():
+        raise DumpFormatError(f"{path}: no such file or folder; {_ACCEPTED}")
+    if dump := _dump_or_folder(path):
+        return {_place_of(path.absolute()): dump}
+    found = _latest_run(path, dict(_walk(path, _place_above(path.absolute()))))
+    if not found:
+        raise _no_dump(path, sorted(_subfolders(path), key=_numeric))
+    return dict(sorted(found.items(), key=lambda each: (each[0].half, each[0].step or 0, _numeric(each[0].rank))))
+
+
+def _place_of(folder: Path) -> Place:
+    """The place of a dump's own folder, by the names of the folders above it."""
+    return _place_above(folder.parent)._replace(rank=folder.name)
+
+
+def _place_above(folder: Path) -> Place:
+    """What the name of a step folder, or of a half, says of the dumps below."""
+    step = _STEP.fullmatch(folder.name)
+    half = folder.parent.name if step else folder.name
+    return Place(int(step[1]) if step else None, "", half if half in _HALVES else "")
+
+
+def _walk(folder: Path, place: Place) -> Iterator[tuple[Place, Path]]:
+    for inner in _subfolders(folder):
+        if dump := _dump_or_folder(inner):
+            yield place._replace(rank=inner.name), dump
+        elif (step := _STEP.fullmatch(inner.name)) and place.step is None:
+            yield from _walk(inner, place._replace(step=int(step[1])))
+        elif inner.name in _HALVES and not place.half and place.step is None:
+            yield from _walk(inner, place._replace(half=inner.name))
+
+
+def _dump_or_folder(folder: Path) -> Path | None:
+    try:
+        return dump_file(folder)
+    except DumpFormatError:  # a journal alone
+        return folder
+
+
+def _latest_run(path: Path, found: dict[Place, Path]) -> dict[Place, Path]:
+    """``found`` without the processes that have no rank, but for the latest of them: a run is one process."""
+    ages: dict[str, float] = {}
+    for place, file in found.items():
+        if _PROCESS.fullmatch(place.rank):
+            ages[place.rank] = max(ages.get(place.rank, 0.0), _age(file.parent if file.is_file() else file))
+    if len(ages) < 2:
+        return found
+    latest = max(ages, key=lambda name: ages[name])
+    _tell_processes(path, latest, ages)
+    return {place: file for place, file in found.items() if place.rank not in ages or place.rank == latest}
 
 
 def find_dumps(path: Path) -> dict[str, Path]:
@@ -41,10 +130,18 @@ def find_dumps(path: Path) -> dict[str, Path]:
     if len(inner) == 1:
         logger.info("%s: its only step %s is taken", path, inner[0].name)
         return find_dumps(inner[0])
-    names = ", ".join(folder.name for folder in folders[:20]) + (" …" if len(folders) > 20 else "")
     if inner:
-        raise DumpFormatError(f"{path}: several to choose from: {names}; name one of them")
-    raise DumpFormatError(f"{path}: no dump in it: found {f'folders {names}' if names else 'no folder'}; {_ACCEPTED}")
+        raise DumpFormatError(f"{path}: several to choose from: {_names(folders)}; name one of them")
+    raise _no_dump(path, folders)
+
+
+def _no_dump(path: Path, folders: list[Path]) -> DumpFormatError:
+    found = f"folders {_names(folders)}" if folders else "no folder"
+    return DumpFormatError(f"{path}: no dump in it: found {found}; {_ACCEPTED}")
+
+
+def _names(folders: list[Path]) -> str:
+    return ", ".join(folder.name for folder in folders[:20]) + (" …" if len(folders) > 20 else "")
 
 
 def other_processes(folder: Path) -> list[str]:
@@ -62,12 +159,16 @@ def _latest_process(path: Path, folders: list[Path]) -> list[Path]:
     if len(dumps) < 2:
         return folders
     latest = max(dumps, key=lambda folder: ages[folder])
-    others = ", ".join(folder.name for folder in dumps if folder != latest)
+    _tell_processes(path, latest.name, [folder.name for folder in dumps])
+    return [folder for folder in folders if folder not in ages or folder == latest]
+
+
+def _tell_processes(path: Path, latest: str, names: Iterable[str]) -> None:
+    others = [name for name in names if name != latest]
     logger.warning(
         "%s: dumps of %d processes: the latest, %s, is taken; name the folder to take another: %s",
-        path, len(dumps), latest.name, others,
+        path, len(others) + 1, latest, ", ".join(others),
     )  # fmt: skip
-    return [folder for folder in folders if folder not in ages or folder == latest]
 
 
 def _age(folder: Path) -> float:
@@ -79,6 +180,11 @@ def _age(folder: Path) -> float:
         except OSError:
             continue
     return max(times)
+
+
+def of_dumps(folder: Path) -> bool:
+    """Whether a folder's name is that of a step, a rank, a process or a half."""
+    return any(pattern.fullmatch(folder.name) for pattern in (_INNER, _RANK, _PROCESS))
 
 
 def dump_file(folder: Path) -> Path | None:
@@ -102,7 +208,7 @@ def _subfolders(folder: Path) -> list[Path]:
         raise DumpFormatError(f"{folder}: cannot be read: {error.strerror or error}") from error
 
 
-def _numeric(folder: Path) -> list[tuple[int, int, str]]:
+def _numeric(folder: Path | str) -> list[tuple[int, int, str]]:
     """Sorts ``rank2`` before ``rank10``."""
-    parts = re.split(r"(\d+)", folder.name)
+    parts = re.split(r"(\d+)", folder if isinstance(folder, str) else folder.name)
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
