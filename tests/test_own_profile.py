@@ -53,14 +53,9 @@ def titles(mode: str, stack: bool = False) -> list[str]:
 
 def test_columns() -> None:
     assert titles("statistics") == [
-        *HEAD,
-        "MaxRelativeErr",
-        "MinRelativeErr",
-        "MeanRelativeErr",
-        "NormRelativeErr",
-        *FIGURES,
-        *GRADIENTS,
-    ]
+        *HEAD, "Max diff", "Min diff", "Mean diff", "L2norm diff",
+        "MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr", *FIGURES, *GRADIENTS,
+    ]  # fmt: skip
     assert titles("md5", stack=True) == [*HEAD, "NPU MD5", "BENCH MD5", *FIGURES, *GRADIENTS, "Call Site"]
     assert titles("tensor", stack=True) == [
         *HEAD, "Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr",
