@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -151,6 +152,29 @@ def test_an_error_that_does_not_reach_the_end() -> None:
     reaching = found(call("Functional.gelu.0", 1, 1.5), call("Functional.relu.0", 1.5, 1.5))
     assert list(reaching) == [PROBLEM_NODE, CONSISTENCY]
     assert reaching[CONSISTENCY].advice.startswith("3 values are beyond their tolerances, of 4 compared; the first is")
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        ("precision", "the same dtype"),
+        ("collective", "another rank"),
+        ("drift", "No node"),
+        ("missing gradient", "frozen"),
+    ],
+)
+def test_the_kind_of_an_origin_says_more_than_its_place(kind: str, advice: str) -> None:
+    comparison = judged(call("Functional.relu.0", 1, 1.5))
+    comparison.origins = [replace(comparison.origins[0], kind=kind)]
+    (finding, _) = detect(comparison)
+    assert finding.detection == PROBLEM_NODE and advice in finding.advice
+
+
+def test_random_operations_are_told() -> None:
+    comparison = judged(call("Functional.dropout.0", 1, 1.5))
+    comparison.random, comparison.origins = [replace(comparison.origins[0], kind="random")], []
+    *_, finding = detect(comparison)
+    assert "Random operations differ (Functional.dropout.0.forward.output.0)" in finding.advice
 
 
 def test_drift_without_an_origin() -> None:

@@ -49,6 +49,22 @@ _PARAMETER_ADVICE = (
     "(a weight may need transposing). In later steps compare optimizer, learning rate, weight decay and gradient "
     "clipping, and the gradients of the step before."
 )
+_MISSING_GRADIENT_ADVICE = (
+    "Compare which parameters are frozen (requires_grad), what is detached (stop_gradient), and which weights the "
+    "optimizer or value_and_grad is given."
+)
+#: By the kind of an origin, where that says more than its place.
+_BY_KIND = {
+    "precision": "Give both the same dtype here: compare the lists of mixed precision, its level, and explicit casts.",
+    "collective": "What another rank gave differs: compare the ranks, beginning with the first that differs.",
+    "drift": "No node is to blame alone. Compare the first step from one checkpoint, in one precision; then look at "
+    "accumulation dtypes and at the optimizer.",
+    "missing gradient": _MISSING_GRADIENT_ADVICE,
+}
+_RANDOM_ADVICE = (
+    " Random operations differ ({}), so what follows them cannot be told: switch dropout off on both sides "
+    "(seed_all with rm_dropout=True), or save the random tensor once and load it in both."
+)
 _GRADIENT_ADVICE = (
     "Its forward call agrees, so look at backward: a backward of one's own (bprop, autograd.Function), what is "
     "detached or frozen, accumulation, clipping and the loss scale."
@@ -180,6 +196,8 @@ def _is_odd(item: Item) -> bool:
 
 def _of_origin(origin: Origin, survey: _Survey) -> Finding:
     number = survey.rows.get(origin.target)
+    if origin.kind in _BY_KIND:
+        return Finding(PROBLEM_NODE, number, origin.target, f"{_sentence(origin.reason)} {_BY_KIND[origin.kind]}")
     if origin.state == "parameters":
         return Finding(INCONSISTENT_INPUT, number, origin.target, _PARAMETER_ADVICE)
     if origin.state == "input":
@@ -219,6 +237,8 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
     alone = sum(not row.matched for row in comparison.rows)
     twinless = "1 value has no twin and was" if alone == 1 else f"{alone} values have no twin and were"
     without = f" {twinless} not compared." if alone else ""
+    if comparison.random:
+        without += _RANDOM_ADVICE.format(comparison.random[0].target)
     if survey.differing:
         if comparison.origins:
             advice = "Mend the first suspect above and compare again: most of the others inherit its error."

@@ -11,11 +11,14 @@ from msprobe_ms.store.model import Item
 #: The results, from bad to good.
 ORIGIN = "origin"
 INHERITED = "inherited"
+RANDOM = "random"
 DIFFERS = "differs"
 UNMATCHED = "unmatched"
 NOT_JUDGED = "not judged"
 NOT_COMPARED = "not compared"
 AGREES = "agrees"
+
+RESULTS = (ORIGIN, INHERITED, DIFFERS, RANDOM, UNMATCHED, NOT_JUDGED, NOT_COMPARED, AGREES)
 
 _COLOURS = {ORIGIN: "red", INHERITED: "yellow", DIFFERS: "yellow"}
 
@@ -25,7 +28,7 @@ NO_VALUE = "The golden's call has no such value."
 
 def judge(comparison: Comparison) -> None:
     """Fill result, reason and colour of every row."""
-    origins = {origin.target: origin for origin in comparison.origins}
+    origins = {origin.target: origin for origin in (*comparison.random, *comparison.origins)}
     for pair in comparison.pairs:
         whole = origins.get(pair.target.name) if origins and pair.target else None
         for row in pair.rows:
@@ -43,6 +46,8 @@ def _origin_of(row: Row, origins: dict[str, Origin], whole: Origin | None) -> Or
 
 
 def _judged(pair: Pair, row: Row, origin: Origin | None, mode: str) -> tuple[str, str]:
+    if origin is not None and origin.kind == "random":
+        return RANDOM, f"Random numbers: {origin.reason}"
     if origin is not None:
         return ORIGIN, f"The error begins here: {origin.reason}"
     target, golden = row.target, row.golden
