@@ -126,6 +126,11 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_thresholds(tmp_path / "deep.yaml")
 
 
+def test_there_are_three_profiles() -> None:
+    with pytest.raises(UsageError, match="profile 'v111' is not accepted; accepted are v110, latest, own"):
+        Thresholds().profile("v111")
+
+
 def test_they_travel_between_processes(tmp_path: Path) -> None:
     changed = loaded(tmp_path, "tolerances:\n  roundings: {float16: 8}\n")
     assert pickle.loads(pickle.dumps(changed)) == changed
