@@ -171,7 +171,7 @@ def test_cells_of_real_data(dumps: Dumps, target: str, golden: str) -> None:
     comparison = dumps.compared(target, golden, "tensor", changed=True)
     columns = Options().report.columns("tensor", stack=False)
     cells = {
-        line.target.entry.partition(".")[0]: {column.title: column.cell(line) for column in columns}
+        line.target.entry.partition(".")[0]: {column.title: column.cells([line])[0] for column in columns}
         for line in lines(comparison)
     }
     ours, theirs = arrays(CHANGED), arrays(BASE)
