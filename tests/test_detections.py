@@ -177,6 +177,32 @@ def test_random_operations_are_told() -> None:
     assert "Random operations differ (Functional.dropout.0.forward.output.0)" in finding.advice
 
 
+def test_a_loss_that_agrees_hides_nothing() -> None:
+    """Its input differs, or a gradient does: then the error has reached the end."""
+    wrong = call("Functional.gelu.0", 1, 1.5)
+    loss = "Functional.cross_entropy.0.forward"
+    scalar = (tensor("output.0", np.float32(2), loss), tensor("output.0", np.float32(2), loss))
+    inputs = (tensor("input.0", ARRAY * np.float32(1.5), loss), tensor("input.0", ARRAY, loss))
+    assert SINGLE_POINT not in found(wrong, side_by_side(inputs, scalar))
+    back = "Functional.gelu.0.backward"
+    gradient = side_by_side((tensor("input.0", ARRAY * 2, back), tensor("input.0", ARRAY, back)))
+    assert SINGLE_POINT not in found(wrong, call("Functional.relu.0"), gradient)
+
+
+def test_a_function_without_advice_has_that_of_its_module() -> None:
+    pair = call("Tensor.__add__.0", 1, 1.5)
+    assert pair.target is not None
+    pair.target.parent = "Cell.gru.rnn._DynamicGRU.forward.0"
+    assert "gates" in found(pair)[PROBLEM_NODE].advice
+
+
+def test_later_suspects_may_be_consequences() -> None:
+    comparison = judged(call("Functional.gelu.0", 1, 1.5))
+    comparison.origins *= 2
+    first, second, *_ = (finding.advice for finding in detect(comparison))
+    assert second == f"Perhaps only a consequence of the suspect above: mend that first. {first}"
+
+
 def test_drift_without_an_origin() -> None:
     finding = found(call("Functional.relu.0", 1 + 4.5e-6, 1 + 8e-6))[CONSISTENCY]
     assert "they drift" in finding.advice
