@@ -58,14 +58,11 @@ def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mo
     said = remarks(row, target, golden, mode)
     if row.deviation is None:
         return NOT_COMPARED, next(said, "There are no figures to compare.")
-    if row.refuted:
-        return (
-            NOT_JUDGED,
-            "The records differ, not the computation: later uses agree, or the parts of this gradient add up.",
-        )
-    if not row.differs:
+    if not row.differs and not row.refuted:
         return AGREES, next(said, "")
     reason = next(differences(row, target, golden, mode))
+    if row.refuted:
+        return NOT_JUDGED, f"{reason}; later uses of it agree, or the two dumps record other parts of this gradient."
     if row.measured and (note := row.measured.get(NOTE)):
         reason = f"{reason} by its statistics. {note}"
     if _is_ignored(pair, target):
