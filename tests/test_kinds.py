@@ -171,7 +171,7 @@ def test_cells_of_real_data(dumps: Dumps, target: str, golden: str) -> None:
     comparison = dumps.compared(target, golden, "tensor", changed=True)
     columns = Options().report.columns("tensor", stack=False)
     cells = {
-        line.target.entry.partition(".")[0]: {column.title: column.cell(line) for column in columns}
+        line.target.entry.partition(".")[0]: {column.title: column.cells([line])[0] for column in columns}
         for line in lines(comparison)
     }
     ours, theirs = arrays(CHANGED), arrays(BASE)
@@ -209,6 +209,25 @@ def test_accuracy_of_1_1_0(dumps: Dumps, target: str, golden: str) -> None:
     assert found["other_shape"].reason == "The shapes differ: [2, 3] and [3, 2]."
     assert found["other_places"].reason == "NaN or infinity stand at other places than in the golden."
     assert found["wider"].reason.startswith("The dtypes differ: ")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_hifloat8_beside_float32(tmp_path: Path, mode: str) -> None:
+    """A format of Ascend's own, recorded and read as the numbers it holds."""
+    dumps = []
+    for name, array, dtype in (("h", CHANGED, mindspore.hifloat8), ("f", BASE, mindspore.float32)):
+        section = {"summary_mode": "md5"} if mode == "md5" else {}
+        task = "tensor" if mode == "tensor" else "statistics"
+        debugger = PrecisionDebugger(write_config(tmp_path / name, task=task, level="debug", **section))
+        debugger.save(mindspore.Tensor(array.astype(np.float32), dtype=dtype), "changed", save_backward=False)
+        debugger.save(mindspore.Tensor(BASE.astype(np.float32), dtype=dtype), "same", save_backward=False)
+        debugger.step()
+        dumps.append(read_dump(step_folder(tmp_path / name) / "debug.json"))
+    found = rows(compare_dumps(*dumps, Options()))
+    assert (found["same"].result, found["same"].reason) == ("agrees", "The dtypes differ: HiFloat8 and Float32.")
+    assert found["changed"].result == "origin"
+    if mode == "tensor":
+        assert found["changed"].deviation == pytest.approx(7 / np.linalg.norm(BASE))
 
 
 # Files that are no good ----------------------------------------------------------------------------------------------
