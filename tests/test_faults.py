@@ -121,7 +121,7 @@ def test_misses_are_told_with_their_reason_and_counted(dumps: Path) -> None:
     assert lines[1].startswith("   1. Cell.blocks.1.act.GELU.forward.0.output.0: its inputs agree ")
     assert len(lines) == 2
     assert list(table([hit, missed]))[-1] == (
-        "planted module is the first origin: 1/2 (50.0%); no origin in a healthy pair: -"
+        "planted module is the first origin: 1/2 (50.0%); healthy pair consistent: -"
     )
 
 

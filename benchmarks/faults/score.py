@@ -55,16 +55,23 @@ class Case:
 
 @dataclass(frozen=True)
 class Score:
-    """``hit``: the planted module is the first origin, or a healthy pair has none; ``origins``: all, in order."""
+    """``hit``: the planted module is the first origin, or a healthy pair is consistent; ``origins``: all, in order."""
 
     case: Case
     hit: bool
     planted: str
+    verdict: str
     origins: tuple[tuple[str, str], ...]
 
     def as_json(self) -> dict[str, object]:
         origins = [{"name": name, "reason": reason} for name, reason in self.origins]
-        return {**asdict(self.case), "hit": self.hit, "planted": self.planted, "origins": origins}
+        return {
+            **asdict(self.case),
+            "hit": self.hit,
+            "planted": self.planted,
+            "verdict": self.verdict,
+            "origins": origins,
+        }
 
 
 def cases(
@@ -89,9 +96,9 @@ def score(case: Case, root: Path) -> Score:
     origins = tuple((origin.target, origin.reason) for origin in comparison.origins)
     fault = case.planted
     if fault is None:
-        return Score(case, not origins, "", origins)
+        return Score(case, comparison.verdict == "consistent", "", comparison.verdict, origins)
     hit = bool(comparison.origins) and is_planted(comparison.origins[0], fault, target)
-    return Score(case, hit, fault.node, origins)
+    return Score(case, hit, fault.node, comparison.verdict, origins)
 
 
 def is_planted(origin: Origin, fault: Fault, target: Dump) -> bool:

@@ -15,11 +15,11 @@ def misses(scores: Iterable[Score]) -> Iterator[str]:
             for place, (name, reason) in enumerate(score.origins[:3], 1):
                 yield f"   {place}. {name}: {reason}"
             if not score.origins:
-                yield "   no origin"
+                yield f"   no origin; {score.verdict}"
 
 
 def table(scores: Sequence[Score]) -> Iterator[str]:
-    """A line for each net, a column for each way to compare: faults named first, healthy pairs without an origin."""
+    """A line for each net, a column for each way to compare: faults named first, healthy pairs found consistent."""
     columns = list(dict.fromkeys(_column(score) for score in scores))
     nets = list(dict.fromkeys(score.case.net for score in scores))
     width = max(map(len, (*nets, "together")), default=0)
@@ -32,7 +32,7 @@ def table(scores: Sequence[Score]) -> Iterator[str]:
         )
     faults = [score for score in scores if score.case.fault]
     healthy = [score for score in scores if not score.case.fault]
-    yield f"planted module is the first origin: {_share(faults)}; no origin in a healthy pair: {_share(healthy)}"
+    yield f"planted module is the first origin: {_share(faults)}; healthy pair consistent: {_share(healthy)}"
 
 
 def _column(score: Score) -> str:
