@@ -32,7 +32,14 @@ _FAR = 0.1
 #: Values of a property told apart; the rarer ones say nothing, else 20,000 different names would take hours.
 _VALUES = 600
 
-_IMPOSSIBLE = -32.0
+#: One has children and the other none; one has parameters and the other none, where both dumps record them.
+OTHER_DEPTH, UNSHARED_PARAMETERS = -1.5, -2.0
+#: Layers of different kinds; only where all figures agree all the same (a convolution that is a matrix product).
+_OTHER_KIND = -8.0
+
+
+#: Numbers of nodes.
+Numbers = Sequence[int] | NDArray[np.intp]
 
 
 class Evidence:
@@ -41,6 +48,8 @@ class Evidence:
     def __init__(self, target: Outline, golden: Outline) -> None:
         self.target, self.golden = target, golden
         recorded = target.has_parameters and golden.has_parameters
+        #: What it counts that one of two has parameters and the other none.
+        self.unshared_parameters = UNSHARED_PARAMETERS if recorded else 0.0
         self._tables = [
             _Table(target, golden, _class_key, class_score),
             _Table(target, golden, lambda node: node.output, lambda a, b: 2 * shape_score(a, b)),
@@ -71,7 +80,7 @@ class Evidence:
             self._structure[key] = np.round(np.asarray(total, np.float32) * 16) / 16
         return self._structure[key]
 
-    def pairs(self, ours: Sequence[int], theirs: Sequence[int]) -> Scores:
+    def pairs(self, ours: Numbers, theirs: Numbers) -> Scores:
         """Scores of pairs of nodes."""
         mine, other = np.array(ours, np.intp), np.array(theirs, np.intp)
         total = sum(table.scores[np.array(table.ours, np.intp)[mine], table.theirs[other]] for table in self._tables)
@@ -210,10 +219,10 @@ def class_score(ours: tuple[str, bool, bool], theirs: tuple[str, bool, bool]) ->
     kind = kind_of(ours[0]) if ours[2] else None
     other = kind_of(theirs[0]) if theirs[2] else None
     if kind and other:
-        return 3.0 if kind == other else 0.75 if kind[0] == other[0] else _IMPOSSIBLE
+        return 3.0 if kind == other else 0.75 if kind[0] == other[0] else _OTHER_KIND
     score = 2.0 * likeness(ours[0], theirs[0])
     if ours[1] != theirs[1]:
-        score -= 1.5
+        score += OTHER_DEPTH
     return score - 1.0 if kind or other else score
 
 
@@ -240,7 +249,7 @@ def parameter_score(ours: tuple[Shape, ...] | None, theirs: tuple[Shape, ...] | 
     if ours is None and theirs is None:
         return 0.0
     if ours is None or theirs is None:
-        return -2.0
+        return UNSHARED_PARAMETERS
     return _shared_parameters(ours, theirs)
 
 
