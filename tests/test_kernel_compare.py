@@ -92,6 +92,18 @@ def test_the_new_form(dumps: tuple[Path, Path], tmp_path: Path) -> None:
     assert rows[0]["NPU Name"].count(".") == 3
 
 
+def test_ranks_and_steps_choose_raw_files_where_there_are_some(dumps: tuple[Path, Path], tmp_path: Path) -> None:
+    """Also beside their index; without them the index, which says more, is compared."""
+    roots = [shutil.copytree(dump, tmp_path / str(number)) for number, dump in enumerate(dumps)]
+    for root in roots:
+        write_index(root / "step0" / "rank0", read_kernel_files(raw_files(root, "rank_0/Net/*/0/*")), task="tensor")
+    sides = ["compare", "-tp", str(roots[0]), "-gp", str(roots[1]), "--csv", "-o"]
+    assert main([*sides, str(tmp_path / "raw"), "--step", "0"]) == 0
+    assert [path.name[:19] for path in (tmp_path / "raw").glob("*.csv")] == ["compare_result_0_0_"]
+    assert main([*sides, str(tmp_path / "index")]) == 0
+    assert [path.name[:16] for path in (tmp_path / "index").glob("*.csv")] == ["compare_result_2"]
+
+
 def test_roots_of_kernels_alone_need_no_flag(dumps: tuple[Path, Path], tmp_path: Path) -> None:
     sides = ["compare", "-tp", str(dumps[0]), "-gp", str(dumps[1])]
     assert main([*sides, "-o", str(tmp_path), "--csv", "--exit-code"]) == 1

@@ -191,6 +191,17 @@ def test_many_consistent_pairs_are_one_line(tmp_path: Path, capsys: pytest.Captu
     )
 
 
+def test_of_many_that_diverge_few_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = write_run(tmp_path / "good", ranks=50), write_run(tmp_path / "bad", ranks=50, faulty=7)
+    assert compare("-tp", bad, "-gp", good, "-o", tmp_path / "out", "--csv") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 40 + 4 and lines[40] == "and 10 more that are not consistent, see the summary"
+    assert (
+        "rank7 differs first" in lines[42]
+        and "rank0, rank1, rank2, rank3, rank4, rank5, rank6, rank8 and 41 more" in lines[42]
+    )
+
+
 #: Two ranks of a tensor-parallel net, once as it should be and once with a wrong weight on rank 1.
 GLOO = """
 import os, sys, torch, torch.distributed as dist

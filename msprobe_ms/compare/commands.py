@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 #: Exit statuses: done, divergence found (with --exit-code), a pair that could not be compared.
 _DONE, _DIVERGENT, _FAILED = 0, 1, 2
 
-#: Up to so many pairs of dumps each is told in full.
-_TOLD_IN_FULL = 8
+#: Up to so many pairs of dumps each is told in full; of more, so many have a line.
+_TOLD_IN_FULL, _MOST_TOLD = 8, 40
 
 _COMPARE_EPILOG = """\
 examples:
@@ -200,7 +200,7 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
     from msprobe_ms.compare.run import unused_timestamp
 
     number, timestamp = len(plan.twins), unused_timestamp(output)
-    in_full = number <= _TOLD_IN_FULL
+    in_full, shown = number <= _TOLD_IN_FULL, 0
     with (
         cluster(options.scheduler) if options.scheduler else nullcontext() as pool,
         Gathering(plan, output, timestamp) as gathering,
@@ -208,10 +208,14 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
     ):
         for found in compare_all(plan, output, settings, timestamp, pool):
             gathering.add(found)
-            for line in found_lines(found, in_full=in_full):
-                bar.write(line)
+            told = list(found_lines(found, in_full=in_full))
+            shown += bool(told)
+            if in_full or shown <= _MOST_TOLD:
+                bar.write("\n".join(told), end="\n" * bool(told))
             bar.update()
         total = gathering.total()
+    if not in_full and shown > _MOST_TOLD:
+        print(f"and {shown - _MOST_TOLD} more that are not consistent, see the summary")
     print("\n".join(total_lines(total, plan)), flush=True)
     if total.counts[FAILED]:
         return _FAILED

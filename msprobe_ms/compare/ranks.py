@@ -28,6 +28,8 @@ from msprobe_ms.errors import MsprobeError
 from msprobe_ms.store.find import Place
 from msprobe_ms.store.reader import read_dump
 
+#: Files named in the terminal; of more, the first and the summary.
+_FILES = 8
 #: ``Found.verdict`` of a pair that could not be compared.
 FAILED = "failed"
 
@@ -309,7 +311,10 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
     if total.growing:
         figures = [f"{each.node} ({each.rank}: {each.first:.2g} → {each.last:.2g})" for each in total.growing]
         yield f"error grows over the steps, in tolerances, at: {_listed(figures, 3)}"
-    for file in total.files:
+    named = total.files if len(total.files) <= _FILES else total.files[-1:]
+    if len(named) < len(total.files):
+        yield f"report: {len(total.files) - 1} trends, the first {total.files[0]}"
+    for file in named:
         yield f"report: {file}"
 
 
