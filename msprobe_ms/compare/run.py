@@ -79,8 +79,10 @@ def compare_dumps(target: Dump, golden: Dump, options: Options) -> Comparison:
     pairs = pair(target, golden, options.mappings, fuzzy=options.fuzzy)
     with tqdm(total=len(pairs), unit="entry", disable=None if len(pairs) >= _LONG else True) as bar:
         measure(pairs, target, golden, mode, progress=lambda done: bar.update(done - bar.n))
-    origins = find_origins(pairs, list(golden.entries.values()))
-    comparison = Comparison(mode, pairs, origins if options.fuzzy else tell_uneven_calls(origins, pairs))
+    found = find_origins(pairs, list(golden.entries.values()))
+    random = [origin for origin in found if origin.kind == "random"]
+    origins = [origin for origin in found if origin.kind != "random"]
+    comparison = Comparison(mode, pairs, origins if options.fuzzy else tell_uneven_calls(origins, pairs), random)
     judge(comparison, PROFILES[options.profile])
     return comparison
 
