@@ -16,7 +16,7 @@ import xlsxwriter
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
-from msprobe_ms.compare.model import Comparison, Metrics
+from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.profiles.base import Cell, Column, Line, Profile, lines
 from msprobe_ms.errors import UsageError
 from msprobe_ms.store.atomic import replacing
@@ -107,16 +107,20 @@ def summary(comparison: Comparison) -> dict[str, object]:
         "matched": matched,
         "unmatched_target": unmatched_target,
         "unmatched_golden": unmatched_golden,
-        "origins": [
-            {
-                "target": origin.target,
-                "golden": origin.golden,
-                "state": origin.state,
-                "reason": origin.reason,
-                "metrics": _strict(origin.metrics),
-            }
-            for origin in comparison.origins
-        ],
+        "origins": list(map(_origin, comparison.origins)),
+        "random_operations": list(map(_origin, comparison.random)),
+    }
+
+
+def _origin(origin: Origin) -> dict[str, object]:
+    return {
+        "target": origin.target,
+        "golden": origin.golden,
+        "state": origin.state,
+        "kind": origin.kind,
+        "reason": origin.reason,
+        "required_tolerance": _strict_number(origin.required_tolerance),
+        "metrics": {name: _strict_number(value) for name, value in origin.metrics.items()},
     }
 
 
@@ -132,11 +136,8 @@ def writing(path: Path) -> Iterator[BinaryIO]:
         raise UsageError(f"{path}: the report cannot be written: {reason}; accepted is a writable folder") from error
 
 
-def _strict(metrics: Metrics) -> dict[str, Cell]:
-    return {
-        name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in metrics.items()
-    }
+def _strict_number(value: Cell) -> Cell:
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _write_csv(file: BinaryIO, titles: Sequence[str], rows: Iterable[tuple[list[Cell], str]]) -> None:
