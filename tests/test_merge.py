@@ -39,7 +39,7 @@ def merge(folder: Path, config: str) -> dict[str, list[tuple[object, ...]]]:
 
 
 @pytest.mark.parametrize("form", ["--csv", "--xlsx"])
-@pytest.mark.parametrize("profile", ["v110", "latest"])
+@pytest.mark.parametrize("profile", ["v110", "latest", "own"])
 def test_one_sheet_an_index_one_column_a_rank(tmp_path: Path, form: str, profile: str) -> None:
     out = compare(tmp_path, form, "--profile", profile, ranks=11)
     sheets = merge(out, f"api: [Cell.fc, Cell.head]\ncompare_index: [Max diff, {RELATIVE}]\n")
