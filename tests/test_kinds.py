@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -148,17 +149,19 @@ def test_changed_values_differ(dumps: Dumps, target: str, golden: str, mode: str
             assert row.reason and row.colour, name
             assert row.result in ("origin", "differs", "inherited", "error", "warning"), name
     if profile == "own":
-        assert found["other_shape"].reason == "The shapes differ: [2, 3] and [3, 2]."
+        # A save that differs inherits from the one before it that does.
+        reasons = {name: re.sub("; inherited from .*", ".", row.reason) for name, row in found.items()}
+        assert reasons["other_shape"] == "The shapes differ: [2, 3] and [3, 2]."
         kinds = [dtype_text(golden_or, name) for golden_or, name in ((target, "float32"), (golden, "int32"))]
-        assert found["other_kind"].reason == f"The dtypes differ in kind: {kinds[0]} and {kinds[1]}."
-        assert found["overflow"].reason == "It holds infinity, the golden is finite."
+        assert reasons["other_kind"] == f"The dtypes differ in kind: {kinds[0]} and {kinds[1]}."
+        assert reasons["overflow"] == "It holds infinity, the golden is finite."
         widths = [dtype_text(side, name) for side, name in ((target, "float32"), (golden, "float16"))]
-        assert found["wider"].reason == f"The dtypes differ: {widths[0]} and {widths[1]}."
+        assert reasons["wider"] == f"The dtypes differ: {widths[0]} and {widths[1]}."
         if mode == "tensor":
-            assert found["other_places"].reason == "NaN or infinity stand at other places than in the golden."
-            assert found["zeros"].reason == "It differs from a golden of zeros."
+            assert reasons["other_places"] == "NaN or infinity stand at other places than in the golden."
+            assert reasons["zeros"] == "It differs from a golden of zeros."
         if not across:
-            assert found["text"].reason == "It is sum here and mean in the golden."
+            assert reasons["text"] == "It is sum here and mean in the golden."
 
 
 def dtype_text(side: str, name: str) -> str:

@@ -151,7 +151,8 @@ def detect(comparison: Comparison) -> Iterator[Finding]:
         yield Finding(NON_FINITE, *survey.odd, f"{_first_of(survey.odds)}{_NON_FINITE_ADVICE}")
     for place, origin in enumerate(comparison.origins[:_TOLD]):
         found = _of_origin(origin, survey)
-        yield found if place == 0 else found._replace(advice=f"{_PERHAPS}{found.advice}")
+        perhaps = _PERHAPS if place and origin.kind in ("computation", "outside") else ""
+        yield found._replace(advice=f"{perhaps}{found.advice}")
     if survey.differing and survey.last and not survey.last_differs and not survey.gradients_differ:
         yield Finding(SINGLE_POINT, *survey.differing, _single_point(survey))
     yield _whole(comparison, survey)
