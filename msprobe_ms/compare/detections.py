@@ -212,7 +212,7 @@ def _of_origin(origin: Origin, survey: _Survey) -> Finding:
     if origin.kind in _BY_KIND:
         return Finding(PROBLEM_NODE, number, origin.target, f"{_sentence(origin.reason)} {_BY_KIND[origin.kind]}")
     if origin.state == "parameters":
-        return Finding(INCONSISTENT_INPUT, number, origin.target, _PARAMETER_ADVICE)
+        return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_sentence(origin.reason)} {_PARAMETER_ADVICE}")
     if origin.state == "input":
         advice = _BETWEEN_ADVICE if survey.after_agreement.get(origin.target) else _INPUT_ADVICE
         return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_sentence(origin.reason)} {advice}")
