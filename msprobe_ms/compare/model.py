@@ -91,6 +91,14 @@ class Row:
         return metrics
 
     @property
+    def in_target(self) -> bool:
+        return self._target is not None
+
+    @property
+    def in_golden(self) -> bool:
+        return self._golden is not None
+
+    @property
     def matched(self) -> bool:
         return self._target is not None and self._golden is not None
 

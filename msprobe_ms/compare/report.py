@@ -99,8 +99,8 @@ def summary(comparison: Comparison) -> dict[str, object]:
     matched = unmatched_target = unmatched_golden = 0
     for row in comparison.rows:
         matched += row.matched
-        unmatched_target += row.golden is None
-        unmatched_golden += row.target is None
+        unmatched_target += not row.in_golden
+        unmatched_golden += not row.in_target
     return {
         "mode": comparison.mode,
         "verdict": comparison.verdict,

@@ -16,8 +16,9 @@ Figures = tuple[Statistic, Statistic, Statistic, Statistic]
 
 NULL: Sort = ("null", "", None, None, None)
 _NO_FIGURES: Figures = (None, None, None, None)
-#: Items made last that are kept, a power of two: those who read go through an entry's items several times.
-_KEPT = 256
+#: Items that are kept when they have been made, as those who read go through the items several times: all of a common
+#: dump's, 20 MB; of a very large one those of the entries just read. A power of two.
+_KEPT = 1 << 16
 _ZEROS = (0.0, 0.0, 0.0, 0.0)
 
 
@@ -44,8 +45,7 @@ class ItemTable:
         #: One text or None an item; [] as long as no item has any.
         self._checksums: list[str | None] = []
         self._files: list[str | None] = []
-        self._kept: list[Item | None] = [None] * _KEPT
-        self._kept_numbers = [-1] * _KEPT
+        self._kept: dict[int, tuple[int, Item]] = {}
 
     def __len__(self) -> int:
         return len(self.places)
@@ -79,11 +79,11 @@ class ItemTable:
 
     def item(self, number: int) -> Item:
         """The item as a value of its own."""
-        place = number & (_KEPT - 1)
-        if self._kept_numbers[place] == number:
-            return self._kept[place]  # type: ignore[return-value]
-        item = self._kept[place] = self._made(number)
-        self._kept_numbers[place] = number
+        kept = self._kept.get(number & (_KEPT - 1))
+        if kept is not None and kept[0] == number:
+            return kept[1]
+        item = self._made(number)
+        self._kept[number & (_KEPT - 1)] = number, item
         return item
 
     def _made(self, number: int) -> Item:
