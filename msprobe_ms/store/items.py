@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
-from msprobe_ms.store.model import Item, Statistic
+from msprobe_ms.store.model import Item, Statistic, suffix_of
 
 #: What an item is to its call: state, path, keyword; and what it is: kind, type, dtype, shape, requires_grad.
 Place = tuple[str, tuple[str, ...], bool]
@@ -41,6 +41,8 @@ class ItemTable:
         self._known_sorts: dict[Sort, int] = {}
         self._known_odd: dict[tuple[type, Statistic], Figures] = {}
         self._place_list: list[Place] = []
+        #: What follows the entry in the name of an item at each place.
+        self._suffixes: list[str] = []
         self._sort_list: list[Sort] = []
         #: One text or None an item; [] as long as no item has any.
         self._checksums: list[str | None] = []
@@ -63,7 +65,10 @@ class ItemTable:
         file: str | None = None,
     ) -> None:
         number = len(self.places)
-        self.places.append(self._code(place, self._known_places, self._place_list))
+        code = self._code(place, self._known_places, self._place_list)
+        if code == len(self._suffixes):
+            self._suffixes.append("".join(f".{part}" for part in suffix_of(place[0], place[1])))
+        self.places.append(code)
         self.sorts.append(self._code(sort, self._known_sorts, self._sort_list))
         self.owners.append(len(self.entries) - 1)
         maximum, minimum, mean, norm = figures
@@ -100,6 +105,10 @@ class ItemTable:
             entry, state, path, keyword, kind, type_name, dtype, shape, maximum, minimum, mean, norm, requires_grad,
             checksum, file,
         )  # fmt: skip
+
+    def name(self, number: int) -> str:
+        """``Item.name`` of the item, without making it."""
+        return self.entries[self.owners[number]] + self._suffixes[self.places[number]]
 
     def sort(self, number: int) -> Sort:
         return self._sort_list[self.sorts[number]]
