@@ -55,12 +55,12 @@ def bound(node: Node, rest: float, *, doubtful: bool) -> float:
     own = _COARSE if node.kind is Kind.COARSE else rest
     if node.strain_out > own and (known := condition(node)) is not None:
         own = max(own, known * _OWN)
-    taken = node.strain_before
+    taken = max(node.strain_before, node.strain_parameters)
     if node.is_backward and node.strain_out <= _NOISY:
         # The sums that gradients are show the noise of single elements, which the few figures of many hardly do.
         rows = [row for each in (node, *node.context) for row in each.pair.rows if row.state != "parameters_grad"]
         taken = max(taken, _ELEMENTS * max(map(elements, rows), default=0.0)) if node.is_parameter_gradient else taken
-    return max(own, (GAIN_IN_DOUBT if doubtful else GAIN) * taken)
+    return own + (GAIN_IN_DOUBT if doubtful else GAIN) * taken
 
 
 def added(node: Node, seen: float) -> tuple[Row, float] | None:
@@ -77,7 +77,8 @@ def added(node: Node, seen: float) -> tuple[Row, float] | None:
         if not _is_fine(row) or row.golden is None or row.tolerance is None or row.refuted:
             continue
         if _is_exact(row):
-            explained = max(known * (_OWN + _MARGIN * node.strain_before), _STANDING_OUT * seen)
+            taken_in = max(node.strain_before, node.strain_parameters)
+            explained = max(known * (_OWN + _MARGIN * taken_in), _STANDING_OUT * seen)
             if strain(row) > explained:
                 return row, explained * row.tolerance
         hidden = elements_in / math.sqrt(max(1, element_count(row.golden)))
