@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from msprobe_ms.compare.fingerprints import Fingerprint, fingerprint, norm_of
 from msprobe_ms.compare.kinds import Kind, kind_of
@@ -36,8 +36,8 @@ class Node:
     name: str
     parsed: EntryName | None
     parent: Node | None = None
-    children: list[Node] = field(default_factory=list)
-    context: list[Node] = field(default_factory=list)
+    children: Sequence[Node] = ()
+    context: Sequence[Node] = ()
     strain_in: float = 0.0
     strain_parameters: float = 0.0
     strain_out: float = 0.0
@@ -175,6 +175,7 @@ def _connect(nodes: list[Node], pairs: list[Pair]) -> None:
     """Fill parents, children and context."""
     by_name = {node.name: node for node in nodes}
     around = {pair.target.name: pair.target.parent for pair in pairs if pair.target is not None and not pair.matched}
+    inside: dict[Node, list[Node]] = defaultdict(list)
     forwards: dict[str, list[Node]] = defaultdict(list)
     backwards: dict[str, list[Node]] = defaultdict(list)
     for node in nodes:
@@ -183,20 +184,22 @@ def _connect(nodes: list[Node], pairs: list[Pair]) -> None:
             parent = _nearest(parent, around)
         node.parent = by_name.get(parent or "")
         if node.parent is not None:
-            node.parent.children.append(node)
+            inside[node.parent].append(node)
         parsed = node.parsed
         if parsed is not None and parsed.is_module:
             if parsed.direction == FORWARD:
                 forwards[parsed.name].append(node)
             elif parsed.direction == BACKWARD:
                 backwards[parsed.name].append(node)
+    for around_node, children in inside.items():
+        around_node.children = children
     for node in nodes:
         parsed = node.parsed
         if parsed is None:
             continue
         if parsed.direction == BACKWARD:
             twin = by_name.get(str(parsed.in_direction(FORWARD)))
-            node.context = [] if twin is None else [twin]
+            node.context = () if twin is None else (twin,)
         elif parsed.direction == PARAMETERS_GRAD:
             node.context = [*forwards[parsed.name], *backwards[parsed.name]]
 

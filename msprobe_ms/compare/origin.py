@@ -105,7 +105,7 @@ class _Search:
             self._noise[node.parent] = max(self._noise.get(node.parent, 0.0), node.noise, reached)
         else:
             self.seen = max(self.seen, reached)
-        self.exact += node.kind in (Kind.LINEAR, Kind.NORM) and not reached
+        self.exact += not reached and node.kind in (Kind.LINEAR, Kind.NORM)
         return True
 
     def _judge(self, node: Node) -> None:
@@ -162,8 +162,9 @@ class _Search:
 
     def _takes_too_much(self, node: Node) -> bool:
         """Whether an input differs by far more than anything did before."""
-        around = (None, *node.ancestors())
-        before = max(self.seen, *(self._noise.get(up, 0.0) for up in around))
+        if self.seen > 1 or node.strain_in <= self._rest:
+            return False
+        before = max(self.seen, *(self._noise.get(up, 0.0) for up in (None, *node.ancestors())))
         return before <= 1 and node.strain_in > max(self._rest, GAIN * before)
 
     def _sharpen(self, node: Node) -> None:
