@@ -31,7 +31,8 @@ def layer_norm(x: Array, epsilon: float, *, wide: bool = False) -> Array:
 
 
 def gelu(x: Array) -> Array:
-    return np.array([0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in x.ravel().tolist()], np.float32).reshape(x.shape)
+    values = [0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in x.ravel().tolist()]
+    return np.array(values, np.float32).reshape(x.shape)
 
 
 def tanh_gelu(x: Array) -> Array:

@@ -56,7 +56,7 @@ def bound(node: Node, rest: float, *, doubtful: bool) -> float:
     own = _COARSE if node.kind is Kind.COARSE else rest
     if node.strain_out > own and (known := condition(node)) is not None:
         own = max(own, known * _OWN)
-    taken = max(node.strain_before, node.strain_parameters)
+    taken = node.strain_taken
     if node.is_backward and node.strain_out <= _NOISY:
         # The sums that gradients are show the noise of single elements, which the few figures of many hardly do.
         rows = [row for each in (node, *node.context) for row in each.pair.rows if row.state != "parameters_grad"]
@@ -82,8 +82,7 @@ def added(node: Node, seen: float) -> tuple[Row, float] | None:
         if not _is_fine(row) or row.golden is None or row.tolerance is None or row.refuted:
             continue
         if _is_exact(row):
-            taken_in = max(node.strain_before, node.strain_parameters)
-            explained = max(known * (_OWN + _MARGIN * taken_in), _STANDING_OUT * seen)
+            explained = max(known * (_OWN + _MARGIN * node.strain_taken), _STANDING_OUT * seen)
             if strain(row) > explained:
                 return row, explained * row.tolerance
         hidden = elements_in / math.sqrt(max(1, element_count(row.golden)))

@@ -32,6 +32,8 @@ def forgive_parameters(nodes: list[Node]) -> None:
             rows = [row for row in node.rows("parameters") if strain(row) > 0]
             noise = [row for row in rows if _is_noise(node, row, gradients, usual)]
             node.noise = max(map(strain, noise), default=0.0)
+            for up in node.ancestors():
+                up.noise_inside = max(up.noise_inside, node.noise)
             node.strain_parameters = max((strain(row) for row in rows if row not in noise), default=0.0)
 
 

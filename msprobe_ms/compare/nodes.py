@@ -28,7 +28,8 @@ class Node:
     ``context``   what went into the computation besides this entry's own inputs: a backward node's forward twin, the
                   calls whose gradients a parameter gradient sums
     ``before``    of a save: the one before it
-    ``noise``     the largest strain of its parameters that differ without effect (see ``harmless``)
+    ``noise``     the largest strain of its parameters that differ by right (see ``harmless``), and of those of the calls
+                  inside it
     """
 
     order: int
@@ -43,6 +44,7 @@ class Node:
     strain_out: float = 0.0
     before: Node | None = None
     noise: float = 0.0
+    noise_inside: float = 0.0
 
     def measure(self) -> None:
         """Fill the strains from the rows."""
@@ -111,6 +113,11 @@ class Node:
     def strain_before(self) -> float:
         """The largest strain of anything the outputs are computed from, parameters that can be blamed apart."""
         return max((self.strain_in, self.noise, *map(_whole_strain, self.context)))
+
+    @property
+    def strain_taken(self) -> float:
+        """The largest strain of all that explains the outputs."""
+        return max(self.strain_before, self.strain_parameters, self.noise_inside)
 
     def ancestors(self) -> Iterator[Node]:
         node = self.parent
