@@ -1,4 +1,4 @@
-"""Layers computed with numpy: what rounds by right agrees, what is set otherwise is named, however little it changes."""
+"""Layers computed with numpy: what rounds by right agrees, what is set otherwise is named, however little it does."""
 
 from __future__ import annotations
 

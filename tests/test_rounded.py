@@ -42,7 +42,7 @@ def test_the_zero_of_a_relu_does_not_hide_it() -> None:
     assert rounded_on_one_side(golden.astype(np.float16).astype(np.float64), golden).mean() > 0.9
 
 
-@pytest.mark.parametrize("round_ends", [(1.0, -1.0), (6.0, 0.0), (0.5, -0.25), (np.inf, -np.inf), (np.nan,) * 2, (0, 0)])
+@pytest.mark.parametrize("round_ends", [(1.0, -1.0), (6.0, 0.0), (0.5, -0.25), (np.inf, -np.inf), (np.nan,) * 2])
 def test_round_numbers_are_none(round_ends: tuple[float, float]) -> None:
     golden = np.array([[0.99987, -0.99991]])
     assert not rounded_on_one_side(np.array([round_ends], np.float64), golden).any()

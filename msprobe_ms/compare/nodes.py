@@ -28,8 +28,8 @@ class Node:
     ``context``   what went into the computation besides this entry's own inputs: a backward node's forward twin, the
                   calls whose gradients a parameter gradient sums
     ``before``    of a save: the one before it
-    ``noise``     the largest strain of its parameters that differ by right (see ``harmless``), and of those of the calls
-                  inside it
+    ``noise``, ``noise_inside``  the largest strain of its parameters that differ by right (see ``harmless``), and of
+                  those of the calls inside it
     """
 
     order: int

@@ -65,6 +65,12 @@ def find_origins(pairs: list[Pair], golden: Sequence[Entry] = ()) -> list[Origin
     return [origin for _, origin in sorted((*search.origins.values(), *lost), key=lambda each: each[0])]
 
 
+def apart(found: list[Origin]) -> tuple[list[Origin], list[Origin]]:
+    """The origins of error, and the random operations, which are nobody's fault."""
+    random = [origin for origin in found if origin.kind == "random"]
+    return [origin for origin in found if origin not in random], random
+
+
 class _Search:
     """One walk over the nodes.
 
