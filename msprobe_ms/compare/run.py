@@ -15,7 +15,7 @@ from msprobe_ms.compare.advisor import write_advice
 from msprobe_ms.compare.algorithms import Algorithm
 from msprobe_ms.compare.measure import Progress, measure
 from msprobe_ms.compare.model import Comparison
-from msprobe_ms.compare.origin import find_origins
+from msprobe_ms.compare.origin import apart, find_origins
 from msprobe_ms.compare.pair import pair
 from msprobe_ms.compare.pairing_table import write_pairing
 from msprobe_ms.compare.places import plan
@@ -111,9 +111,7 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, progress: boo
             pairs, target, golden, mode, tell, tolerances=options.thresholds.tolerances(),
             more=profile.more_metrics, algorithms=profile.algorithms,
         )  # fmt: skip
-    found = find_origins(pairs, list(golden.entries.values()))
-    random = [origin for origin in found if origin.kind == "random"]
-    origins = [origin for origin in found if origin.kind != "random"]
+    origins, random = apart(find_origins(pairs, list(golden.entries.values())))
     comparison = Comparison(mode, pairs, origins if options.fuzzy else tell_uneven_calls(origins, pairs), random)
     judge(comparison, profile)
     return comparison
