@@ -1,6 +1,7 @@
 # make demo   train a small net with the dump on and compare it with a PyTorch dump
 # make test   lint, then the tests (PYTEST_ARGS="-q tests/test_names.py" chooses)
 # make lint   ruff and mypy
+# make faults plant faults in twelve nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -12,7 +13,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint faults clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -23,6 +24,9 @@ test: lint
 lint: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+faults: .venv/installed-test
+	$(BIN)/python -m benchmarks.faults fault_dumps --json fault_dumps/scores.json $(FAULTS_ARGS)
 
 clean:
 	rm -rf .venv

@@ -12,10 +12,12 @@ from typing import Any
 from msprobe_ms import __version__
 from msprobe_ms.compare import commands as compares
 from msprobe_ms.compat.neighbour import warn_of_conflict
+from msprobe_ms.convert import commands as conversion
 from msprobe_ms.errors import MsprobeError, UsageError
 from msprobe_ms.graph import commands as kernels
 from msprobe_ms.names import counted_entries
 from msprobe_ms.store.journal import JOURNAL_NAME
+from msprobe_ms.weights import commands as weights
 
 #: Exit statuses: done, could not be done; 1 is a divergence that --exit-code asked for.
 _DONE, _FAILED = 0, 2
@@ -61,6 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     compares.add_compare(commands)
     compares.add_merge_result(commands)
+    weights.add_compare_weights(commands)
+    conversion.add_convert(commands)
     _add_recover(commands)
     _add_run(commands)
     kernels.add_index(commands)

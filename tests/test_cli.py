@@ -49,8 +49,14 @@ def test_the_new_form_says_where_the_error_begins(
     assert list(content) == ["mode", "verdict", "matched", "unmatched_target", "unmatched_golden", "origins"]
     assert (content["verdict"], content["matched"]) == ("divergent", 710)
     assert list(content["origins"][0]) == ["target", "golden", "state", "reason", "metrics"]
-    assert "Requires_grad Consistent" in titles(tmp_path / "out")
-    assert not list((tmp_path / "out").glob("advisor*"))
+    assert titles(tmp_path / "out")[2:5] == ["Result", "Reason", "Inherited From"]
+    (advice,) = (tmp_path / "out").glob("advisor_*.txt")
+    detection, line, suspect = advice.read_text().splitlines()[:3]
+    assert detection == "Detection Type: inconsistent input"
+    assert suspect == "Suspect Nodes: Functional.layer_norm.2.forward.input.2"
+    (table,) = (tmp_path / "out").glob("compare_result_*.xlsx")
+    cell = openpyxl.load_workbook(table).active.cell(int(line.removeprefix("Line: ")), 1)
+    assert (cell.value, cell.fill.fgColor.rgb) == ("Functional.layer_norm.2.forward.input.2", "FFFF9C9C")
 
 
 def test_the_old_form_writes_the_columns_of_its_time(compare_json: Path, tmp_path: Path) -> None:
@@ -153,7 +159,7 @@ def test_what_was_not_compared_is_not_called_consistent(tmp_path: Path, capsys: 
     assert main([*arguments, "-o", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "INCOMPLETE: modules without a twin were not compared; map them first" in printed
-    assert "  EncoderLayer:\n    attention: self_attention\n" in printed
+    assert "  EncoderLayer:\n    attention: self_attention  # " in printed
     assert main([*arguments, "-o", str(tmp_path), "-lm", str(mapping / "encoder_layer_mapping.yaml")]) == 0
     assert "INCOMPLETE" not in capsys.readouterr().out
 

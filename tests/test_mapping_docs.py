@@ -19,10 +19,12 @@ def test_every_example_is_accepted(tmp_path):
     kinds = []
     for text in EXAMPLES:
         path.write_text(text)
-        kind = "layer" if text.rstrip().splitlines()[-1].startswith(" ") else "cell"
+        lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+        kind = "layer" if lines[-1].startswith(" ") else "cell"
+        kind = "api" if "ms_api" in text else "data" if "forward" in text else kind
         load_mappings(**{kind: path})
         kinds.append(kind)
-    assert kinds == ["layer", "layer", "cell", "cell", "layer"]
+    assert kinds == ["layer", "layer", "cell", "data", "data", "api", "layer", "layer"]
 
 
 def test_the_first_example_pairs_what_the_page_says(tmp_path):

@@ -57,7 +57,7 @@ def judged(
 
 def cells(profile: Profile, comparison: Comparison, stack: bool = False) -> list[dict[str, Cell]]:
     columns = profile.columns(comparison.mode, stack=stack)
-    return [{column.title: column.cell(line) for column in columns} for line in lines(comparison)]
+    return [{column.title: column.cells([line])[0] for column in columns} for line in lines(comparison)]
 
 
 def real(metrics: dict[str, Any], state: str = "output.0", **changed: Any) -> Row:

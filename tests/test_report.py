@@ -64,7 +64,7 @@ def test_files_are_named_by_time_and_suffix(tmp_path: Path) -> None:
     assert sorted(os.listdir(out)) == sorted(path.name for path in written), "nothing else is left behind"
 
 
-@pytest.mark.parametrize("profile", ["v110", "latest"])
+@pytest.mark.parametrize("profile", ["v110", "latest", "own"])
 def test_csv_and_xlsx_hold_the_same(tmp_path: Path, profile: str) -> None:
     comparison = compared(one_pair(), one_pair(np.nan, "Functional.op.1.forward"), profile=profile)
     chosen = PROFILES[profile]

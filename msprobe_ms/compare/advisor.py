@@ -1,9 +1,10 @@
-"""The advice file of 1.1.0: the first suspect row, and what its kind of place usually means."""
+"""The advice files: that of 1.1.0 (the first suspect row, and what its kind of place usually means), and our own."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from msprobe_ms.compare.detections import detect
 from msprobe_ms.compare.model import Comparison
 from msprobe_ms.compare.profiles.base import lines
 from msprobe_ms.compare.profiles.v110 import entry_item_name
@@ -33,15 +34,26 @@ _ADVICE = {
 }
 
 
-def write_advice(comparison: Comparison, folder: Path, timestamp: str, name_suffix: str = "") -> Path:
-    """Write ``advisor{suffix}_{timestamp}.txt`` on a comparison judged by the ``v110`` profile.
+def write_advice(
+    comparison: Comparison, folder: Path, timestamp: str, name_suffix: str = "", *, profile: str = "v110"
+) -> Path:
+    """Write ``advisor{suffix}_{timestamp}.txt`` on a comparison judged by this profile; 1.1.0 has its own text.
 
     :raises UsageError: the folder cannot be written
     """
     path = folder / f"advisor{name_suffix}_{timestamp}.txt"
     with writing(path) as file:
-        file.write(advice(comparison).encode("utf-8", "backslashreplace"))
+        text = advice(comparison) if profile == "v110" else own_advice(comparison)
+        file.write(text.encode("utf-8", "backslashreplace"))
     return path
+
+
+def own_advice(comparison: Comparison) -> str:
+    """Four lines for each detection, blank lines between; rows are counted as a spreadsheet does, titles are row 1."""
+    return "\n".join(
+        f"Detection Type: {found.detection}\n{_text(str(found.row or 'NA'), found.suspect, found.advice)}"
+        for found in detect(comparison)
+    )
 
 
 def advice(comparison: Comparison) -> str:

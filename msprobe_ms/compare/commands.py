@@ -42,6 +42,11 @@ The yaml file:
     - NormRelativeErr
 It writes multi_ranks_compare_merge_<time>.xlsx: rows are NPU Name, columns ranks."""
 
+_NODE_HELP = (
+    "tell of one node alone, in detail: the name of an entry, a value, a module or a function, of either dump; a text "
+    "is written with -o, and --exit-code tells whether this node differs"
+)
+
 
 def add_compare(commands: Any) -> None:
     parser = commands.add_parser(
@@ -67,9 +72,19 @@ def add_compare(commands: Any) -> None:
     form.add_argument("--csv", action="store_true", help="write the table as csv")
     form.add_argument("--xlsx", action="store_true", help="write the table as xlsx (the default)")
     report.add_argument(
-        "--profile", choices=("v110", "latest"), help="columns and thresholds (default: v110 with -i, else latest)"
+        "--profile",
+        choices=("v110", "latest", "own"),
+        help="columns and rules of msprobe 1.1.0 (default with -i), of 26.x, or our own (default with -tp)",
     )
+    report.add_argument(
+        "--thresholds", type=Path, metavar="YAML", help="figures to measure and judge by, where not the usual"
+    )
+    report.add_argument(
+        "-alg", "--custom-algorithms", nargs="+", action="extend", default=[], metavar="FILE.py:FUNCTION",
+        help="metrics of your own for real data: (golden, target) -> (value, message)",
+    )  # fmt: skip
     report.add_argument("--exit-code", action="store_true", help="exit with 1 when the dumps diverge")
+    report.add_argument("--node", metavar="NAME", help=_NODE_HELP)
     pairing = parser.add_argument_group("pairing")
     pairing.add_argument(
         "-f", "-fm", "--fuzzy_match", action="store_true", help="ignore call indices while pairing entries"
@@ -77,7 +92,14 @@ def add_compare(commands: Any) -> None:
     pairing.add_argument(
         "-cm", "--cell_mapping", nargs="?", const=True, metavar="YAML", help="Cell to Module, with renames from a file"
     )
-    pairing.add_argument("-lm", "--layer_mapping", type=Path, metavar="YAML", help="renames of children by class")
+    pairing.add_argument(
+        "-lm", "--layer_mapping", nargs="?", const=True, type=Path, metavar="YAML",
+        help="renames of children by class; without a file they are found from the dumps and written to the output",
+    )  # fmt: skip
+    pairing.add_argument(
+        "-am", "--api_mapping", nargs="?", const=True, metavar="YAML",
+        help="functions of two frameworks pair across modules too, by the built-in table and rules from a file",
+    )  # fmt: skip
     pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full item names")
     parser.set_defaults(run=_compare)
 
@@ -120,26 +142,43 @@ class _Sides(NamedTuple):
 
 def _compare(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` and `recover` need none of it.
+    from msprobe_ms.compare.algorithms import load_algorithms
     from msprobe_ms.compare.places import plan
     from msprobe_ms.compare.run import Options
+    from msprobe_ms.compare.thresholds import load_thresholds
     from msprobe_ms.mapping.files import load_mappings
 
     sides = _sides(options)
+    thresholds, algorithms = load_thresholds(options.thresholds), load_algorithms(options.custom_algorithms)
     if _means_kernels(sides):
+        if options.thresholds or algorithms:
+            raise UsageError("compare: --thresholds and -alg are for dumps with a dump.json, not for raw kernel files")
         divergent = kernels.compare(sides.target, sides.golden, sides.ranks or [], sides.steps or [], options)
         return _DIVERGENT if divergent and options.exit_code else _DONE
     old_form = options.input_path is not None
-    profile = options.profile or ("v110" if old_form else "latest")
-    cell = options.cell_mapping if options.cell_mapping in (None, True) else Path(options.cell_mapping)
+    profile = options.profile or ("v110" if old_form else "own")
+    cell, api = (
+        given if given in (None, True) else Path(given) for given in (options.cell_mapping, options.api_mapping)
+    )
+    align = options.layer_mapping is True
     settings = Options(
-        mappings=load_mappings(cell, options.layer_mapping, options.data_mapping),
+        mappings=load_mappings(cell, None if align else options.layer_mapping, options.data_mapping, api),
+        align=align,
         fuzzy=options.fuzzy_match,
         profile=profile,
+        thresholds=thresholds,
+        algorithms=algorithms,
         csv=options.csv,
         stack=options.stack_mode,
-        advice=profile == "v110" and not options.compare_only,
+        advice=profile != "latest" and not options.compare_only,
     )
+    if options.node is not None and sides.ranks is None and sides.steps is None:
+        return _tell_node(sides, settings, options)
     chosen = plan(sides.target, sides.golden, ranks=sides.ranks or (), steps=sides.steps or (), profile=profile)
+    if options.node is not None and len(chosen.twins) == 1:
+        return _tell_node(_Sides(chosen.twins[0].target, chosen.twins[0].golden), settings, options)
+    if options.node is not None:
+        raise UsageError(f"compare: --node looks at one rank and step, here are {len(chosen.twins)}; choose one")
     run = _compare_all if len(chosen.twins) > 1 else _compare_one
     return run(chosen, options.output_path or Path("output"), settings, options)
 
@@ -185,6 +224,16 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
     if total.counts[FAILED]:
         return _FAILED
     return _DIVERGENT if total.verdict == "divergent" and options.exit_code else _DONE
+
+
+def _tell_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> int:
+    from msprobe_ms.compare.details import node_report, write_node
+
+    report = node_report(sides.target, sides.golden, options.node, settings)
+    print("\n".join(report.lines), flush=True)
+    if options.output_path is not None:
+        print(f"report: {write_node(report, options.output_path)}")
+    return _DIVERGENT if report.differs and options.exit_code else _DONE
 
 
 def _means_kernels(sides: _Sides) -> bool:

@@ -13,11 +13,13 @@ EPSILON = {
     "float16": 2.0**-10,
     "bfloat16": 2.0**-7,
     "float8_e4m3fn": 2.0**-3,
+    "float8_e4m3fnuz": 2.0**-3,
     "float8_e5m2": 2.0**-2,
+    "float8_e5m2fnuz": 2.0**-2,
 }
 
 #: A complex number is as precise as its parts.
-_PARTS = {"complex64": "float32", "complex128": "float64"}
+_PARTS = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 _ALIASES = {"bool_": "bool", "half": "float16", "float": "float32", "double": "float64", "long": "int64"}
 _FRAMEWORK = re.compile(r"^(torch|mindspore|mstype|numpy|np)\.")
 _CLASS = re.compile(r"<class '(.+)'>")
@@ -51,6 +53,8 @@ def parse_dtype(text: str | None) -> Dtype:
         return Dtype(found[1].rpartition(".")[2], "other")
     name = _FRAMEWORK.sub("", text.strip()).lower()
     name = _ALIASES.get(name, name)
+    if name.startswith("float8") and name[6:7] != "_":  # MindSpore writes Float8E4M3FN
+        name = f"float8_{name[6:]}"
     if name in EPSILON or name.startswith("float8"):
         return Dtype(name, "float")
     if name in _PARTS:

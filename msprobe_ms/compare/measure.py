@@ -12,13 +12,14 @@ The deviation is relative to the tensor's own scale, so that one bound serves a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from msprobe_ms.compare.algorithms import Algorithm, measured_by
 from msprobe_ms.compare.dtypes import parse_dtype, same_dtype, same_signatures
 from msprobe_ms.compare.figure_columns import FigureColumns
 from msprobe_ms.compare.figures import STATISTICS
-from msprobe_ms.compare.metrics import TENSOR_METRICS, Missing, tensor_difference
+from msprobe_ms.compare.metrics import MORE_METRICS, TENSOR_METRICS, Missing, tensor_difference
 from msprobe_ms.compare.model import Pair, Row, Tables
 from msprobe_ms.compare.scale import GradientFloors, element_count, magnitude, root_mean_square
 from msprobe_ms.compare.tolerances import Carried, Tolerances
@@ -50,15 +51,19 @@ def measure(
     mode: str,
     progress: Progress | None = None,
     tolerances: Tolerances | None = None,
+    *,
+    more: bool = False,
+    algorithms: Sequence[Algorithm] = (),
 ) -> None:
     """Fill ``metrics``, ``deviation`` and ``tolerance`` of every row; ``mode`` is statistics, md5 or tensor.
 
+    Of real data ``more`` measures ``MORE_METRICS`` as well, and ``algorithms`` are the user's own.
     A tensor file that cannot be read leaves its row with its statistics and a note. Tensors are loaded a pair at a
     time (threads were measured and made it slower); nothing of the dumps is changed.
     """
     tolerances = tolerances or Tolerances()
     floors = GradientFloors(golden, tolerances.gradient_floor)
-    meter = _Meter(target, golden, mode, tolerances, floors, Carried(tolerances))
+    meter = _Meter(target, golden, mode, tolerances, floors, Carried(tolerances), _Metrics(more, tuple(algorithms)))
     if mode == "statistics":
         meter.measure_figures(pairs)
     for number, pair in enumerate(pairs, 1):
@@ -66,6 +71,17 @@ def measure(
         if progress:
             progress(number)
     meter.allow_for_updates(pairs)
+
+
+class _Metrics(NamedTuple):
+    """What is measured of real data: ``MORE_METRICS`` as well or not, and the user's own."""
+
+    more: bool
+    algorithms: tuple[Algorithm, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*TENSOR_METRICS, *MORE_METRICS) if self.more else TENSOR_METRICS
 
 
 class _Sorts(NamedTuple):
@@ -78,10 +94,18 @@ class _Sorts(NamedTuple):
 
 class _Meter:
     def __init__(
-        self, target: Dump, golden: Dump, mode: str, tolerances: Tolerances, floors: GradientFloors, carried: Carried
+        self,
+        target: Dump,
+        golden: Dump,
+        mode: str,
+        tolerances: Tolerances,
+        floors: GradientFloors,
+        carried: Carried,
+        metrics: _Metrics,
     ) -> None:
         self.target, self.golden, self.mode = target, golden, mode
         self.tolerances, self.floors, self.carried = tolerances, floors, carried
+        self._metrics = metrics
         self._same_framework = target.framework == golden.framework
         self._sorts: dict[tuple[int, int, bool], _Sorts] = {}
         #: Whether a dtype narrower than another may hand on its rounding.
@@ -206,7 +230,7 @@ class _Meter:
         return (math.inf, True) if figures is None else (figures, False)
 
     def _real_data(self, row: Row, target: Item, golden: Item, floor: float) -> float | None:
-        row.measured = dict.fromkeys(TENSOR_METRICS, Missing.NO_DATA)
+        row.measured = dict.fromkeys(self._metrics.names, Missing.NO_DATA)
         if target.data_name is None or golden.data_name is None:
             return None
         try:
@@ -214,8 +238,9 @@ class _Meter:
         except (MsprobeError, OSError) as error:
             row.measured[NOTE] = f"{NOT_COMPARED}{error}"
             return None
-        difference = tensor_difference(mine, theirs)
+        difference = tensor_difference(mine, theirs, more=self._metrics.more)
         row.measured.update(difference.metrics)
+        row.measured.update(measured_by(self._metrics.algorithms, mine, theirs))
         scale = max(difference.golden_rms, floor)
         return difference.error_rms / scale if scale > 0 else difference.relative_l2
 

@@ -28,13 +28,15 @@ class Row:
     ``tolerance``  the deviation up to which the two are held to agree; None together with ``deviation``
     ``refuted``    filled by the origin finder: the record differs, yet every later use of the tensor agrees; or it is
                    a part of a gradient where the other side recorded the whole
+    ``inherited_from`` filled by the origin finder: the origin whose error this row carries on; "" for none
     ``result``     filled by judge: the text of the Result / Accuracy column
     ``reason``     filled by judge: one reason, a person can read it
     ``colour``     filled by judge: "red", "yellow" or ""
     """
 
     __slots__ = (
-        "_golden", "_tables", "_target", "colour", "deviation", "measured", "reason", "refuted", "result", "tolerance",
+        "_golden", "_tables", "_target", "colour", "deviation", "inherited_from", "measured", "reason", "refuted",
+        "result", "tolerance",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +53,7 @@ class Row:
         self.measured = measured
         self.deviation, self.tolerance = deviation, tolerance
         self.refuted = False
+        self.inherited_from = ""
         self.result = self.reason = self.colour = ""
 
     @property
@@ -103,7 +106,9 @@ class Row:
 class Pair:
     """An entry of the target beside its golden twin (one of the two may be missing) with the rows of their items.
 
-    ``how`` names what paired them: ``name``, ``cell``, ``layer``, ``data`` or "" for an unmatched entry.
+    ``how`` names what paired them: ``name``, ``cell``, ``layer``, ``api``, ``data``, ``scope`` (functions of the same
+    meaning in one call of a module), ``group`` or "" for an unmatched entry. In a ``group`` several entries of one side
+    are one of the other together: rows hold items of all of them, the pair names the last of their forward calls.
     """
 
     target: Entry | None

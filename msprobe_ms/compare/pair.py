@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msprobe_ms.compare.model import Pair, Row
+from msprobe_ms.compare.pair_groups import is_spelled_differently, pair_group
+from msprobe_ms.mapping.api import ApiRule, split_listed
 from msprobe_ms.mapping.data import DataPairs, resolve_data
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.mapping.items import pair_items
@@ -17,22 +19,28 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
     """The target's entries in execution order, then the golden entries nobody claimed (``target`` None).
 
     ``fuzzy`` ignores call indices: calls of one name pair in execution order. What is said about an entry by the data
-    mapping comes before the layer mapping, that before the cell mapping, that before its own name.
+    mapping comes before the layer mapping, that before the cell mapping, that before its own name; of an API the API
+    mapping before the built-in table of what both frameworks call alike.
     """
     said = resolve_data(mappings.data, target, golden)
     twins = pair_entries(target, golden, mappings, said, fuzzy=fuzzy)
-    placed = {twin.name for twin in said.items.values()}
+    placed = said.placed
     alike = _AlikePairs()
     pairs = []
     for entry in target.entries.values():
         twin = twins.get(entry.name)
-        if twin is not None:
-            other = golden.entries[twin.golden]
-            rows = alike.rows(entry, other) if not placed else _placed_rows(entry, other, said, placed)
-            pairs.append(Pair(entry, other, rows, twin.how))
-        else:
+        if twin is None:
             pairs.append(_alone(entry, golden, said))
-    claimed = {twin.golden for twin in twins.values()}
+        elif twin.ours and entry.name != twin.ours[-1]:
+            continue  # It has its rows beside the last of its group.
+        elif twin.ours or is_spelled_differently(entry, golden.entries[twin.golden], twin):
+            pairs.append(pair_group(twin, entry, target, golden, said, placed))
+        else:
+            other = golden.entries[twin.golden]
+            plain = not said.items and twin.rule is None
+            rows = alike.rows(entry, other) if plain else _placed_rows(entry, other, said, placed, twin.rule)
+            pairs.append(Pair(entry, other, rows, twin.how))
+    claimed = {name for twin in twins.values() for name in twin.all_golden}
     for entry in golden.entries.values():
         if entry.name not in claimed:
             rows = (
@@ -83,13 +91,17 @@ def _places(ours: ItemSlice, theirs: ItemSlice) -> Places:
     )
 
 
-def _placed_rows(entry: Entry, twin: Entry, said: DataPairs, placed: set[str]) -> list[Row]:
-    """Items the data mapping places stand where it says; the others pair among themselves."""
+def _placed_rows(entry: Entry, twin: Entry, said: DataPairs, placed: set[str], rule: ApiRule | None) -> list[Row]:
+    """Items the data mapping places stand where it says, then those a rule names; the others pair among themselves."""
     free = [item for item in entry.items if item.name not in said.items]
     others = [item for item in twin.items if item.name not in placed]
-    paired = iter(pair_items(free, others))
-    rows = [Row(item, said.items[item.name]) if item.name in said.items else Row(*next(paired)) for item in entry.items]
-    return rows + [Row(*surplus) for surplus in paired]
+    rows = [Row(item, said.items[item.name]) for item in entry.items if item.name in said.items]
+    if rule is not None:
+        named, free, others = split_listed(rule, free, others)
+        rows += [Row(*both) for both in named]
+    rows += [Row(*both) for both in pair_items(free, others)]
+    order = {item.name: place for place, item in enumerate(entry.items)}
+    return sorted(rows, key=lambda row: order[row.target.name] if row.target else len(order))
 
 
 def _alone(entry: Entry, golden: Dump, said: DataPairs) -> Pair:

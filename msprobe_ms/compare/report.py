@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,12 +17,14 @@ from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
 from msprobe_ms.compare.model import Comparison, Metrics
-from msprobe_ms.compare.profiles.base import Cell, Profile, lines
+from msprobe_ms.compare.profiles.base import Cell, Column, Line, Profile, lines
 from msprobe_ms.errors import UsageError
 from msprobe_ms.store.atomic import replacing
 
 #: Rows a sheet holds before the next begins; Excel's own limit is 1,048,576.
 ROWS_A_SHEET = 1_048_500
+#: Lines whose cells are filled at once.
+_BLOCK = 512
 #: Excel's limit of characters in a cell.
 _LONGEST_CELL = 32_767
 #: What a spreadsheet program may take for the beginning of a formula, full-width twins included (formats §27).
@@ -44,12 +47,25 @@ def write_tables(
 
     :raises UsageError: the folder cannot be written
     """
-    columns = profile.columns(comparison.mode, stack=stack)
-    cells = [column.cell for column in columns]
-    rows = (([cell(line) for cell in cells], line.row.colour) for line in lines(comparison))
+    titles, rows = table_of(comparison, profile, stack=stack)
     path = folder / f"compare_result{name_suffix}_{timestamp}.{'csv' if csv else 'xlsx'}"
-    write_table(path, [column.title for column in columns], rows, profile.colours)
+    write_table(path, titles, rows, profile.colours)
     return [path]
+
+
+def table_of(
+    comparison: Comparison, profile: Profile, *, stack: bool = False
+) -> tuple[list[str], Iterator[tuple[list[Cell], str]]]:
+    """The titles of the table, and of each line its cells and its colour; made as they are asked for."""
+    columns = profile.columns(comparison.mode, stack=stack)
+    return [column.title for column in columns], _rows(columns, lines(comparison))
+
+
+def _rows(columns: Sequence[Column], lines: Iterator[Line]) -> Iterator[tuple[list[Cell], str]]:
+    """The cells of each line, and its colour."""
+    while block := list(islice(lines, _BLOCK)):
+        cells = zip(*(column.cells(block) for column in columns), strict=True)
+        yield from ((list(row), line.row.colour) for row, line in zip(cells, block, strict=True))
 
 
 def write_table(

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tqdm import tqdm
 
 from msprobe_ms.compare.advisor import write_advice
+from msprobe_ms.compare.algorithms import Algorithm
 from msprobe_ms.compare.measure import measure
 from msprobe_ms.compare.model import Comparison
 from msprobe_ms.compare.origin import find_origins
 from msprobe_ms.compare.pair import pair
+from msprobe_ms.compare.pairing_table import write_pairing
 from msprobe_ms.compare.places import plan
-from msprobe_ms.compare.profiles import PROFILES, judge
+from msprobe_ms.compare.profiles import judge
+from msprobe_ms.compare.profiles.base import Profile
 from msprobe_ms.compare.report import write_summary, write_tables
+from msprobe_ms.compare.thresholds import Thresholds
 from msprobe_ms.compare.uneven_calls import tell_uneven_calls
 from msprobe_ms.log import logger
+from msprobe_ms.mapping.automatic import align_modules, write_alignment
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.store.model import Dump
 from msprobe_ms.store.reader import read_dump
@@ -29,14 +34,27 @@ _LONG = 500
 
 @dataclass(frozen=True)
 class Options:
-    """How to compare and what to write. ``profile`` names the columns and thresholds: ``v110`` or ``latest``."""
+    """How to compare and what to write.
+
+    ``align`` finds out which module is which, for those that the mappings say nothing of.
+    ``profile`` names the columns and rules: ``v110``, ``latest`` or ``own``; ``thresholds`` are changes to its figures
+    and to the tolerances; ``algorithms`` are the user's own metrics of real data.
+    """
 
     mappings: Mappings = field(default_factory=Mappings)
+    align: bool = False
     fuzzy: bool = False
-    profile: str = "latest"
+    profile: str = "own"
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    algorithms: tuple[Algorithm, ...] = ()
     csv: bool = False
     stack: bool = False
     advice: bool = False
+
+    @property
+    def report(self) -> Profile:
+        """The profile with this run's thresholds and metrics."""
+        return self.thresholds.profile(self.profile, self.algorithms)
 
 
 @dataclass(frozen=True)
@@ -76,12 +94,22 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, progress: boo
     else:
         mode = "statistics"
         logger.info("target is a %s dump and golden a %s dump: statistics are compared", target.mode, golden.mode)
-    pairs = pair(target, golden, options.mappings, fuzzy=options.fuzzy)
+    mappings = options.mappings
+    if options.align:
+        mappings = replace(mappings, automatic=align_modules(target, golden).rules)
+    pairs = pair(target, golden, mappings, fuzzy=options.fuzzy)
+    profile = options.report
+    if options.algorithms and mode != "tensor":
+        names = ", ".join(algorithm.name for algorithm in options.algorithms)
+        logger.warning("%s not measured: that needs two dumps of task tensor", names)
     with tqdm(total=len(pairs), unit="entry", disable=None if progress and len(pairs) >= _LONG else True) as bar:
-        measure(pairs, target, golden, mode, progress=lambda done: bar.update(done - bar.n))
+        measure(
+            pairs, target, golden, mode, progress=lambda done: bar.update(done - bar.n),
+            tolerances=options.thresholds.tolerances(), more=profile.more_metrics, algorithms=profile.algorithms,
+        )  # fmt: skip
     origins = find_origins(pairs, list(golden.entries.values()))
     comparison = Comparison(mode, pairs, origins if options.fuzzy else tell_uneven_calls(origins, pairs))
-    judge(comparison, PROFILES[options.profile])
+    judge(comparison, profile)
     return comparison
 
 
@@ -100,13 +128,19 @@ def compare_one(
     Raises MsprobeError: what cannot be read, paired or written.
     """
     ours, theirs = read_dump(target), read_dump(golden)
+    aligned = []
+    if options.align:
+        alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}")
+        options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
+        aligned = [file]
     comparison = compare_dumps(ours, theirs, options, progress=progress)
     tables = write_tables(
-        comparison, PROFILES[options.profile], output, timestamp,
+        comparison, options.report, output, timestamp,
         csv=options.csv, stack=options.stack, name_suffix=suffix,
     )  # fmt: skip
-    files = [*tables, write_summary(comparison, output, timestamp, suffix)]
+    files = [*aligned, *tables, write_summary(comparison, output, timestamp, suffix)]
+    files += write_pairing(comparison.pairs, output, timestamp, suffix)
     # Where nothing was compared there is nothing to advise; 1.1.0 would say that all is well.
     if options.advice and any(row.matched for row in comparison.rows):
-        files.append(write_advice(comparison, output, timestamp, suffix))
+        files.append(write_advice(comparison, output, timestamp, suffix, profile=options.profile))
     return Outcome(suffix.removeprefix("_"), ours, theirs, comparison, files)

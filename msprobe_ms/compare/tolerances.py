@@ -19,10 +19,13 @@ _ROUNDINGS: Mapping[str, float] = MappingProxyType(
         "float32": 96.0,
         "complex128": 96.0,
         "complex64": 96.0,
+        "complex32": 4.0,
         "float16": 4.0,
         "bfloat16": 4.0,
         "float8_e4m3fn": 2.0,
+        "float8_e4m3fnuz": 2.0,
         "float8_e5m2": 2.0,
+        "float8_e5m2fnuz": 2.0,
     }
 )
 

@@ -14,6 +14,9 @@ from msprobe_ms.compare.model import Origin, Pair
 from msprobe_ms.names import DEBUG, FORWARD, EntryName
 from msprobe_ms.store.model import Entry
 
+#: What pairs calls otherwise than by their number.
+_FOUND_THEIR_OWN = ("data", "api", "scope", "group")
+
 #: A name of a call without its index, and the direction in which its calls are counted.
 Name = tuple[str, str, str, str]
 
@@ -40,7 +43,8 @@ def tell_uneven_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list[
             direction = FORWARD if ours[_name(mine, FORWARD)] and theirs[_name(twin, FORWARD)] else mine.direction
             here, there = ours[_name(mine, direction)], theirs[_name(twin, direction)]
             # Calls that pair inside their module, or by a mapping, have found their own.
-            if here != there and _name(mine, direction) not in shifted:
+            found = pair is not None and pair.how in _FOUND_THEIR_OWN
+            if here != there and not found and _name(mine, direction) not in shifted:
                 origin = replace(origin, reason=f"{origin.reason}; {_sentence(mine, here, there)}")
         told.append(origin)
     return told

@@ -10,13 +10,15 @@ from msprobe_ms.compare.metrics import COSINE
 from msprobe_ms.compare.model import Comparison, Origin, Pair
 from msprobe_ms.compare.report import summary
 from msprobe_ms.compare.run import Outcome
+from msprobe_ms.mapping.automatic import align_modules
 from msprobe_ms.mapping.kernels import is_compiled
-from msprobe_ms.mapping.suggest import suggest
-from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, parse_entry
 from msprobe_ms.store.model import Entry
 
 #: Origins and names told in full; the rest is in the report.
 _TOLD = 3
+#: Lines of a suggested mapping.
+_LINES = 30
 
 
 def verdict_lines(outcome: Outcome) -> Iterator[str]:
@@ -60,7 +62,7 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
             )
         else:
             yield "CONSISTENT: no value differs by more than its dtype explains"
-    yield from _unmatched_lines(comparison.pairs)
+    yield from _unmatched_lines(outcome)
     for file in outcome.files:
         yield f"report: {file}"
 
@@ -155,11 +157,18 @@ def _call_site(entry: Entry, pairs: dict[str, Pair]) -> str:
     return " ".join(frames[0].split()) if frames else ""
 
 
-def _unmatched_lines(pairs: list[Pair]) -> Iterator[str]:
-    ours, theirs = unmatched_modules(pairs)
+def _unmatched_lines(outcome: Outcome) -> Iterator[str]:
+    ours, theirs = unmatched_modules(outcome.comparison.pairs)
     for side, names in (("target", ours), ("golden", theirs)):
         if names:
             yield f"modules only in the {side}: {', '.join(names[:_TOLD])}{_more(names)}"
-    if ours and theirs and (lines := suggest(pairs)):
-        yield "a layer mapping that may pair them (check it, save it as a yaml file, give it with -lm):"
-        yield from (f"  {line}" for line in lines)
+    if ours and theirs:
+        alone = [
+            {(parsed.name, parsed.class_name) for name in side if (parsed := parse_entry(name))}
+            for side in (ours, theirs)
+        ]
+        if lines := align_modules(outcome.target, outcome.golden).lines_for(*alone):
+            yield "a layer mapping that may pair them (-lm without a file finds and uses it; check it):"
+            yield from (f"  {line}" for line in lines[:_LINES])
+            if len(lines) > _LINES:
+                yield f"  and {len(lines) - _LINES} more lines"

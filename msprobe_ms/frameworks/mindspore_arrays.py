@@ -8,11 +8,18 @@ import mindspore
 import numpy as np
 from mindspore import Tensor
 
+from msprobe_ms.store import narrow_floats
+
 
 def to_numpy(tensor: Any) -> np.ndarray:
-    """The tensor's values; bfloat16 as float32. May alias the tensor's memory."""
+    """The tensor's values; bfloat16 and float8 as float32. May alias the tensor's memory."""
     array = tensor.asnumpy()
-    return widened(array) if array.dtype.kind == "V" and tensor.dtype == mindspore.bfloat16 else array
+    if array.dtype.kind != "V":
+        return array
+    if tensor.dtype == mindspore.bfloat16:
+        return widened(array)
+    known = array.dtype.itemsize == narrow_floats.bytes_of(str(tensor.dtype)) == 1
+    return narrow_floats.widen(array.view(np.uint8), str(tensor.dtype)) if known else array
 
 
 def widened(array: np.ndarray) -> np.ndarray:

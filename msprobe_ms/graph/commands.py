@@ -76,6 +76,7 @@ def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], opti
         for flag, value in (
             ("-cm", options.cell_mapping), ("-lm", options.layer_mapping), ("-dm", options.data_mapping),
             ("-fm", options.fuzzy_match), ("-s", options.stack_mode),
+            ("--node", options.node),
         )
         if value
     ]  # fmt: skip

@@ -26,7 +26,7 @@ def align(target: Sequence[Hashable], golden: Sequence[Hashable]) -> list[tuple[
             pairs.extend(zip(places, others, strict=True))
         elif others:
             uneven.append(name)
-    fixed = _longest_increasing(sorted(pairs))
+    fixed = longest_increasing(sorted(pairs))
     ours_fixed, theirs_fixed = [pair[0] for pair in fixed], [pair[1] for pair in fixed]
     for name in uneven:
         stretches: dict[int, list[int]] = {}
@@ -49,7 +49,7 @@ def _positions(names: Sequence[Hashable]) -> dict[Hashable, list[int]]:
     return places
 
 
-def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The longest run of pairs (sorted by the first) whose second places grow too: patience sorting."""
     tops: list[int] = []
     top_pairs: list[int] = []

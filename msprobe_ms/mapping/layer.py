@@ -17,6 +17,9 @@ _PIPELINE_CHILD = "layers"
 #: What the renumbering is called beside the user's rules.
 _RENUMBERING = f"{_PIPELINE_CLASS}.{_PIPELINE_CHILD} (renumbered)"
 
+#: Last part of a golden path that says: there is no such module.
+NOWHERE = "unmatched"
+
 Parts = tuple[str, ...]
 
 
@@ -55,6 +58,13 @@ class LayerRules:
                 candidates.sort(key=lambda rule: -len(rule[0]))
         #: What each rule is called in messages.
         self.spoken = {f"{parent}.{child}" for parent, children in rules.items() for child in children}
+        #: Those that say a child has no twin.
+        self.nowhere = {
+            f"{parent}.{child}"
+            for parent, children in rules.items()
+            for child, value in children.items()
+            if value.rpartition(".")[2] == NOWHERE
+        }
         self._walked: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     def golden_path(self, path: str) -> tuple[str, tuple[str, ...]]:

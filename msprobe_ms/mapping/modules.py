@@ -1,4 +1,5 @@
-"""Which golden module a target module is: the most specific of layer mapping, cell mapping and its own name."""
+"""Which golden module a target module is: the most specific of layer mapping, cell mapping,
+automatic alignment and its own name."""
 
 from __future__ import annotations
 
@@ -73,7 +74,9 @@ class _Placing:
     """The most specific word about a module, and which rules came to anything."""
 
     def __init__(self, ours: list[Module], theirs: list[Module], mappings: Mappings) -> None:
-        self.layer = LayerRules(mappings.layer, ModuleTree.of(ours), ModuleTree.of(theirs)) if mappings.layer else None
+        trees = ModuleTree.of(ours), ModuleTree.of(theirs)
+        self.layer = LayerRules(mappings.layer, *trees) if mappings.layer else None
+        self.automatic = LayerRules(mappings.automatic, *trees) if mappings.automatic else None
         self.cell = CellRules(mappings.cell) if mappings.cell else None
         self.unsaid = "name" if mappings.cell is None else "cell"
         self.met: set[str] = set()
@@ -81,7 +84,11 @@ class _Placing:
 
     def of(self, module: Module) -> Destination:
         """Where rules put a module; the class is a wish, not yet looked up in the golden dump."""
-        wanted = Destination(module, self.unsaid, 2)
+        wanted = Destination(module, self.unsaid, 3)
+        if self.automatic:
+            path, rules = self.automatic.golden_path(module[0])
+            if rules:
+                wanted = Destination((path, module[1]), "automatic", 2)
         if self.cell:
             path, class_name, rules = self.cell.golden(*module)
             if rules:
@@ -104,5 +111,6 @@ class _Placing:
                 listed(unmet),
                 classes,
             )
-        if lost := sorted(self.met - self.found):
+        nowhere = self.layer.nowhere if self.layer else set()
+        if lost := sorted(self.met - self.found - nowhere):
             logger.warning("mapping rules that lead to no module of the golden dump: %s", listed(lost))

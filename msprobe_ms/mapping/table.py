@@ -3,29 +3,46 @@
 Modules first: every target module gets one golden module, decided by the most specific thing said about it (layer
 mapping, cell mapping, its own dotted name). Then calls: the k-th with the k-th, the backward with its forward's twin.
 APIs pair by name between dumps of one framework; where names may not mean the same (two frameworks, renamed modules)
-they pair inside their enclosing module's call, k-th of that API with k-th, and only when both sides made equally many.
+they pair inside their enclosing module's call by what they do (``calls``). An API mapping says more of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from msprobe_ms.mapping.align import align
-from msprobe_ms.mapping.data import DataPairs
+from msprobe_ms.mapping.api import ApiRule, rules_by_side
+from msprobe_ms.mapping.calls import Scope, pair_calls
+from msprobe_ms.mapping.data import DataPairs, is_function
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.mapping.kernels import is_kernel, pair_kernels
 from msprobe_ms.mapping.modules import Module, destinations, modules_of
-from msprobe_ms.names import DEBUG, FORWARD, EntryName, parse_entry
+from msprobe_ms.mapping.words import OPERATION, Words
+from msprobe_ms.names import BACKWARD, DEBUG, FORWARD, EntryName, parse_entry
 from msprobe_ms.store.model import Dump, Entry
 
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """The golden entry of a target entry and what paired them: ``data``, ``layer``, ``cell`` or ``name``."""
+    """The golden entry of a target entry and what paired them.
+
+    ``how``     ``data``, ``layer``, ``cell``, ``api`` (a rule about APIs), ``scope`` (the built-in table, inside
+                one call of a module), ``group`` or ``name``
+    ``ours``    target entries that are the golden one together, as in the order of the forward; each has this twin
+    ``theirs``  golden entries that are this target entry together; the last is ``golden``
+    ``rule``    the user's rule about this API, which may say which items belong together
+    """
 
     golden: str
     how: str
+    ours: tuple[str, ...] = ()
+    theirs: tuple[str, ...] = ()
+    rule: ApiRule | None = None
+
+    @property
+    def all_golden(self) -> tuple[str, ...]:
+        return self.theirs or (self.golden,)
 
 
 class _Side:
@@ -56,8 +73,12 @@ def pair_entries(
 class _Pairing:
     def __init__(self, target: Dump, golden: Dump, mappings: Mappings, said: DataPairs, fuzzy: bool) -> None:
         self.ours, self.theirs, self.said, self.fuzzy = _Side(target), _Side(golden), said, fuzzy
-        renamed = bool(mappings.layer or mappings.cell)
+        renamed = bool(mappings.layer or mappings.cell or mappings.automatic)
         self.scoped = renamed or (target.framework == "mindspore") != (golden.framework == "mindspore")
+        #: An API mapping, if only of the built-in table: what no scope pairs, pairs wherever it was called.
+        self.everywhere = mappings.api is not None
+        ours, theirs = rules_by_side(mappings.api or (), target, golden)
+        self.words = {True: Words(target, ours), False: Words(golden, theirs)}
         self.destinations = destinations(modules_of(target), modules_of(golden), mappings)
         #: One of the dumps knows no parents (level L1): all APIs are in one scope.
         self.flat = not all(any(entry.parent for entry in dump.entries.values()) for dump in (target, golden))
@@ -70,10 +91,16 @@ class _Pairing:
 
     def run(self) -> dict[str, Twin]:
         self._claim_all(self.said.entries, "data")
+        for ours, theirs in self.said.groups:
+            self._claim_group(ours, theirs, "data")
         self._claim_all(self.kernels, "name")
         leaders = [entry for entry in self.ours.entries.values() if entry.name not in self.ours.forwards]
         followers = [entry for entry in self.ours.entries.values() if entry.name in self.ours.forwards]
         if self.fuzzy:
+            if self.scoped:
+                # Which module's call it is says more of a function than what runs around it.
+                self._align(*(self._free(side, leaders=True, functions=False) for side in (self.ours, self.theirs)))
+                self._by_scope(self._scope)
             self._align(self._free(self.ours, leaders=True), self._free(self.theirs, leaders=True))
             self._follow(followers)
             self._align(self._free(self.ours, leaders=False), self._free(self.theirs, leaders=False))
@@ -81,18 +108,38 @@ class _Pairing:
             self._by_call(leaders)
             self._follow(followers)
             self._by_call([entry for entry in followers if self.ours.forwards[entry.name] not in self.twins])
-            if self.scoped:
-                self._by_scope()
-                self._follow(followers)
+        if self.scoped or self.everywhere:
+            self._by_scope(self._scope)
+            if self.everywhere:
+                self._by_scope(_whole_step)
+            self._follow(followers)
         self._claim_all(self.said.fallback, "data")
         return self.twins
 
     # One entry at a time: claims.
 
     def _claim(self, name: str, golden: str | None, how: str) -> None:
-        if golden is not None and name not in self.twins and golden not in self.claimed:
-            self.twins[name] = Twin(golden, how)
+        if golden is not None and not (self._has_place(name) or golden in self.claimed):
+            self.twins[name] = Twin(golden, how, rule=self._rule(name, golden))
             self.claimed[golden] = name
+
+    def _claim_group(self, ours: Sequence[str], theirs: Sequence[str], how: str) -> None:
+        """Several entries of one side beside one of the other; both in the order of the forward calls."""
+        taken = any(map(self._has_place, ours)) or any(name in self.claimed for name in theirs)
+        if ours and theirs and not taken:
+            twin = Twin(theirs[-1], how, tuple(ours), tuple(theirs) if len(theirs) > 1 else ())
+            self.twins.update(dict.fromkeys(ours, twin))
+            self.claimed.update(dict.fromkeys(theirs, ours[-1]))
+
+    def _rule(self, name: str, golden: str) -> ApiRule | None:
+        """The rule that speaks of both."""
+        ours = self.words[True].rule(self.ours.entries[name])
+        theirs = self.words[False].rule(self.theirs.entries[golden])
+        return ours if ours and theirs and ours.word == theirs.word else None
+
+    def _has_place(self, name: str) -> bool:
+        """Whether it is said what stands beside a target entry, were it nothing."""
+        return name in self.twins or name in self.said.alone
 
     def _claim_all(self, pairs: dict[str, str], how: str) -> None:
         for name, golden in pairs.items():
@@ -116,7 +163,7 @@ class _Pairing:
                 if found := self.destinations.get((parsed.name, parsed.class_name)):
                     meaning = ("module", *found.module, parsed.direction, parsed.index or 0)
                     self._claim(entry.name, self.theirs.by_meaning.get(meaning), found.how)
-            elif parsed.direction == DEBUG or not self.scoped:
+            elif parsed.direction == DEBUG or not (self.scoped or self.words[True].rule(entry)):
                 self._claim(entry.name, self.theirs.by_meaning.get(_meaning(parsed)), "name")
 
     def _follow(self, followers: list[Entry]) -> None:
@@ -125,30 +172,60 @@ class _Pairing:
             if self.kernels and is_kernel(entry):
                 continue
             forward = self.twins.get(self.ours.forwards[entry.name])
+            if forward and forward.ours:
+                self._follow_group(forward)
+                continue
             twin = self.theirs.entries[forward.golden].parsed if forward else None
             if forward and twin and entry.parsed:
                 golden = self.theirs.by_meaning.get(_meaning(twin.in_direction(entry.parsed.direction)))
                 self._claim(entry.name, golden, forward.how)
 
-    def _by_scope(self) -> None:
-        """APIs inside one call of one module: k-th with k-th when both sides called it equally often."""
-        groups, golden_groups = self._scopes(self.ours, ours=True), self._scopes(self.theirs, ours=False)
-        for key, entries in groups.items():
-            others = golden_groups.get(key, [])
-            if len(entries) == len(others):
-                for entry, other in zip(_in_order(entries), _in_order(others), strict=True):
-                    self._claim(entry.name, other.name, self._how(_parent(entry)))
+    def _follow_group(self, forward: Twin) -> None:
+        """The backwards of a group, as far as there are any, beside its twin's."""
+        ours, theirs = (
+            [
+                name
+                for parsed in (side.entries[name].parsed for name in names)
+                if parsed and (name := side.by_meaning.get(_meaning(parsed.in_direction(BACKWARD))))
+            ]
+            for side, names in ((self.ours, forward.ours), (self.theirs, forward.all_golden))
+        )
+        self._claim_group(ours, theirs, forward.how)
 
-    def _scopes(self, side: _Side, ours: bool) -> dict[Hashable, list[Entry]]:
-        groups: dict[Hashable, list[Entry]] = {}
+    def _by_scope(self, scope_of: Callable[[Entry, bool], Hashable | None]) -> None:
+        """APIs inside one call of one module, or all together at level L1."""
+        others = self._scopes(self.theirs, scope_of)
+        for (scope, direction), calls in self._scopes(self.ours, scope_of).items():
+            if (scope, direction) not in others:
+                continue
+            twins = others[scope, direction]
+            for found in pair_calls(calls, twins, forward=direction == FORWARD, module=bool(scope)):
+                if found.how == "group":
+                    ours, theirs = ([each.name for each in side] for side in (found.target, found.golden))
+                    self._claim_group(ours, theirs, found.how)
+                else:
+                    entry, other = found.target[0], found.golden[0]
+                    how = found.how or self._api_how(entry, self._how(_parent(entry)))
+                    self._claim(entry.name, other.name, how)
+
+    def _api_how(self, entry: Entry, how: str) -> str:
+        return "api" if self.words[True].rule(entry) else how
+
+    def _scopes(
+        self, side: _Side, scope_of: Callable[[Entry, bool], Hashable | None]
+    ) -> dict[tuple[Hashable, str], Scope]:
+        """APIs by the scope they were called in and their direction."""
+        ours = side is self.ours
+        taken = self._has_place if ours else self.claimed.__contains__
+        scopes: dict[tuple[Hashable, str], Scope] = {}
         for entry in side.entries.values():
             parsed = entry.parsed
-            taken = self.twins if ours else self.claimed
-            if parsed is None or parsed.is_module or parsed.direction == DEBUG or entry.name in taken:
+            if parsed is None or parsed.is_module or parsed.direction == DEBUG or entry.name in side.forwards:
                 continue
-            if entry.name not in side.forwards and (scope := self._scope(entry, ours)) is not None:
-                groups.setdefault((scope, parsed.name, parsed.direction), []).append(entry)
-        return groups
+            if (scope := scope_of(entry, ours)) is not None:
+                words = None if taken(entry.name) else self.words[ours].of(entry)
+                scopes.setdefault((scope, parsed.direction), Scope()).hold(entry, words)
+        return scopes
 
     def _scope(self, entry: Entry, ours: bool) -> Hashable | None:
         """The golden module call an API runs in: (path, class, call); () outside of all, None in an unpaired module."""
@@ -167,14 +244,16 @@ class _Pairing:
 
     # Fuzzy: call indices say nothing.
 
-    def _free(self, side: _Side, leaders: bool) -> list[tuple[Hashable, Entry]]:
+    def _free(self, side: _Side, *, leaders: bool, functions: bool = True) -> list[tuple[Hashable, Entry]]:
         """Entries not yet paired, in execution order, with the name that stays when call indices are dropped."""
         ours = side is self.ours
-        taken = self.twins if ours else self.claimed
+        taken = self._has_place if ours else self.claimed.__contains__
         keyed: Iterator[tuple[Hashable | None, Entry]] = (
             (self._free_key(entry, ours), entry)
             for entry in side.entries.values()
-            if entry.name not in taken and (entry.name not in side.forwards) == leaders
+            if not taken(entry.name)
+            and (entry.name not in side.forwards) == leaders
+            and (functions or not is_function(entry.parsed))
         )
         return [(key, entry) for key, entry in keyed if key is not None]
 
@@ -187,13 +266,15 @@ class _Pairing:
         if parsed.is_module:
             module = self._golden_module((parsed.name, parsed.class_name), ours)
             return (module, parsed.direction) if module else None
+        rule = self.words[ours].rule(entry)
         if parsed.direction == DEBUG or not self.scoped:
-            return (parsed.prefix, parsed.name, parsed.direction)
+            return (rule.word, parsed.direction) if rule else (parsed.prefix, parsed.name, parsed.direction)
+        word = self.words[ours].of(entry)[OPERATION]
         parent = self._enclosing(entry)
         if parent is None:
-            return ((), parsed.name, parsed.direction)
+            return ((), word, parsed.direction)
         module = self._golden_module((parent.name, parent.class_name), ours)
-        return (module, parsed.name, parsed.direction) if module else None
+        return (module, word, parsed.direction) if module else None
 
     def _golden_module(self, module: Module, ours: bool) -> Module | None:
         if not ours:
@@ -205,7 +286,7 @@ class _Pairing:
         for place, other in align([key for key, _ in ours], [key for key, _ in theirs]):
             entry = ours[place][1]
             module = entry.parsed if entry.parsed and entry.parsed.is_module else _parent(entry)
-            self._claim(entry.name, theirs[other][1].name, self._how(module))
+            self._claim(entry.name, theirs[other][1].name, self._api_how(entry, self._how(module)))
 
     def _enclosing(self, entry: Entry) -> EntryName | None:
         """The module call around an API; None outside of all, and where the two dumps cannot both tell."""
@@ -224,9 +305,6 @@ def _meaning(parsed: EntryName) -> Hashable:
     return (parsed.prefix, parsed.name, parsed.direction, parsed.index)
 
 
-def _in_order(entries: list[Entry]) -> list[Entry]:
-    """By call index where one counter numbered them all, else as executed."""
-    names = {(entry.parsed.prefix, entry.parsed.name) for entry in entries if entry.parsed}
-    if len(names) > 1:
-        return entries
-    return sorted(entries, key=lambda entry: entry.parsed.index or 0 if entry.parsed else 0)
+def _whole_step(entry: Entry, ours: bool) -> Hashable:
+    """One scope for all."""
+    return ()

@@ -49,7 +49,7 @@ def array_header(path: Path, dtype: str | None) -> tuple[tuple[int, ...], np.dty
     check_regular(path)
     try:
         with open(path, "rb") as file:
-            shape, _, stored = _read_header(path, file, dtype)
+            shape, _, stored = read_header(path, file, dtype)
     except OSError as error:
         raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
     return shape, stored
@@ -71,7 +71,7 @@ def _load_npy(path: Path, dtype: str | None) -> np.ndarray:
     shape: tuple[int, ...] = ()
     try:
         with open(path, "rb") as file:
-            shape, column_major, stored = _read_header(path, file, dtype)
+            shape, column_major, stored = read_header(path, file, dtype)
             room = os.fstat(file.fileno()).st_size - file.tell()
             count = math.prod(shape)
             if count * stored.itemsize > room:
@@ -88,7 +88,7 @@ def _load_npy(path: Path, dtype: str | None) -> np.ndarray:
     return array
 
 
-def _read_header(path: Path, file: BinaryIO, dtype: str | None) -> tuple[tuple[int, ...], bool, np.dtype]:
+def read_header(path: Path, file: BinaryIO, dtype: str | None) -> tuple[tuple[int, ...], bool, np.dtype]:
     """Shape, whether columns come first, and dtype, which is one of plain numbers or of ``narrow_floats``."""
     try:
         npy: Any = np.lib.format

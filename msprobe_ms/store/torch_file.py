@@ -38,6 +38,11 @@ def load_tensor(path: Path) -> np.ndarray:
     :raises DumpFormatError: the file is missing, damaged, of the format before torch 1.6, or holds anything but a
         plain dense tensor; nothing in it is executed
     """
+    return read_tensor(path)[0]
+
+
+def read_tensor(path: Path) -> tuple[np.ndarray, str]:
+    """As ``load_tensor``, with the dtype that the file holds, in numpy's spelling."""
     try:
         with open(path, "rb") as file:
             return _load(path, file)
@@ -45,30 +50,33 @@ def load_tensor(path: Path) -> np.ndarray:
         raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _load(path: Path, file: BinaryIO) -> np.ndarray:
+def _load(path: Path, file: BinaryIO) -> tuple[np.ndarray, str]:
     head = file.read(32)
-    if _LEGACY_MAGIC in head:
-        raise DumpFormatError(
-            f"{path}: saved in the format of torch before 1.6, which is not read; load it with torch and save it again"
-        )
+    refuse_legacy(path, head)
     if not head.startswith(_ZIP_MAGIC):
         raise DumpFormatError(f"{path}: not a file of torch.save: it does not begin as a zip archive")
-    archive = _Archive(path, file)
+    archive = Archive(path, file)
     try:
         tensor = describe(archive.read("data.pkl", LONGEST_PICKLE))
     except Refused as error:
         raise DumpFormatError(f"{path}: record data.pkl: {error}; accepted: one dense tensor") from error
-    order = archive.read("byteorder", 16) if archive.has("byteorder") else b"little"
-    if order not in (b"little", b"big"):
-        raise DumpFormatError(f"{path}: record byteorder: neither little nor big")
+    order = archive.byte_order()
     record = f"data/{tensor.storage.key}"
     try:
-        return _view(tensor, archive.read(record), "<" if order == b"little" else ">")
+        return view_of(tensor, archive.read(record), order), tensor.dtype
     except Refused as error:
         raise DumpFormatError(f"{path}: record {record[:200]!r}: {error}") from error
 
 
-class _Archive:
+def refuse_legacy(path: Path, head: bytes) -> None:
+    """Raises DumpFormatError for a file, by its first bytes, that torch before 1.6 wrote."""
+    if _LEGACY_MAGIC in head:
+        raise DumpFormatError(
+            f"{path}: saved in the format of torch before 1.6, which is not read; load it with torch and save it again"
+        )
+
+
+class Archive:
     """The records of a torch archive, by their name below the archive's one folder."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
@@ -84,6 +92,13 @@ class _Archive:
 
     def has(self, name: str) -> bool:
         return name in self._records
+
+    def byte_order(self) -> str:
+        """``<`` or ``>``, of all numbers in it."""
+        order = self.read("byteorder", 16) if self.has("byteorder") else b"little"
+        if order not in (b"little", b"big"):
+            raise DumpFormatError(f"{self._path}: record byteorder: neither little nor big")
+        return "<" if order == b"little" else ">"
 
     def read(self, name: str, most: int | None = None) -> bytes:
         """The bytes of one record, of which there may be ``most``."""
@@ -112,7 +127,7 @@ class _Archive:
         return DumpFormatError(f"{self._path}: record {name[:200]!r}: {what}")
 
 
-def _view(tensor: TensorRecord, data: bytes, order: str) -> np.ndarray:
+def view_of(tensor: TensorRecord, data: bytes, order: str) -> np.ndarray:
     """The tensor as a view of its storage's bytes, after every bound has been checked."""
     shape, strides = tensor.shape, tensor.strides
     if len(shape) != len(strides) or len(shape) > _MOST_DIMENSIONS or min(*shape, *strides, tensor.offset, 0) < 0:

@@ -7,7 +7,7 @@ back where its numbers lie; names of functions and classes stay names. Everythin
 from __future__ import annotations
 
 import pickletools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,21 +81,35 @@ def describe(data: bytes) -> TensorRecord:
     """
     if len(data) > LONGEST_PICKLE:
         raise Refused(f"{len(data)} bytes are too many for the description of one tensor")
-    try:
-        found = _Machine().run(data)
-    except Refused:
-        raise
-    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-        raise Refused(f"the pickle is damaged ({type(error).__name__})") from error
+    found = run_machine(Machine(STEPS, LITERALS), data)
     if not isinstance(found, TensorRecord):
         raise Refused(f"it holds a {type(found).__name__}, not one tensor")
     return found
 
 
-class _Machine:
-    """The stack machine; its stack holds plain values, names, storages and tensor records only."""
+def run_machine(machine: Machine, data: bytes) -> object:
+    """What ``data`` leaves on the machine's stack. Raises Refused, also where it is damaged in any way."""
+    try:
+        return machine.run(data)
+    except Refused:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+        raise Refused(f"the pickle is damaged ({type(error).__name__})") from error
 
-    def __init__(self) -> None:
+
+def is_known(name: str) -> bool:
+    """Whether ``name`` is one of torch's tensors, storages, dtypes or of the functions that rebuild them."""
+    return name in _CALLS or name in _STORAGES or name in _DTYPES or name in _CLASSES or name == _UNTYPED_STORAGE
+
+
+class Machine:
+    """The stack machine; its stack holds plain values, names, storages and tensor records only.
+
+    ``steps`` are the instructions it runs, ``literals`` those that put their argument on the stack.
+    """
+
+    def __init__(self, steps: Mapping[str, Step], literals: frozenset[str]) -> None:
+        self._steps, self._literals = steps, literals
         self.stack: list[Any] = []
         self.outer: list[list[Any]] = []
         self.memo: dict[int, Any] = {}
@@ -104,9 +118,9 @@ class _Machine:
         for opcode, argument, position in pickletools.genops(data):
             if opcode.name == "STOP":
                 return self.stack.pop()
-            if opcode.name in _LITERALS:
+            if opcode.name in self._literals:
                 self.stack.append(argument)
-            elif step := _STEPS.get(opcode.name):
+            elif step := self._steps.get(opcode.name):
                 step(self, argument)
             else:
                 raise Refused(f"instruction {opcode.name} at byte {position} has no place in a tensor")
@@ -135,7 +149,7 @@ class _Machine:
     def name(self, text: str) -> None:
         """``text`` is "module name"; only torch's tensors, storages, dtypes and the functions that rebuild them."""
         name = text.replace(" ", ".")
-        if not (name in _CALLS or name in _STORAGES or name in _DTYPES or name in _CLASSES or name == _UNTYPED_STORAGE):
+        if not is_known(name):
             raise Refused(f"it names {name[:200]!r}, which is no part of a tensor")
         self.stack.append(_Name(name))
 
@@ -158,12 +172,12 @@ class _Machine:
 
     def set_item(self, _: object) -> None:
         value, key = self.stack.pop(), self.stack.pop()
-        self._update([key, value])
+        self.update([key, value])
 
     def set_items(self, _: object) -> None:
-        self._update(self.pop_to_mark())
+        self.update(self.pop_to_mark())
 
-    def _update(self, pairs: list[Any]) -> None:
+    def update(self, pairs: list[Any]) -> None:
         target = self.stack[-1]
         if type(target) is not dict:
             raise TypeError
@@ -173,21 +187,22 @@ class _Machine:
             target[key] = value
 
     def append(self, _: object) -> None:
-        self._extend([self.stack.pop()])
+        self.extend([self.stack.pop()])
 
     def appends(self, _: object) -> None:
-        self._extend(self.pop_to_mark())
+        self.extend(self.pop_to_mark())
 
-    def _extend(self, values: list[Any]) -> None:
+    def extend(self, values: list[Any]) -> None:
         target = self.stack[-1]
         if type(target) is not list:
             raise TypeError
         target.extend(values)
 
 
-_LITERALS = {"BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE"}
+LITERALS = frozenset({"BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE"})
 
-_STEPS: dict[str, Callable[[_Machine, Any], None]] = {
+Step = Callable[[Any, Any], None]
+STEPS: Mapping[str, Step] = {
     "PROTO": lambda machine, _: None,
     "FRAME": lambda machine, _: None,
     "NONE": lambda machine, _: machine.stack.append(None),
@@ -196,24 +211,24 @@ _STEPS: dict[str, Callable[[_Machine, Any], None]] = {
     "EMPTY_TUPLE": lambda machine, _: machine.stack.append(()),
     "EMPTY_LIST": lambda machine, _: machine.stack.append([]),
     "EMPTY_DICT": lambda machine, _: machine.stack.append({}),
-    "MARK": _Machine.mark,
-    "TUPLE": _Machine.tuple_to_mark,
+    "MARK": Machine.mark,
+    "TUPLE": Machine.tuple_to_mark,
     "TUPLE1": lambda machine, _: machine.tuple_of(1),
     "TUPLE2": lambda machine, _: machine.tuple_of(2),
     "TUPLE3": lambda machine, _: machine.tuple_of(3),
-    "BINPUT": _Machine.put,
-    "LONG_BINPUT": _Machine.put,
+    "BINPUT": Machine.put,
+    "LONG_BINPUT": Machine.put,
     "MEMOIZE": lambda machine, _: machine.put(len(machine.memo)),
     "BINGET": lambda machine, index: machine.stack.append(machine.memo[index]),
     "LONG_BINGET": lambda machine, index: machine.stack.append(machine.memo[index]),
-    "GLOBAL": _Machine.name,
-    "STACK_GLOBAL": _Machine.name_from_stack,
-    "BINPERSID": _Machine.storage,
-    "REDUCE": _Machine.reduce,
-    "SETITEM": _Machine.set_item,
-    "SETITEMS": _Machine.set_items,
-    "APPEND": _Machine.append,
-    "APPENDS": _Machine.appends,
+    "GLOBAL": lambda machine, text: machine.name(text),
+    "STACK_GLOBAL": Machine.name_from_stack,
+    "BINPERSID": Machine.storage,
+    "REDUCE": lambda machine, _: machine.reduce(_),
+    "SETITEM": Machine.set_item,
+    "SETITEMS": Machine.set_items,
+    "APPEND": Machine.append,
+    "APPENDS": Machine.appends,
 }
 
 

@@ -1,4 +1,4 @@
-"""The two ages of the report: ``v110`` (msprobe 1.1.0) and ``latest`` (26.x, its defects mended)."""
+"""The reports there are: ``v110`` (msprobe 1.1.0), ``latest`` (26.x, its defects mended) and ``own``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from types import MappingProxyType
 from msprobe_ms.compare.model import Comparison
 from msprobe_ms.compare.profiles.base import Profile
 from msprobe_ms.compare.profiles.latest import Latest
+from msprobe_ms.compare.profiles.own import Own
 from msprobe_ms.compare.profiles.v110 import V110
 
 #: By name; another set of thresholds is ``dataclasses.replace(PROFILES["v110"], thresholds=…)``.
-PROFILES: Mapping[str, Profile] = MappingProxyType({"v110": V110(), "latest": Latest()})
+PROFILES: Mapping[str, Profile] = MappingProxyType({"v110": V110(), "latest": Latest(), "own": Own()})
 
 
 def judge(comparison: Comparison, profile: Profile) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
+from msprobe_ms.compare.algorithms import Algorithm, message_of, metric_of
 from msprobe_ms.compare.model import Comparison, Metrics, Pair, Row
 from msprobe_ms.store.model import Item
 
@@ -38,8 +41,15 @@ class Line(NamedTuple):
 
 
 class Column(NamedTuple):
+    """A column fills its cells for many lines at once: a report has a million of them."""
+
     title: str
-    cell: Callable[[Line], Cell]
+    cells: Callable[[Sequence[Line]], list[Cell]]
+
+
+def column(title: str, cell: Callable[[Line], Cell]) -> Column:
+    """A column that fills its cells one by one."""
+    return Column(title, lambda lines: [cell(line) for line in lines])
 
 
 class Profile(ABC):
@@ -48,6 +58,10 @@ class Profile(ABC):
     name: str
     #: RGB of the row colours ``red`` and ``yellow``.
     colours: Mapping[str, str]
+    #: Whether the columns show ``MORE_METRICS``, which take time to measure.
+    more_metrics: bool = False
+    #: The user's own metrics: columns of real data, after all others.
+    algorithms: tuple[Algorithm, ...] = ()
 
     @abstractmethod
     def columns(self, mode: str, *, stack: bool) -> list[Column]:
@@ -80,9 +94,29 @@ def item_name(item: Item, mode: str) -> str:
     return item.name
 
 
+def algorithm_columns(algorithms: Iterable[Algorithm], mode: str) -> Iterator[Column]:
+    """Two columns for each of the user's own metrics: its value, or why there is none, and its message."""
+    for algorithm in algorithms if mode == "tensor" else ():
+        yield column(algorithm.name, _own_metric(metric_of(algorithm), "no data"))
+        yield column(f"{algorithm.name} message", _own_metric(message_of(algorithm), ""))
+
+
+def _own_metric(metric: str, absent: str) -> Callable[[Line], Cell]:
+    def cell(line: Line) -> Cell:
+        value = line.metrics.get(metric, absent)
+        return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+    return cell
+
+
 def stack_text(line: Line) -> str:
     return str(list(line.stack)) if line.stack else "None"
 
 
 def shape_text(item: Item) -> str | None:
-    return str(list(item.shape)) if isinstance(item.shape, tuple) else item.shape
+    return _shape_text(item.shape) if isinstance(item.shape, tuple) else item.shape
+
+
+@lru_cache(maxsize=4096)
+def _shape_text(shape: tuple[int, ...]) -> str:
+    return str(list(shape))

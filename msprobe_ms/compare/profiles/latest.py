@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
 
+from msprobe_ms.compare.algorithms import Algorithm
 from msprobe_ms.compare.figures import DIFFERENCES, RELATIVES, STATISTICS
 from msprobe_ms.compare.metrics import TENSOR_METRICS, Missing
 from msprobe_ms.compare.model import Comparison
@@ -21,6 +22,8 @@ from msprobe_ms.compare.profiles.base import (
     Column,
     Line,
     Profile,
+    algorithm_columns,
+    column,
     item_name,
     shape_text,
     stack_text,
@@ -50,15 +53,16 @@ class Latest(Profile):
     name: str = "latest"
     colours: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({"red": "FF0000", "yellow": "FFFF00"}))
     thresholds: LatestThresholds = field(default_factory=LatestThresholds)
+    algorithms: tuple[Algorithm, ...] = ()
 
     def columns(self, mode: str, *, stack: bool) -> list[Column]:
         middle, after = {
             "md5": (_MD5, ()),
-            "tensor": ((*_REAL, *_FIGURES), (Column("Data_name", _data_name),)),
+            "tensor": ((*_REAL, *_FIGURES), (column("Data_name", _data_name),)),
             "statistics": ((*_DIFFERENCES, *_FIGURES), ()),
         }[mode]
-        stacks = (Column("NPU_Stack_Info", stack_text),) if stack else ()
-        return [*_BASIC, *middle, *_VERDICT, *stacks, *after]
+        stacks = (column("NPU_Stack_Info", stack_text),) if stack else ()
+        return [*_BASIC, *middle, *_VERDICT, *stacks, *after, *algorithm_columns(self.algorithms, mode)]
 
     def judge(self, comparison: Comparison) -> None:
         for pair in comparison.pairs:
@@ -149,35 +153,35 @@ def _data_name(line: Line) -> str:
 
 
 _BASIC = (
-    Column("NPU Name", lambda line: item_name(line.target, line.mode)),
-    Column("Bench Name", lambda line: NOT_AVAILABLE if line.golden is None else item_name(line.golden, line.mode)),
-    Column("NPU Dtype", _of_target(lambda item: item.dtype)),
-    Column("Bench Dtype", _of_golden(lambda item: item.dtype)),
-    Column("NPU Tensor Shape", _of_target(shape_text)),
-    Column("Bench Tensor Shape", _of_golden(shape_text)),
-    Column("NPU Requires_grad", _of_target(lambda item: item.requires_grad)),
-    Column("Bench Requires_grad", _of_golden(lambda item: item.requires_grad)),
+    column("NPU Name", lambda line: item_name(line.target, line.mode)),
+    column("Bench Name", lambda line: NOT_AVAILABLE if line.golden is None else item_name(line.golden, line.mode)),
+    column("NPU Dtype", _of_target(lambda item: item.dtype)),
+    column("Bench Dtype", _of_golden(lambda item: item.dtype)),
+    column("NPU Tensor Shape", _of_target(shape_text)),
+    column("Bench Tensor Shape", _of_golden(shape_text)),
+    column("NPU Requires_grad", _of_target(lambda item: item.requires_grad)),
+    column("Bench Requires_grad", _of_golden(lambda item: item.requires_grad)),
 )
 
 _REAL = (
-    *map(Column, ("Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr"), map(_real, TENSOR_METRICS[:4])),
-    *map(Column, ("One Thousandth Err Ratio", "Five Thousandths Err Ratio"), map(_real, TENSOR_METRICS[4:])),
+    *map(column, ("Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr"), map(_real, TENSOR_METRICS[:4])),
+    *map(column, ("One Thousandth Err Ratio", "Five Thousandths Err Ratio"), map(_real, TENSOR_METRICS[4:])),
 )
 
 _DIFFERENCES = (
-    *map(Column, DIFFERENCE_TITLES, map(_difference, STATISTICS, DIFFERENCES)),
-    *map(Column, RELATIVE_TITLES, map(_relative, STATISTICS, RELATIVES)),
+    *map(column, DIFFERENCE_TITLES, map(_difference, STATISTICS, DIFFERENCES)),
+    *map(column, RELATIVE_TITLES, map(_relative, STATISTICS, RELATIVES)),
 )
 
 _FIGURES = (
-    *map(Column, NPU_TITLES, map(_of_target, map(attrgetter, STATISTICS))),
-    *map(Column, BENCH_TITLES, map(_of_golden, map(attrgetter, STATISTICS))),
+    *map(column, NPU_TITLES, map(_of_target, map(attrgetter, STATISTICS))),
+    *map(column, BENCH_TITLES, map(_of_golden, map(attrgetter, STATISTICS))),
 )
 
-_MD5 = (Column("NPU MD5", _of_target(attrgetter("md5"))), Column("BENCH MD5", _of_golden(attrgetter("md5"))))
+_MD5 = (column("NPU MD5", _of_target(attrgetter("md5"))), column("BENCH MD5", _of_golden(attrgetter("md5"))))
 
 _VERDICT = (
-    Column("Requires_grad Consistent", _requires_grad_consistent),
-    Column("Result", lambda line: line.row.result),
-    Column("Err_message", _message),
+    column("Requires_grad Consistent", _requires_grad_consistent),
+    column("Result", lambda line: line.row.result),
+    column("Err_message", _message),
 )

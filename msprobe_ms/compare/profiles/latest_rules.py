@@ -17,6 +17,7 @@ from msprobe_ms.compare.measure import NOTE, checksums_comparable, same_value
 from msprobe_ms.compare.metrics import COSINE, ONE_THOUSANDTH
 from msprobe_ms.compare.model import Comparison, Pair, Row
 from msprobe_ms.compare.profiles.base import NO_BENCH
+from msprobe_ms.compare.profiles.wording import differences
 from msprobe_ms.store.model import Item, Statistic
 
 PASS, WARNING, ERROR = "pass", "warning", "error"
@@ -84,9 +85,11 @@ def judge_pair(pair: Pair, mode: str, limit: LatestThresholds) -> None:
         if mode != "md5" and _state(row) == "output" and row.differs:
             findings += _output_findings(inputs, row, row is outputs[0], mode, limit)
         if not findings and row.differs:
-            findings = [_beyond(row)]
+            findings = [Finding(WARNING, f"{next(differences(row, row.target, row.golden, mode))}.")]
         if findings:
-            _set(row, max(findings, key=lambda finding: _SEVERITY[finding.level]))
+            worst = max(findings, key=lambda finding: _SEVERITY[finding.level])
+            note = str((row.measured or {}).get(NOTE, ""))
+            _set(row, worst if note in worst.reason else Finding(worst.level, f"{worst.reason} {note}"))
 
 
 def mark_origins(comparison: Comparison) -> None:
@@ -126,7 +129,7 @@ def _row_findings(row: Row, target: Item, golden: Item, mode: str) -> Iterator[F
                 yield Finding(ERROR, f"The checksums differ: {target.md5} and {golden.md5}.")
         else:
             yield from _tensor_findings(row, target, golden)
-        if note := row.metrics.get(NOTE):
+        if note := (row.measured or {}).get(NOTE):
             yield Finding(WARNING, str(note))
     elif target.kind == "null" or golden.kind == "null":
         if target.kind != golden.kind and row.deviation != 0:
@@ -183,10 +186,6 @@ def _numbers(rows: list[Row], metric: str) -> list[float]:
 def _least(rows: list[Row], metric: str) -> float:
     """The smallest figure of the inputs; -inf, so that no rule fires, where there is none."""
     return min(_numbers(rows, metric), default=-math.inf)
-
-
-def _beyond(row: Row) -> Finding:
-    return Finding(WARNING, f"The relative difference {row.deviation:.3g} is beyond {row.tolerance:.3g}.")
 
 
 def _not_finite(value: Statistic) -> bool:

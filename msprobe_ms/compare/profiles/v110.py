@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
 
+from msprobe_ms.compare.algorithms import Algorithm
 from msprobe_ms.compare.figures import STATISTICS, is_number
 from msprobe_ms.compare.metrics import (
     COSINE,
@@ -25,6 +26,8 @@ from msprobe_ms.compare.profiles.base import (
     Column,
     Line,
     Profile,
+    algorithm_columns,
+    column,
     item_name,
     shape_text,
     stack_text,
@@ -51,16 +54,18 @@ class V110(Profile):
     name: str = "v110"
     colours: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({"red": "FF0000", "yellow": "FFFF00"}))
     thresholds: V110Thresholds = field(default_factory=V110Thresholds)
+    algorithms: tuple[Algorithm, ...] = ()
 
     def columns(self, mode: str, *, stack: bool) -> list[Column]:
-        stacks = [Column("NPU_Stack_Info", stack_text)] if stack else []
-        result = [Column("Result", _result), Column("Err_message", lambda line: line.row.reason or None)]
+        stacks = [column("NPU_Stack_Info", stack_text)] if stack else []
+        result = [column("Result", _result), column("Err_message", lambda line: line.row.reason or None)]
         if mode == "md5":
-            md5 = [Column("NPU MD5", _of_target(checksum)), Column("BENCH MD5", _of_bench(checksum))]
+            md5 = [column("NPU MD5", _of_target(checksum)), column("BENCH MD5", _of_bench(checksum))]
             return [*_BASIC, *md5, result[0], *stacks]
         if mode == "tensor":
-            reached = [Column("Accuracy Reached or Not", _result), result[1]]
-            return [*_BASIC, *_REAL, *_FIGURES, *reached, *stacks, Column("Data_name", _data_name)]
+            reached = [column("Accuracy Reached or Not", _result), result[1]]
+            own = algorithm_columns(self.algorithms, mode)
+            return [*_BASIC, *_REAL, *_FIGURES, *reached, *stacks, column("Data_name", _data_name), *own]
         return [*_BASIC, *_DIFFERENCES, *_FIGURES, *result, *stacks]
 
     def judge(self, comparison: Comparison) -> None:
@@ -124,29 +129,29 @@ def _data_name(line: Line) -> str:
 
 
 _BASIC = (
-    Column("NPU Name", lambda line: entry_item_name(line.target, line.mode)),
-    Column("Bench Name", lambda line: entry_item_name(line.golden, line.mode) if line.golden else _absent(line)),
-    Column("NPU Dtype", _of_target(lambda item: item.dtype)),
-    Column("Bench Dtype", _of_bench(lambda item: item.dtype)),
-    Column("NPU Tensor Shape", _of_target(shape_text)),
-    Column("Bench Tensor Shape", _of_bench(shape_text)),
+    column("NPU Name", lambda line: entry_item_name(line.target, line.mode)),
+    column("Bench Name", lambda line: entry_item_name(line.golden, line.mode) if line.golden else _absent(line)),
+    column("NPU Dtype", _of_target(lambda item: item.dtype)),
+    column("Bench Dtype", _of_bench(lambda item: item.dtype)),
+    column("NPU Tensor Shape", _of_target(shape_text)),
+    column("Bench Tensor Shape", _of_bench(shape_text)),
 )
 
 _REAL = (
-    Column("Cosine", _metric(COSINE)),
-    Column("MaxAbsErr", _metric(MAX_ABSOLUTE)),
-    Column("MaxRelativeErr", _metric(MAX_RELATIVE)),
-    Column("One Thousandth Err Ratio", _metric(ONE_THOUSANDTH)),
-    Column("Five Thousandths Err Ratio", _metric(FIVE_THOUSANDTHS)),
+    column("Cosine", _metric(COSINE)),
+    column("MaxAbsErr", _metric(MAX_ABSOLUTE)),
+    column("MaxRelativeErr", _metric(MAX_RELATIVE)),
+    column("One Thousandth Err Ratio", _metric(ONE_THOUSANDTH)),
+    column("Five Thousandths Err Ratio", _metric(FIVE_THOUSANDTHS)),
 )
 
 _DIFFERENCES = (
-    *map(Column, DIFFERENCE_TITLES, map(_delta, STATISTICS)),
-    *map(Column, RELATIVE_TITLES, map(_percent, STATISTICS)),
+    *map(column, DIFFERENCE_TITLES, map(_delta, STATISTICS)),
+    *map(column, RELATIVE_TITLES, map(_percent, STATISTICS)),
 )
 
 
 _FIGURES = (
-    *map(Column, NPU_TITLES, map(_of_target, map(attrgetter, STATISTICS))),
-    *map(Column, BENCH_TITLES, map(_of_bench, map(attrgetter, STATISTICS))),
+    *map(column, NPU_TITLES, map(_of_target, map(attrgetter, STATISTICS))),
+    *map(column, BENCH_TITLES, map(_of_bench, map(attrgetter, STATISTICS))),
 )

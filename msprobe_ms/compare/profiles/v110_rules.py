@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from msprobe_ms.compare.dtypes import same_dtype
 from msprobe_ms.compare.figures import STATISTICS
 from msprobe_ms.compare.measure import NOTE
 from msprobe_ms.compare.metrics import COSINE, MAX_ABSOLUTE, ONE_THOUSANDTH, Missing
 from msprobe_ms.compare.model import Pair, Row
 from msprobe_ms.compare.profiles.base import NO_BENCH, Cell
+from msprobe_ms.compare.profiles.wording import WHY_MISSING, differences
 from msprobe_ms.store.model import Item, Statistic
 
 NOT_AVAILABLE = "N/A"
@@ -78,7 +80,7 @@ class Rules:
             row.result = "pass" if checksum(row.target) == checksum(row.golden) else "Different"
         elif self.mode == "tensor":
             row.result = self._accuracy(row)
-            row.reason = str(row.metrics.get(NOTE) or "")
+            row.reason = _message(row, row.target, row.golden)
         elif self._needs_check(row.target, row.golden):
             row.result, row.reason = "Warning", DOUBLE_CHECK
         else:
@@ -145,6 +147,21 @@ class Rules:
         return before <= after and _orders(after) - _orders(before) >= self.thresholds.magnitude_orders
 
 
+def _message(row: Row, target: Item, golden: Item) -> str:
+    """What 1.1.0 has a message for as well: files, shapes, dtypes and places that leave metrics without a number."""
+    measured = row.measured or {}
+    if note := measured.get(NOTE):
+        return str(note)
+    if target.kind != "tensor" or golden.kind != "tensor":
+        return ""
+    cosine = measured.get(COSINE)
+    if cosine is Missing.SHAPE:
+        return f"{next(differences(row, target, golden, 'tensor'))}."
+    if isinstance(cosine, Missing) and cosine in WHY_MISSING:
+        return WHY_MISSING[cosine]
+    return "" if same_dtype(target.dtype, golden.dtype) else f"The dtypes differ: {target.dtype} and {golden.dtype}."
+
+
 def _orders(value: float) -> float:
     """Decimal orders of magnitude; what is below 1 counts as 0."""
     return math.log10(value) if value >= 1 else 0.0
@@ -202,7 +219,7 @@ def text(value: Statistic | Missing) -> Cell:
 
 def token(row: Row, metric: str) -> Cell:
     """A metric of real data, as a number or as its token."""
-    value = row.metrics.get(metric, Missing.NO_DATA)
+    value = row.measured.get(metric, Missing.NO_DATA) if row.measured else Missing.NO_DATA
     if value is Missing.EMPTY:
         return "unsupported" if metric == COSINE else 0
     if value is Missing.SCALAR:

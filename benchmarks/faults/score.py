@@ -1,0 +1,123 @@
+"""Compare pairs of dumps and ask whether the planted module is the first origin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+
+from benchmarks.faults.catalogue import NETS, Fault
+from benchmarks.faults.jobs import AGAIN, DYNAMIC, MINDSPORE, PYTORCH, Job
+from msprobe_ms.compare.model import Origin
+from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.store.find import find_dumps
+from msprobe_ms.store.model import Dump, Entry
+from msprobe_ms.store.reader import read_dump
+
+#: What each pair is compared in.
+MODES = ("statistics", "tensor")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pair of dumps: a net of MindSpore with a fault ("" for none) beside the healthy one of ``golden``."""
+
+    net: str
+    fault: str
+    golden: str
+    mode: str
+    level: str = "L0"
+    seed: int = 0
+
+    @property
+    def target_job(self) -> Job:
+        return Job(MINDSPORE, self.net, self.fault, self.seed, self.level, self.mode)
+
+    @property
+    def golden_job(self) -> Job:
+        return Job(self.golden, self.net, self._golden_change, self.seed, self.level, self.mode)
+
+    @property
+    def _golden_change(self) -> str:
+        """A healthy net is not compared with itself, but with another run; a compiled one with a dynamic one."""
+        if self.fault or self.golden == PYTORCH:
+            return ""
+        return DYNAMIC if NETS[self.net].compiled else AGAIN
+
+    @property
+    def planted(self) -> Fault | None:
+        return next((fault for fault in NETS[self.net].faults if fault.name == self.fault), None)
+
+    def __str__(self) -> str:
+        return f"{self.net}/{self.fault or 'healthy'}/{self.golden}/{self.mode}/{self.level}/seed{self.seed}"
+
+
+@dataclass(frozen=True)
+class Score:
+    """``hit``: the planted module is the first origin, or a healthy pair has none; ``origins``: all, in order."""
+
+    case: Case
+    hit: bool
+    planted: str
+    origins: tuple[tuple[str, str], ...]
+
+    def as_json(self) -> dict[str, object]:
+        origins = [{"name": name, "reason": reason} for name, reason in self.origins]
+        return {**asdict(self.case), "hit": self.hit, "planted": self.planted, "origins": origins}
+
+
+def cases(
+    nets: Sequence[str], levels: Sequence[str], fault_seeds: Sequence[int], healthy_seeds: Sequence[int]
+) -> Iterator[Case]:
+    """Every fault and no fault, against both goldens, in both modes."""
+    for net in nets:
+        for level in levels:
+            if level != "L0" and NETS[net].compiled:
+                continue  # compiled Cells are recorded at level L0
+            for golden in (PYTORCH, MINDSPORE):
+                for mode in MODES:
+                    for fault, seed in product(NETS[net].faults, fault_seeds):
+                        yield Case(net, fault.name, golden, mode, level, seed)
+                    for seed in healthy_seeds:
+                        yield Case(net, "", golden, mode, level, seed)
+
+
+def score(case: Case, root: Path) -> Score:
+    target = _read(case.target_job.step(root))
+    comparison = compare_dumps(target, _read(case.golden_job.step(root)), Options())
+    origins = tuple((origin.target, origin.reason) for origin in comparison.origins)
+    fault = case.planted
+    if fault is None:
+        return Score(case, not origins, "", origins)
+    hit = bool(comparison.origins) and is_planted(comparison.origins[0], fault, target)
+    return Score(case, hit, fault.node, origins)
+
+
+def is_planted(origin: Origin, fault: Fault, target: Dump) -> bool:
+    """Whether the origin names the planted module, a function called in it, or what takes its wrong value in."""
+    entry = _entry_of(origin.target, target)
+    if entry is None or entry.parsed is None:
+        return False
+    module = _module_of(entry, target)
+    if module == fault.node:
+        return True
+    takes_in = entry.parsed.is_module and origin.target.startswith(f"{entry.name}.input.")
+    return module in fault.takes and (takes_in or target.mode in fault.unseen)
+
+
+def _module_of(entry: Entry, dump: Dump) -> str:
+    """The path of the module an entry is, or is called in; "" for the net."""
+    call = entry if entry.parsed is None or entry.parsed.is_module else dump.entries.get(entry.parent or "")
+    return call.parsed.name if call is not None and call.parsed is not None else ""
+
+
+def _entry_of(name: str, dump: Dump) -> Entry | None:
+    while name and name not in dump.entries:
+        name = name.rpartition(".")[0]
+    return dump.entries.get(name)
+
+
+def _read(step: Path) -> Dump:
+    (path,) = find_dumps(step).values()
+    return read_dump(path)

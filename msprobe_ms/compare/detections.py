@@ -1,0 +1,249 @@
+"""What our advisor detects in a judged comparison, cause before consequence, and what to do about each.
+
+The detections are those of the expert system of Huawei's accuracy analyzer (fp16 overflow, inconsistent input, and the
+consistency of the whole network: problem nodes, single-point errors, all well), over the origins found here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from msprobe_ms.compare.dtypes import parse_dtype
+from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
+from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, parse_entry
+from msprobe_ms.store.model import Item
+
+FP16_OVERFLOW = "fp16 overflow"
+NON_FINITE = "NaN or infinity"
+INCONSISTENT_INPUT = "inconsistent input"
+PROBLEM_NODE = "problem node"
+SINGLE_POINT = "single-point error"
+CONSISTENCY = "whole-network consistency"
+
+#: Origins that get advice of their own; mend the first, then compare again.
+_TOLD = 3
+
+_OVERFLOW_ADVICE = (
+    "Float16 ends at 65504. Compute this operation in float32 or bfloat16 (keep it off the list of what mixed "
+    "precision casts), or scale its input down; of a gradient lower the loss scale, or let it adapt. Mend this first: "
+    "all that is computed from it is lost."
+)
+_NON_FINITE_ADVICE = (
+    "Look at what goes in: a division by 0, a logarithm or root of what is not positive, an exponential of what is "
+    "large, a row that is masked out wholly, memory that nothing wrote. Mend this first: all that is computed from it "
+    "is lost."
+)
+_INPUT_ADVICE = (
+    "Give both the same data: save one batch and load it in both scripts, shuffling and augmentation off, the same "
+    "dtype and scaling; seed both (seed_all) before the networks are built."
+)
+_BETWEEN_ADVICE = (
+    "What was recorded before agrees, so this comes from code that was not recorded, an in-place change, a weight, an "
+    "argument or a constant: look at the lines just before this call, or dump at level mix to see them."
+)
+_PARAMETER_ADVICE = (
+    "Load one checkpoint into both networks, after building and before training, with names mapped and shapes checked "
+    "(a weight may need transposing). In later steps compare optimizer, learning rate, weight decay and gradient "
+    "clipping, and the gradients of the step before."
+)
+_GRADIENT_ADVICE = (
+    "Its forward call agrees, so look at backward: a backward of one's own (bprop, autograd.Function), what is "
+    "detached or frozen, accumulation, clipping and the loss scale."
+)
+_GENERAL_ADVICE = (
+    "Compare the arguments and attributes of this call in both scripts, then run it alone on its dumped inputs (task "
+    "tensor)."
+)
+
+#: What usually differs, by a pattern of the class or API name. The first that fits counts.
+_OPERATIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), advice)
+    for pattern, advice in (
+        ("batch_?norm", "Compare training or evaluation mode, epsilon, the running statistics, and momentum: 0.9 in "
+         "MindSpore is 0.1 in PyTorch."),
+        ("(layer|rms|group|instance)_?norm", "Compare epsilon (MindSpore's defaults differ from PyTorch's), the axes "
+         "it works over, and weight and bias."),
+        ("gelu|silu|swish", "Compare the approximation: exact or by tanh."),
+        ("softmax|attention|masked_fill|sdpa", "Compare the mask (sign, shape, fill value, dtype), the axis, the scale "
+         "and the causal flag; switch dropout off."),
+        ("dropout", "Switch dropout off on both sides: seed_all(rm_dropout=True), p=0 or evaluation mode."),
+        ("cross_?entropy|nll|loss", "Compare reduction, ignored index, label smoothing, class weights, and whether it "
+         "expects logits or probabilities."),
+        ("conv", "Compare padding and pad_mode (MindSpore pads to the same size by default), stride, dilation, groups "
+         "and bias."),
+        ("pool", "Compare padding, stride, ceil_mode and whether padding counts in an average."),
+        ("lstm|gru|rnn", "Compare the order of the gates, both biases, the directions, the initial state and the "
+         "layout of the batch."),
+        ("embedding|gather", "Compare the indices and their offset, the padding index and the table."),
+        ("dense|linear|matmul|addmm|bmm|einsum", "Compare whether the weight is transposed and a bias is there, and "
+         "the precision of the product (HF32 or TF32, float16)."),
+        ("interpolate|resize|upsample|grid_sample", "Compare the mode and align_corners."),
+        ("all_?reduce|reduce_?scatter|all_?gather|all_?to_?all|broadcast", "Compare the group, its ranks and the "
+         "operation (sum or mean), and this step on the other ranks."),
+        (r"sum|mean|reduce|\bnorm\b|std|var", "Compare the axis, whether it is kept, and the dtype it adds in."),
+        (r"cast|\bto\b|astype", "Compare the dtype it casts to."),
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``row`` is the number of the suspect's line in the spreadsheet (titles are row 1), None where it has none."""
+
+    detection: str
+    row: int | None
+    suspect: str
+    advice: str
+
+
+@dataclass
+class _Survey:
+    """What one pass over the table finds; rows are numbers of the spreadsheet."""
+
+    #: The first value that is not finite where the golden's is, and how many there are: in float16, in other dtypes.
+    half: tuple[int, str] | None = None
+    halves: int = 0
+    odd: tuple[int, str] | None = None
+    odds: int = 0
+    #: The first value beyond its tolerance, and how many there are.
+    differing: tuple[int, str] | None = None
+    differings: int = 0
+    compared: int = 0
+    #: Rows of the origins, and whether an output before each agreed.
+    rows: dict[str, int] = field(default_factory=dict)
+    after_agreement: dict[str, bool] = field(default_factory=dict)
+    #: The last output that a forward call gave out, and whether any of that call's differ.
+    last: str = ""
+    last_differs: bool = False
+
+
+def detect(comparison: Comparison) -> Iterator[Finding]:
+    """All that can be said of a judged comparison; the last is always about the network as a whole."""
+    survey = _survey(comparison)
+    if survey.half:
+        yield Finding(FP16_OVERFLOW, *survey.half, f"{_first_of(survey.halves)}{_OVERFLOW_ADVICE}")
+    if survey.odd:
+        yield Finding(NON_FINITE, *survey.odd, f"{_first_of(survey.odds)}{_NON_FINITE_ADVICE}")
+    for origin in comparison.origins[:_TOLD]:
+        yield _of_origin(origin, survey)
+    if survey.differing and survey.last and not survey.last_differs:
+        yield Finding(SINGLE_POINT, *survey.differing, _single_point(survey))
+    yield _whole(comparison, survey)
+
+
+def _survey(comparison: Comparison) -> _Survey:
+    survey = _Survey()
+    origins = {origin.target for origin in comparison.origins[:_TOLD]}
+    agreed, last_pair = False, None
+    for number, (pair, row, target) in enumerate(_table(comparison), 2):
+        name = target.name
+        if _is_odd(target) and not ((golden := row.golden) is not None and _is_odd(golden)):
+            if parse_dtype(target.dtype).name == "float16":
+                survey.half, survey.halves = survey.half or (number, name), survey.halves + 1
+            else:
+                survey.odd, survey.odds = survey.odd or (number, name), survey.odds + 1
+        if row.differs:
+            survey.differing, survey.differings = survey.differing or (number, name), survey.differings + 1
+        if name in origins:
+            survey.rows[name], survey.after_agreement[name] = number, agreed
+        if row.deviation is None:
+            continue
+        survey.compared += 1
+        if target.state == "output" and _direction(pair) == FORWARD:
+            if pair is not last_pair:
+                last_pair, survey.last_differs = pair, False
+            survey.last, survey.last_differs = name, survey.last_differs or row.differs
+            agreed = agreed or not row.differs
+    return survey
+
+
+def _table(comparison: Comparison) -> Iterator[tuple[Pair, Row, Item]]:
+    """The lines of the table, as ``profiles.base.lines`` has them."""
+    return ((pair, row, target) for pair in comparison.pairs for row in pair.rows if (target := row.target) is not None)
+
+
+def _direction(pair: Pair) -> str:
+    parsed = pair.target.parsed if pair.target else None
+    return parsed.direction if parsed else ""
+
+
+def _first_of(count: int) -> str:
+    return f"The first of {count} values. " if count > 1 else ""
+
+
+def _is_odd(item: Item) -> bool:
+    return any(isinstance(value, float) and not math.isfinite(value) for value in (item.maximum, item.minimum))
+
+
+def _of_origin(origin: Origin, survey: _Survey) -> Finding:
+    number = survey.rows.get(origin.target)
+    if origin.state == "parameters":
+        return Finding(INCONSISTENT_INPUT, number, origin.target, _PARAMETER_ADVICE)
+    if origin.state == "input":
+        advice = _BETWEEN_ADVICE if survey.after_agreement.get(origin.target) else _INPUT_ADVICE
+        return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_sentence(origin.reason)} {advice}")
+    return Finding(PROBLEM_NODE, number, origin.target, f"{_sentence(origin.reason)} {_by_operation(origin)}")
+
+
+def _by_operation(origin: Origin) -> str:
+    entry = _entry_name(origin.target)
+    parsed = parse_entry(entry) if entry else None
+    if parsed is None:
+        return _GENERAL_ADVICE
+    if parsed.direction in (BACKWARD, PARAMETERS_GRAD):
+        return _GRADIENT_ADVICE
+    name = (parsed.class_name or parsed.name).lower()
+    return next((advice for pattern, advice in _OPERATIONS if pattern.search(name)), _GENERAL_ADVICE)
+
+
+def _entry_name(item: str) -> str:
+    """The entry an item belongs to: the longest beginning of its name that is an entry's."""
+    name = item
+    while name and parse_entry(name) is None:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def _single_point(survey: _Survey) -> str:
+    return (
+        f"{_counted(survey.differings)}, yet the last output recorded, {survey.last}, agrees: the error does not "
+        "reach the end of the forward pass. Look whether this value is used at all, and at the gradients, where it may "
+        "reach. It can be left as it is where results and gradients are good."
+    )
+
+
+def _whole(comparison: Comparison, survey: _Survey) -> Finding:
+    alone = sum(not row.matched for row in comparison.rows)
+    twinless = "1 value has no twin and was" if alone == 1 else f"{alone} values have no twin and were"
+    without = f" {twinless} not compared." if alone else ""
+    if survey.differing:
+        if comparison.origins:
+            advice = "Mend the first suspect above and compare again: most of the others inherit its error."
+        else:
+            advice = (
+                "No node is the origin of an error: they drift, or switch at kinks (ReLU, pooling). Compare the first "
+                "step from one checkpoint, in one precision, before anything else."
+            )
+        many = f"{_counted(survey.differings)}, of {survey.compared} compared; the first is named here."
+        return Finding(CONSISTENCY, *survey.differing, f"{many}{without} {advice}")
+    if comparison.origins:  # a gradient that one side has not
+        return Finding(CONSISTENCY, None, "NA", f"All {survey.compared} values compared agree; see the suspects above.")
+    if not survey.compared:
+        return Finding(CONSISTENCY, None, "NA", f"Nothing was compared.{without} See docs/mapping.md to pair them.")
+    advice = (
+        "If the results still differ, look at what this step does not show: the optimizer and later steps, the order "
+        "of the data, other ranks, and what comes after the network."
+    )
+    agree = f"All {survey.compared} values compared agree within their tolerances."
+    return Finding(CONSISTENCY, None, "NA", f"{agree}{without} {advice}")
+
+
+def _counted(count: int) -> str:
+    return "1 value is beyond its tolerance" if count == 1 else f"{count} values are beyond their tolerances"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"

@@ -1,0 +1,71 @@
+"""Where a node's tensors come from and go to, found by their figures: a dump does not record it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from msprobe_ms.store.model import Dump, Item
+
+#: What tells one recorded tensor from another.
+_Fingerprint = tuple[object, ...]
+
+
+class Neighbours:
+    """Producers and consumers of some of a dump's tensors, found in one walk through it."""
+
+    def __init__(self, dump: Dump, items: Iterable[Item]) -> None:
+        self._dump = dump
+        wanted = {key for item in items if (key := _fingerprint(item)) is not None}
+        self._order: dict[str, int] = {}
+        #: Fingerprint → where it was given out, and where taken in: order of the entry, item.
+        self._made: dict[_Fingerprint, list[tuple[int, Item]]] = defaultdict(list)
+        self._used: dict[_Fingerprint, list[tuple[int, Item]]] = defaultdict(list)
+        for order, entry in enumerate(dump.entries.values() if wanted else ()):
+            self._order[entry.name] = order
+            for item in entry.items:
+                if item.state in ("input", "output") and (key := _fingerprint(item)) in wanted and key is not None:
+                    (self._used if item.state == "input" else self._made)[key].append((order, item))
+
+    def producer(self, item: Item) -> Item | None:
+        """The output that ``item`` was, of the nearest call before its own; None where none is recorded or it is
+        constant, so that its figures tell nothing."""
+        key, place = _fingerprint(item), self._order.get(item.entry)
+        if key is None or place is None:
+            return None
+        for order, made in reversed(self._made.get(key, ())):
+            if order < place and item.entry not in ancestors(self._dump, made.entry):
+                return made
+        return None
+
+    def consumers(self, item: Item) -> list[Item]:
+        """The inputs that ``item`` became, in execution order; of calls inside one another only the outermost."""
+        key, place = _fingerprint(item), self._order.get(item.entry)
+        if key is None or place is None:
+            return []
+        by_entry: dict[str, Item] = {}
+        for order, used in self._used.get(key, ()):
+            if order > place:
+                by_entry.setdefault(used.entry, used)
+        own = set(ancestors(self._dump, item.entry))
+        return [
+            user
+            for name, user in by_entry.items()
+            if name not in own and by_entry.keys().isdisjoint(ancestors(self._dump, name))
+        ]
+
+
+def ancestors(dump: Dump, name: str) -> Iterator[str]:
+    """The entries around an entry, from the inside out."""
+    seen = {name}
+    entry = dump.entries.get(name)
+    while entry is not None and entry.parent is not None and entry.parent not in seen:
+        seen.add(entry.parent)
+        yield entry.parent
+        entry = dump.entries.get(entry.parent)
+
+
+def _fingerprint(item: Item) -> _Fingerprint | None:
+    if item.kind != "tensor" or item.norm is None or item.maximum == item.minimum:
+        return None
+    return item.shape, item.maximum, item.minimum, item.mean, item.norm

@@ -1,0 +1,1 @@
+"""Tensor files of dumps → files that other programs read."""

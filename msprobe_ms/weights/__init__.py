@@ -1,0 +1,1 @@
+"""Checkpoints and weight files, compared parameter by parameter; none of it needs a framework."""

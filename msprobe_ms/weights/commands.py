@@ -1,0 +1,59 @@
+"""The console command ``compare_weights``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+_EPILOG = """\
+examples:
+  msprobe compare_weights net.ckpt model.safetensors
+  msprobe compare_weights converted.ckpt pytorch_model.bin -lm layer_mapping.yaml -o out --exit-code
+
+Read are .ckpt of MindSpore, .safetensors, .pt, .pth and .bin of torch.save, .npz, and folders with the shards of one
+model; a file tells its format itself. Neither framework has to be installed. See docs/compare_weights.md."""
+
+_DONE, _DIVERGENT, _FAILED = 0, 1, 2
+#: Parameters from which on a progress bar is worth its line.
+_LONG = 500
+
+
+def add_compare_weights(commands: Any) -> None:
+    parser = commands.add_parser(
+        "compare_weights",
+        help="compare two checkpoints parameter by parameter",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("target", type=Path, metavar="TARGET", help="the weights under suspicion: a file or a folder")
+    parser.add_argument("golden", type=Path, metavar="GOLDEN", help="the weights to trust")
+    parser.add_argument("-o", "--output_path", type=Path, metavar="DIR", help="where the table goes (default ./output)")
+    parser.add_argument("--csv", action="store_true", help="write the table as csv (default: xlsx)")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 1 when a parameter differs or is missing")
+    pairing = parser.add_argument_group("pairing")
+    pairing.add_argument("-lm", "--layer_mapping", type=Path, metavar="YAML", help="renames of children")
+    pairing.add_argument("-cm", "--cell_mapping", type=Path, metavar="YAML", help="renames of modules")
+    pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full parameter names")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    # Imported here: `msprobe -h` needs none of it.
+    from tqdm import tqdm
+
+    from msprobe_ms.mapping.files import load_mappings
+    from msprobe_ms.weights.compare import compare_weights
+    from msprobe_ms.weights.open import open_weights
+    from msprobe_ms.weights.report import weight_lines, write_weights
+
+    mappings = load_mappings(options.cell_mapping, options.layer_mapping, options.data_mapping)
+    with open_weights(options.target) as target, open_weights(options.golden) as golden:
+        quiet = True if len(target.weights) < _LONG else None
+        with tqdm(total=len(target.weights), unit="parameter", disable=quiet) as bar:
+            comparison = compare_weights(target, golden, mappings, lambda done, _: bar.update(done - bar.n))
+    print("\n".join(weight_lines(comparison)), flush=True)
+    print(f"report: {write_weights(comparison, options.output_path or Path('output'), csv=options.csv)}")
+    if comparison.problems:
+        return _FAILED
+    return _DIVERGENT if comparison.divergent and options.exit_code else _DONE

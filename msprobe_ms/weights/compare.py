@@ -1,0 +1,193 @@
+"""Two checkpoints, parameter by parameter: which are equal, which differ and how, which are on one side alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from msprobe_ms.compare.dtypes import coarser, parse_dtype, same_dtype
+from msprobe_ms.compare.elements import cause_of
+from msprobe_ms.compare.metrics import Measured, tensor_difference
+from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.mapping.files import Mappings
+from msprobe_ms.weights.model import Checkpoint, Weight
+from msprobe_ms.weights.names import aside, pair_names
+
+#: What a pair can be. ``CAST``: no number is off by more than the rounding from one dtype to the other; ``CLOSE``: on
+#: the whole no further apart than one rounding.
+EQUAL, CAST, CLOSE, DIFFERS, SHAPE = "equal", "equal when cast", "close", "differs", "shape differs"
+UNREADABLE = "not compared"
+#: What a parameter of one side alone can be.
+ONLY_TARGET, ONLY_GOLDEN, TIED = "only in the target", "only in the golden", "tied"
+
+#: Elements a block.
+_BLOCK = 1 << 16
+
+#: Results that make two checkpoints different.
+DIVERGENT = frozenset((DIFFERS, SHAPE, ONLY_TARGET, ONLY_GOLDEN))
+
+
+@dataclass(slots=True)
+class WeightRow:
+    """A parameter beside its twin, or alone. ``deviation`` is ‖t−g‖₂ / ‖g‖₂, inf where it cannot be measured."""
+
+    target: Weight | None
+    golden: Weight | None
+    how: str = ""
+    result: str = ""
+    note: str = ""
+    deviation: float | None = None
+    tolerance: float | None = None
+    metrics: dict[str, Measured] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        weight = self.target or self.golden
+        assert weight is not None
+        return weight.name
+
+
+@dataclass(slots=True)
+class WeightComparison:
+    """``rows`` in the target's order, then what the golden has alone; ``aside`` what was left out, by side."""
+
+    target: Checkpoint
+    golden: Checkpoint
+    rows: list[WeightRow] = field(default_factory=list)
+    aside: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def with_result(self, *results: str) -> list[WeightRow]:
+        return [row for row in self.rows if row.result in results]
+
+    @property
+    def divergent(self) -> bool:
+        return any(row.result in DIVERGENT for row in self.rows)
+
+    @property
+    def problems(self) -> list[str]:
+        """What could not be read: of the files, then of single parameters."""
+        of_rows = [row.note for row in self.with_result(UNREADABLE)]
+        return [*self.target.problems, *self.golden.problems, *of_rows]
+
+
+def compare_weights(
+    target: Checkpoint, golden: Checkpoint, mappings: Mappings, progress: Callable[[int, int], object] | None = None
+) -> WeightComparison:
+    """Pair the parameters of two checkpoints and measure each pair, which alone is in memory then.
+
+    ``progress`` is called after each with the number done and of all.
+    """
+    comparison = WeightComparison(target, golden)
+    ours, theirs = (_parameters(comparison, side, each) for side, each in (("target", target), ("golden", golden)))
+    pairs = pair_names([*ours], [*theirs], mappings)
+    taken = {name for name, _ in pairs.values()}
+    for name, weight in ours.items():
+        twin, how = pairs.get(name, ("", ""))
+        comparison.rows.append(WeightRow(weight, theirs.get(twin), how, "" if twin else ONLY_TARGET))
+    comparison.rows += [WeightRow(None, each, "", ONLY_GOLDEN) for name, each in theirs.items() if name not in taken]
+    for number, row in enumerate(comparison.rows, 1):
+        if row.target is not None and row.golden is not None:
+            _measure(row, row.target, row.golden)
+        if progress:
+            progress(number, len(comparison.rows))
+    _find_tied(comparison, "target")
+    _find_tied(comparison, "golden")
+    return comparison
+
+
+def _parameters(comparison: WeightComparison, side: str, checkpoint: Checkpoint) -> dict[str, Weight]:
+    """The parameters of one side; what is none is counted."""
+    left_out = comparison.aside.setdefault(side, dict(checkpoint.skipped))
+    found = {}
+    names = checkpoint.weights.keys()
+    for name, weight in checkpoint.weights.items():
+        if what := aside(name, weight.shape, names):
+            left_out[what] = left_out.get(what, 0) + 1
+        else:
+            found[name] = weight
+    return found
+
+
+def _measure(row: WeightRow, target: Weight, golden: Weight) -> None:
+    try:
+        mine, theirs = target.load(), golden.load()
+    except (DumpFormatError, MemoryError) as error:
+        row.result, row.note = UNREADABLE, str(error) or "there is not memory enough for it"
+        return
+    difference = tensor_difference(mine, theirs)
+    row.metrics, row.deviation = difference.metrics, difference.relative_l2
+    # Weights are stored, not computed: one rounding is all that may lie between them.
+    row.tolerance = coarser(target.dtype, golden.dtype).epsilon
+    notes = [] if same_dtype(target.dtype, golden.dtype) else [f"{target.dtype} against {golden.dtype}"]
+    if mine.shape != theirs.shape:
+        row.result = SHAPE
+        notes.append(_like(mine, theirs, row.tolerance))
+    elif row.deviation == 0:
+        row.result = EQUAL
+    elif row.deviation <= row.tolerance:
+        cast = bool(notes) and mine.dtype.kind != "c" and _is_rounding(mine, theirs, target.dtype, golden.dtype)
+        row.result = CAST if cast else CLOSE
+    else:
+        row.result = DIFFERS
+        notes.append(_like(mine, theirs, row.tolerance))
+    row.note = "; ".join(filter(None, notes))
+
+
+def _is_rounding(target: np.ndarray, golden: np.ndarray, target_dtype: str, golden_dtype: str) -> bool:
+    """Whether no element is off by more than one rounding (to nearest, or towards zero) to the coarser dtype."""
+    epsilon = coarser(target_dtype, golden_dtype).epsilon
+    # Below the smallest normal number of float16 roundings are absolute: 2^-24.
+    smallest = 2.0**-24 if "float16" in (parse_dtype(target_dtype).name, parse_dtype(golden_dtype).name) else 0.0
+    mine, theirs = target.reshape(-1), golden.reshape(-1)
+    for start in range(0, theirs.size, _BLOCK):
+        exact = theirs[start : start + _BLOCK].astype(np.float64)
+        error = np.abs(mine[start : start + _BLOCK] - exact)
+        # Where both are not finite they were found equal before.
+        if (error > np.maximum(epsilon * np.abs(exact), smallest)).any():
+            return False
+    return True
+
+
+def _like(mine: np.ndarray, theirs: np.ndarray, tolerance: float) -> str:
+    """What would make the two agree, if that is simple."""
+    if cause := cause_of(mine, theirs):
+        return cause
+    if mine.ndim == theirs.ndim == 2 and mine.shape == theirs.shape[::-1]:
+        transposed = tensor_difference(mine, np.ascontiguousarray(theirs.T))
+        if transposed.relative_l2 <= tolerance:
+            return "close when transposed"
+    return ""
+
+
+def _find_tied(comparison: WeightComparison, side: str) -> None:
+    """Parameters of one side alone that share their numbers with one that was compared are not missing.
+
+    PyTorch tells which share a storage; in other files the only other parameter of the same shape, if equal, is taken
+    for it.
+    """
+    compared = [
+        weight
+        for row in comparison.rows
+        if row.target is not None and row.golden is not None and (weight := getattr(row, side)) is not None
+    ]
+    by_storage = {weight.storage: weight for weight in compared if weight.storage is not None}
+    by_shape: dict[tuple[int, ...], list[Weight]] = {}
+    for weight in compared:
+        by_shape.setdefault(weight.shape, []).append(weight)
+    for row in comparison.with_result(ONLY_TARGET if side == "target" else ONLY_GOLDEN):
+        weight = getattr(row, side)
+        other = by_storage.get(weight.storage) if weight.storage is not None else None
+        alike = by_shape.get(weight.shape, [])
+        if other is None and len(weight.shape) > 1 and len(alike) == 1 and _equal(weight, alike[0]):
+            other = alike[0]
+        if other is not None:
+            row.result, row.note = TIED, f"the same numbers as {other.name}, which was compared"
+
+
+def _equal(one: Weight, other: Weight) -> bool:
+    try:
+        return bool(np.array_equal(one.load(), other.load()))
+    except (DumpFormatError, MemoryError):
+        return False

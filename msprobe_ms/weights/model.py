@@ -1,0 +1,60 @@
+"""What a file of weights is, whichever framework wrote it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+def clean(name: str) -> str:
+    """A name as it can be printed and written anywhere."""
+    return _UNPRINTABLE.sub("_", name)
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """One tensor of a file, not read yet.
+
+    ``dtype``   in numpy's spelling (``float32``, ``bfloat16``, ``float8_e4m3fn``); as written where it is none of these
+    ``load``    reads it, bfloat16 and float8 as float32; raises DumpFormatError where the file is damaged there
+    ``storage`` equal for tensors of one file that share their numbers; None where the format does not tell
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    load: Callable[[], np.ndarray]
+    storage: Hashable = None
+
+
+@dataclass
+class Checkpoint:
+    """The weights of one file, or of all shards of one model, by name in the order of the files.
+
+    ``skipped``  what else is in there and was left out → how many
+    ``problems`` what of it could not be read, in sentences
+    """
+
+    path: Path
+    format: str
+    weights: dict[str, Weight] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    #: Closes what is open while weights can still be loaded.
+    opened: ExitStack = field(default_factory=ExitStack)
+
+    def skip(self, what: str, count: int = 1) -> None:
+        self.skipped[what] = self.skipped.get(what, 0) + count
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.opened.close()

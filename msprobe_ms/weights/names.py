@@ -1,0 +1,173 @@
+"""Which parameter of one file is which of another: names cleared of wrappers, synonyms, mappings, a common prefix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from msprobe_ms.mapping.cell import CellRules
+from msprobe_ms.mapping.files import Mappings
+from msprobe_ms.mapping.items import PARAMETER_SYNONYMS
+
+#: Components that wrappers put in front of or between names, and that no layer is called.
+_WRAPPERS = frozenset(
+    ("_orig_mod", "_backbone", "_network", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module")
+)
+#: The same, as far as they come first: a layer inside may bear such a name.
+_LEADING = frozenset(("module", "network"))
+
+#: What optimizers of MindSpore call their states: one of these, then the parameter's name.
+_STATES = (
+    "adam_m", "adam_v", "moments", "moment1", "moment2", "moment", "accum_update", "accum", "stat", "mean_square",
+    "mean_grad", "linear", "prev", "step_size", "ax", "eta", "mu", "max_exp_avg_sq", "exp_avg_sq_row", "exp_avg_sq_col",
+    "exp_avg_sq", "exp_avg", "vhat", "velocity", "square_avg", "acc_delta", "grad_avg", "momentum_buffer",
+)  # fmt: skip
+#: Single numbers that training keeps beside the parameters.
+_COUNTERS = frozenset(
+    ("global_step", "learning_rate", "beta1_power", "beta2_power", "momentum", "weight_decay", "state_step", "lr",
+     "afactor_step", "epoch", "epoch_num", "step_num", "batch_num", "current_iterator_step", "loss_scale",
+     "last_overflow_iterator_step", "scale_sense")
+)  # fmt: skip
+#: What a framework counts of a layer, without a twin in the other one.
+_BOOKKEEPING = "num_batches_tracked"
+
+#: Readings of one name that are tried, and leading components that a common prefix may have.
+_MOST_READINGS, _LONGEST_PREFIX = 64, 3
+
+
+def aside(name: str, shape: tuple[int, ...], names: Iterable[str]) -> str:
+    """What a tensor is if no parameter: ``optimizer states``, ``counters``; "" for a parameter. ``names``: a set."""
+    if name.rpartition(".")[2] == _BOOKKEEPING or (name in _COUNTERS and shape in ((), (1,))):
+        return "counters"
+    for state in _STATES:
+        # Their names come with a dot, an underscore, or both between.
+        if name.startswith(state) and name[len(state) :][:1] in (".", "_") and name[len(state) :].lstrip("._") in names:
+            return "optimizer states"
+    return ""
+
+
+def pair_names(target: Sequence[str], golden: Sequence[str], mappings: Mappings) -> dict[str, tuple[str, str]]:
+    """Target name → (golden name, what paired them); each golden name once.
+
+    The surest first: the data mapping, equal names, names cleared of wrappers and with the rules of the mappings
+    applied, last one prefix that the rest of one side has more than the other.
+    """
+    pairs: dict[str, tuple[str, str]] = {}
+    free = dict.fromkeys(golden)
+
+    def take(ours: str, theirs: str, how: str) -> None:
+        if ours not in pairs and theirs in free:
+            pairs[ours] = theirs, how
+            del free[theirs]
+
+    for name in target:
+        if golden_name := mappings.data.get(name):
+            take(name, golden_name, "data")
+    readings = _Readings(mappings)
+    if not readings.has_rules:
+        for name in target:
+            take(name, name, "name")
+    canonical = _by_canonical(free)
+    for name in target:
+        if name not in pairs:
+            for reading, how in readings.of(canonical_name(name)):
+                if reading in canonical:
+                    take(name, canonical[reading], how)
+                    break
+    _take_prefixed(target, free, pairs, take)
+    return pairs
+
+
+def canonical_name(name: str) -> str:
+    """
+    >>> canonical_name("module._backbone.layers.0._orig_mod.norm.gamma")
+    'layers.0.norm.weight'
+    """
+    parts = [part for part in name.split(".") if part not in _WRAPPERS]
+    while len(parts) > 1 and parts[0] in _LEADING:
+        del parts[0]
+    if parts:
+        parts[-1] = PARAMETER_SYNONYMS.get(parts[-1], parts[-1])
+    return ".".join(parts)
+
+
+def _by_canonical(names: Iterable[str]) -> dict[str, str]:
+    """Canonical name → name; two of one canonical name have none, for nothing tells which is meant."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(canonical_name(name), []).append(name)
+    return {canonical: names[0] for canonical, names in found.items() if len(names) == 1}
+
+
+class _Readings:
+    """What a parameter may be called on the other side under the mappings."""
+
+    def __init__(self, mappings: Mappings) -> None:
+        #: A file of weights knows no classes: a layer rule holds wherever its child is met.
+        self._layer: dict[str, list[tuple[tuple[str, ...], tuple[str, ...], bool]]] = {}
+        for parent, children in mappings.layer.items():
+            for child, value in children.items():
+                key = tuple(child.split("."))
+                self._layer.setdefault(key[0], []).append((key, tuple(value.split(".")), parent == "TopLayer"))
+        rules = {_without_class(key): _without_class(value) for key, value in (mappings.cell or {}).items()}
+        self._cell = CellRules({key: value for key, value in rules.items() if key and value})
+        self.has_rules = bool(self._layer or self._cell.exact)
+
+    def of(self, name: str) -> Iterator[tuple[str, str]]:
+        """Readings with what they come from, the rules' before the name itself."""
+        if self._layer:
+            for count, reading in enumerate(self._renamed(tuple(name.split(".")), 0)):
+                if count == _MOST_READINGS:
+                    break
+                if (found := ".".join(reading)) != name:
+                    yield canonical_name(found), "layer"
+        owner, _, last = name.rpartition(".")
+        path, parameter, used = self._cell.golden(owner, last)
+        if used:
+            yield canonical_name(f"{path}.{parameter}" if path else parameter), "cell"
+        yield name, "name"
+
+    def _renamed(self, parts: tuple[str, ...], place: int) -> Iterator[tuple[str, ...]]:
+        """Every way to apply rules from ``place`` on, those with the longest keys first."""
+        if place == len(parts):
+            yield ()
+            return
+        rules = sorted(self._layer.get(parts[place], ()), key=lambda rule: -len(rule[0]))
+        for key, value, top in rules:
+            if parts[place : place + len(key)] == key and (place == 0 or not top):
+                yield from (value + rest for rest in self._renamed(parts, place + len(key)))
+        yield from ((parts[place], *rest) for rest in self._renamed(parts, place + 1))
+
+
+def _without_class(name: str) -> str:
+    """``fc2`` of ``fc2.Dense``: classes begin with a capital."""
+    head, _dot, last = name.rpartition(".")
+    return head if last[:1].isupper() else name
+
+
+def _take_prefixed(
+    target: Sequence[str], free: Mapping[str, None], pairs: Mapping[str, object], take: Callable[[str, str, str], None]
+) -> None:
+    ours = _by_canonical(name for name in target if name not in pairs)
+    theirs = _by_canonical(free)
+    longer_here = _prefix(ours, theirs)
+    longer_there = _prefix(theirs, ours)
+    if longer_here[1] >= longer_there[1]:
+        for name, whole in ours.items():
+            if name.startswith(longer_here[0]) and name[len(longer_here[0]) :] in theirs:
+                take(whole, theirs[name[len(longer_here[0]) :]], "prefix")
+    else:
+        for name, whole in theirs.items():
+            if name.startswith(longer_there[0]) and name[len(longer_there[0]) :] in ours:
+                take(ours[name[len(longer_there[0]) :]], whole, "prefix")
+
+
+def _prefix(longer: Iterable[str], shorter: Mapping[str, str]) -> tuple[str, int]:
+    """The prefix without which most of ``longer`` are in ``shorter``, and how many."""
+    counts: Counter[str] = Counter()
+    for name in longer:
+        parts = name.split(".")
+        for count in range(1, min(len(parts), _LONGEST_PREFIX + 1)):
+            if ".".join(parts[count:]) in shorter:
+                counts[".".join(parts[:count]) + "."] += 1
+    return counts.most_common(1)[0] if counts else ("\0", 0)

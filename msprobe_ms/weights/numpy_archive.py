@@ -1,0 +1,65 @@
+"""``.npz``: a zip archive of ``.npy`` files."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+import zlib
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.store.array_files import read_header
+from msprobe_ms.weights.model import Checkpoint, Weight, clean
+
+#: How many times smaller deflate can make anything; what claims more is no archive of numbers.
+_MOST_SHRUNK = 1100
+
+
+def read(path: Path, file: BinaryIO) -> Checkpoint:
+    """The arrays of one archive in their order; one whose header is damaged is among the ``problems``.
+
+    :raises DumpFormatError: the archive's directory is damaged
+    """
+    try:
+        archive = zipfile.ZipFile(file)
+        records = archive.infolist()
+    except Exception as error:  # a hostile directory can make zipfile raise anything
+        raise DumpFormatError(f"{path}: damaged zip archive: {error}") from error
+    found = Checkpoint(path, "numpy archive")
+    for record in records:
+        name = clean(record.filename.removesuffix(".npy"))
+        try:
+            with _open(path, archive, record) as member:
+                shape, _, stored = read_header(Path(f"{path}: {name}"), member, None)
+        except DumpFormatError as error:
+            found.problems.append(str(error))
+            continue
+        load = partial(_load, path, archive, record, name)
+        found.weights[name] = Weight(name, stored.newbyteorder("=").name, shape, load)
+    return found
+
+
+def _open(path: Path, archive: zipfile.ZipFile, record: zipfile.ZipInfo) -> BinaryIO:
+    try:
+        return archive.open(record)  # type: ignore[return-value]
+    except Exception as error:  # as above; also a password
+        raise DumpFormatError(f"{path}: {clean(record.filename)[:200]}: {error}") from error
+
+
+def _load(path: Path, archive: zipfile.ZipFile, record: zipfile.ZipInfo, name: str) -> np.ndarray:
+    try:
+        with _open(path, archive, record) as member:
+            shape, column_major, stored = read_header(Path(f"{path}: {name}"), member, None)
+            length = math.prod(shape) * stored.itemsize
+            if length > record.file_size or record.file_size > _MOST_SHRUNK * max(1, record.compress_size):
+                raise DumpFormatError(f"{path}: {name}: shape {shape} of {stored} cannot lie in it")
+            data = member.read(length)
+        if len(data) < length:
+            raise DumpFormatError(f"{path}: {name}: {len(data)} of {length} bytes are there")
+        return np.frombuffer(data, stored).reshape(shape, order="F" if column_major else "C")
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+        raise DumpFormatError(f"{path}: {name}: damaged: {error}") from error

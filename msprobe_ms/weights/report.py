@@ -1,0 +1,153 @@
+"""What a comparison of weights found: a table, and the verdict for the terminal."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msprobe_ms.compare.metrics import Missing
+from msprobe_ms.compare.profiles.base import Cell
+from msprobe_ms.compare.profiles.own import METRIC_TITLES
+from msprobe_ms.compare.report import write_table
+from msprobe_ms.weights.compare import (
+    CAST,
+    CLOSE,
+    DIFFERS,
+    DIVERGENT,
+    EQUAL,
+    ONLY_GOLDEN,
+    ONLY_TARGET,
+    SHAPE,
+    TIED,
+    UNREADABLE,
+    WeightComparison,
+    WeightRow,
+)
+from msprobe_ms.weights.model import Checkpoint, Weight
+
+_TITLES = (
+    "Target Name", "Golden Name", "Result", "Target Dtype", "Golden Dtype", "Target Shape", "Golden Shape", "Deviation",
+    "Tolerance",
+)  # fmt: skip
+_COLOURS = {"red": "FF9C9C", "yellow": "FFEB9C"}
+#: Parameters told by name in the terminal.
+_TOLD = 5
+
+
+def write_weights(comparison: WeightComparison, folder: Path, *, csv: bool = False) -> Path:
+    """Write ``compare_weights_{YYYYmmddHHMMSS}.xlsx`` (or ``.csv``), never over another.
+
+    :raises UsageError: the folder cannot be written
+    """
+    moment = time.time()
+    while any(folder.glob(f"compare_*{(stamp := time.strftime('%Y%m%d%H%M%S', time.localtime(moment)))}*")):
+        moment += 1
+    path = folder / f"compare_weights_{stamp}.{'csv' if csv else 'xlsx'}"
+    titles = [*_TITLES, *METRIC_TITLES.values(), "Paired By", "Note"]
+    write_table(path, titles, ((_cells(row), _colour(row)) for row in comparison.rows), _COLOURS)
+    return path
+
+
+def _cells(row: WeightRow) -> list[Cell]:
+    both = row.target, row.golden
+    return [
+        *(weight.name if weight else None for weight in both),
+        row.result,
+        *(weight.dtype if weight else None for weight in both),
+        *(str(list(weight.shape)) if weight else None for weight in both),
+        _figure(row.deviation),
+        _figure(row.tolerance),
+        *(_figure(row.metrics.get(name)) for name in METRIC_TITLES),
+        row.how,
+        row.note,
+    ]
+
+
+def _figure(value: float | Missing | None) -> Cell:
+    if isinstance(value, Missing):
+        return str(value)
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _colour(row: WeightRow) -> str:
+    return "red" if row.result in DIVERGENT else "yellow" if row.result == UNREADABLE else ""
+
+
+def weight_lines(comparison: WeightComparison) -> Iterator[str]:
+    """How many parameters are equal, which differs first and most, which have no twin, what was left out."""
+    for side, checkpoint in (("target", comparison.target), ("golden", comparison.golden)):
+        yield _side_line(side, checkpoint, comparison.aside.get(side, {}))
+    paired = [row for row in comparison.rows if row.target is not None and row.golden is not None]
+    counts = {
+        result: len(comparison.with_result(result)) for result in (EQUAL, CAST, CLOSE, DIFFERS, SHAPE, UNREADABLE)
+    }
+    words = {CLOSE: "within one rounding", SHAPE: "of other shape", DIFFERS: "differing"}
+    told = ", ".join(f"{count} {words.get(result, result)}" for result, count in counts.items() if count)
+    yield f"{len(paired)} parameters compared{f': {told}' if told else ''}"
+    yield from _verdict(comparison, paired)
+    yield from _lone_lines(comparison)
+    problems = comparison.problems
+    if problems:
+        yield f"could not be read, and was not compared ({len(problems)}):"
+        yield from (f"  {problem}" for problem in problems[:_TOLD])
+
+
+def _side_line(side: str, checkpoint: Checkpoint, left_out: dict[str, int]) -> str:
+    others = ", ".join(f"{what} {count}" for what, count in left_out.items())
+    count = len(checkpoint.weights) - sum(left_out[what] - checkpoint.skipped.get(what, 0) for what in left_out)
+    told = f"{side}: {checkpoint.path} ({checkpoint.format}): {count} parameters"
+    return f"{told}; left out: {others}" if others else told
+
+
+def _verdict(comparison: WeightComparison, paired: Sequence[WeightRow]) -> Iterator[str]:
+    differing = [row for row in paired if row.result in (DIFFERS, SHAPE)]
+    lone = comparison.with_result(ONLY_TARGET, ONLY_GOLDEN)
+    if not paired:
+        yield "DIVERGENT: no parameter of one has a twin in the other; say which is which with -lm, -cm or -dm"
+    elif differing:
+        yield f"DIVERGENT: {len(differing)} of {len(paired)} parameters differ; the first is"
+        yield from _row_lines(differing[0])
+        furthest = sorted(differing, key=lambda row: -_distance(row))[: _TOLD + 1]
+        if further := [row for row in furthest if row is not differing[0]][:_TOLD]:
+            yield "the furthest apart"
+            for row in further:
+                yield from _row_lines(row)
+    elif lone:
+        yield "DIVERGENT: what has a twin agrees, but parameters are missing on one side"
+    elif comparison.problems:
+        yield "CONSISTENT as far as it could be read"
+    elif comparison.with_result(CLOSE):
+        yield "CONSISTENT: no parameter differs by more than one rounding"
+    elif comparison.with_result(CAST):
+        yield "CONSISTENT: all parameters are equal, but for the rounding of a cast"
+    else:
+        yield "CONSISTENT: all parameters are equal"
+
+
+def _distance(row: WeightRow) -> float:
+    return math.inf if row.deviation is None else row.deviation
+
+
+def _row_lines(row: WeightRow) -> Iterator[str]:
+    assert row.target is not None and row.golden is not None
+    renamed = "" if row.golden.name == row.target.name else f" (golden: {row.golden.name})"
+    if row.result == SHAPE:
+        told = f"shape {_shape(row.target)} against {_shape(row.golden)}"
+    else:
+        told = f"deviates by {row.deviation:.3g} (tolerance {row.tolerance:.3g})"
+    yield f"  {row.target.name}{renamed}: {told}{f'; {row.note}' if row.note else ''}"
+
+
+def _shape(weight: Weight) -> str:
+    return str(list(weight.shape))
+
+
+def _lone_lines(comparison: WeightComparison) -> Iterator[str]:
+    for result in (ONLY_TARGET, ONLY_GOLDEN):
+        if rows := comparison.with_result(result):
+            more = f" and {len(rows) - _TOLD} more" if len(rows) > _TOLD else ""
+            yield f"{result} ({len(rows)}): {', '.join(row.name for row in rows[:_TOLD])}{more}"
+    for row in comparison.with_result(TIED)[:_TOLD]:
+        yield f"tied: {row.name} has {row.note}"

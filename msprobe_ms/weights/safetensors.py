@@ -1,0 +1,93 @@
+"""``.safetensors``: eight bytes of length, a JSON header of that length, numbers.
+
+The library of that name is not used: its numpy loader knows neither bfloat16 nor float8 (0.8), and refuses a file as a
+whole where one tensor is cut off.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.weights.model import Checkpoint, Weight, clean
+from msprobe_ms.weights.raw import item_size, read_array
+
+#: Longest header, in bytes: the bound of the format's own library.
+LONGEST_HEADER = 100_000_000
+
+_DTYPES = {
+    "BOOL": "bool", "I8": "int8", "U8": "uint8", "I16": "int16", "U16": "uint16", "I32": "int32", "U32": "uint32",
+    "I64": "int64", "U64": "uint64", "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
+    "C64": "complex64", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "F8_E8M0": "float8_e8m0fnu",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E5M2FNUZ": "float8_e5m2fnuz",
+}  # fmt: skip
+
+
+def looks_like(head: bytes) -> bool:
+    return head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= LONGEST_HEADER
+
+
+def read(path: Path, file: BinaryIO) -> Checkpoint:
+    """The tensors of one file, in the order of their numbers.
+
+    :raises DumpFormatError: the header is damaged, or two tensors overlap
+    """
+    size = os.fstat(file.fileno()).st_size
+    length = int.from_bytes(file.read(8), "little")
+    if length > min(LONGEST_HEADER, size - 8):
+        raise DumpFormatError(f"{path}: its header takes {length} bytes, the file {size}; it is cut off or damaged")
+    try:
+        header = json.loads(file.read(length), object_pairs_hook=_distinct)
+    except (ValueError, RecursionError) as error:
+        raise DumpFormatError(f"{path}: the header is damaged: {str(error)[:200]}") from error
+    if not isinstance(header, dict):
+        raise DumpFormatError(f"{path}: the header holds no object")
+    header.pop("__metadata__", None)
+    places: list[tuple[int, int, str]] = []
+    found: dict[str, Weight] = {}
+    for written, description in header.items():
+        name = clean(written)
+        begin, end, dtype, shape = _described(path, name, description)
+        places.append((begin, end, name))
+        parts = [(8 + length + begin, end - begin)]
+        found[name] = Weight(name, dtype, shape, partial(read_array, path, name, dtype, shape, parts))
+    places.sort()
+    for (_, end, name), (begin, _, other) in itertools.pairwise(places):
+        if begin < end:
+            raise DumpFormatError(f"{path}: the header is damaged: {name[:200]} and {other[:200]} overlap")
+    return Checkpoint(path, "safetensors", {name: found[name] for _, _, name in places})
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands in it twice")
+    return found
+
+
+def _described(path: Path, name: str, description: Any) -> tuple[int, int, str, tuple[int, ...]]:
+    try:
+        written, shape = description["dtype"], tuple(description["shape"])
+        begin, end = description["data_offsets"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(path, name, "dtype, shape and data_offsets are expected") from error
+    numbers = (begin, end, *shape)
+    if type(written) is not str or not all(type(number) is int and number >= 0 for number in numbers) or begin > end:
+        raise _damaged(
+            path, name, f"dtype {written!r:.50}, shape {shape!r:.100}, data_offsets {begin!r:.30}, {end!r:.30}"
+        )
+    dtype = _DTYPES.get(written, written)
+    width = item_size(dtype)
+    if width is not None and math.prod(shape) * width != end - begin:
+        raise _damaged(path, name, f"{end - begin} bytes, which no {dtype} of shape {shape!r:.100} takes")
+    return begin, end, dtype, shape
+
+
+def _damaged(path: Path, name: str, what: str) -> DumpFormatError:
+    return DumpFormatError(f"{path}: the header is damaged: {name[:200]}: {what}")

@@ -1,0 +1,132 @@
+"""The pickle of a PyTorch checkpoint as plain values: dicts, lists, tensors' places. Nothing in it is ever called.
+
+Where ``store.torch_pickle`` refuses whatever is no part of one tensor, here the rest of a training checkpoint
+(arguments, schedulers, classes of the user's own) becomes a ``Stranger``: a name, and the state it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msprobe_ms.store.torch_pickle import LITERALS, STEPS, Machine, Refused, Step, TensorRecord, is_known, run_machine
+
+#: Longest description read, in bytes; a tensor takes some 200.
+LONGEST_STATE = 64 << 20
+_DEEPEST = 64
+
+
+@dataclass(slots=True, eq=False)
+class Stranger:
+    """An object that is not rebuilt: the class or function that would, and its state."""
+
+    name: str
+    state: object = None
+
+
+class _Lenient(Machine):
+    def name(self, text: str) -> None:
+        name = text.replace(" ", ".")
+        if is_known(name):
+            super().name(text)
+        else:
+            self.stack.append(Stranger(name))
+
+    def reduce(self, _: object) -> None:
+        arguments, made_by = self.stack.pop(), self.stack.pop()
+        if isinstance(made_by, Stranger):
+            self.stack.append(Stranger(made_by.name))
+        else:
+            self.stack += [made_by, arguments]
+            super().reduce(None)
+
+    def new_object(self, _: object) -> None:
+        _arguments, made_by = self.stack.pop(), self.stack.pop()
+        self.stack.append(Stranger(str(getattr(made_by, "name", made_by))))
+
+    def new_object_with_keywords(self, _: object) -> None:
+        self.stack.pop()
+        self.new_object(None)
+
+    def build(self, _: object) -> None:
+        state, target = self.stack.pop(), self.stack[-1]
+        if isinstance(target, Stranger):
+            target.state = state
+
+    def update(self, pairs: list[Any]) -> None:
+        target = self.stack[-1]
+        if isinstance(target, dict):
+            for key, value in zip(pairs[::2], pairs[1::2], strict=True):
+                if type(key) in (str, int):  # hashing a tuple of tuples of … can take for ever
+                    target[key] = value
+
+    def extend(self, values: list[Any]) -> None:
+        if isinstance(self.stack[-1], list):
+            self.stack[-1].extend(values)
+
+    def empty_set(self, _: object) -> None:
+        self.stack.append(Stranger("set"))
+
+    def frozen_set(self, _: object) -> None:
+        self.pop_to_mark()
+        self.stack.append(Stranger("frozenset"))
+
+    def drop_items(self, _: object) -> None:
+        self.pop_to_mark()
+
+    def pop(self, _: object) -> None:
+        self.stack.pop()
+
+
+_LITERALS = LITERALS | {
+    "LONG4", "INT", "LONG", "FLOAT", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BINUNICODE8", "BYTEARRAY8",
+    "BINSTRING", "SHORT_BINSTRING", "STRING", "UNICODE",
+}  # fmt: skip
+
+_STEPS: Mapping[str, Step] = {
+    **STEPS,
+    "NEWOBJ": lambda machine, _: machine.new_object(_),
+    "NEWOBJ_EX": lambda machine, _: machine.new_object_with_keywords(_),
+    "BUILD": lambda machine, _: machine.build(_),
+    "EMPTY_SET": lambda machine, _: machine.empty_set(_),
+    "FROZENSET": lambda machine, _: machine.frozen_set(_),
+    "ADDITEMS": lambda machine, _: machine.drop_items(_),
+    "POP": lambda machine, _: machine.pop(_),
+    "POP_MARK": lambda machine, _: machine.drop_items(_),
+}
+
+
+def read_state(data: bytes) -> object:
+    """What the pickle holds, tensors as ``TensorRecord``.
+
+    :raises Refused: it is damaged or too long
+    """
+    if len(data) > LONGEST_STATE:
+        raise Refused(f"{len(data)} bytes are more than are read of a description ({LONGEST_STATE})")
+    return run_machine(_Lenient(_STEPS, _LITERALS), data)
+
+
+def tensors_in(value: object) -> Iterator[tuple[tuple[str, ...], TensorRecord]]:
+    """Every tensor with the keys that lead to it; a module that was saved whole gives those of its state dict."""
+    # Each container once: references can form rings, and trees of exponential size.
+    seen: set[int] = set()
+    # Not by recursion: nesting can be deeper than the interpreter's stack.
+    waiting: list[tuple[tuple[str, ...], object]] = [((), value)]
+    while waiting:
+        path, found = waiting.pop()
+        if isinstance(found, TensorRecord):
+            yield path, found
+        elif isinstance(found, (dict, list, tuple, Stranger)) and id(found) not in seen and len(path) <= _DEEPEST:
+            seen.add(id(found))
+            waiting += reversed([((*path, *key), member) for key, member in _members(found)])
+
+
+def _members(value: dict[Any, Any] | list[Any] | tuple[Any, ...] | Stranger) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, Stranger):
+        state = value.state if isinstance(value.state, dict) else {}
+        yield from (((), state.get(key)) for key in ("_parameters", "_buffers", "_modules"))
+    elif isinstance(value, dict):
+        yield from (((str(key),), member) for key, member in value.items())
+    else:
+        yield from (((str(place),), member) for place, member in enumerate(value))

@@ -1,0 +1,157 @@
+"""The fault suite: every fault does something where it says, every variant nothing, and a few pairs are scored."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.faults.__main__ import record
+from benchmarks.faults.alignment import Alignment, called, load_truth, module_pairs, score_alignment
+from benchmarks.faults.catalogue import NETS
+from benchmarks.faults.jobs import MINDSPORE, PYTORCH, Job
+from benchmarks.faults.score import Case, cases, is_planted, score
+from benchmarks.faults.table import misses, table
+from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.store.find import find_dumps
+from msprobe_ms.store.reader import read_dump
+
+#: What the tests dump: net → the faults.
+_SHORT = {"mlp": ("gelu", "transposed"), "lenet": ("padding", "order"), "gpt": ("mask", "unloaded")}
+_CASES = [
+    Case(net, fault, golden, mode)
+    for net, faults in _SHORT.items()
+    for fault in (*faults, "")
+    for golden in (PYTORCH, MINDSPORE)
+    for mode in ("statistics", "tensor")
+]
+_VARIANT = Job(PYTORCH, "gpt", "everything", task="statistics")
+
+
+@pytest.fixture(scope="module")
+def dumps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("faults")
+    record(root, {job for case in _CASES for job in (case.target_job, case.golden_job)} | {_VARIANT})
+    return root
+
+
+def test_there_are_twelve_nets_with_eight_faults_each_of_all_sorts() -> None:
+    assert len(NETS) >= 12
+    for name, net in NETS.items():
+        names = [fault.name for fault in net.faults]
+        assert len(set(names)) == len(names) >= 8, name
+    sorts = {fault.name for net in NETS.values() for fault in net.faults}
+    wanted = {"eps", "gelu", "scale", "transposed", "residual", "axis", "padding", "half", "mask", "unloaded"}
+    assert wanted <= sorts
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_every_fault_lies_in_a_cell_that_is_there_and_changes_loss_or_gradients(ms: Any, name: str) -> None:
+    recording = importlib.import_module("benchmarks.faults.record_mindspore")
+    net = NETS[name]
+
+    def values(edit: Any) -> dict[str, Any]:
+        model = recording.make(name, edit, 0)
+        for path in {path for fault in net.faults for path in (fault.node, *fault.takes)}:
+            recording.at(model, path)
+        inputs, expected = recording.tensors(net, 0)
+        loss, gradients = recording.training_step(model, edit)(*inputs, expected)
+        names = [parameter.name for parameter in model.trainable_params()]
+        return {"loss": loss.asnumpy(), **{name: each.asnumpy() for name, each in zip(names, gradients, strict=True)}}
+
+    healthy = values(None)
+    assert largest_change(values(None), healthy) == 0
+    for fault in net.faults:
+        assert largest_change(values(fault.edit), healthy) > 1e-6, fault.name
+
+
+def largest_change(values: dict[str, Any], others: dict[str, Any]) -> float:
+    return max(float(abs(values[name] - others[name]).max()) for name in others)
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_a_variant_computes_what_the_net_does_and_knows_its_modules(name: str) -> None:
+    recording = importlib.import_module("benchmarks.faults.record_pytorch")
+    variants = importlib.import_module("benchmarks.faults.variants")
+    inputs, _ = recording.tensors(NETS[name], 0)
+    healthy = recording.make(name, 0)
+    expected = healthy(*inputs)
+    leaves = {path for path, module in healthy.named_modules() if not list(module.children())}
+    for variant in variants.VARIANTS:
+        changed = variants.change(recording.make(name, 0), variant)
+        assert (changed.net(*inputs) == expected).all(), variant
+        truth, paths = changed.truth(), dict(changed.net.named_modules())
+        assert leaves <= set(truth), variant
+        assert {path for twins in truth.values() for path in twins} <= set(paths), variant
+        if variants.applies(recording.make(name, 0), variant):
+            assert list(paths) != list(dict(healthy.named_modules())), variant
+
+
+@pytest.mark.parametrize("case", _CASES, ids=str)
+def test_the_planted_module_is_the_first_origin_and_a_healthy_pair_has_none(dumps: Path, case: Case) -> None:
+    result = score(case, dumps)
+    assert result.hit, result.origins
+
+
+def test_an_origin_elsewhere_is_a_miss(dumps: Path) -> None:
+    case = Case("mlp", "gelu", PYTORCH, "tensor")
+    target, golden = (_read(job, dumps) for job in (case.target_job, case.golden_job))
+    (origin,) = compare_dumps(target, golden, Options()).origins
+    planted = next(fault for fault in NETS["mlp"].faults if fault.name == "gelu")
+    other = next(fault for fault in NETS["mlp"].faults if fault.name == "transposed")
+    assert is_planted(origin, planted, target)
+    assert not is_planted(origin, other, target)
+    # What takes the wrong value in counts only by its input.
+    assert not is_planted(origin, replace(other, takes=("blocks.1.act",)), target)
+    assert is_planted(
+        replace(origin, target="Cell.blocks.1.act.GELU.forward.0.input.0"),
+        replace(other, takes=("blocks.1.act",)),
+        target,
+    )
+
+
+def test_misses_are_told_with_their_reason_and_counted(dumps: Path) -> None:
+    hit = score(Case("mlp", "gelu", PYTORCH, "tensor"), dumps)
+    missed = replace(hit, hit=False)
+    lines = list(misses([hit, missed]))
+    assert lines[0] == "MISS mlp/gelu/pytorch/tensor/L0/seed0: planted in blocks.1.act"
+    assert lines[1].startswith("   1. Cell.blocks.1.act.GELU.forward.0.output.0: its inputs agree ")
+    assert len(lines) == 2
+    assert list(table([hit, missed]))[-1] == (
+        "planted module is the first origin: 1/2 (50.0%); no origin in a healthy pair: -"
+    )
+
+
+def test_every_pair_is_a_case() -> None:
+    wanted = list(cases(["mlp", "vit"], ["L0"], [0, 1], [2]))
+    faults = sum(len(NETS[net].faults) for net in ("mlp", "vit"))
+    assert len(wanted) == len(set(wanted)) == 4 * (2 * faults + 2)
+
+
+def test_alignment_is_judged_by_pairs_of_modules_that_ran(dumps: Path) -> None:
+    target, golden = _read(Job(MINDSPORE, "gpt", task="statistics"), dumps), _read(_VARIANT, dumps)
+    truth = load_truth(dumps, _VARIANT)
+    count = len(called(target))
+    assert count == 1 + 1 + 3 * 9 + 2
+    perfect = score_alignment(truth, truth, target, golden)
+    assert (perfect.wrong, perfect.missed, perfect.f1, perfect.precision) == (0, 0, 1.0, 1.0)
+    first = {path: twins[0] for path, twins in truth.items()}
+    assert score_alignment(first, truth, target, golden) == Alignment(right=count, wrong=0, missed=0)
+    mistaken = {**first, "wte": first["wpe"], "not.there": first["wpe"]}
+    assert score_alignment(mistaken, truth, target, golden) == Alignment(right=count - 1, wrong=1, missed=1)
+    assert score_alignment({}, truth, target, golden) == Alignment(right=0, wrong=0, missed=count)
+
+
+def test_module_pairs_are_read_from_a_comparison(dumps: Path) -> None:
+    case = Case("mlp", "", PYTORCH, "statistics")
+    target, golden = (_read(job, dumps) for job in (case.target_job, case.golden_job))
+    pairs = module_pairs(compare_dumps(target, golden, Options()).pairs)
+    assert pairs == {path: {path} for path in called(target)}
+
+
+def _read(job: Job, dumps: Path) -> Any:
+    (path,) = find_dumps(job.step(dumps)).values()
+    return read_dump(path)

@@ -1,0 +1,237 @@
+"""Which functions pair inside one scope: by name, by meaning, several with one, between those around them."""
+
+from __future__ import annotations
+
+import pytest
+from built_dumps import Items, dump, entry, paired, rows
+from compare_parts import tensor
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msprobe_ms.compare.pair import pair
+from msprobe_ms.mapping.files import Mappings
+from msprobe_ms.names import parse_entry
+from msprobe_ms.store.model import Entry, Item
+
+NONE = Mappings()
+OURS, THEIRS = "Cell.a.A.forward.0", "Module.a.A.forward.0"
+#: A shape for each letter of a flow.
+SHAPES = {letter: (number + 2,) for number, letter in enumerate("xyzwvub")}
+
+
+def found(ours: list[str], theirs: list[str]) -> dict[str, str]:
+    """Functions of one module on both sides, each with one input and output of one shape."""
+    target = dump("mindspore", *(entry(name, parent=OURS) for name in ours), OURS)
+    golden = dump("pytorch", *(entry(name, parent=THEIRS) for name in theirs), THEIRS)
+    pairs = paired(pair(target, golden, NONE))
+    assert pairs.pop(OURS) == THEIRS
+    return pairs
+
+
+def forward(*apis: str) -> list[str]:
+    counts: dict[str, int] = {}
+    names = []
+    for api in apis:
+        names.append(f"{api}.{counts.get(api, 0)}.forward")
+        counts[api] = counts.get(api, 0) + 1
+    return names
+
+
+def test_one_operation_under_several_names_pairs_in_order_not_by_name():
+    ours = forward("Functional.add", "Tensor.__add__", "Functional.add")
+    theirs = forward("Tensor.__add__", "Torch.add", "Tensor.__add__")
+    assert found(ours, theirs) == dict(zip(ours, theirs, strict=True))
+
+
+def test_calls_the_two_sides_spell_alike_pair_by_name_whatever_their_order():
+    ours, theirs = forward("Functional.add", "Tensor.__add__"), forward("Tensor.__add__", "Torch.add")
+    assert found(ours, theirs) == {ours[0]: theirs[1], ours[1]: theirs[0]}
+    assert found(ours, theirs[:1]) == {ours[1]: theirs[0]}
+
+
+def test_an_operation_of_another_shape_does_not_pair():
+    target = dump("mindspore", entry("Mint.tile.0.forward", {"input.0": (2,), "output.0": (4,)}, OURS), OURS)
+    golden = dump("pytorch", entry("Tensor.repeat.0.forward", {"input.0": (2,), "output.0": (6,)}, THEIRS), THEIRS)
+    assert len(paired(pair(target, golden, NONE))) == 1
+
+
+def test_families_pair_what_does_the_same_to_a_shape():
+    ours = forward("Tensor.view", "Tensor.swapaxes", "Primitive.x.BatchMatMul")
+    theirs = forward("Tensor.flatten", "Tensor.permute", "Torch.matmul")
+    assert found(ours, theirs) == dict(zip(ours, theirs, strict=True))
+
+
+def test_a_surplus_call_is_found_between_the_calls_around_it():
+    """Where one side adds once more, all other additions still stand beside their own."""
+    add, relu, gelu = "Tensor.__add__", "Functional.relu", "Functional.gelu"
+    pairs = found(forward(add, relu, add, add, gelu, add), forward(add, relu, add, gelu, add))
+    assert pairs[f"{add}.0.forward"] == f"{add}.0.forward"
+    assert pairs[f"{add}.3.forward"] == f"{add}.2.forward"
+    assert not {f"{add}.1.forward", f"{add}.2.forward"} & set(pairs)
+
+
+OURS_APIS = ["Mint.add", "Tensor.__add__", "Functional.relu", "Tensor.view", "Primitive.d.MatMul"]
+THEIRS_APIS = ["Torch.add", "Tensor.__add__", "Functional.relu", "Tensor.reshape", "Functional.linear"]
+
+
+@given(st.lists(st.sampled_from(OURS_APIS), max_size=12))
+def test_right_pairs_a_scope_pairs_wholly_with_itself(apis):
+    ours = forward(*apis)
+    assert found(ours, ours) == {name: name for name in ours}
+
+
+@given(st.lists(st.sampled_from(OURS_APIS), max_size=12), st.lists(st.sampled_from(THEIRS_APIS), max_size=12))
+def test_right_pairs_no_entry_twice_and_every_item_once(ours, theirs):
+    target = dump("mindspore", *(entry(name, parent=OURS) for name in forward(*ours)), OURS)
+    golden = dump("pytorch", *(entry(name, parent=THEIRS) for name in forward(*theirs)), THEIRS)
+    pairs = pair(target, golden, NONE)
+    ours_items = [row[0] for row in rows(pairs) if row[0]]
+    theirs_items = [row[1] for row in rows(pairs) if row[1]]
+    assert sorted(ours_items) == sorted(item.name for one in target.entries.values() for item in one.items)
+    assert sorted(theirs_items) == sorted(item.name for one in golden.entries.values() for item in one.items)
+
+
+# Several calls of one side that are one of the other.
+
+
+def call(name: str, flow: str, parent: str | None = None) -> Entry:
+    """``"xw>y"``: takes the tensors x and w, gives y; a letter stands for one tensor, with its shape and figures."""
+    taken, given_out = flow.split(">")
+    items: list[Item] = []
+    for state, letters in (("input", taken), ("output", given_out)):
+        for place, letter in enumerate(letters):
+            values = [float(ord(letter) + number) for number in range(SHAPES[letter.lower()][0])]
+            items.append(tensor(f"{state}.{place}", values, name))
+    return Entry(name, parse_entry(name), items, parent)
+
+
+DENSE = [
+    call("Primitive.matmul.MatMul.0.forward", "xw>y", OURS),
+    call("Primitive.bias_add.BiasAdd.0.forward", "yb>Y", OURS),
+    call("Primitive.bias_add.BiasAdd.0.backward", "V>Yb"),
+    call("Primitive.matmul.MatMul.0.backward", "Y>xw"),
+]
+LINEAR = [call("Functional.linear.0.forward", "xwb>y", THEIRS), call("Functional.linear.0.backward", "V>xwb")]
+DENSE_ROWS = [
+    ("Primitive.matmul.MatMul.0.forward.input.0", "Functional.linear.0.forward.input.0"),
+    ("Primitive.matmul.MatMul.0.forward.input.1", "Functional.linear.0.forward.input.1"),
+    ("Primitive.matmul.MatMul.0.forward.output.0", None),
+    ("Primitive.bias_add.BiasAdd.0.forward.input.0", None),
+    ("Primitive.bias_add.BiasAdd.0.forward.input.1", "Functional.linear.0.forward.input.2"),
+    ("Primitive.bias_add.BiasAdd.0.forward.output.0", "Functional.linear.0.forward.output.0"),
+    ("Primitive.matmul.MatMul.0.backward.input.0", None),
+    ("Primitive.matmul.MatMul.0.backward.output.0", "Functional.linear.0.backward.output.0"),
+    ("Primitive.matmul.MatMul.0.backward.output.1", "Functional.linear.0.backward.output.1"),
+    ("Primitive.bias_add.BiasAdd.0.backward.input.0", "Functional.linear.0.backward.input.0"),
+    ("Primitive.bias_add.BiasAdd.0.backward.output.0", None),
+    ("Primitive.bias_add.BiasAdd.0.backward.output.1", "Functional.linear.0.backward.output.2"),
+]
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["in a module", "at level L1"])
+def test_a_dense_is_a_linear_the_first_takes_in_and_the_last_gives_out(inside):
+    modules = ([OURS], [THEIRS]) if inside else ([], [])
+    pairs = pair(dump("mindspore", *DENSE, *modules[0]), dump("pytorch", *LINEAR, *modules[1]), NONE)
+    groups = [one for one in pairs if one.how == "group"]
+    assert [(one.target.name, one.golden.name) for one in groups] == [
+        ("Primitive.bias_add.BiasAdd.0.forward", "Functional.linear.0.forward"),
+        ("Primitive.bias_add.BiasAdd.0.backward", "Functional.linear.0.backward"),
+    ]
+    assert rows(groups) == DENSE_ROWS
+    assert [one for one in pairs if not one.matched] == []
+
+
+def test_the_other_way_round_too():
+    pairs = pair(dump("pytorch", *LINEAR), dump("mindspore", *DENSE), NONE)
+    turned = {(ours, theirs) for theirs, ours in DENSE_ROWS}
+    assert set(rows(pairs)) == turned
+    assert [(one.target.name, one.golden.name, one.how) for one in pairs] == [
+        ("Functional.linear.0.forward", "Primitive.bias_add.BiasAdd.0.forward", "group"),
+        ("Functional.linear.0.backward", "Primitive.bias_add.BiasAdd.0.backward", "group"),
+    ]
+
+
+def test_calls_that_hand_nothing_on_are_no_group():
+    apart = [call("Primitive.m.MatMul.0.forward", "xw>z"), call("Primitive.b.BiasAdd.0.forward", "yb>Y")]
+    golden = dump("pytorch", call("Functional.linear.0.forward", "xwb>y"))
+    assert paired(pair(dump("mindspore", *apart), golden, NONE)) == {}
+
+
+def test_calls_with_another_between_them_are_no_group():
+    between = [DENSE[0], call("Functional.relu.0.forward", "y>y", OURS), DENSE[1], entry(OURS)]
+    golden = dump("pytorch", *LINEAR[:1], call("Functional.relu.0.forward", "y>y", THEIRS), THEIRS)
+    found = paired(pair(dump("mindspore", *between), golden, NONE))
+    assert found["Functional.relu.0.forward"] == "Functional.relu.0.forward"
+    assert "Primitive.bias_add.BiasAdd.0.forward" not in found
+
+
+def test_casts_of_weights_and_result_belong_to_the_norm():
+    """LayerNorm casts its parameters first: what it works on is still what enters at its own first place."""
+    ours = [
+        call("Tensor.astype.0.forward", "w>W", OURS),
+        call("Tensor.astype.1.forward", "b>B", OURS),
+        call("Primitive.layer_norm.LayerNorm.0.forward", "xWB>y", OURS),
+        call("Tensor.astype.2.forward", "y>y", OURS),
+    ]
+    golden = dump("pytorch", call("Functional.layer_norm.0.forward", "xwb>y", THEIRS), THEIRS)
+    pairs = pair(dump("mindspore", *ours, OURS), golden, NONE)
+    assert {row for row in rows(pairs) if row[0] and row[1] and "Functional" in row[1]} == {
+        ("Primitive.layer_norm.LayerNorm.0.forward.input.0", "Functional.layer_norm.0.forward.input.0"),
+        ("Tensor.astype.0.forward.input.0", "Functional.layer_norm.0.forward.input.1"),
+        ("Tensor.astype.1.forward.input.0", "Functional.layer_norm.0.forward.input.2"),
+        ("Tensor.astype.2.forward.output.0", "Functional.layer_norm.0.forward.output.0"),
+    }
+
+
+def test_casts_on_both_sides_stay_casts():
+    ours = [call("Tensor.astype.0.forward", "x>X", OURS), call("Primitive.n.LayerNorm.0.forward", "Xwb>y", OURS)]
+    theirs = [call("Tensor.to.0.forward", "x>X", THEIRS), call("Functional.layer_norm.0.forward", "Xwb>y", THEIRS)]
+    found = paired(pair(dump("mindspore", *ours, OURS), dump("pytorch", *theirs, THEIRS), NONE))
+    assert found["Tensor.astype.0.forward"] == "Tensor.to.0.forward"
+    assert found["Primitive.n.LayerNorm.0.forward"] == "Functional.layer_norm.0.forward"
+
+
+def test_a_module_that_is_one_call_on_the_other_side_is_all_its_calls():
+    """No table knows this one: what enters the module and leaves it says enough."""
+    ours = [
+        call("Tensor.__sub__.0.forward", "xv>y", OURS),
+        call("Functional.square.0.forward", "y>z", OURS),
+        call("Primitive.reduce_mean.ReduceMean.0.forward", "z>u", OURS),
+    ]
+    golden = dump("pytorch", call("Functional.mse_loss.0.forward", "xv>u", THEIRS), THEIRS)
+    (group, _) = pair(dump("mindspore", *ours, OURS), golden, NONE)
+    assert (group.target.name, group.golden.name, group.how) == (
+        "Primitive.reduce_mean.ReduceMean.0.forward", "Functional.mse_loss.0.forward", "group",
+    )  # fmt: skip
+    assert [row for row in rows([group]) if None not in row] == [
+        ("Tensor.__sub__.0.forward.input.0", "Functional.mse_loss.0.forward.input.0"),
+        ("Tensor.__sub__.0.forward.input.1", "Functional.mse_loss.0.forward.input.1"),
+        ("Primitive.reduce_mean.ReduceMean.0.forward.output.0", "Functional.mse_loss.0.forward.output.0"),
+    ]
+
+
+# Arguments in other places.
+
+
+def test_batch_norm_takes_its_statistics_in_another_order():
+    same: Items = dict.fromkeys([f"input.{place}" for place in range(1, 5)], (8,))
+    target = dump(
+        "mindspore", entry("Primitive.bn.BatchNorm.0.forward", {"input.0": (2, 8), **same, "output.0": (2, 8)})
+    )
+    golden = dump("pytorch", entry("Functional.batch_norm.0.forward", {"input.0": (2, 8), **same, "output.0": (2, 8)}))
+    places = {
+        ours[-1]: theirs[-1] for ours, theirs in rows(pair(target, golden, NONE)) if ours and theirs and "input" in ours
+    }
+    assert places == {"0": "0", "3": "1", "4": "2", "1": "3", "2": "4"}
+
+
+def test_an_embedding_takes_ids_and_table_the_other_way_round():
+    target = dump(
+        "mindspore", entry("Primitive.g.Gather.0.forward", {"input.0": (9, 4), "input.1": (5,), "output.0": (5, 4)})
+    )
+    golden = dump(
+        "pytorch", entry("Functional.embedding.0.forward", {"input.0": (5,), "input.1": (9, 4), "output.0": (5, 4)})
+    )
+    assert [(mine[-7:], twin[-7:]) for mine, twin in rows(pair(target, golden, NONE))] == [
+        ("input.0", "input.1"), ("input.1", "input.0"), ("utput.0", "utput.0"),
+    ]  # fmt: skip
