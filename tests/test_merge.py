@@ -38,12 +38,15 @@ def merge(folder: Path, config: str) -> dict[str, list[tuple[object, ...]]]:
     return {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets}
 
 
-@pytest.mark.parametrize("form", ["--csv", "--xlsx"])
-@pytest.mark.parametrize("profile", ["v110", "latest"])
-def test_one_sheet_an_index_one_column_a_rank(tmp_path: Path, form: str, profile: str) -> None:
+@pytest.mark.parametrize(
+    ("form", "profile", "index"),
+    [("--csv", "v110", "Max diff"), ("--xlsx", "v110", "Max diff"), ("--csv", "latest", "Max diff"),
+     ("--xlsx", "latest", "Max diff"), ("--csv", "own", "Deviation"), ("--xlsx", "own", "Deviation")],
+)  # fmt: skip
+def test_one_sheet_an_index_one_column_a_rank(tmp_path: Path, form: str, profile: str, index: str) -> None:
     out = compare(tmp_path, form, "--profile", profile, ranks=11)
-    sheets = merge(out, f"api: [Cell.fc, Cell.head]\ncompare_index: [Max diff, {RELATIVE}]\n")
-    assert list(sheets) == ["Max diff", RELATIVE]
+    sheets = merge(out, f"api: [Cell.fc, Cell.head]\ncompare_index: [{index}, {RELATIVE}]\n")
+    assert list(sheets) == [index, RELATIVE]
     titles, *rows = sheets[RELATIVE]
     assert titles == ("NPU Name", *(f"rank{rank}" for rank in range(11)))
     assert [row[0] for row in rows] == [
@@ -66,7 +69,7 @@ def test_steps_are_columns_too(tmp_path: Path) -> None:
 
 
 def test_bad_names_are_told_and_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    out = compare(tmp_path, "--csv", ranks=4)
+    out = compare(tmp_path, "--csv", "--profile", "latest", ranks=4)
     tables = {column.title: column.files[0] for column in find_tables(out)}
     shutil.copy(tables["rank0"], out / f"compare_result_{STAMP}.csv")
     tables["rank2"].write_bytes(b"\x00PK damaged")
