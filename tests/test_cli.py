@@ -46,9 +46,10 @@ def test_the_new_form_says_where_the_error_begins(
     assert "called at File" in printed and "norm1" in printed
     (summary,) = (tmp_path / "out").glob("compare_summary_*.json")
     content = json.loads(summary.read_text())
-    assert list(content) == ["mode", "verdict", "matched", "unmatched_target", "unmatched_golden", "origins"]
+    counts = ["matched", "unmatched_target", "unmatched_golden"]
+    assert list(content) == ["mode", "verdict", *counts, "origins", "random_operations"]
     assert (content["verdict"], content["matched"]) == ("divergent", 710)
-    assert list(content["origins"][0]) == ["target", "golden", "state", "reason", "metrics"]
+    assert " ".join(content["origins"][0]) == "target golden state kind reason required_tolerance metrics"
     assert titles(tmp_path / "out")[2:5] == ["Result", "Reason", "Inherited From"]
     (advice,) = (tmp_path / "out").glob("advisor_*.txt")
     detection, line, suspect = advice.read_text().splitlines()[:3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -151,6 +152,55 @@ def test_an_error_that_does_not_reach_the_end() -> None:
     reaching = found(call("Functional.gelu.0", 1, 1.5), call("Functional.relu.0", 1.5, 1.5))
     assert list(reaching) == [PROBLEM_NODE, CONSISTENCY]
     assert reaching[CONSISTENCY].advice.startswith("3 values are beyond their tolerances, of 4 compared; the first is")
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        ("precision", "the same dtype"),
+        ("collective", "another rank"),
+        ("drift", "No node"),
+        ("missing gradient", "frozen"),
+    ],
+)
+def test_the_kind_of_an_origin_says_more_than_its_place(kind: str, advice: str) -> None:
+    comparison = judged(call("Functional.relu.0", 1, 1.5))
+    comparison.origins = [replace(comparison.origins[0], kind=kind)]
+    (finding, _) = detect(comparison)
+    assert finding.detection == PROBLEM_NODE and advice in finding.advice
+
+
+def test_random_operations_are_told() -> None:
+    comparison = judged(call("Functional.dropout.0", 1, 1.5))
+    comparison.random, comparison.origins = [replace(comparison.origins[0], kind="random")], []
+    *_, finding = detect(comparison)
+    assert "Random operations differ (Functional.dropout.0.forward.output.0)" in finding.advice
+
+
+def test_a_loss_that_agrees_hides_nothing() -> None:
+    """Its input differs, or a gradient does: then the error has reached the end."""
+    wrong = call("Functional.gelu.0", 1, 1.5)
+    loss = "Functional.cross_entropy.0.forward"
+    scalar = (tensor("output.0", np.float32(2), loss), tensor("output.0", np.float32(2), loss))
+    inputs = (tensor("input.0", ARRAY * np.float32(1.5), loss), tensor("input.0", ARRAY, loss))
+    assert SINGLE_POINT not in found(wrong, side_by_side(inputs, scalar))
+    back = "Functional.gelu.0.backward"
+    gradient = side_by_side((tensor("input.0", ARRAY * 2, back), tensor("input.0", ARRAY, back)))
+    assert SINGLE_POINT not in found(wrong, call("Functional.relu.0"), gradient)
+
+
+def test_a_function_without_advice_has_that_of_its_module() -> None:
+    pair = call("Tensor.__add__.0", 1, 1.5)
+    assert pair.target is not None
+    pair.target.parent = "Cell.gru.rnn._DynamicGRU.forward.0"
+    assert "gates" in found(pair)[PROBLEM_NODE].advice
+
+
+def test_later_suspects_may_be_consequences() -> None:
+    comparison = judged(call("Functional.gelu.0", 1, 1.5))
+    comparison.origins *= 2
+    first, second, *_ = (finding.advice for finding in detect(comparison))
+    assert second == f"Perhaps only a consequence of the suspect above: mend that first. {first}"
 
 
 def test_drift_without_an_origin() -> None:

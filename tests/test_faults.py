@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from benchmarks.faults.__main__ import record
-from benchmarks.faults.alignment import Alignment, called, load_truth, module_pairs, score_alignment
+from benchmarks.faults.alignment import Alignment, called, load_truth, module_pairs, score_alignment, variants_of
 from benchmarks.faults.catalogue import NETS
 from benchmarks.faults.jobs import MINDSPORE, PYTORCH, Job
-from benchmarks.faults.score import Case, cases, is_planted, score
-from benchmarks.faults.table import misses, table
+from benchmarks.faults.score import Case, cases, is_planted, score, variant_cases
+from benchmarks.faults.table import alignment_table, misses, table
 from msprobe_ms.compare.run import Options, compare_dumps
 from msprobe_ms.store.find import find_dumps
 from msprobe_ms.store.reader import read_dump
@@ -29,6 +29,7 @@ _CASES = [
     for mode in ("statistics", "tensor")
 ]
 _VARIANT = Job(PYTORCH, "gpt", "everything", task="statistics")
+_ALIGNED = [Case("gpt", fault, PYTORCH, "statistics", variant="everything") for fault in ("mask", "")]
 
 
 @pytest.fixture(scope="module")
@@ -86,14 +87,20 @@ def test_a_variant_computes_what_the_net_does_and_knows_its_modules(name: str) -
         truth, paths = changed.truth(), dict(changed.net.named_modules())
         assert leaves <= set(truth), variant
         assert {path for twins in truth.values() for path in twins} <= set(paths), variant
-        if variants.applies(recording.make(name, 0), variant):
-            assert list(paths) != list(dict(healthy.named_modules())), variant
+        assert variants.applies(recording.make(name, 0), variant) == (variant in variants_of(name)), variant
 
 
 @pytest.mark.parametrize("case", _CASES, ids=str)
 def test_the_planted_module_is_the_first_origin_and_a_healthy_pair_has_none(dumps: Path, case: Case) -> None:
     result = score(case, dumps)
     assert result.hit, result.origins
+
+
+@pytest.mark.parametrize("case", _ALIGNED, ids=str)
+def test_modules_under_other_names_are_found_and_so_is_the_fault(dumps: Path, case: Case) -> None:
+    result = score(case, dumps)
+    assert result.hit, result.origins
+    assert result.alignment is not None and (result.alignment.wrong, result.alignment.missed) == (0, 0)
 
 
 def test_an_origin_elsewhere_is_a_miss(dumps: Path) -> None:
@@ -121,14 +128,23 @@ def test_misses_are_told_with_their_reason_and_counted(dumps: Path) -> None:
     assert lines[1].startswith("   1. Cell.blocks.1.act.GELU.forward.0.output.0: its inputs agree ")
     assert len(lines) == 2
     assert list(table([hit, missed]))[-1] == (
-        "planted module is the first origin: 1/2 (50.0%); no origin in a healthy pair: -"
+        "planted module is the first origin: 1/2 (50.0%); healthy pair consistent: -"
     )
+
+
+def test_a_variant_has_a_line_with_its_figures(dumps: Path) -> None:
+    lines = list(alignment_table([score(case, dumps) for case in _ALIGNED]))
+    assert [line.split() for line in lines[1:]] == [
+        [name, "1.000", "1.000", "1/1", "1/1", "1.000"] for name in ("everything", "together")
+    ]
 
 
 def test_every_pair_is_a_case() -> None:
     wanted = list(cases(["mlp", "vit"], ["L0"], [0, 1], [2]))
     faults = sum(len(NETS[net].faults) for net in ("mlp", "vit"))
     assert len(wanted) == len(set(wanted)) == 4 * (2 * faults + 2)
+    aligned = list(variant_cases(["mlp", "vit"], ["renamed"]))
+    assert len(aligned) == len(set(aligned)) == 2 * (faults + len(variants_of("mlp")) + len(variants_of("vit")))
 
 
 def test_alignment_is_judged_by_pairs_of_modules_that_ran(dumps: Path) -> None:

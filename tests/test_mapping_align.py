@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.mapping.align import align
+from msprobe_ms.mapping.align import align, align_by_marks
 
 names = st.lists(st.sampled_from("abcdef"), max_size=40)
 
@@ -38,3 +38,25 @@ def test_equal_counts_pair_in_order(target, golden):
 @given(names)
 def test_a_sequence_pairs_with_itself_wholly(target):
     assert sorted(align(target, target)) == [(place, place) for place in range(len(target))]
+
+
+marked = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([None, *range(9)])), max_size=30)
+
+
+@given(marked, marked)
+def test_marks_pair_calls_of_one_name_once(target, golden):
+    pairs = align_by_marks(target, golden)
+    assert len({place for place, _ in pairs}) == len({other for _, other in pairs}) == len(pairs)
+    assert all(target[place][0] == golden[other][0] for place, other in pairs)
+
+
+@given(st.lists(st.integers(), unique=True, min_size=1, max_size=30), st.data())
+def test_what_is_left_out_anywhere_shifts_nothing(marks, data):
+    """Calls left out of one side: all others stand beside their own."""
+    kept = [mark for mark in marks if data.draw(st.booleans())]
+    pairs = align_by_marks([("relu", mark) for mark in marks], [("relu", mark) for mark in kept])
+    assert sorted(pairs) == [(marks.index(mark), place) for place, mark in enumerate(kept)]
+
+
+def test_nothing_is_said_where_no_mark_tells():
+    assert align_by_marks([("relu", 1), ("relu", None)], [("relu", 2), ("relu", None), ("relu", 3)]) == []

@@ -191,6 +191,21 @@ def test_fused_projections_are_named_and_not_paired(tmp_path: Path, told: Told) 
     assert [len(ours) for ours, _, _ in parted.fused] == [3, 3, 3]
 
 
+@pytest.mark.parametrize("told", [Told(), NO_FIGURES, FAULTY])
+def test_a_module_of_layers_beside_one_that_is_a_layer(tmp_path: Path, told: Told) -> None:
+    """An attention of four projections beside PyTorch's, which holds its weights itself."""
+
+    def close(module: Module) -> Module:
+        if module.class_name != "SelfAttention":
+            return module
+        weights = ((3 * WIDTH, WIDTH), (3 * WIDTH,))
+        return replace(module, class_name="MultiheadAttention", children=(), weights=weights)
+
+    closed = [changed(top, close) for top in renamed(encoder())]
+    check(encoder(), closed, tmp_path, told)
+    check(closed, encoder(), tmp_path, told)
+
+
 @pytest.mark.parametrize("told", [Told(), NO_FIGURES, ONLY_SHAPES, FAULTY])
 def test_modules_of_one_side_alone(tmp_path: Path, told: Told) -> None:
     """The activation is a function there; here a dropout follows the attention."""

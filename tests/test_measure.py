@@ -403,8 +403,9 @@ def test_lenet_with_convolution_biases_before_batch_norm() -> None:
     pairs = pair(target, golden, Mappings(cell={}))
     measure(pairs, target, golden, "statistics")
     differing = [row.target.entry for one in pairs for row in one.rows if row.differs and row.target]
-    # PyTorch's cross_entropy backward was recorded with respect to the log-softmax.
-    assert set(differing) <= {"Functional.cross_entropy.0.backward"}
+    # These dumps have PyTorch's cross_entropy backward with respect to the log-softmax, and the gradients of
+    # MindSpore's gamma and beta the other way round.
+    assert set(differing) <= {"Functional.cross_entropy.0.backward", "Primitive.bn_train.BatchNorm.0.backward"}
 
 
 def test_the_first_difference_is_the_changed_weight(tmp_path: Path) -> None:

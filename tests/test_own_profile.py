@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from compare_parts import dump, null, side_by_side, tensor, value
 from msprobe_ms.compare.measure import measure
 from msprobe_ms.compare.metrics import COSINE, MAX_ABSOLUTE, MORE_METRICS, TENSOR_METRICS, Missing
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
-from msprobe_ms.compare.profiles import PROFILES, judge
+from msprobe_ms.compare.profiles import PROFILES, judge, own_rules
 from msprobe_ms.compare.profiles.base import Cell, lines
 from msprobe_ms.store.model import Item
 
@@ -53,14 +54,9 @@ def titles(mode: str, stack: bool = False) -> list[str]:
 
 def test_columns() -> None:
     assert titles("statistics") == [
-        *HEAD,
-        "MaxRelativeErr",
-        "MinRelativeErr",
-        "MeanRelativeErr",
-        "NormRelativeErr",
-        *FIGURES,
-        *GRADIENTS,
-    ]
+        *HEAD, "Max diff", "Min diff", "Mean diff", "L2norm diff",
+        "MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr", *FIGURES, *GRADIENTS,
+    ]  # fmt: skip
     assert titles("md5", stack=True) == [*HEAD, "NPU MD5", "BENCH MD5", *FIGURES, *GRADIENTS, "Call Site"]
     assert titles("tensor", stack=True) == [
         *HEAD, "Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr",
@@ -137,6 +133,16 @@ def test_an_origin_is_red_whether_its_item_or_its_entry_is_named(whole: bool) ->
     judge(comparison, OWN)
     assert [(row.result, row.colour) for row in pair.rows] == [("agrees", ""), ("origin", "red")]
     assert pair.rows[1].reason == "The error begins here: its inputs agree"
+
+
+def test_random_numbers_are_nobodys_fault() -> None:
+    pair = side_by_side((tensor("output.0", [1.0]), tensor("output.0", [2.0])))
+    comparison = judged(pair)
+    name = "Functional.op.0.forward"
+    comparison.random.append(Origin(name, name, "output", "dropout draws its own", {}, "random"))
+    judge(comparison, OWN)
+    (row,) = pair.rows
+    assert (row.result, row.reason, row.colour) == ("random", "Random numbers: dropout draws its own", "")
 
 
 def test_what_has_no_twin_says_what_is_missing() -> None:
@@ -239,3 +245,8 @@ def test_places_of_nan_in_real_data() -> None:
 def test_a_file_that_cannot_be_read_is_told() -> None:
     result, reason, _ = told(tensor("output.0", [1.0]), tensor("output.0", [1.0]), mode="tensor")
     assert result == "agrees" and reason.startswith("Real data not compared: ")
+
+
+def test_every_result_is_in_the_docs() -> None:
+    docs = (Path(__file__).parents[1] / "docs" / "compare_columns.md").read_text(encoding="utf-8")
+    assert [result for result in own_rules.RESULTS if f"| `{result}` |" not in docs] == []

@@ -169,7 +169,9 @@ def test_summary_is_strict_json_and_counts_rows(tmp_path: Path) -> None:
     lonely = side_by_side((None, tensor("input.0", [1.0])))
     comparison = compared(one_pair(), alone, lonely)
     figures = {"deviation": float("inf"), "cosine": float("nan"), "low": -float("inf"), "why": Missing.SHAPE, "x": 0.5}
-    comparison.origins.append(Origin("a.output.0", "b.output.0", "output", "its inputs agree", figures))
+    comparison.origins.append(
+        Origin("a.output.0", "b.output.0", "output", "its inputs agree", figures, "outside", float("inf"))
+    )
     assert strict(write_summary(comparison, tmp_path, STAMP).read_text()) == {
         "mode": "statistics",
         "verdict": "divergent",
@@ -181,10 +183,13 @@ def test_summary_is_strict_json_and_counts_rows(tmp_path: Path) -> None:
                 "target": "a.output.0",
                 "golden": "b.output.0",
                 "state": "output",
+                "kind": "outside",
                 "reason": "its inputs agree",
+                "required_tolerance": "inf",
                 "metrics": {"deviation": "inf", "cosine": "nan", "low": "-inf", "why": "shape differs", "x": 0.5},
             }
         ],
+        "random_operations": [],
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -125,6 +126,11 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_thresholds(tmp_path / "deep.yaml")
 
 
+def test_there_are_three_profiles() -> None:
+    with pytest.raises(UsageError, match="profile 'v111' is not accepted; accepted are v110, latest, own"):
+        Thresholds().profile("v111")
+
+
 def test_they_travel_between_processes(tmp_path: Path) -> None:
     changed = loaded(tmp_path, "tolerances:\n  roundings: {float16: 8}\n")
     assert pickle.loads(pickle.dumps(changed)) == changed
@@ -149,6 +155,12 @@ def test_they_change_what_a_report_says(tmp_path: Path, profile: str, text: str,
 
     assert result(Thresholds()) == usual
     assert result(loaded(tmp_path, text)) == changed
+
+
+def test_the_example_of_the_docs_is_accepted(tmp_path: Path) -> None:
+    docs = (Path(__file__).parents[1] / "docs" / "compare_columns.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", docs, re.DOTALL)
+    assert set(loaded(tmp_path, example).changes) == set(SECTIONS)
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,8 +30,23 @@ def origins(target: Dump, golden: Dump, fuzzy: bool = False) -> list[Origin]:
     return compare_dumps(target, golden, Options(fuzzy=fuzzy)).origins
 
 
-def test_an_origin_called_once_more_in_the_target_says_so() -> None:
-    (origin, *_) = origins(step(0, 1, 2, 3), step(1, 2, 3))
+def test_what_calls_give_out_tells_which_is_the_one_too_many() -> None:
+    assert origins(step(0, 1, 2, 3), step(1, 2, 3)) == []
+    assert origins(step(1, 2, 3), step(1, 0, 2, 3)) == []
+
+
+def test_a_fault_beside_a_surplus_call_is_still_found_where_it_is() -> None:
+    target, golden = step(0, 1, 2, 3, 4), step(1, 2, 3, 4)
+    call = target.entries[f"{RELU}3"]
+    call.items = [call.items[0], tensor("output.0", [30.0, 1.0], call.name)]
+    (origin, *_) = origins(target, golden)
+    assert origin.target == f"{RELU}3.output.0"
+    assert origin.golden == f"{RELU}2.output.0"
+
+
+def test_where_nothing_tells_an_origin_called_once_more_says_so() -> None:
+    """All figures differ: call by call is all that is left."""
+    (origin, *_) = origins(step(0, 1.5, 2.5, 3.5), step(1, 2, 3))
     assert origin.target == f"{RELU}0.input.0"
     assert origin.reason.endswith(
         "; but Cell.act.ReLU is called 4 times in the target, 3 times in the golden: from the first call too many on, "
@@ -40,11 +55,11 @@ def test_an_origin_called_once_more_in_the_target_says_so() -> None:
 
 
 def test_and_once_more_in_the_golden() -> None:
-    (origin, *_) = origins(step(1), step(0, 1))
+    (origin, *_) = origins(step(1), step(0, 2.5))
     assert "Cell.act.ReLU is called once in the target, 2 times in the golden" in origin.reason
 
 
-def test_fuzzy_matching_then_tells() -> None:
+def test_fuzzy_matching_tells_by_the_calls_around() -> None:
     assert origins(step(0, 1, 2, 3), step(1, 2, 3), fuzzy=True) == []
 
 

@@ -18,24 +18,30 @@ from pathlib import Path
 
 from benchmarks.faults.catalogue import NETS
 from benchmarks.faults.jobs import MINDSPORE, PYTORCH, Job
-from benchmarks.faults.score import MODES, Case, Score, cases, score
-from benchmarks.faults.table import misses, table
+from benchmarks.faults.score import MODES, Case, Score, cases, score, variant_cases
+from benchmarks.faults.table import alignment_table, misses, table
 
 _REPOSITORY = Path(__file__).parents[2]
 
 
 def main() -> None:
     arguments = _parser().parse_args()
-    wanted = [
-        case
-        for case in cases(arguments.nets, arguments.levels, arguments.fault_seeds, arguments.healthy_seeds)
-        if _is_chosen(case, arguments)
+    everything = [
+        *cases(arguments.nets, arguments.levels, arguments.fault_seeds, arguments.healthy_seeds),
+        *variant_cases(arguments.nets, arguments.faulty_variants),
     ]
+    wanted = [case for case in everything if _is_chosen(case, arguments)]
     record(arguments.dumps, {job for case in wanted for job in (case.target_job, case.golden_job)})
     scores = score_all(wanted, arguments.dumps, arguments.processes)
     if arguments.json:
         arguments.json.write_text(json.dumps([each.as_json() for each in scores], indent=1), encoding="utf-8")
-    print("\n".join(misses(scores) if arguments.misses else [*misses(scores), "", *table(scores)]))
+    print("\n".join(misses(scores)))
+    if not arguments.misses:
+        same = [each for each in scores if not each.case.variant]
+        others = [each for each in scores if each.case.variant]
+        for lines, chosen in ((table, same), (alignment_table, others)):
+            if chosen:
+                print("\n".join(["", *lines(chosen)]))
 
 
 def record(root: Path, jobs: Iterable[Job]) -> None:
@@ -64,6 +70,7 @@ def _is_chosen(case: Case, arguments: argparse.Namespace) -> bool:
     return (
         case.golden in arguments.golden
         and case.mode in arguments.modes
+        and (arguments.variants is None or case.variant in arguments.variants)
         and (not arguments.faults or case.fault in arguments.faults)
     )
 
@@ -78,6 +85,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--levels", nargs="+", default=["L0"], choices=["L0", "mix"])
     parser.add_argument("--fault-seeds", nargs="+", type=int, default=[0], help="of weights and batch")
     parser.add_argument("--healthy-seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--variants", nargs="*", metavar="VARIANT", help='names of variants, "" for none')
+    parser.add_argument(
+        "--faulty-variants", nargs="*", default=["renamed", "wrapped"], help="those that meet faults too"
+    )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--json", type=Path, help="write every score with its origins here")
     parser.add_argument("--misses", action="store_true", help="print only what was missed")

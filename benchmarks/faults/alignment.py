@@ -12,6 +12,17 @@ from msprobe_ms.compare.model import Pair
 from msprobe_ms.names import FORWARD
 from msprobe_ms.store.model import Dump
 
+#: Variants of every net, and those that some nets have the parts for.
+VARIANTS = ("renamed", "nameless", "wrapped", "reordered", "everything")
+_MORE = {
+    "mlp": ("shifted",),
+    "resnet": ("shifted",),
+    "unet": ("flattened",),
+    "lstm": ("flattened",),
+    "gru": ("flattened",),
+    **dict.fromkeys(("encoder", "gpt", "llama", "moe", "vit", "compiled_encoder"), ("flattened", "fused", "shifted")),
+}
+
 #: Path in the target → paths in the golden, each of which is right.
 Truth = Mapping[str, list[str]]
 
@@ -36,6 +47,10 @@ class Alignment:
         """The harmonic mean of precision and recall."""
         total = 2 * self.right + self.wrong + self.missed
         return 2 * self.right / total if total else 1.0
+
+
+def variants_of(net: str) -> tuple[str, ...]:
+    return (*VARIANTS, *_MORE.get(net, ()))
 
 
 def truth_file(root: Path, job: Job) -> Path:

@@ -102,9 +102,10 @@ _ENCODER = (
     attribute("axis", "layers.1.attention", "axis", -2, "layers.1.attention.out"),
     transposed("layers.1.attention.v.weight"),
     half("layers.1.up"),
-    detached("layers.1.attention", "layers.1.attention.k"),
     unloaded("layers.1.down.bias"),
 )
+
+_DETACHED = detached("layers.1.attention", "layers.1.attention.k")
 
 _PADDED = (attribute("mask", "layers.1.attention", "masked", False, "layers.1.attention.out"),)
 
@@ -145,7 +146,7 @@ NETS: dict[str, Net] = {
     "encoder": Net(
         "padded_tokens",
         10,
-        (*_ENCODER, *_PADDED, attribute("residual", "layers.1", "residual", False, "layers.1.norm2")),
+        (*_ENCODER, *_PADDED, _DETACHED, attribute("residual", "layers.1", "residual", False, "layers.1.norm2")),
     ),
     "gpt": Net(
         "tokens",
@@ -256,6 +257,7 @@ NETS: dict[str, Net] = {
         10,
         (
             *_ENCODER,
+            _DETACHED,
             attribute("residual", "layers.1", "residual", False, "layers.1.norm2"),
             order("columns_first", True, "layers.0", "layers.0.norm1"),
             attribute("pooling", "", "averaged", True, "head"),

@@ -7,10 +7,13 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 
+from benchmarks.faults.alignment import Alignment, load_truth, module_pairs, score_alignment, variants_of
 from benchmarks.faults.catalogue import NETS, Fault
 from benchmarks.faults.jobs import AGAIN, DYNAMIC, MINDSPORE, PYTORCH, Job
-from msprobe_ms.compare.model import Origin
+from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.mapping.automatic import align_modules
+from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.store.find import find_dumps
 from msprobe_ms.store.model import Dump, Entry
 from msprobe_ms.store.reader import read_dump
@@ -21,7 +24,10 @@ MODES = ("statistics", "tensor")
 
 @dataclass(frozen=True)
 class Case:
-    """A pair of dumps: a net of MindSpore with a fault ("" for none) beside the healthy one of ``golden``."""
+    """A pair of dumps: a net of MindSpore with a fault ("" for none) beside the healthy one of ``golden``.
+
+    ``variant``: the names and structure the golden has, to be found out by compare; "" for the same.
+    """
 
     net: str
     fault: str
@@ -29,6 +35,7 @@ class Case:
     mode: str
     level: str = "L0"
     seed: int = 0
+    variant: str = ""
 
     @property
     def target_job(self) -> Job:
@@ -42,7 +49,7 @@ class Case:
     def _golden_change(self) -> str:
         """A healthy net is not compared with itself, but with another run; a compiled one with a dynamic one."""
         if self.fault or self.golden == PYTORCH:
-            return ""
+            return self.variant
         return DYNAMIC if NETS[self.net].compiled else AGAIN
 
     @property
@@ -50,21 +57,34 @@ class Case:
         return next((fault for fault in NETS[self.net].faults if fault.name == self.fault), None)
 
     def __str__(self) -> str:
-        return f"{self.net}/{self.fault or 'healthy'}/{self.golden}/{self.mode}/{self.level}/seed{self.seed}"
+        golden = f"{self.golden}-{self.variant}" if self.variant else self.golden
+        return f"{self.net}/{self.fault or 'healthy'}/{golden}/{self.mode}/{self.level}/seed{self.seed}"
 
 
 @dataclass(frozen=True)
 class Score:
-    """``hit``: the planted module is the first origin, or a healthy pair has none; ``origins``: all, in order."""
+    """``hit``: the planted module is the first origin, or a healthy pair is consistent; ``origins``: all, in order.
+
+    ``alignment``: how well modules were paired with those of a variant.
+    """
 
     case: Case
     hit: bool
     planted: str
+    verdict: str
     origins: tuple[tuple[str, str], ...]
+    alignment: Alignment | None = None
 
     def as_json(self) -> dict[str, object]:
         origins = [{"name": name, "reason": reason} for name, reason in self.origins]
-        return {**asdict(self.case), "hit": self.hit, "planted": self.planted, "origins": origins}
+        return {
+            **asdict(self.case),
+            "hit": self.hit,
+            "planted": self.planted,
+            "verdict": self.verdict,
+            "alignment": asdict(self.alignment) if self.alignment else None,
+            "origins": origins,
+        }
 
 
 def cases(
@@ -83,15 +103,41 @@ def cases(
                         yield Case(net, "", golden, mode, level, seed)
 
 
+def variant_cases(nets: Sequence[str], faulty: Sequence[str]) -> Iterator[Case]:
+    """Every variant of the healthy PyTorch net, and with the variants ``faulty`` every fault of the target too."""
+    for net, mode in product(nets, MODES):
+        for variant in variants_of(net):
+            yield Case(net, "", PYTORCH, mode, variant=variant)
+            if variant in faulty:
+                for fault in NETS[net].faults:
+                    yield Case(net, fault.name, PYTORCH, mode, variant=variant)
+
+
 def score(case: Case, root: Path) -> Score:
-    target = _read(case.target_job.step(root))
-    comparison = compare_dumps(target, _read(case.golden_job.step(root)), Options())
+    target, golden = _read(case.target_job.step(root)), _read(case.golden_job.step(root))
+    if case.variant:
+        comparison, alignment = _aligned(case, root, target, golden)
+    else:
+        comparison, alignment = compare_dumps(target, golden, Options()), None
     origins = tuple((origin.target, origin.reason) for origin in comparison.origins)
     fault = case.planted
     if fault is None:
-        return Score(case, not origins, "", origins)
+        # Projections that are fused have no twin of their own.
+        fine = ("consistent", "incomplete") if case.variant else ("consistent",)
+        return Score(case, comparison.verdict in fine, "", comparison.verdict, origins, alignment)
     hit = bool(comparison.origins) and is_planted(comparison.origins[0], fault, target)
-    return Score(case, hit, fault.node, origins)
+    return Score(case, hit, fault.node, comparison.verdict, origins, alignment)
+
+
+def _aligned(case: Case, root: Path, target: Dump, golden: Dump) -> tuple[Comparison, Alignment]:
+    """Compared under the mapping found automatically; judged by the modules that compare paired and those fused."""
+    found = align_modules(target, golden)
+    comparison = compare_dumps(target, golden, Options(mappings=Mappings(automatic=found.rules)))
+    pairs = module_pairs(comparison.pairs)
+    for ours, theirs, _ in found.fused:
+        for path, _ in ours:
+            pairs.setdefault(path, set()).update(other for other, _ in theirs)
+    return comparison, score_alignment(pairs, load_truth(root, case.golden_job), target, golden)
 
 
 def is_planted(origin: Origin, fault: Fault, target: Dump) -> bool:

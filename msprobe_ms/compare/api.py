@@ -17,7 +17,7 @@ from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.notebook import comparison_html
 from msprobe_ms.compare.places import plan
 from msprobe_ms.compare.profiles import PROFILES
-from msprobe_ms.compare.report import summary, table_of, write_table, writing
+from msprobe_ms.compare.report import summary, table, write_table, writing
 from msprobe_ms.compare.run import Options, Outcome, compare_dumps
 from msprobe_ms.compare.thresholds import load_thresholds
 from msprobe_ms.compare.verdict import verdict_lines
@@ -65,7 +65,7 @@ class Compared:
         """The rows of the report; needs pandas (the extra ``dataframe``)."""
         import pandas
 
-        titles, rows = table_of(self.comparison, self._options.report)
+        titles, rows = table(self.comparison, self._options.report)
         return pandas.DataFrame([row for row, _ in rows], columns=titles)
 
     def to_xlsx(self, path: str | Path) -> Path:
@@ -85,7 +85,7 @@ class Compared:
     def _write(self, path: Path, suffix: str) -> Path:
         if path.suffix != suffix:
             raise UsageError(f"{path}: accepted is a file name that ends with {suffix}")
-        titles, rows = table_of(self.comparison, self._options.report)
+        titles, rows = table(self.comparison, self._options.report)
         write_table(path, titles, rows, self._options.report.colours)
         return path
 

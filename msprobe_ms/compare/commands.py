@@ -33,6 +33,11 @@ compare.json holds {"npu_path": …, "bench_path": …}: the dump under suspicio
 {"npu_path": …, "bench_path": …, "rank_id": [0], "step_id": [0, 1]}, where [] is all.
 -f before the subcommand names the framework, after it it asks for a fuzzy match, as in msprobe 1.1.0."""
 
+_NODE_HELP = (
+    "tell of one node alone, in detail: the name of an entry, a value, a module or a function, of either dump; a text "
+    "is written with -o, and --exit-code tells whether this node differs"
+)
+
 _MERGE_EPILOG = """\
 The yaml file:
   api:                       names, or beginnings of names, of rows; without it every row
@@ -41,11 +46,6 @@ The yaml file:
     - Max diff
     - NormRelativeErr
 It writes multi_ranks_compare_merge_<time>.xlsx: rows are NPU Name, columns ranks."""
-
-_NODE_HELP = (
-    "tell of one node alone, in detail: the name of an entry, a value, a module or a function, of either dump; a text "
-    "is written with -o, and --exit-code tells whether this node differs"
-)
 
 
 def add_compare(commands: Any) -> None:

@@ -10,9 +10,11 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from msprobe_ms.compare.dtypes import parse_dtype
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
+from msprobe_ms.compare.scale import element_count
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, parse_entry
 from msprobe_ms.store.model import Item
 
@@ -49,10 +51,27 @@ _PARAMETER_ADVICE = (
     "(a weight may need transposing). In later steps compare optimizer, learning rate, weight decay and gradient "
     "clipping, and the gradients of the step before."
 )
+_MISSING_GRADIENT_ADVICE = (
+    "Compare which parameters are frozen (requires_grad), what is detached (stop_gradient), and which weights the "
+    "optimizer or value_and_grad is given."
+)
+#: By the kind of an origin, where that says more than its place.
+_BY_KIND = {
+    "precision": "Give both the same dtype here: compare the lists of mixed precision, its level, and explicit casts.",
+    "collective": "What another rank gave differs: compare the ranks, beginning with the first that differs.",
+    "drift": "No node is to blame alone. Compare the first step from one checkpoint, in one precision; then look at "
+    "accumulation dtypes and at the optimizer.",
+    "missing gradient": _MISSING_GRADIENT_ADVICE,
+}
+_RANDOM_ADVICE = (
+    " Random operations differ ({}), so what follows them cannot be told: switch dropout off on both sides "
+    "(seed_all with rm_dropout=True), or save the random tensor once and load it in both."
+)
 _GRADIENT_ADVICE = (
     "Its forward call agrees, so look at backward: a backward of one's own (bprop, autograd.Function), what is "
     "detached or frozen, accumulation, clipping and the loss scale."
 )
+_PERHAPS = "Perhaps only a consequence of the suspect above: mend that first. "
 _GENERAL_ADVICE = (
     "Compare the arguments and attributes of this call in both scripts, then run it alone on its dumped inputs (task "
     "tensor)."
@@ -89,8 +108,7 @@ _OPERATIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """``row`` is the number of the suspect's line in the spreadsheet (titles are row 1), None where it has none."""
 
     detection: str
@@ -115,9 +133,13 @@ class _Survey:
     #: Rows of the origins, and whether an output before each agreed.
     rows: dict[str, int] = field(default_factory=dict)
     after_agreement: dict[str, bool] = field(default_factory=dict)
-    #: The last output that a forward call gave out, and whether any of that call's differ.
+    #: The last output of several elements that a forward call gave out, and whether any of that call's differ: a loss,
+    #: one number, hides what its input shows.
     last: str = ""
     last_differs: bool = False
+    gradients_differ: bool = False
+    #: The entries that enclose the origins.
+    enclosing: dict[str, str] = field(default_factory=dict)
 
 
 def detect(comparison: Comparison) -> Iterator[Finding]:
@@ -127,9 +149,11 @@ def detect(comparison: Comparison) -> Iterator[Finding]:
         yield Finding(FP16_OVERFLOW, *survey.half, f"{_first_of(survey.halves)}{_OVERFLOW_ADVICE}")
     if survey.odd:
         yield Finding(NON_FINITE, *survey.odd, f"{_first_of(survey.odds)}{_NON_FINITE_ADVICE}")
-    for origin in comparison.origins[:_TOLD]:
-        yield _of_origin(origin, survey)
-    if survey.differing and survey.last and not survey.last_differs:
+    for place, origin in enumerate(comparison.origins[:_TOLD]):
+        found = _of_origin(origin, survey)
+        perhaps = _PERHAPS if place and origin.kind in ("computation", "outside") else ""
+        yield found._replace(advice=f"{perhaps}{found.advice}")
+    if survey.differing and survey.last and not survey.last_differs and not survey.gradients_differ:
         yield Finding(SINGLE_POINT, *survey.differing, _single_point(survey))
     yield _whole(comparison, survey)
 
@@ -149,14 +173,19 @@ def _survey(comparison: Comparison) -> _Survey:
             survey.differing, survey.differings = survey.differing or (number, name), survey.differings + 1
         if name in origins:
             survey.rows[name], survey.after_agreement[name] = number, agreed
+            survey.enclosing[name] = (pair.target.parent if pair.target else None) or ""
         if row.deviation is None:
             continue
         survey.compared += 1
-        if target.state == "output" and _direction(pair) == FORWARD:
-            if pair is not last_pair:
-                last_pair, survey.last_differs = pair, False
-            survey.last, survey.last_differs = name, survey.last_differs or row.differs
+        direction = _direction(pair)
+        if direction in (BACKWARD, PARAMETERS_GRAD):
+            survey.gradients_differ = survey.gradients_differ or row.differs
+        elif target.state == "output" and direction == FORWARD:
             agreed = agreed or not row.differs
+            if element_count(target) > 1:
+                if pair is not last_pair:
+                    last_pair, survey.last_differs = pair, False
+                survey.last, survey.last_differs = name, survey.last_differs or row.differs
     return survey
 
 
@@ -180,23 +209,27 @@ def _is_odd(item: Item) -> bool:
 
 def _of_origin(origin: Origin, survey: _Survey) -> Finding:
     number = survey.rows.get(origin.target)
+    if origin.kind in _BY_KIND:
+        return Finding(PROBLEM_NODE, number, origin.target, f"{_sentence(origin.reason)} {_BY_KIND[origin.kind]}")
     if origin.state == "parameters":
-        return Finding(INCONSISTENT_INPUT, number, origin.target, _PARAMETER_ADVICE)
+        return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_sentence(origin.reason)} {_PARAMETER_ADVICE}")
     if origin.state == "input":
         advice = _BETWEEN_ADVICE if survey.after_agreement.get(origin.target) else _INPUT_ADVICE
         return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_sentence(origin.reason)} {advice}")
-    return Finding(PROBLEM_NODE, number, origin.target, f"{_sentence(origin.reason)} {_by_operation(origin)}")
+    return Finding(PROBLEM_NODE, number, origin.target, f"{_sentence(origin.reason)} {_by_operation(origin, survey)}")
 
 
-def _by_operation(origin: Origin) -> str:
-    entry = _entry_name(origin.target)
-    parsed = parse_entry(entry) if entry else None
-    if parsed is None:
-        return _GENERAL_ADVICE
-    if parsed.direction in (BACKWARD, PARAMETERS_GRAD):
-        return _GRADIENT_ADVICE
-    name = (parsed.class_name or parsed.name).lower()
-    return next((advice for pattern, advice in _OPERATIONS if pattern.search(name)), _GENERAL_ADVICE)
+def _by_operation(origin: Origin, survey: _Survey) -> str:
+    """What usually differs in an operation of this name, else in the module that calls it."""
+    for entry in (_entry_name(origin.target), survey.enclosing.get(origin.target, "")):
+        parsed = parse_entry(entry) if entry else None
+        if parsed is not None and parsed.direction in (BACKWARD, PARAMETERS_GRAD):
+            return _GRADIENT_ADVICE
+        name = (parsed.class_name or parsed.name).lower() if parsed else ""
+        for pattern, advice in _OPERATIONS:
+            if pattern.search(name):
+                return advice
+    return _GENERAL_ADVICE
 
 
 def _entry_name(item: str) -> str:
@@ -210,8 +243,8 @@ def _entry_name(item: str) -> str:
 def _single_point(survey: _Survey) -> str:
     return (
         f"{_counted(survey.differings)}, yet the last output recorded, {survey.last}, agrees: the error does not "
-        "reach the end of the forward pass. Look whether this value is used at all, and at the gradients, where it may "
-        "reach. It can be left as it is where results and gradients are good."
+        "reach the end of the forward pass, and no gradient differs. Look whether this value is used at all, or stored "
+        "in another layout there. It can be left as it is where results are good."
     )
 
 
@@ -219,6 +252,8 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
     alone = sum(not row.matched for row in comparison.rows)
     twinless = "1 value has no twin and was" if alone == 1 else f"{alone} values have no twin and were"
     without = f" {twinless} not compared." if alone else ""
+    if comparison.random:
+        without += _RANDOM_ADVICE.format(comparison.random[0].target)
     if survey.differing:
         if comparison.origins:
             advice = "Mend the first suspect above and compare again: most of the others inherit its error."
@@ -246,4 +281,4 @@ def _counted(count: int) -> str:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"

@@ -16,6 +16,7 @@ EPSILON = {
     "float8_e4m3fnuz": 2.0**-3,
     "float8_e5m2": 2.0**-2,
     "float8_e5m2fnuz": 2.0**-2,
+    "hifloat8": 2.0**-3,
 }
 
 #: A complex number is as precise as its parts.

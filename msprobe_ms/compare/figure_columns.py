@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.compare.dtypes import parse_dtype
+from msprobe_ms.compare.rounded import rounded_on_one_side
 from msprobe_ms.store.items import ItemTable
 
 Floats = npt.NDArray[np.float64]
@@ -20,7 +21,8 @@ Floats = npt.NDArray[np.float64]
 class FigureColumns:
     """The figures of a target's and a golden's items.
 
-    ``extreme``: what a figure of one element counts beside the figures of all, in floats.
+    ``extreme``: what a figure of one element counts beside the figures of all, in floats; where one side was rounded to
+    a narrower float it counts in full.
     """
 
     def __init__(self, target: ItemTable, golden: ItemTable, extreme: float) -> None:
@@ -30,6 +32,7 @@ class FigureColumns:
         sorts = golden.known_sorts
         self._counts = np.array([_count(sort[3]) for sort in sorts], np.float64)
         self._shares = np.array([extreme if parse_dtype(sort[2]).epsilon else 1.0 for sort in sorts])
+        self._single = np.array([parse_dtype(sort[2]).name == "float32" for sort in sorts])
         self._sorts = np.frombuffer(golden.sorts, np.uint32)
 
     def deviations(self, ours: Sequence[int], theirs: Sequence[int], floors: Sequence[float]) -> list[float]:
@@ -49,7 +52,8 @@ class FigureColumns:
             norm = np.maximum(sizes[:, 3], rms * np.sqrt(np.maximum(counts, 1)))
             scales = np.stack((extreme, extreme, np.where(rms > 0, rms, peak), norm), axis=1)
             parts = _parts(mine, golden, scales)
-        ends = self._shares[sorts, None] * parts[:, :2]
+        rounded = self._single[sorts] & rounded_on_one_side(mine[:, :2], golden[:, :2])
+        ends = np.where(rounded, 1.0, self._shares[sorts])[:, None] * parts[:, :2]
         found: list[float] = np.maximum(ends.max(axis=1), parts[:, 2:].max(axis=1)).tolist()
         return found
 

@@ -3,7 +3,8 @@
 The deviation is relative to the tensor's own scale, so that one bound serves a net's loss and its smallest gradient:
 
 * statistics: the largest of |ΔMean| over the golden's root mean square (a mean near zero is the rest of a cancellation
-  and no scale of anything), |ΔNorm| over its Norm, and a tenth of |ΔMax|, |ΔMin| over its largest magnitude
+  and no scale of anything), |ΔNorm| over its Norm, and a tenth of |ΔMax|, |ΔMin| over its largest magnitude (all of it
+  where one side's figures show that it was rounded to a narrower float)
 * tensor: ‖t−g‖₂ / ‖g‖₂
 * md5: 0 or inf
 * plain values: 0 or inf
@@ -15,12 +16,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from msprobe_ms.compare.algorithms import Algorithm, measured_by
 from msprobe_ms.compare.dtypes import parse_dtype, same_dtype, same_signatures
 from msprobe_ms.compare.figure_columns import FigureColumns
 from msprobe_ms.compare.figures import STATISTICS
 from msprobe_ms.compare.metrics import MORE_METRICS, TENSOR_METRICS, Missing, tensor_difference
 from msprobe_ms.compare.model import Pair, Row, Tables
+from msprobe_ms.compare.rounded import rounded_on_one_side
 from msprobe_ms.compare.scale import GradientFloors, element_count, magnitude, root_mean_square
 from msprobe_ms.compare.tolerances import Carried, Tolerances
 from msprobe_ms.errors import MsprobeError
@@ -151,7 +155,7 @@ class _Meter:
         sorts = self._sorts.get(key)
         if sorts is None:
             sorts = self._sorts[key] = self._compare_sorts(tables[0].sort(ours), tables[1].sort(theirs), gradient)
-        if not sorts.comparable:
+        if not sorts.comparable and not self._same_weights(row):
             row.deviation = deviation = math.inf
         row.tolerance = sorts.bound
         if self._mixed:
@@ -218,9 +222,17 @@ class _Meter:
             exact = deviation is not None
         if deviation is None:
             deviation = statistic_deviation(target, golden, floor)
-        if not _comparable(target.dtype, golden.dtype, target.shape, golden.shape):
+        if not _comparable(target.dtype, golden.dtype, target.shape, golden.shape) and not self._same_weights(row):
             deviation = math.inf
         return deviation, exact
+
+    def _same_weights(self, row: Row) -> bool:
+        """Whether these are weights of one layer that the frameworks give axes of length 1 in other places (Conv1d)."""
+        if self._same_framework or row.state not in ("parameters", "parameters_grad"):
+            return False
+        target, golden = row.target, row.golden
+        assert target is not None and golden is not None
+        return _comparable(target.dtype, golden.dtype, _without_ones(target.shape), _without_ones(golden.shape))
 
     def _checksum_deviation(self, target: Item, golden: Item, floor: float) -> tuple[float, bool]:
         """Checksums agree or not; across frameworks, whose bits never agree, the figures beside them decide."""
@@ -238,6 +250,8 @@ class _Meter:
         except (MsprobeError, OSError) as error:
             row.measured[NOTE] = f"{NOT_COMPARED}{error}"
             return None
+        if mine.shape != theirs.shape and self._same_weights(row):
+            mine = mine.reshape(theirs.shape)
         difference = tensor_difference(mine, theirs, more=self._metrics.more)
         row.measured.update(difference.metrics)
         row.measured.update(measured_by(self._metrics.algorithms, mine, theirs))
@@ -274,6 +288,10 @@ def _comparable(mine: str | None, theirs: str | None, shape: object, other_shape
     if shape is None or other_shape is None:  # of a file so damaged that nothing tells
         return True
     return shape == other_shape and parse_dtype(mine).kind == parse_dtype(theirs).kind
+
+
+def _without_ones(shape: object) -> object:
+    return tuple(length for length in shape if length != 1) if isinstance(shape, tuple) else shape
 
 
 def _epsilon(dtype: str | None) -> float:
@@ -318,8 +336,16 @@ def statistic_deviation(target: Item, golden: Item, floor: float = 0.0) -> float
         for name, scale in zip(STATISTICS, scales, strict=True)
     )
     whole = [part for part in (mean, norm) if part is not None]
-    share = _EXTREME if whole and parse_dtype(golden.dtype).epsilon else 1.0
+    share = _EXTREME if whole and parse_dtype(golden.dtype).epsilon and not _is_rounded(target, golden) else 1.0
     return max([*whole, *(share * part for part in (most, least) if part is not None)], default=None)
+
+
+def _is_rounded(target: Item, golden: Item) -> bool:
+    """Whether float32 on one side alone went through a narrower float."""
+    ends = target.maximum, target.minimum, golden.maximum, golden.minimum
+    if parse_dtype(golden.dtype).name != "float32" or not all(isinstance(end, float) for end in ends):
+        return False
+    return bool(rounded_on_one_side(np.array([ends[:2]], np.float64), np.array([ends[2:]], np.float64))[0])
 
 
 def _part(mine: Statistic, theirs: Statistic, scale: float) -> float | None:

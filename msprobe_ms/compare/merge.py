@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import xlsxwriter
 import yaml
 
+from msprobe_ms.compare.profiles.base import BENCH_TITLES, DIFFERENCE_TITLES, NPU_TITLES
 from msprobe_ms.compare.report import ROWS_A_SHEET, looks_like_formula, writing
 from msprobe_ms.config.values import suggestion
 from msprobe_ms.errors import ConfigError, DumpFormatError, UsageError
@@ -197,7 +198,22 @@ def _titled(path: Path, rows: Iterator[Sequence[Any]]) -> tuple[list[str], Itera
     titles = [str(title) for title in next(rows, ())]
     if NAME not in titles:
         raise DumpFormatError(f"{path}: has no column {NAME}")
-    return titles, (row for row in rows if row)
+    differences = [
+        (title, titles.index(ours), titles.index(theirs))
+        for title, ours, theirs in zip(DIFFERENCE_TITLES, NPU_TITLES, BENCH_TITLES, strict=True)
+        if title not in titles and ours in titles and theirs in titles
+    ]
+    if not differences:
+        return titles, (row for row in rows if row)
+    added = [title for title, *_ in differences]
+    whole = ([*row, *[None] * (len(titles) - len(row))] for row in rows if row)
+    return titles + added, ([*row, *(_difference(row, *places) for _, *places in differences)] for row in whole)
+
+
+def _difference(row: Sequence[Any], ours: int, theirs: int) -> Cell:
+    """What tables leave out that show both figures."""
+    mine, other = _cell(row[ours]), _cell(row[theirs])
+    return mine - other if isinstance(mine, (int, float)) and isinstance(other, (int, float)) else None
 
 
 def _without_guard(text: str) -> str:

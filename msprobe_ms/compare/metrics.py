@@ -236,16 +236,23 @@ def _equalise(target: Array, golden: Array, finite: Array) -> bool:
 
 def _add_block(sums: _Sums, difference: Array, magnitude: Array, epsilon: float) -> None:
     """``difference`` and ``magnitude`` (of the golden) are at least 0, and are used up."""
+    size, largest = difference.size, difference.max()
+    if sums.more:
+        sums.magnitude += sums.number(magnitude.sum())
+    if largest == 0:
+        sums.within_one += size
+        sums.within_five += size
+        return
     sums.error += sums.number(np.dot(difference, difference))
-    sums.max_absolute = max(sums.max_absolute, sums.number(difference.max()))
+    sums.max_absolute = max(sums.max_absolute, sums.number(largest))
     if sums.more:
         sums.absolute += sums.number(difference.sum())
-        sums.magnitude += sums.number(magnitude.sum())
     magnitude[magnitude == 0] = epsilon
     np.divide(difference, magnitude, out=difference)
-    sums.max_relative = max(sums.max_relative, sums.number(difference.max()))
-    sums.within_one += int(np.count_nonzero(difference < 0.001))
-    sums.within_five += int(np.count_nonzero(difference < 0.005))
+    largest = difference.max()
+    sums.max_relative = max(sums.max_relative, sums.number(largest))
+    sums.within_one += size if largest < 0.001 else int(np.count_nonzero(difference < 0.001))
+    sums.within_five += size if largest < 0.005 else int(np.count_nonzero(difference < 0.005))
     if sums.more:
         sums.relative += sums.number(difference.sum())
 

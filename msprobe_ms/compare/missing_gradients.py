@@ -70,7 +70,7 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
         golden.add(order, pair.golden)
         if pair.matched:
             for row in pair.rows:
-                if row.target is not None and row.golden is not None and row.target.state == "parameters":
+                if row.matched and row.state == "parameters" and row.target is not None and row.golden is not None:
                     ours, theirs = _place(pair.target, row.target), _place(pair.golden, row.golden)
                     if ours is not None and theirs is not None:
                         twins.setdefault(ours, theirs)
@@ -83,7 +83,8 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
             first = min(missing, key=having.orders.__getitem__)
             ours, theirs = (to[first], first) if name == "target" else (first, to[first])
             reason = _reason(name, [at for at in missing if at != first])
-            origin = Origin(target.parameters[ours].name, golden.parameters[theirs].name, "parameters_grad", reason, {})
+            names = target.parameters[ours].name, golden.parameters[theirs].name
+            origin = Origin(*names, "parameters_grad", reason, {}, "missing gradient")
             found.append((having.orders[first], origin))
     return found
 

@@ -28,7 +28,8 @@ class Row:
     ``tolerance``  the deviation up to which the two are held to agree; None together with ``deviation``
     ``refuted``    filled by the origin finder: the record differs, yet every later use of the tensor agrees; or it is
                    a part of a gradient where the other side recorded the whole
-    ``inherited_from`` filled by the origin finder: the origin whose error this row carries on; "" for none
+    ``inherited_from``  filled by the origin finder: the name of the entry where the row's difference began; "" where it
+                   does not differ, begins here or came by drift
     ``result``     filled by judge: the text of the Result / Accuracy column
     ``reason``     filled by judge: one reason, a person can read it
     ``colour``     filled by judge: "red", "yellow" or ""
@@ -53,8 +54,7 @@ class Row:
         self.measured = measured
         self.deviation, self.tolerance = deviation, tolerance
         self.refuted = False
-        self.inherited_from = ""
-        self.result = self.reason = self.colour = ""
+        self.inherited_from = self.result = self.reason = self.colour = ""
 
     @property
     def target(self) -> Item | None:
@@ -125,7 +125,12 @@ class Pair:
 class Origin:
     """A place where error begins: what it takes in agrees, what it gives out does not.
 
-    ``target``/``golden`` are full item or entry names as in dump.json.
+    ``target``/``golden``    full item or entry names as in dump.json
+    ``kind``                 ``computation``; ``parameter``; ``outside``: it arrives from code that was not recorded;
+                             ``precision``: a dtype of another width; ``collective``: another rank's share differs;
+                             ``random``: random numbers, nobody's fault; ``drift``; ``missing gradient``
+    ``required_tolerance``   the least bound on the deviation with which this would have been held to agree; None where
+                             nothing could be measured
     """
 
     target: str
@@ -133,15 +138,22 @@ class Origin:
     state: str
     reason: str
     metrics: Metrics
+    kind: str = "computation"
+    required_tolerance: float | None = None
 
 
 @dataclass(slots=True)
 class Comparison:
-    """Everything one run of compare found. ``mode`` is ``statistics``, ``md5`` or ``tensor``."""
+    """Everything one run of compare found.
+
+    ``mode``     ``statistics``, ``md5`` or ``tensor``
+    ``random``   random operations whose results differ: what follows them cannot be told
+    """
 
     mode: str
     pairs: list[Pair]
     origins: list[Origin] = field(default_factory=list)
+    random: list[Origin] = field(default_factory=list)
 
     @property
     def rows(self) -> Iterator[Row]:
@@ -152,7 +164,7 @@ class Comparison:
         """``divergent``, ``incomplete`` or ``consistent``.
 
         Divergent where there is an origin of error or nothing has a twin; consistent only when nothing differs and most
-        was compared.
+        was compared, and no random operation makes the rest differ.
         """
         if self.origins:
             return "divergent"
@@ -160,4 +172,4 @@ class Comparison:
             return "incomplete"
         if not any(row.matched for row in self.rows):
             return "divergent"
-        return "incomplete" if is_incomplete(self.pairs) else "consistent"
+        return "incomplete" if self.random or is_incomplete(self.pairs) else "consistent"

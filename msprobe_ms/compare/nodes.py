@@ -1,4 +1,7 @@
-"""The nodes of a comparison: matched entries with what is needed to judge where error begins."""
+"""The nodes of a comparison: matched entries, and how strained what goes into them and what comes out is.
+
+The *strain* of a row is its deviation in tolerances: 1 is as far apart as dtype and framework explain.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,26 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from msprobe_ms.compare.fingerprints import Fingerprint, fingerprint, norm_of
+from msprobe_ms.compare.kinds import Kind, kind_of
 from msprobe_ms.compare.kinks import allowed_by_kinks, is_smooth
 from msprobe_ms.compare.model import Pair, Row
 from msprobe_ms.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName
 
-#: Least growth of strain inside a node for it to be an origin; kernels of healthy frameworks differ by less.
-_JUMP = 5.0
-#: Inputs this little strained count as not strained at all when growth is judged: below it lies rounding.
-_REST = 0.03
-#: Inputs strained beyond 1 by no more than this may still be drift; a node that multiplies it is to blame all the same.
-DRIFT = 3.0
-_JUMP_FROM_DRIFT = 30.0
+#: States of what a node gives out.
+RESULTS = ("output", "parameters_grad", "debug")
 
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A matched pair of entries, with what judging it needs."""
+    """A matched pair of entries, with what judging it needs.
+
+    ``parent``    the nearest enclosing call that is a node
+    ``context``   what went into the computation besides this entry's own inputs: a backward node's forward twin, the
+                  calls whose gradients a parameter gradient sums
+    ``before``    of a save: the one before it
+    ``noise``     the largest strain of its parameters that differ without effect (see ``harmless``)
+    """
 
     order: int
     pair: Pair
@@ -30,14 +37,31 @@ class Node:
     parsed: EntryName | None
     parent: Node | None = None
     children: list[Node] = field(default_factory=list)
-    #: What went into the computation besides this entry's own inputs: a backward node's forward twin, the calls whose
-    #: gradients a parameter gradient sums.
     context: list[Node] = field(default_factory=list)
     strain_in: float = 0.0
     strain_parameters: float = 0.0
     strain_out: float = 0.0
-    #: Of a save: the one before it.
     before: Node | None = None
+    noise: float = 0.0
+
+    def measure(self) -> None:
+        """Fill the strains from the rows."""
+        strain_in = strain_parameters = strain_out = 0.0
+        for row in self.pair.rows:
+            amount = strain(row)
+            if amount:
+                state = row.state
+                if state == "input":
+                    strain_in = max(strain_in, amount)
+                elif state == "parameters":
+                    strain_parameters = max(strain_parameters, amount)
+                else:
+                    strain_out = max(strain_out, amount)
+        self.strain_in, self.strain_parameters, self.strain_out = strain_in, strain_parameters, strain_out
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of(self.parsed)
 
     @property
     def is_save(self) -> bool:
@@ -53,6 +77,22 @@ class Node:
     def is_backward(self) -> bool:
         return self.parsed is not None and self.parsed.direction in (BACKWARD, PARAMETERS_GRAD)
 
+    @property
+    def is_parameter_gradient(self) -> bool:
+        return self.parsed is not None and self.parsed.direction == PARAMETERS_GRAD
+
+    @property
+    def is_part(self) -> bool:
+        """A framework's own part of a layer, which users know by the layer alone (``LSTM`` runs ``_DynamicLSTM``)."""
+        return self.parent is not None and self.parsed is not None and self.parsed.class_name.startswith("_")
+
+    @property
+    def module(self) -> str:
+        return self.parsed.name if self.parsed is not None and self.parsed.is_module else self.name
+
+    def rows(self, *states: str) -> Iterator[Row]:
+        return (row for row in self.pair.rows if row.state in states)
+
     def explained_by_kinks(self) -> float:
         """The deviation of its gradients that switches at kinks explain, given how its forward calls differ."""
         smooth = self.parsed is not None and not self.children and is_smooth(self.parsed.class_name)
@@ -63,35 +103,14 @@ class Node:
     @property
     def deviation(self) -> float:
         """The largest deviation beyond its tolerance."""
+        if max(self.strain_in, self.strain_parameters, self.strain_out) <= 1:
+            return 0.0
         return max((row.deviation or 0.0 for row in self.pair.rows if strain(row) > 1), default=0.0)
 
     @property
-    def is_parameter_gradient(self) -> bool:
-        return self.parsed is not None and self.parsed.direction == PARAMETERS_GRAD
-
-    @property
-    def module(self) -> str:
-        return self.parsed.name if self.parsed is not None and self.parsed.is_module else self.name
-
-    @property
     def strain_before(self) -> float:
-        """The largest strain of anything the outputs are computed from, parameters apart."""
-        return max((self.strain_in, *(whole_strain(node) for node in self.context)))
-
-    def is_origin(self, doubtful: bool) -> bool:
-        """Whether error begins here; ``doubtful`` when something differed before, which figures may hide."""
-        before, after = self.strain_before, max(self.strain_out, self.strain_parameters)
-        # What differs a little may have drifted; where something jumped before, it has inherited.
-        if after <= 1 or before > (1 if doubtful else DRIFT):
-            return False
-        doubtful = before > (_REST if doubtful else 1)
-        return after / max(before, _REST) >= (_JUMP_FROM_DRIFT if doubtful else _JUMP)
-
-    def takes_in_what_differs(self, seen: float) -> bool:
-        """Whether an input differs by far more than anything did before, and no origin around this node says why."""
-        if self.strain_in <= 1 or self.strain_in / max(seen, _REST) < _JUMP:
-            return False
-        return not any(node.is_origin(doubtful=False) for node in self.ancestors())
+        """The largest strain of anything the outputs are computed from, parameters that can be blamed apart."""
+        return max((self.strain_in, self.noise, *map(_whole_strain, self.context)))
 
     def ancestors(self) -> Iterator[Node]:
         node = self.parent
@@ -100,64 +119,92 @@ class Node:
             node = node.parent
 
 
-def whole_strain(node: Node) -> float:
-    return max(node.strain_in, node.strain_parameters, 0.0 if node.is_backward else node.strain_out)
+def _whole_strain(node: Node) -> float:
+    return max(node.strain_in, node.strain_parameters, node.noise, 0.0 if node.is_backward else node.strain_out)
 
 
 def strain(row: Row) -> float:
     """Deviation of a row in tolerances; 0 where there is nothing to compare or the record was refuted."""
-    if row.refuted or row.deviation is None or row.tolerance is None or row.deviation == 0:
+    deviation, tolerance = row.deviation, row.tolerance
+    if not deviation or tolerance is None or row.refuted:
         return 0.0
-    return row.deviation / row.tolerance if row.tolerance > 0 else math.inf
+    return deviation / tolerance if tolerance > 0 else math.inf
 
 
 def worst(rows: Iterable[Row]) -> Row | None:
     return max(rows, key=strain, default=None)
 
 
-def strain_of(pair: Pair, *states: str) -> float:
-    return max((strain(row) for row in pair.rows if state_of(row) in states), default=0.0)
-
-
-def state_of(row: Row) -> str:
-    item = row.target or row.golden
-    return item.state if item is not None else ""
-
-
 def nodes_of(pairs: list[Pair]) -> list[Node]:
-    nodes: list[Node] = []
-    for order, pair in enumerate(pairs):
-        if pair.target is None or pair.golden is None:
-            continue
-        node = Node(order, pair, pair.target.name, pair.target.parsed)
-        node.strain_in = strain_of(pair, "input")
-        node.strain_parameters = strain_of(pair, "parameters")
-        node.strain_out = strain_of(pair, "output", "parameters_grad", "debug")
-        nodes.append(node)
-    by_name = {node.name: node for node in nodes}
-    forwards: dict[str, list[Node]] = defaultdict(list)
-    backwards: dict[str, list[Node]] = defaultdict(list)
+    """The nodes in execution order, records that every later use refutes marked as such."""
+    nodes = [
+        Node(order, pair, pair.target.name, pair.target.parsed)
+        for order, pair in enumerate(pairs)
+        if pair.target is not None and pair.golden is not None
+    ]
     for node in nodes:
-        node.parent = by_name.get((node.pair.target.parent if node.pair.target else None) or "")
-        if node.parent is not None:
-            node.parent.children.append(node)
-        if node.parsed is not None and node.parsed.is_module:
-            group = {FORWARD: forwards, BACKWARD: backwards}.get(node.parsed.direction)
-            if group is not None:
-                group[node.parsed.name].append(node)
-    for node in nodes:
-        node.context = _context(node, by_name, forwards, backwards)
+        node.measure()
+    _refute(nodes)
+    _connect(nodes, pairs)
     return nodes
 
 
-def _context(
-    node: Node, by_name: dict[str, Node], forwards: dict[str, list[Node]], backwards: dict[str, list[Node]]
-) -> list[Node]:
-    if node.parsed is None:
-        return []
-    if node.parsed.direction == BACKWARD:
-        twin = by_name.get(str(node.parsed.in_direction(FORWARD)))
-        return [] if twin is None else [twin]
-    if node.parsed.direction == PARAMETERS_GRAD:
-        return [*forwards[node.parsed.name], *backwards[node.parsed.name]]
-    return []
+def _refute(nodes: list[Node]) -> None:
+    """Mark strained outputs that later nodes took in, each time in agreement: same shape, same four figures."""
+    doubted: dict[Fingerprint, list[tuple[Node, Row]]] = defaultdict(list)
+    for node in nodes:
+        if node.strain_out > 1:
+            for row in node.rows("output"):
+                if strain(row) > 1 and (key := fingerprint(row)) is not None:
+                    doubted[key].append((node, row))
+    uses: dict[Fingerprint, list[tuple[int, bool]]] = defaultdict(list)
+    norms = {key[-1] for key in doubted}
+    for node in nodes if doubted else ():
+        for row in node.pair.rows:
+            if norm_of(row) in norms and row.state == "input" and row.matched and (key := fingerprint(row)) is not None:
+                uses[key].append((node.order, strain(row) <= 1))
+    for key, records in doubted.items():
+        for node, row in records:
+            agreed = [agrees for order, agrees in uses.get(key, ()) if order > node.order]
+            if agreed and all(agreed):
+                row.refuted = True
+                node.measure()
+
+
+def _connect(nodes: list[Node], pairs: list[Pair]) -> None:
+    """Fill parents, children and context."""
+    by_name = {node.name: node for node in nodes}
+    around = {pair.target.name: pair.target.parent for pair in pairs if pair.target is not None and not pair.matched}
+    forwards: dict[str, list[Node]] = defaultdict(list)
+    backwards: dict[str, list[Node]] = defaultdict(list)
+    for node in nodes:
+        parent = node.pair.target.parent if node.pair.target else None
+        if parent in around:
+            parent = _nearest(parent, around)
+        node.parent = by_name.get(parent or "")
+        if node.parent is not None:
+            node.parent.children.append(node)
+        parsed = node.parsed
+        if parsed is not None and parsed.is_module:
+            if parsed.direction == FORWARD:
+                forwards[parsed.name].append(node)
+            elif parsed.direction == BACKWARD:
+                backwards[parsed.name].append(node)
+    for node in nodes:
+        parsed = node.parsed
+        if parsed is None:
+            continue
+        if parsed.direction == BACKWARD:
+            twin = by_name.get(str(parsed.in_direction(FORWARD)))
+            node.context = [] if twin is None else [twin]
+        elif parsed.direction == PARAMETERS_GRAD:
+            node.context = [*forwards[parsed.name], *backwards[parsed.name]]
+
+
+def _nearest(parent: str | None, around: dict[str, str | None]) -> str | None:
+    """The nearest enclosing call with a twin; ``around``: what encloses the calls without one."""
+    seen = set[str | None]()
+    while parent in around and parent not in seen:
+        seen.add(parent)
+        parent = around[parent]
+    return parent

@@ -1,11 +1,13 @@
-"""Where error begins: the nodes, in execution order, whose inputs agree and whose output does not.
+"""Where error begins: the nodes, in execution order, that give out more error than what they take in explains.
 
 What a node differs by is measured in tolerances (its *strain*: deviation / tolerance, 1 = as far apart as dtype and
-framework explain). A node is an origin when its output is strained beyond 1, its inputs are not, and the strain jumped
-inside it; a drift that crosses the bound by degrees is no origin. Difference is inherited when an origin lies inside
+framework explain). A node is an origin when what it gives out is strained beyond ``expected.bound`` of what it takes
+in, so that a drift that crosses the tolerance by degrees is none. Difference is inherited when an origin lies inside
 the node, or when its inputs already differ. Two things have no node to blame and are origins of their own: an input
-that differs although nothing computed before it does (data, a weight, code that was not recorded), and a parameter
-that differs before the step has computed anything with it.
+that differs although nothing computed before it does (data, a weight, code that was not recorded), and a parameter that
+differs before the step has computed anything with it.
+
+Random operations differ by right. They are told, as origins of kind ``random``, and nobody's fault.
 
 A record can be wrong where the computation is right: when every later node that takes in the very tensor an output
 recorded finds it to agree, the difference is the record's and no origin (tools that record the gradient of
@@ -14,95 +16,164 @@ recorded finds it to agree, the difference is the record's and no origin (tools 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from functools import partial
 
-from msprobe_ms.compare.gaps import calls_between
+from msprobe_ms.compare.between import Between
+from msprobe_ms.compare.expected import GAIN, REST_OF_EQUALS, added, bound
+from msprobe_ms.compare.harmless import forgive_parameters
+from msprobe_ms.compare.inheritance import tell_inheritance
+from msprobe_ms.compare.kinds import Kind
 from msprobe_ms.compare.last_nodes import refute_last_nodes
 from msprobe_ms.compare.missing_gradients import find_missing_gradients
-from msprobe_ms.compare.model import Origin, Pair, Row
-from msprobe_ms.compare.nodes import DRIFT, Node, nodes_of, state_of, strain, worst
-from msprobe_ms.compare.reasons import describe, describe_outside, figures, origin_at
+from msprobe_ms.compare.model import Origin, Pair
+from msprobe_ms.compare.narrowing import odd_widths
+from msprobe_ms.compare.nodes import Node, nodes_of, strain, worst
+from msprobe_ms.compare.reasons import Reasons, figures, origin_at
 from msprobe_ms.compare.shared import refute_parts
 from msprobe_ms.store.model import Entry
 
-#: What tells one recorded tensor from another.
-Fingerprint = tuple[object, ...]
-
+#: Inputs strained beyond 1 by no more than this may still be drift; a node that multiplies it is to blame all the same.
+_DRIFT = 3.0
 #: Where nothing jumps, error that grew by degrees is told from this strain on; below it the net is only deep.
 _DRIFTED = 10.0
+#: Times that what a module gives out is strained more than its parameter before another fault must be in it.
+_PARAMETER = 100.0
+#: Layers that were equal to the bit from which on the two dumps are of one machine.
+_EQUALS = 3
 
 
 def find_origins(pairs: list[Pair], golden: Sequence[Entry] = ()) -> list[Origin]:
     """The origins among measured pairs, in execution order; [] when the two dumps agree.
 
     ``golden``: all entries of the golden dump in execution order, to tell which of them lie unpaired before an origin.
+    Fills ``Row.refuted`` and ``Row.inherited_from``.
     """
-    _refute(pairs)
     refute_parts(pairs)
     refute_last_nodes(pairs)
     nodes = nodes_of(pairs)
-    between = partial(calls_between, pairs=pairs, golden=golden)
-    origins: list[tuple[int, Origin]] = []
-    explained: set[str] = set()
-    wrong_parameters: set[str] = set()
-    #: The largest strain of what was computed so far.
-    seen = 0.0
-    #: What switches at kinks explain of gradients from here on.
-    switched = 0.0
-    saved: Node | None = None
+    forgive_parameters(nodes)
+    search = _Search(Reasons(nodes, Between(nodes, pairs, golden)), odd_widths(nodes))
     for node in nodes:
+        if not search.visit(node):
+            break
+    named = {origin.target for _, origin in search.origins.values()}
+    lost = [each for each in find_missing_gradients(pairs) if each[1].target not in named]
+    if not search.origins and not lost and not search.switched:
+        return _drift(nodes)
+    tell_inheritance(nodes, {node: node.name for node in search.origins})
+    return [origin for _, origin in sorted((*search.origins.values(), *lost), key=lambda each: each[0])]
+
+
+class _Search:
+    """One walk over the nodes.
+
+    ``origins``   nodes where error begins → their place in the order, and what is told
+    ``seen``      the largest strain of what was computed so far, what differs without effect apart
+    ``switched``  what switches at kinks explain of gradients from here on
+    ``exact``     how many layers that round were found equal to the bit; several of them leave no noise to hide in
+    """
+
+    def __init__(self, reasons: Reasons, odd: set[str]) -> None:
+        self._reasons, self._odd = reasons, odd
+        self.origins: dict[Node, tuple[int, Origin]] = {}
+        self.seen = self.switched = 0.0
+        self.exact = 0
+        #: The largest strain of what parameters that differ without effect reach, by the module around them.
+        self._noise: dict[Node | None, float] = {}
+        self._explained: set[Node] = set()
+        self._wrong_parameters: set[str] = set()
+        self._saved: Node | None = None
+
+    def visit(self, node: Node) -> bool:
+        """Judge one node; False when nothing after it can be told."""
         if node.is_save:
             # A save has no inputs: what was saved before it is what it is computed from.
-            node.strain_in, node.before, saved = seen, saved, node
+            node.strain_in, node.before, self._saved = self.seen, self._saved, node
         # Through the loss, a forward fault reaches every gradient of the step; and what is saved later inherits.
-        if (node.is_backward or node.is_save) and origins:
-            break
-        found: Node | None = None
-        if node.is_backward and 0 < node.deviation <= max(switched, node.explained_by_kinks()):
+        if (node.is_backward or node.is_save) and self.origins:
+            return False
+        if node.is_backward and 0 < node.deviation <= max(self.switched, node.explained_by_kinks()):
             # Figures hide it further on, where it must not be taken for an origin.
-            switched = max(switched, node.explained_by_kinks())
-        elif node.is_origin(doubtful=seen > DRIFT):
-            found = node
-            if node.name not in explained and node.module not in wrong_parameters:
-                origins.append((node.order, describe(node, nodes, between)))
-        elif seen <= 1 and node.takes_in_what_differs(seen):
+            self.switched = max(self.switched, node.explained_by_kinks())
+        else:
+            self._judge(node)
+        out = 0.0 if node.is_parameter_gradient else node.strain_out
+        reached = max(node.strain_in, node.strain_parameters, out)
+        if node.noise:
+            self._noise[node.parent] = max(self._noise.get(node.parent, 0.0), node.noise, reached)
+        else:
+            self.seen = max(self.seen, reached)
+        self.exact += node.kind in (Kind.LINEAR, Kind.NORM) and not reached
+        return True
+
+    def _judge(self, node: Node) -> None:
+        fresh = node not in self._explained and node.module not in self._wrong_parameters
+        if node.strain_parameters > 1 and self._may_begin(node):
+            if fresh:
+                self._found(node, self._reasons.parameter(node, node.strain_out > _PARAMETER * node.strain_parameters))
+            self._explain(node)
+            self._wrong_parameters.add(node.module)
+        elif self._gives_too_much(node):
+            # A framework's own part of a layer is told as the layer.
+            if not node.is_part:
+                if fresh:
+                    self._sharpen(node)
+                    self._found(node, self._reasons.result(node))
+                self._explain(node)
+        elif self._takes_too_much(node):
             # What encloses it took the difference in earlier, though its entry stands later.
-            found = next((up for up in reversed([*node.ancestors()]) if up.strain_in > 1), node)
-            origins.append((found.order, describe_outside(found, between(found.pair))))
-        if found is not None:
-            explained.update(up.name for up in (found, *found.ancestors()))
-            if found.strain_parameters > 1:
-                wrong_parameters.add(found.module)
-        seen = max(seen, node.strain_in, node.strain_parameters, 0.0 if node.is_parameter_gradient else node.strain_out)
-    named = {origin.target for _, origin in origins}
-    lost = [each for each in find_missing_gradients(pairs) if each[1].target not in named]
-    if not origins and not lost and not switched:
-        return _drift(nodes)
-    origins += lost
-    return [origin for _, origin in sorted(origins, key=lambda each: each[0])]
+            outer = next((up for up in reversed([*node.ancestors()]) if up.strain_in > self._rest), node)
+            if outer.parent is None or not (outer.parent.strain_parameters > 1 or self._gives_too_much(outer.parent)):
+                self._sharpen(outer)
+                self._found(outer, self._reasons.arrival(outer))
+                self._explain(outer)
+        elif fresh and not self.origins and self.seen <= _DRIFT and not node.is_backward:
+            self._judge_finely(node)
 
+    def _judge_finely(self, node: Node) -> None:
+        """What lies within the tolerance of a net may be more than one layer adds; and dtypes differ."""
+        if node.name in self._odd:
+            self._found(node, self._reasons.width(node))
+            self._explain(node)
+        elif (too_much := added(node, self.seen)) is not None:
+            row, explained = too_much
+            row.tolerance = explained
+            node.measure()
+            self._found(node, self._reasons.result(node))
+            self._explain(node)
 
-def _refute(pairs: list[Pair]) -> None:
-    """Mark the strained outputs that later nodes took in, each time in agreement: same shape, same four figures."""
-    inputs: dict[Fingerprint, list[tuple[int, Row]]] = defaultdict(list)
-    for order, pair in enumerate(pairs):
-        for row in pair.rows:
-            if state_of(row) == "input" and (key := _fingerprint(row)) is not None:
-                inputs[key].append((order, row))
-    for order, pair in enumerate(pairs):
-        for row in pair.rows:
-            if state_of(row) == "output" and strain(row) > 1 and (key := _fingerprint(row)) is not None:
-                taken = [use for later, use in inputs.get(key, ()) if later > order]
-                row.refuted = bool(taken) and all(strain(use) <= 1 for use in taken)
+    @property
+    def _rest(self) -> float:
+        """The strain that says nothing: a net's rounding, or hardly any where all was equal to the bit so far."""
+        return REST_OF_EQUALS if self.exact >= _EQUALS and not self.seen else 1.0
 
+    def _may_begin(self, node: Node) -> bool:
+        # What differs a little may have drifted; where something jumped before, it has inherited.
+        return node.strain_before <= (1 if self.seen > _DRIFT else _DRIFT)
 
-def _fingerprint(row: Row) -> Fingerprint | None:
-    item = row.target
-    if item is None or row.golden is None or item.kind != "tensor" or item.norm is None or item.maximum == item.minimum:
-        return None
-    return item.shape, item.maximum, item.minimum, item.mean, item.norm
+    def _gives_too_much(self, node: Node) -> bool:
+        if node.strain_out <= self._rest or not self._may_begin(node):
+            return False
+        return node.strain_out > bound(node, self._rest, doubtful=self.seen > _DRIFT or node.strain_before > 1)
+
+    def _takes_too_much(self, node: Node) -> bool:
+        """Whether an input differs by far more than anything did before."""
+        before = max(self.seen, self._noise.get(node.parent, 0.0))
+        return before <= 1 and node.strain_in > max(self._rest, GAIN * before)
+
+    def _sharpen(self, node: Node) -> None:
+        """Where all was equal so far, what differs within the tolerance of a net differs all the same."""
+        rest = self._rest
+        for row in node.pair.rows if rest < 1 else ():
+            if rest < strain(row) <= 1 and row.tolerance is not None:
+                row.tolerance *= rest
+                node.measure()
+
+    def _found(self, node: Node, origin: Origin) -> None:
+        self.origins[node] = node.order, origin
+
+    def _explain(self, node: Node) -> None:
+        self._explained.update((node, *node.ancestors()))
 
 
 def _drift(nodes: list[Node]) -> list[Origin]:
@@ -113,5 +184,5 @@ def _drift(nodes: list[Node]) -> list[Origin]:
         row = worst(node.pair.rows)
         if row is not None and strain(row) > 1:
             reason = f"error grows by degrees and crosses the tolerance here: {figures(row)}"
-            return [origin_at(row, reason)]
+            return [origin_at(row, reason, "drift")]
     return []

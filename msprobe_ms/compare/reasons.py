@@ -3,46 +3,130 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
-from msprobe_ms.compare.model import Metrics, Origin, Pair, Row
-from msprobe_ms.compare.nodes import Node, state_of, strain, worst
+from msprobe_ms.compare.between import Between
+from msprobe_ms.compare.harmless import updated
+from msprobe_ms.compare.kinds import Kind
+from msprobe_ms.compare.model import Metrics, Origin, Row
+from msprobe_ms.compare.nodes import RESULTS, Node, strain, worst
+
+_SEED = "seed both sides alike (seed_all), or take dropout out (seed_all with rm_dropout) and dump both again"
+_RANDOM = f"it draws random numbers, so its result differs by right, and what follows it cannot be told: {_SEED}"
+_COLLECTIVE = "what this rank hands in agrees, so another rank's share differs: look there"
 
 
-def describe(node: Node, nodes: list[Node], between: Callable[[Pair], str]) -> Origin:
-    parameter = worst(row for row in node.pair.rows if state_of(row) == "parameters")
-    if parameter is not None and strain(parameter) > 1:
+class Reasons:
+    """Tells origins, given all nodes of the comparison and what lies between them."""
+
+    def __init__(self, nodes: list[Node], between: Between) -> None:
+        self._nodes, self._between = nodes, between
+
+    def parameter(self, node: Node, more: bool) -> Origin:
+        """A parameter that differs; ``more``: what the module gives out differs by more than it explains."""
+        row = worst(node.rows("parameters"))
+        assert row is not None
+        besides = ""
+        if more and (out := worst(node.rows("output"))) is not None:
+            besides = f"; {figures(out)}, which is more than the parameter explains: look at the layer's settings, too"
         reason = (
-            f"its inputs agree, but its parameter differs before the computation: {figures(parameter)}"
-            f"{_other_parameters(node, nodes)}; look at initialisation and checkpoint loading, in later steps at the "
-            "optimizer, its learning rate and the gradients of the step before"
+            f"its inputs agree, but its parameter differs before the computation: {figures(row)}"
+            f"{self._other_parameters(node)}; look at initialisation and checkpoint loading, in later steps at the "
+            f"optimizer, its learning rate and the gradients of the step before{besides}"
         )
-        return origin_at(parameter, reason)
-    row = worst(row for row in node.pair.rows if state_of(row) in ("output", "parameters_grad", "debug"))
-    assert row is not None
-    if node.is_kept:
-        return origin_at(row, f"the graph keeps another value, though all its kernels agree: {figures(row)}")
-    if node.is_save:
-        return origin_at(row, f"the saved value differs: {figures(row)}; {_what_was_saved_before(node)}")
-    return origin_at(row, f"{_what_agrees(node)}, {figures(row)}{_inside(node, between)}{_around(node)}")
+        if random := self._random_operation():
+            reason += f"; {random} draws random numbers, so that gradients of earlier steps differ by right: {_SEED}"
+            return origin_at(row, reason, "random")
+        return origin_at(row, reason, "parameter")
 
+    def result(self, node: Node) -> Origin:
+        """What the node gives out."""
+        row = worst(node.rows(*RESULTS))
+        assert row is not None
+        if node.is_kept:
+            return origin_at(row, f"the graph keeps another value, though all its kernels agree: {figures(row)}")
+        if node.is_save:
+            return origin_at(row, f"the saved value differs: {figures(row)}; {_what_was_saved_before(node)}")
+        reason = f"{_what_agrees(node)}, {figures(row)}"
+        if node.kind is Kind.RANDOM:
+            return origin_at(row, f"{reason}; {_RANDOM}", "random")
+        if node.kind is Kind.COLLECTIVE:
+            return origin_at(row, f"{reason}; {_COLLECTIVE}{_around(node)}", "collective")
+        return origin_at(row, f"{reason}{_alone(node)}{self._reordered(node)}{self._inside(node)}{_around(node)}")
 
-def _other_parameters(node: Node, nodes: list[Node]) -> str:
-    """How many modules it shares this with: one is a slip, all are an update."""
-    holders = {each.module for each in nodes if any(state_of(row) == "parameters" for row in each.pair.rows)}
-    others = {each.module for each in nodes if each.strain_parameters > 1} - {node.module}
-    return (
-        f" (so do parameters of {len(others)} of the {len(holders) - 1} other modules with parameters)"
-        if others
-        else ""
-    )
+    def width(self, node: Node) -> Origin:
+        """A float dtype of another width than the twin's."""
+        row = next(
+            row for row in node.rows("output") if row.target and row.golden and row.target.dtype != row.golden.dtype
+        )
+        assert row.target is not None and row.golden is not None
+        item = row.target
+        reason = (
+            f"what it takes in is of one dtype on both sides, but its {item.suffix} is {item.dtype} against "
+            f"{row.golden.dtype}, which hardly any other call's is: it alone computes in another precision; "
+            f"{figures(row)}{_around(node)}"
+        )
+        return origin_at(row, reason, "precision")
+
+    def arrival(self, node: Node) -> Origin:
+        """An input that differs though nothing computed before it does."""
+        row = next((row for row in node.rows("input") if strain(row) > 1), None) or worst(node.rows("input"))
+        assert row is not None
+        if calls := self._between.calls(node.pair):
+            before = "though nothing before it that was compared differs"
+            source = f"calls without a twin come right before it: {calls}: look there, or pair them by a mapping"
+        else:
+            before = "though nothing recorded before it differs"
+            if node.is_backward:
+                source = "the gradient differs on arrival: look at the loss and at what follows this node"
+            else:
+                source = "it comes from outside: input data, a weight, an argument, or code that was not recorded"
+            if places := self._between.places(node, row):
+                source += f"; {places}"
+        return origin_at(row, f"{figures(row)}, {before}; {source}{_around(node)}", "outside")
+
+    def _other_parameters(self, node: Node) -> str:
+        """How many modules it shares this with: one is a slip, all are an update."""
+        holders = {each.module for each in self._nodes if any(True for _ in each.rows("parameters"))}
+        others = {each.module for each in self._nodes if each.strain_parameters > 1} - {node.module}
+        return (
+            f" (so do parameters of {len(others)} of the {len(holders) - 1} other modules with parameters)"
+            if others
+            else ""
+        )
+
+    def _random_operation(self) -> str:
+        """A random operation that differs, where the parameters have been through updates; "" if there is none."""
+        if not any(node.strain_out > 1 and node.kind is Kind.RANDOM for node in self._nodes):
+            return ""
+        if not updated(self._nodes):
+            return ""
+        return next(node.name for node in self._nodes if node.strain_out > 1 and node.kind is Kind.RANDOM)
+
+    def _reordered(self, node: Node) -> str:
+        """That figures do not show the order of elements, where what made the input was not recorded."""
+        row = next(node.rows("input"), None)
+        if node.kind is not Kind.LINEAR or row is None or row.measured or not (places := self._between.made(node, row)):
+            return ""
+        return f"; figures do not show the order of elements: its input was made {places}, look there as well"
+
+    def _inside(self, node: Node) -> str:
+        """What the calls recorded inside an origin say: that all agree, or where the difference enters."""
+        for child in node.children:
+            row = worst(child.rows("input"))
+            if row is not None and strain(row) > 1 and row.target is not None:
+                calls = self._between.calls(child.pair)
+                after = f", right after calls without a twin: {calls}" if calls else ""
+                places = "" if calls else self._between.places(child, row)
+                return f"; inside it the difference shows first at {row.target.name}{after}{places and f': {places}'}"
+        if node.children:
+            return f"; the {len(node.children)} calls recorded inside it agree: look at the code between and after them"
+        return ""
 
 
 def _what_agrees(node: Node) -> str:
     if node.is_parameter_gradient:
         return "the layer's inputs and the gradients that reach it agree, its parameter gradient does not"
-    worst = max((strain(row) for row in node.pair.rows if state_of(row) == "input"), default=0.0)
-    margin = "exactly" if worst == 0 else f"to {worst:.2g} of the tolerance"
+    margin = "exactly" if node.strain_in == 0 else f"to {node.strain_in:.2g} of the tolerance"
     return f"its inputs agree {margin}, its output does not"
 
 
@@ -71,16 +155,15 @@ def _shape(shape: object) -> str:
     return str(list(shape)) if isinstance(shape, tuple) else str(shape)
 
 
-def _inside(node: Node, between: Callable[[Pair], str]) -> str:
-    """What the calls recorded inside an origin say: they agree, so the fault is in its own code, or where it enters."""
-    for child in node.children:
-        row = worst(row for row in child.pair.rows if state_of(row) == "input")
-        if row is not None and strain(row) > 1 and row.target is not None:
-            gap = between(child.pair)
-            after = f", right after calls without a twin: {gap}" if gap else ""
-            return f"; inside it the difference shows first at {row.target.name}{after}"
-    if node.children:
-        return f"; the {len(node.children)} calls recorded inside it agree: look at the code between and after them"
+def _alone(node: Node) -> str:
+    """Parameters of one side only, which no figures tell of."""
+    for name, rows in (
+        ("target", [row.target for row in node.rows("parameters") if row.golden is None]),
+        ("golden", [row.golden for row in node.rows("parameters") if row.target is None]),
+    ):
+        if rows:
+            names = ", ".join(item.suffix for item in rows if item is not None)
+            return f"; {names} of the {name} stood beside nothing and could not be compared"
     return ""
 
 
@@ -93,23 +176,9 @@ def _around(node: Node) -> str:
     return f"; called in {around}"
 
 
-def describe_outside(node: Node, between: str) -> Origin:
-    """``between``: the calls without a twin that lie before it."""
-    row = next(row for row in node.pair.rows if state_of(row) == "input" and strain(row) > 1)
-    if between:
-        before = "though nothing before it that was compared differs"
-        source = f"calls without a twin come right before it: {between}: look there, or pair them by a mapping"
-    elif node.is_backward:
-        before = "though nothing recorded before it differs"
-        source = "the gradient differs on arrival: look at the loss and at what follows this node"
-    else:
-        before = "though nothing recorded before it differs"
-        source = "it comes from outside: input data, a weight, an argument, or code that was not recorded"
-    return origin_at(row, f"{figures(row)}, {before}; {source}{_around(node)}")
-
-
-def origin_at(row: Row, reason: str) -> Origin:
+def origin_at(row: Row, reason: str, kind: str = "computation") -> Origin:
+    """``required_tolerance`` is what the row deviates by: up to there it would have been held to agree."""
     assert row.target is not None and row.golden is not None
     metrics: Metrics = dict(row.metrics)
     metrics["deviation"], metrics["tolerance"] = row.deviation, row.tolerance
-    return Origin(row.target.name, row.golden.name, row.target.state, reason, metrics)
+    return Origin(row.target.name, row.golden.name, row.target.state, reason, metrics, kind, row.deviation)

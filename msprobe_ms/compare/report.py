@@ -16,7 +16,7 @@ import xlsxwriter
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
-from msprobe_ms.compare.model import Comparison, Metrics
+from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.profiles.base import Cell, Column, Line, Profile, lines
 from msprobe_ms.errors import UsageError
 from msprobe_ms.store.atomic import replacing
@@ -47,16 +47,16 @@ def write_tables(
 
     :raises UsageError: the folder cannot be written
     """
-    titles, rows = table_of(comparison, profile, stack=stack)
+    titles, rows = table(comparison, profile, stack=stack)
     path = folder / f"compare_result{name_suffix}_{timestamp}.{'csv' if csv else 'xlsx'}"
     write_table(path, titles, rows, profile.colours)
     return [path]
 
 
-def table_of(
+def table(
     comparison: Comparison, profile: Profile, *, stack: bool = False
 ) -> tuple[list[str], Iterator[tuple[list[Cell], str]]]:
-    """The titles of the table, and of each line its cells and its colour; made as they are asked for."""
+    """The report's titles and its rows, each with its colour; rows are made as they are asked for."""
     columns = profile.columns(comparison.mode, stack=stack)
     return [column.title for column in columns], _rows(columns, lines(comparison))
 
@@ -107,16 +107,20 @@ def summary(comparison: Comparison) -> dict[str, object]:
         "matched": matched,
         "unmatched_target": unmatched_target,
         "unmatched_golden": unmatched_golden,
-        "origins": [
-            {
-                "target": origin.target,
-                "golden": origin.golden,
-                "state": origin.state,
-                "reason": origin.reason,
-                "metrics": _strict(origin.metrics),
-            }
-            for origin in comparison.origins
-        ],
+        "origins": list(map(_origin, comparison.origins)),
+        "random_operations": list(map(_origin, comparison.random)),
+    }
+
+
+def _origin(origin: Origin) -> dict[str, object]:
+    return {
+        "target": origin.target,
+        "golden": origin.golden,
+        "state": origin.state,
+        "kind": origin.kind,
+        "reason": origin.reason,
+        "required_tolerance": _strict_number(origin.required_tolerance),
+        "metrics": {name: _strict_number(value) for name, value in origin.metrics.items()},
     }
 
 
@@ -132,11 +136,8 @@ def writing(path: Path) -> Iterator[BinaryIO]:
         raise UsageError(f"{path}: the report cannot be written: {reason}; accepted is a writable folder") from error
 
 
-def _strict(metrics: Metrics) -> dict[str, Cell]:
-    return {
-        name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in metrics.items()
-    }
+def _strict_number(value: Cell) -> Cell:
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _write_csv(file: BinaryIO, titles: Sequence[str], rows: Iterable[tuple[list[Cell], str]]) -> None:

@@ -107,8 +107,10 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, progress: boo
             pairs, target, golden, mode, progress=lambda done: bar.update(done - bar.n),
             tolerances=options.thresholds.tolerances(), more=profile.more_metrics, algorithms=profile.algorithms,
         )  # fmt: skip
-    origins = find_origins(pairs, list(golden.entries.values()))
-    comparison = Comparison(mode, pairs, origins if options.fuzzy else tell_uneven_calls(origins, pairs))
+    found = find_origins(pairs, list(golden.entries.values()))
+    random = [origin for origin in found if origin.kind == "random"]
+    origins = [origin for origin in found if origin.kind != "random"]
+    comparison = Comparison(mode, pairs, origins if options.fuzzy else tell_uneven_calls(origins, pairs), random)
     judge(comparison, profile)
     return comparison
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import yaml
 
 from msprobe_ms.compare.algorithms import Algorithm
+from msprobe_ms.compare.profiles import PROFILES
 from msprobe_ms.compare.profiles.base import Profile
 from msprobe_ms.compare.profiles.latest import Latest
 from msprobe_ms.compare.profiles.latest_rules import LatestThresholds
@@ -47,7 +48,12 @@ class Thresholds:
         return replace(figures, **changes)
 
     def profile(self, name: str, algorithms: tuple[Algorithm, ...] = ()) -> Profile:
-        """The profile ``v110``, ``latest`` or ``own`` with its thresholds changed and the user's metrics in it."""
+        """The profile ``v110``, ``latest`` or ``own`` with its thresholds changed and the user's metrics in it.
+
+        :raises UsageError: there is no such profile
+        """
+        if name not in PROFILES:
+            raise UsageError(f"profile {name!r} is not accepted; accepted are {', '.join(PROFILES)}")
         if name == "v110":
             return V110(thresholds=self.applied(name, V110Thresholds()), algorithms=algorithms)
         if name == "latest":

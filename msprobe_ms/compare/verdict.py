@@ -47,6 +47,10 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
             yield from _origin_lines(origin, entries)
         if len(comparison.origins) > _TOLD:
             yield f"  and {len(comparison.origins) - _TOLD} further places, see the summary"
+    elif comparison.random:
+        yield "CONSISTENT up to a random operation, but INCOMPLETE: what follows it cannot be told"
+        for origin in comparison.random[:_TOLD]:
+            yield from _origin_lines(origin, {})
     elif all(unmatched_modules(comparison.pairs)):
         yield "CONSISTENT as far as it goes, but INCOMPLETE: modules without a twin were not compared; map them first"
     elif comparison.verdict == "incomplete":
@@ -137,6 +141,16 @@ def _origin_lines(origin: Origin, pairs: dict[str, Pair]) -> Iterator[str]:
         yield f"    kernel {entry.scope}"
     if entry is not None and (place := _call_site(entry, pairs)):
         yield f"    called at {place}"
+    if origin.kind != "random" and origin.required_tolerance is not None and origin.required_tolerance < 1:
+        yield f"    a tolerance of {_rounded_up(origin.required_tolerance)} would have passed it"
+
+
+def _rounded_up(value: float) -> str:
+    """Three digits, never less than the value."""
+    text = f"{value:.2e}"
+    if float(text) < value:
+        text = f"{value * 1.005:.2e}"
+    return f"{float(text):.3g}"
 
 
 def _entry_of(item_name: str, pairs: dict[str, Pair]) -> Entry | None:

@@ -27,19 +27,68 @@ def align(target: Sequence[Hashable], golden: Sequence[Hashable]) -> list[tuple[
         elif others:
             uneven.append(name)
     fixed = longest_increasing(sorted(pairs))
-    ours_fixed, theirs_fixed = [pair[0] for pair in fixed], [pair[1] for pair in fixed]
     for name in uneven:
-        stretches: dict[int, list[int]] = {}
-        for place in theirs[name]:
-            stretches.setdefault(bisect_left(theirs_fixed, place), []).append(place)
-        used: dict[int, int] = {}
-        for place in ours[name]:
-            stretch = bisect_left(ours_fixed, place)
-            taken = used.get(stretch, 0)
-            if taken < len(stretches.get(stretch, ())):
-                pairs.append((place, stretches[stretch][taken]))
-                used[stretch] = taken + 1
+        pairs += between(ours[name], theirs[name], fixed)
     return pairs
+
+
+def align_by_marks(
+    target: Sequence[tuple[Hashable, Hashable]], golden: Sequence[tuple[Hashable, Hashable]]
+) -> list[tuple[int, int]]:
+    """The same of calls given as (name, mark), where a mark that both sides have equally often tells which call it is.
+
+    [] where no mark tells anything. None is no mark.
+
+    >>> align_by_marks([("relu", 3.1), ("relu", 4.2), ("relu", 5)], [("relu", 4.2), ("relu", 6)])
+    [(1, 0), (2, 1)]
+    """
+    fixed = fixed_by_marks(target, golden)
+    if not fixed:
+        return []
+    left, others = _without(target, {place for place, _ in fixed}), _without(golden, {place for _, place in fixed})
+    return fixed + [pair for name, places in left.items() for pair in between(places, others.get(name, ()), fixed)]
+
+
+def _without(calls: Sequence[tuple[Hashable, Hashable]], known: set[int]) -> dict[Hashable, list[int]]:
+    """Places of each name but the known ones."""
+    left: dict[Hashable, list[int]] = {}
+    for place, (name, _) in enumerate(calls):
+        if place not in known:
+            left.setdefault(name, []).append(place)
+    return left
+
+
+def fixed_by_marks(
+    target: Sequence[tuple[Hashable, Hashable]], golden: Sequence[tuple[Hashable, Hashable]]
+) -> list[tuple[int, int]]:
+    """Calls given as (name, mark) that both sides have equally often, as far as they run them in the same order."""
+    ours, theirs = _positions(target), _positions(golden)
+    alike = [
+        pair
+        for call, places in ours.items()
+        if call[1] is not None and len(places) == len(theirs.get(call, ()))  # type: ignore[index]
+        for pair in zip(places, theirs[call], strict=True)
+    ]
+    return longest_increasing(sorted(alike))
+
+
+def between(
+    ours: Sequence[int], theirs: Sequence[int], fixed: Sequence[tuple[int, int]], *, even: bool = False
+) -> list[tuple[int, int]]:
+    """Pairs within the stretches between ``fixed`` pairs, first with first; ``even``: only where equally many."""
+    ours_fixed, theirs_fixed = [pair[0] for pair in fixed], [pair[1] for pair in fixed]
+    stretches: dict[int, list[int]] = {}
+    for place in theirs:
+        stretches.setdefault(bisect_left(theirs_fixed, place), []).append(place)
+    groups: dict[int, list[int]] = {}
+    for place in ours:
+        groups.setdefault(bisect_left(ours_fixed, place), []).append(place)
+    return [
+        pair
+        for stretch, places in groups.items()
+        if not even or len(places) == len(stretches.get(stretch, ()))
+        for pair in zip(places, stretches.get(stretch, ()), strict=False)
+    ]
 
 
 def _positions(names: Sequence[Hashable]) -> dict[Hashable, list[int]]:

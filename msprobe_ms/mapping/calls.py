@@ -7,12 +7,11 @@ must have the same shape. Calls of which one side has more pair between the call
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
-from msprobe_ms.mapping.align import longest_increasing
+from msprobe_ms.mapping.align import between, fixed_by_marks, longest_increasing
 from msprobe_ms.mapping.groups import ends, find_groups, meets
 from msprobe_ms.mapping.operations import tables
 from msprobe_ms.mapping.words import FAMILY, NAME, OPERATION, Call
@@ -102,19 +101,21 @@ class _Pairing:
                     self.take(*(run, [twin]) if many is self.ours else ([twin], run))
 
     def between(self) -> None:
-        """Calls of one operation and shape that stand between the same two pairs, where there are equally many."""
+        """Calls of one operation and shape that stand between the same two pairs, where there are equally many.
+
+        Calls whose figures are the same, and no other's, are such pairs as well: they tell where a surplus call is.
+        """
+        ours, theirs = self.ours.left(), self.theirs.left()
+        marks = ([(_kind(call), call.figures) for call in calls] for calls in (ours, theirs))
+        for place, other in fixed_by_marks(*marks):
+            self.take([ours[place]], [theirs[other]])
         fixed = longest_increasing(sorted(self.places))
-        ours, theirs = [pair[0] for pair in fixed], [pair[1] for pair in fixed]
-
-        def key(calls: Sequence[int]) -> Callable[[Call], Hashable]:
-            return lambda call: (bisect_left(calls, call.place), call.words[OPERATION], call.given)
-
-        others = self.theirs.by(key(theirs))
-        for stretch, calls in self.ours.by(key(ours)).items():
-            twins = others.get(stretch, [])
-            if len(calls) == len(twins):
-                for call, twin in zip(calls, twins, strict=True):
-                    self.take([call], [twin])
+        by_place = {call.place: call for call in self.theirs.left()}
+        others = self.theirs.by(_kind)
+        for key, calls in self.ours.by(_kind).items():
+            mine = {call.place: call for call in calls}
+            for place, other in between(list(mine), [call.place for call in others.get(key, ())], fixed, even=True):
+                self.take([mine[place]], [by_place[other]])
 
     def whole(self) -> None:
         """A module that is one call on one side: all its calls on the other, first to last."""
@@ -133,6 +134,10 @@ class _Pairing:
         several = len(calls) > 1 or len(twins) > 1
         how = "group" if several else "" if calls[0].words[NAME] == twins[0].words[NAME] else "scope"
         self.found.append(Found([call.entry for call in calls], [twin.entry for twin in twins], how))
+
+
+def _kind(call: Call) -> Hashable:
+    return call.words[OPERATION], call.given
 
 
 def _is_single(calls: Sequence[Call]) -> bool:

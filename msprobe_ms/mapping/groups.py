@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Container, Iterator, Sequence
 from itertools import product
 
+from msprobe_ms.mapping.align import fixed_by_marks
 from msprobe_ms.mapping.operations import Part, argument_order
 from msprobe_ms.mapping.words import Call
 from msprobe_ms.names import BACKWARD, FORWARD
@@ -26,7 +27,7 @@ def find_groups(
     """Runs of ``calls`` (in execution order, with their place in it) that are made of ``parts``, beside ``twins``.
 
     Each call of a run hands its result on within the run. Runs and twins pair k-th with k-th among those that begin
-    and end with tensors of the same shapes, where there are equally many.
+    and end with tensors of the same shapes, where there are equally many; else those that give out the same figures.
     """
     wanted: dict[Ends, list[Call]] = {}
     for twin in twins:
@@ -42,8 +43,12 @@ def find_groups(
                     end = start + len(run)
                     break
     for shapes, runs in found.items():
-        if len(runs) == len(wanted[shapes]):
-            yield from zip(runs, wanted[shapes], strict=True)
+        others = wanted[shapes]
+        if len(runs) == len(others):
+            yield from zip(runs, others, strict=True)
+        else:
+            marks = [(0, run[-1].figures) for run in runs], [(0, twin.figures) for twin in others]
+            yield from ((runs[place], others[other]) for place, other in fixed_by_marks(*marks))
 
 
 def _runs(calls: Sequence[Call], core: int, begin: int, parts: Sequence[Part]) -> Iterator[tuple[int, list[Call]]]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
-from msprobe_ms.mapping.align import align
+from msprobe_ms.mapping.align import align, align_by_marks
 from msprobe_ms.mapping.api import ApiRule, rules_by_side
 from msprobe_ms.mapping.calls import Scope, pair_calls
 from msprobe_ms.mapping.data import DataPairs, is_function
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.mapping.kernels import is_kernel, pair_kernels
 from msprobe_ms.mapping.modules import Module, destinations, modules_of
-from msprobe_ms.mapping.words import OPERATION, Words
+from msprobe_ms.mapping.words import OPERATION, Words, figures_given
 from msprobe_ms.names import BACKWARD, DEBUG, FORWARD, EntryName, parse_entry
 from msprobe_ms.store.model import Dump, Entry
 
@@ -105,7 +105,8 @@ class _Pairing:
             self._follow(followers)
             self._align(self._free(self.ours, leaders=False), self._free(self.theirs, leaders=False))
         else:
-            self._by_call(leaders)
+            settled = self._by_figures()
+            self._by_call([entry for entry in leaders if entry.name not in settled])
             self._follow(followers)
             self._by_call([entry for entry in followers if self.ours.forwards[entry.name] not in self.twins])
         if self.scoped or self.everywhere:
@@ -150,6 +151,39 @@ class _Pairing:
         return found.how if found else "name"
 
     # Exact calls.
+
+    def _by_figures(self) -> set[str]:
+        """Names called more often on one side, where what the calls give out tells which is which; their calls."""
+        ours, theirs = self._forwards(self.ours), self._forwards(self.theirs)
+        settled: set[str] = set()
+        for key, calls in ours.items():
+            others = theirs.get(key, [])
+            if len(calls) == len(others) or not others or any(call.recomputed for call in (*calls, *others)):
+                continue
+            marks = ([(None, figures_given(call)) for call in side] for side in (calls, others))
+            if pairs := align_by_marks(*marks):
+                settled.update(call.name for call in calls)
+                for place, other in pairs:
+                    call = calls[place]
+                    self._claim(call.name, others[other].name, self._how(call.parsed))
+        return settled
+
+    def _forwards(self, side: _Side) -> dict[Hashable, list[Entry]]:
+        """Forward calls that pair by number, by what they are calls of."""
+        ours = side is self.ours
+        groups: dict[Hashable, list[Entry]] = {}
+        for entry in side.entries.values():
+            parsed = entry.parsed
+            if parsed is None or parsed.direction != FORWARD or (self.kernels and is_kernel(entry)):
+                continue
+            key: Hashable | None = None
+            if parsed.is_module:
+                key = self._golden_module((parsed.name, parsed.class_name), ours)
+            elif not (self.scoped or self.words[ours].rule(entry)):
+                key = (parsed.prefix, parsed.name, "")
+            if key is not None and not (self._has_place(entry.name) if ours else entry.name in self.claimed):
+                groups.setdefault(key, []).append(entry)
+        return groups
 
     def _by_call(self, entries: list[Entry]) -> None:
         """The same call of the same module, or the same name; APIs in scoped mode wait for ``_by_scope``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,8 +34,23 @@ class Call:
         sorts = (table.sort(number) for number in numbers if table.state(number) == "output")
         return next((shape for kind, _, _, shape, _ in sorts if kind == "tensor"), None)
 
+    @cached_property
+    def figures(self) -> Hashable:
+        return figures_given(self.entry)
+
     def means(self, word: str) -> bool:
         return word in self.words[OPERATION:]
+
+
+def figures_given(entry: Entry) -> Hashable:
+    """What tells a call by the tensors it gave out, rounding apart; None where nothing does."""
+    tensors = [item for item in entry.items if item.state == "output" and item.kind == "tensor"]
+    figures = [
+        item.md5 or f"{item.maximum:.2e} {item.minimum:.2e} {item.norm:.2e}"
+        for item in tensors
+        if item.md5 or all(isinstance(figure, float) for figure in (item.maximum, item.minimum, item.norm))
+    ]
+    return tuple(figures) or None
 
 
 class Words:

@@ -1,4 +1,4 @@
-"""Floats numpy has no dtype for, widened to float32 without loss: bfloat16 and the five float8 formats."""
+"""Floats numpy has no dtype for, widened to float32 without loss: bfloat16, five float8 formats and HiFloat8."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ _FLOAT8 = {
     "float8e8m0fnu": (8, 0, 127, (0xFF,), False),
 }
 _BFLOAT16 = "bfloat16"
+#: Ascend's tapered format (Luo et al., Ascend HiFloat8 Format for Deep Learning, 2024): a prefix says how many bits the
+#: exponent has, and the mantissa gets the rest.
+_HIFLOAT8 = "hifloat8"
+#: Prefix, its bits, exponent bits.
+_HIFLOAT8_FIELDS = ((0b11, 2, 4), (0b10, 2, 3), (0b01, 2, 2), (0b001, 3, 1), (0b0001, 4, 0))
 
 
 def _key(dtype: str) -> str:
@@ -27,7 +32,7 @@ def _key(dtype: str) -> str:
 def bytes_of(dtype: str) -> int | None:
     """Bytes one stored element of ``dtype`` takes; None when it is not one of the formats of this module."""
     key = _key(dtype)
-    return 2 if key == _BFLOAT16 else 1 if key in _FLOAT8 else None
+    return 2 if key == _BFLOAT16 else 1 if key in _FLOAT8 or key == _HIFLOAT8 else None
 
 
 def widen(codes: np.ndarray, dtype: str) -> np.ndarray:
@@ -38,9 +43,40 @@ def widen(codes: np.ndarray, dtype: str) -> np.ndarray:
     return _float8_values(key)[codes]
 
 
-@lru_cache(maxsize=len(_FLOAT8))
+@lru_cache(maxsize=len(_FLOAT8) + 1)
 def _float8_values(key: str) -> np.ndarray:
     """The float32 value of each of the 256 codes."""
+    values = _hifloat8_values() if key == _HIFLOAT8 else _ieee_like_values(key)
+    widened = values.astype(np.float32)
+    widened.flags.writeable = False
+    return widened
+
+
+def _hifloat8_values() -> np.ndarray:
+    values = np.array([_hifloat8_magnitude(code) for code in range(128)])
+    values = np.concatenate([values, -values])
+    values[0x80] = np.nan
+    return values
+
+
+def _hifloat8_magnitude(code: int) -> float:
+    """The value of seven bits, the sign left out."""
+    if code == 0x6F:
+        return float("inf")
+    for prefix, bits, exponent_bits in _HIFLOAT8_FIELDS:
+        if code >> (7 - bits) == prefix:
+            mantissa_bits = 7 - bits - exponent_bits
+            field = code >> mantissa_bits & ((1 << exponent_bits) - 1)
+            mantissa = (code & ((1 << mantissa_bits) - 1)) / (1 << mantissa_bits)
+            exponent = 0
+            if exponent_bits:  # sign, then the magnitude without its leading 1
+                top = 1 << (exponent_bits - 1)
+                exponent = -field if field & top else field + top
+            return float(np.ldexp(1 + mantissa, exponent))
+    return float(np.ldexp(1.0, code - 23)) if code else 0.0  # eight smallest: powers of two, and zero
+
+
+def _ieee_like_values(key: str) -> np.ndarray:
     exponent_bits, mantissa_bits, bias, not_numbers, has_infinities = _FLOAT8[key]
     codes = np.arange(256)
     top = (1 << exponent_bits) - 1
@@ -55,6 +91,4 @@ def _float8_values(key: str) -> np.ndarray:
         if has_infinities:
             values = np.where(exponent == top, np.where(mantissa == 0, sign * np.inf, np.nan), values)
     values[list(not_numbers)] = np.nan
-    widened = values.astype(np.float32)
-    widened.flags.writeable = False
-    return widened
+    return values

@@ -12,7 +12,7 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from msprobe_ms.compare.algorithms import Algorithm
-from msprobe_ms.compare.figures import RELATIVES, STATISTICS
+from msprobe_ms.compare.figures import DIFFERENCES, RELATIVES, STATISTICS
 from msprobe_ms.compare.metrics import (
     ACCUMULATED_RELATIVE,
     COSINE,
@@ -30,6 +30,7 @@ from msprobe_ms.compare.metrics import (
 from msprobe_ms.compare.model import Comparison, Row
 from msprobe_ms.compare.profiles.base import (
     BENCH_TITLES,
+    DIFFERENCE_TITLES,
     NPU_TITLES,
     RELATIVE_TITLES,
     Cell,
@@ -137,8 +138,10 @@ _BASIC = (
     Column("Bench Tensor Shape", _of_golden(shape_text)),
 )
 
-#: The figures stand side by side: what they differ by is told relative to them alone.
-_DIFFERENCES = tuple(map(Column, RELATIVE_TITLES, map(_of_metric, RELATIVES)))
+_DIFFERENCES = (
+    *map(Column, DIFFERENCE_TITLES, map(_of_metric, DIFFERENCES)),
+    *map(Column, RELATIVE_TITLES, map(_of_metric, RELATIVES)),
+)
 
 _METRICS = tuple(Column(title, _of_metric(metric)) for metric, title in METRIC_TITLES.items())
 

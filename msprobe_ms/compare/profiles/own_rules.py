@@ -11,11 +11,14 @@ from msprobe_ms.store.model import Item
 #: The results, from bad to good.
 ORIGIN = "origin"
 INHERITED = "inherited"
+RANDOM = "random"
 DIFFERS = "differs"
 UNMATCHED = "unmatched"
 NOT_JUDGED = "not judged"
 NOT_COMPARED = "not compared"
 AGREES = "agrees"
+
+RESULTS = (ORIGIN, INHERITED, DIFFERS, RANDOM, UNMATCHED, NOT_JUDGED, NOT_COMPARED, AGREES)
 
 _COLOURS = {ORIGIN: "red", INHERITED: "yellow", DIFFERS: "yellow"}
 
@@ -25,40 +28,41 @@ NO_VALUE = "The golden's call has no such value."
 
 def judge(comparison: Comparison) -> None:
     """Fill result, reason and colour of every row."""
-    origins = {origin.target: origin for origin in comparison.origins}
+    origins = {origin.target: origin for origin in (*comparison.random, *comparison.origins)}
     for pair in comparison.pairs:
         whole = origins.get(pair.target.name) if origins and pair.target else None
         for row in pair.rows:
-            row.result, row.reason = _judged(pair, row, _origin_of(row, origins, whole), comparison.mode)
+            target = row.target
+            origin = _origin_of(row, target, origins, whole) if origins else None
+            row.result, row.reason = _judged(pair, row, target, origin, comparison.mode)
             row.colour = _COLOURS.get(row.result, "")
 
 
-def _origin_of(row: Row, origins: dict[str, Origin], whole: Origin | None) -> Origin | None:
+def _origin_of(row: Row, target: Item | None, origins: dict[str, Origin], whole: Origin | None) -> Origin | None:
     """The origin a row is: it is named itself, or its entry is and the row is one of those that differ there."""
-    if not origins or (target := row.target) is None:
+    if target is None:
         return None
     if whole is not None and row.differs and target.state == whole.state:
         return whole
     return origins.get(target.name)
 
 
-def _judged(pair: Pair, row: Row, origin: Origin | None, mode: str) -> tuple[str, str]:
+def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mode: str) -> tuple[str, str]:
+    if origin is not None and origin.kind == "random":
+        return RANDOM, f"Random numbers: {origin.reason}"
     if origin is not None:
         return ORIGIN, f"The error begins here: {origin.reason}"
-    target, golden = row.target, row.golden
+    golden = row.golden
     if target is None or golden is None:
         return UNMATCHED, NO_VALUE if pair.matched else NO_CALL
     said = remarks(row, target, golden, mode)
     if row.deviation is None:
         return NOT_COMPARED, next(said, "There are no figures to compare.")
-    if row.refuted:
-        return (
-            NOT_JUDGED,
-            "The records differ, not the computation: later uses agree, or the parts of this gradient add up.",
-        )
-    if not row.differs:
+    if not row.differs and not row.refuted:
         return AGREES, next(said, "")
     reason = next(differences(row, target, golden, mode))
+    if row.refuted:
+        return NOT_JUDGED, f"{reason}; later uses of it agree, or the two dumps record other parts of this gradient."
     if row.measured and (note := row.measured.get(NOTE)):
         reason = f"{reason} by its statistics. {note}"
     if _is_ignored(pair, target):

@@ -19,6 +19,7 @@ from msprobe_ms.mapping.automatic.inner import match_inner
 from msprobe_ms.mapping.automatic.layers import Found, match_layers
 from msprobe_ms.mapping.automatic.outline import Node, Outline, outline
 from msprobe_ms.mapping.automatic.rules import Rules, confidences, rule_lines, rules_used, write_rules
+from msprobe_ms.mapping.automatic.whole import match_whole
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.model import Dump
 
@@ -112,7 +113,12 @@ def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
     layers = match_layers(evidence)
     sure = {one.ours: one.theirs for one in layers if _confidence(one) >= _LEAST_CONFIDENCE}
     fused = find_fused(ours, theirs, sure)
-    found = layers + match_inner(evidence, sure, fused)
+    inner = match_inner(evidence, sure, fused)
+    sure_too = sure | {one.ours: one.theirs for one in inner if _confidence(one) >= _LEAST_CONFIDENCE}
+    below = [*sure, *(node for group in fused for node in group.ours)]
+    below_there = [*sure.values(), *(node for group in fused for node in group.theirs)]
+    whole = match_whole(evidence, sure_too, below, below_there)
+    found = _first([*layers, *inner, *whole])
     modules, others = ours.nodes, theirs.nodes
     pairs: dict[Module, tuple[Module, float]] = {}
     doubtful: dict[Module, tuple[Module, float]] = {}
@@ -139,6 +145,19 @@ def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
         notes,
         used,
     )
+
+
+def _first(found: list[Found]) -> list[Found]:
+    """The surest word about each module of either side; what remains are doubts and pairs that do not touch."""
+    kept: list[Found] = []
+    ours: set[int] = set()
+    theirs: set[int] = set()
+    for one in sorted(found, key=lambda one: -_confidence(one)):
+        if one.ours not in ours and one.theirs not in theirs:
+            kept.append(one)
+            ours.add(one.ours)
+            theirs.add(one.theirs)
+    return kept
 
 
 def _confidence(found: Found) -> float:

@@ -7,6 +7,7 @@ float32 and two equally good alignments have equal scores.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 
@@ -15,8 +16,7 @@ from numpy.typing import NDArray
 
 from msprobe_ms.mapping.automatic.kinds import kind_of, likeness
 from msprobe_ms.mapping.automatic.outline import INPUT, OUTPUT, PARAMETER, Node, Outline, Shape
-
-Scores = NDArray[np.float32]
+from msprobe_ms.mapping.automatic.sequence import Scores, possible
 
 #: What agreeing figures count, of input, output and parameters: as much as they tell modules apart.
 _FIGURE_WEIGHTS = {INPUT: 2.0, OUTPUT: 3.0, PARAMETER: 5.0}
@@ -29,7 +29,17 @@ _CONSTANT = 0.1
 #: From this relative difference on, figures are not those of one tensor.
 _FAR = 0.1
 
-_IMPOSSIBLE = -32.0
+#: Values of a property told apart; the rarer ones say nothing, else 20,000 different names would take hours.
+_VALUES = 600
+
+#: One has children and the other none; one has parameters and the other none, where both dumps record them.
+OTHER_DEPTH, UNSHARED_PARAMETERS = -1.5, -2.0
+#: Layers of different kinds; only where all figures agree all the same (a convolution that is a matrix product).
+_OTHER_KIND = -8.0
+
+
+#: Numbers of nodes.
+Numbers = Sequence[int] | NDArray[np.intp]
 
 
 class Evidence:
@@ -38,16 +48,21 @@ class Evidence:
     def __init__(self, target: Outline, golden: Outline) -> None:
         self.target, self.golden = target, golden
         recorded = target.has_parameters and golden.has_parameters
+        #: What it counts that one of two has parameters and the other none.
+        self.unshared_parameters = UNSHARED_PARAMETERS if recorded else 0.0
         self._tables = [
             _Table(target, golden, _class_key, class_score),
             _Table(target, golden, lambda node: node.output, lambda a, b: 2 * shape_score(a, b)),
             _Table(target, golden, lambda node: node.input, shape_score),
             _Table(target, golden, lambda node: node.parameters, parameter_score if recorded else _shared_parameters),
-            _Table(target, golden, _last_name, lambda a, b: 0.75 * likeness(a, b)),
+            _Table(
+                target, golden, lambda node: _last_name(node).strip("0123456789_"), lambda a, b: 0.5 * likeness(a, b)
+            ),
+            _Table(target, golden, _last_name, lambda a, b: 0.25 if a and a == b else 0.0),
             _Table(target, golden, lambda node: min(node.calls, 16), lambda a, b: 0.25 if a == b else 0.0),
         ]
         self._structure: dict[tuple[int, ...], Scores] = {}
-        self._checksums = _interned(target, golden)
+        self.checksums = _interned(target, golden)
         figures = target.figures
         share = np.where(figures[:, :, 1] == figures[:, :, 2], _CONSTANT, 1.0)
         #: What agreement of each figure of a target node adds.
@@ -57,9 +72,6 @@ class Evidence:
         """Equal for target nodes that all but figures say the same of."""
         return tuple(table.ours[number] for table in self._tables)
 
-    def has_figures(self, number: int) -> bool:
-        return not bool(np.isnan(self.target.figures[number, :, 0]).all() and not self._checksums[0][number].any())
-
     def structural(self, number: int) -> Scores:
         """Scores of one target node with all golden nodes, by all but figures."""
         key = self.structure(number)
@@ -68,22 +80,18 @@ class Evidence:
             self._structure[key] = np.round(np.asarray(total, np.float32) * 16) / 16
         return self._structure[key]
 
-    def row(self, number: int, others: NDArray[np.intp]) -> Scores:
-        """Scores of one target node with some golden nodes, by everything."""
-        return self.structural(number)[others] + self._figures(np.array([number]), others)
-
-    def pairs(self, ours: Sequence[int], theirs: Sequence[int]) -> Scores:
+    def pairs(self, ours: Numbers, theirs: Numbers) -> Scores:
         """Scores of pairs of nodes."""
         mine, other = np.array(ours, np.intp), np.array(theirs, np.intp)
         total = sum(table.scores[np.array(table.ours, np.intp)[mine], table.theirs[other]] for table in self._tables)
-        return np.round(np.asarray(total, np.float32) * 16) / 16 + self._figures(mine, other)
-
-    def _figures(self, ours: NDArray[np.intp], theirs: NDArray[np.intp]) -> Scores:
-        """What agreeing figures add, of pairs or of one node with several."""
-        total = np.zeros(max(len(ours), len(theirs)), np.float32)
+        scores = np.round(np.asarray(total, np.float32) * 16) / 16
         for which in _FIGURE_WEIGHTS:
-            total += self._agreement(ours, theirs, which) * self._weights[ours, which]
-        return np.round(total * 16) / 16
+            scores += self.figure_scores(mine, other, which)
+        return np.asarray(scores, np.float32)
+
+    def figure_scores(self, ours: NDArray[np.intp], theirs: NDArray[np.intp], which: int) -> Scores:
+        """What agreeing figures of one tensor add, of pairs or of one node with several."""
+        return np.round(self._agreement(ours, theirs, which) * self._weights[ours, which] * 16) / 16
 
     def _agreement(self, ours: NDArray[np.intp], theirs: NDArray[np.intp], which: int) -> Scores:
         """0…1: how well the figures of one tensor agree; 0 where one side has none."""
@@ -93,9 +101,9 @@ class Evidence:
             distance = _distance(mine, self.golden.figures[theirs, which])
             for limit, part in _AGREEMENT:
                 share += (distance <= limit) * np.float32(part)
-        checksums = self._checksums[0][ours, which]
+        checksums = self.checksums[0][ours, which]
         if checksums.any():
-            share[(checksums > 0) & (checksums == self._checksums[1][theirs, which])] = 1
+            share[(checksums > 0) & (checksums == self.checksums[1][theirs, which])] = 1
         return share
 
     def agree(self, ours: Sequence[int], theirs: Sequence[int], which: int) -> NDArray[np.bool_]:
@@ -111,6 +119,52 @@ class Evidence:
         return np.asarray((distance > _FAR) & (self._agreement(mine, other, which) <= 0))
 
 
+class Stretch:
+    """Target nodes beside golden nodes; of the figures only those near a target node's are looked at."""
+
+    def __init__(self, evidence: Evidence, ours: Sequence[int], theirs: Sequence[int]) -> None:
+        self.evidence = evidence
+        self.ours, self.theirs = np.array(ours, np.intp), np.array(theirs, np.intp)
+        figures, figures_there = evidence.target.figures[self.ours], evidence.golden.figures[self.theirs]
+        mine, norms = figures[:, :, 0], figures_there[:, :, 0]
+        self._order = np.argsort(norms, axis=0)
+        self._highest = np.take_along_axis(figures_there[:, :, 1], self._order, axis=0)
+        self._mine, self._reach = figures[:, :, 1], _AGREEMENT[-1][0] * np.abs(figures[:, :, 1:]).max(axis=2)
+        self._spans = np.zeros((len(ours), 3, 2), np.intp)
+        farthest = 1.01 * _AGREEMENT[-1][0]
+        for which in _FIGURE_WEIGHTS:
+            in_order = norms[self._order[:, which], which]
+            known = ~np.isnan(mine[:, which])
+            for end, (side, factor) in enumerate((("left", 1 - farthest), ("right", 1 + farthest))):
+                limits = mine[known, which] * np.float32(factor)
+                self._spans[known, which, end] = np.searchsorted(in_order, limits, side)  # type: ignore[call-overload]
+        self._checksums = evidence.checksums[0][self.ours], evidence.checksums[1][self.theirs]
+        self._known: dict[tuple[int, ...], Scores] = {}
+
+    def row(self, place: int) -> Scores:
+        """Scores of a target node with all golden nodes, as ``possible`` gives them."""
+        number = int(self.ours[place])
+        near = [(which, places) for which in _FIGURE_WEIGHTS if len(places := self._near(place, which))]
+        if near:
+            scores = self.evidence.structural(number)[self.theirs]
+            for which, places in near:
+                scores[places] += self.evidence.figure_scores(self.ours[[place]], self.theirs[places], which)
+            return possible(scores)
+        key = self.evidence.structure(number)
+        if key not in self._known:
+            self._known[key] = possible(self.evidence.structural(number)[self.theirs])
+        return self._known[key]
+
+    def _near(self, place: int, which: int) -> NDArray[np.intp]:
+        """Places whose norm and maximum may agree, or whose checksum does."""
+        first, last = self._spans[place, which].tolist()
+        apart = np.abs(self._highest[first:last, which] - self._mine[place, which])
+        places = self._order[first:last, which][apart <= self._reach[place, which]]
+        if checksum := self._checksums[0][place, which]:
+            return np.union1d(places, np.flatnonzero(self._checksums[1][:, which] == checksum))
+        return places
+
+
 def _distance(mine: NDArray[np.float32], theirs: NDArray[np.float32]) -> Scores:
     """The largest relative difference of norm, maximum and minimum; the extremes relative to the larger of the two."""
     tiny = np.float32(1e-30)
@@ -122,7 +176,7 @@ def _distance(mine: NDArray[np.float32], theirs: NDArray[np.float32]) -> Scores:
 
 
 class _Table:
-    """The scores of a property: few distinct values a side, every pair of them scored once."""
+    """The scores of a property: every pair of the commonest values is scored once, other values score 0."""
 
     def __init__(
         self, target: Outline, golden: Outline, key: Callable[[Node], Hashable], score: Callable[..., float]
@@ -130,14 +184,15 @@ class _Table:
         ours, self.ours = _distinct([key(node) for node in target.nodes])
         theirs, places = _distinct([key(node) for node in golden.nodes])
         self.theirs = np.array(places, np.intp)
-        scores = [[score(a, b) for b in theirs] for a in ours]
-        self.scores = np.array(scores, np.float32).reshape(len(ours), len(theirs))
+        self.scores = np.zeros((len(ours) + 1, len(theirs) + 1), np.float32)
+        self.scores[:-1, :-1] = np.array([[score(a, b) for b in theirs] for a in ours]).reshape(len(ours), len(theirs))
 
 
 def _distinct(values: Sequence[Hashable]) -> tuple[list[Hashable], list[int]]:
-    known: dict[Hashable, int] = {}
-    places = [known.setdefault(value, len(known)) for value in values]
-    return list(known), places
+    """The commonest values, and the place of each node's among them, one behind the last for the others."""
+    common = [value for value, _ in Counter(values).most_common(_VALUES)]
+    places = {value: place for place, value in enumerate(common)}
+    return common, [places.get(value, len(common)) for value in values]
 
 
 def _interned(target: Outline, golden: Outline) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -164,10 +219,10 @@ def class_score(ours: tuple[str, bool, bool], theirs: tuple[str, bool, bool]) ->
     kind = kind_of(ours[0]) if ours[2] else None
     other = kind_of(theirs[0]) if theirs[2] else None
     if kind and other:
-        return 3.0 if kind == other else 0.75 if kind[0] == other[0] else _IMPOSSIBLE
+        return 3.0 if kind == other else 0.75 if kind[0] == other[0] else _OTHER_KIND
     score = 2.0 * likeness(ours[0], theirs[0])
     if ours[1] != theirs[1]:
-        score -= 1.5
+        score += OTHER_DEPTH
     return score - 1.0 if kind or other else score
 
 
@@ -194,7 +249,7 @@ def parameter_score(ours: tuple[Shape, ...] | None, theirs: tuple[Shape, ...] | 
     if ours is None and theirs is None:
         return 0.0
     if ours is None or theirs is None:
-        return -2.0
+        return UNSHARED_PARAMETERS
     return _shared_parameters(ours, theirs)
 
 

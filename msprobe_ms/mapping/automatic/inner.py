@@ -38,7 +38,7 @@ def match_inner(evidence: Evidence, layers: dict[int, int], fused: Iterable[Fuse
     for score, ours, theirs in scored:
         if ours in paired or theirs in paired_back:
             continue
-        if _fits(evidence, ours, theirs, paired, paired_back):
+        if fits(evidence, ours, theirs, paired, paired_back):
             paired[ours], paired_back[theirs] = theirs, ours
             chosen.append((score, ours, theirs))
     rivals: dict[tuple[str, int], float] = {}
@@ -53,7 +53,7 @@ def match_inner(evidence: Evidence, layers: dict[int, int], fused: Iterable[Fuse
     ]
 
 
-def _fits(evidence: Evidence, ours: int, theirs: int, paired: dict[int, int], back: dict[int, int]) -> bool:
+def fits(evidence: Evidence, ours: int, theirs: int, paired: dict[int, int], back: dict[int, int]) -> bool:
     """Whether the pairs above the two enclose both of them."""
     above, above_there = set(evidence.target.ancestors(ours)), set(evidence.golden.ancestors(theirs))
     return all(paired[one] in above_there for one in above if one in paired) and all(

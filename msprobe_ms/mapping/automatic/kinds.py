@@ -1,6 +1,7 @@
 """What kind of layer a class is, where its name tells: ``Dense`` and ``ColumnParallelLinear`` are both linear layers.
 
-Only names that both frameworks' users know take part; of any other class nothing is assumed.
+Which classes are one layer in the two frameworks ``operations`` says; here is which layers do the same kind of work, so
+that one may stand where the other should. Of any class that neither knows nothing is assumed.
 """
 
 from __future__ import annotations
@@ -8,23 +9,21 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-#: Family → layers; names that mean the same layer stand in one text. Lower case.
+from msprobe_ms.mapping.operations import layer_kind
+
+#: Family → layers, in lower case; names of one layer that ``operations`` does not tell stand in one text.
 _FAMILIES: dict[str, tuple[str, ...]] = {
-    "linear": ("linear dense", "bilinear bidense"),
-    "convolution": (
-        "conv1d", "conv2d", "conv3d", "convtranspose1d conv1dtranspose", "convtranspose2d conv2dtranspose",
-        "convtranspose3d conv3dtranspose",
-    ),
-    "embedding": ("embedding embeddinglookup embeddingtable",),
+    "linear": ("linear", "bilinear"),
+    "convolution": ("conv1d", "conv2d", "conv3d", "convtranspose1d", "convtranspose2d", "convtranspose3d"),
+    "embedding": ("embedding",),
     "normalization": (
         "layernorm", "rmsnorm", "groupnorm", "batchnorm1d", "batchnorm2d", "batchnorm3d", "instancenorm1d",
         "instancenorm2d", "instancenorm3d", "syncbatchnorm",
     ),
     "activation": (
-        "relu", "relu6", "gelu fastgelu quickgelu newgelu gelutanh", "silu swish", "sigmoid", "tanh", "softmax",
+        "relu", "relu6", "gelu fastgelu quickgelu newgelu gelutanh", "silu", "sigmoid", "tanh", "softmax",
         "logsoftmax", "leakyrelu", "elu", "celu", "selu", "prelu", "rrelu", "mish", "softplus", "softsign",
-        "logsigmoid", "hardswish hswish", "hardsigmoid hsigmoid", "hardtanh", "hardshrink hshrink",
-        "softshrink", "softmin", "threshold", "glu",
+        "logsigmoid", "hardswish", "hardsigmoid", "hardtanh", "hardshrink", "softshrink", "softmin", "threshold", "glu",
     ),
     "pooling": (
         "maxpool1d", "maxpool2d", "maxpool3d", "avgpool1d", "avgpool2d", "avgpool3d", "adaptiveavgpool1d",
@@ -37,8 +36,8 @@ _FAMILIES: dict[str, tuple[str, ...]] = {
     "reshape": ("flatten", "unflatten", "unfold", "fold", "pixelshuffle", "pixelunshuffle", "channelshuffle"),
     "upsample": ("upsample resizebilinear",),
     "loss": (
-        "crossentropyloss crossentropy softmaxcrossentropywithlogits", "mseloss", "l1loss", "nllloss", "bceloss",
-        "bcewithlogitsloss", "smoothl1loss", "huberloss", "kldivloss",
+        "crossentropyloss crossentropy", "mseloss", "l1loss", "nllloss", "bceloss", "bcewithlogitsloss", "smoothl1loss",
+        "huberloss", "kldivloss",
     ),
 }  # fmt: skip
 
@@ -59,7 +58,7 @@ def kind_of(class_name: str, exact: bool = False) -> tuple[str, str] | None:
     >>> kind_of("Dense"), kind_of("ColumnParallelLinear"), kind_of("Block")
     (('linear', 'linear'), ('linear', 'linear'), None)
     """
-    text = class_name.lower().replace("_", "")
+    text = layer_kind(class_name.replace("_", ""))
     if text in _KNOWN or exact:
         return _KNOWN.get(text)
     return next((_KNOWN[name] for name in _INSIDE if name in text), None)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msprobe_ms.mapping.align import longest_increasing
-from msprobe_ms.mapping.automatic.evidence import Evidence, shape_score
+from msprobe_ms.mapping.automatic.evidence import Evidence, Stretch, shape_score
 from msprobe_ms.mapping.automatic.outline import INPUT, OUTPUT, PARAMETER, Outline
-from msprobe_ms.mapping.automatic.sequence import Scores, align_in_order, possible
+from msprobe_ms.mapping.automatic.sequence import align_in_order
 
 #: Figures at most so far apart (relative) are the same tensor's, whatever framework measured them.
 _SAME = 1e-5
@@ -111,18 +111,7 @@ def _parents(evidence: Evidence, one: Found) -> tuple[int, int]:
 
 
 def _between(evidence: Evidence, ours: Sequence[int], theirs: Sequence[int]) -> list[Found]:
-    others = np.array(theirs, np.intp)
-    known: dict[tuple[int, ...], Scores] = {}
-
-    def row(place: int) -> Scores:
-        if evidence.has_figures(ours[place]):
-            return possible(evidence.row(ours[place], others))
-        key = evidence.structure(ours[place])
-        if key not in known:
-            known[key] = possible(evidence.structural(ours[place])[others])
-        return known[key]
-
-    matches = align_in_order(row, len(ours), len(theirs))
+    matches = align_in_order(Stretch(evidence, ours, theirs).row, len(ours), len(theirs))
     return [Found(ours[match.ours], theirs[match.theirs], match.score, match.margin) for match in matches]
 
 

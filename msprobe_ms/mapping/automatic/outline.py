@@ -186,7 +186,6 @@ def _assembled(nodes: list[Node]) -> Outline:
     layers = [number for number, node in enumerate(nodes) if node.rank >= 0 and node.is_layer]
     layers.sort(key=lambda number: nodes[number].rank)
     figures = np.array([node.figures for node in nodes], np.float64).reshape(-1, 3, 3)
-    limit = float(np.finfo(np.float32).max)
-    return Outline(
-        nodes, layers, np.clip(figures, -limit, limit).astype(np.float32), any(node.parameters for node in nodes)
-    )
+    # What has overflowed is like anything else that has.
+    figures[~(np.abs(figures) < np.finfo(np.float32).max)] = np.nan
+    return Outline(nodes, layers, figures.astype(np.float32), any(node.parameters for node in nodes))

@@ -1,0 +1,131 @@
+"""What lies between recorded calls: where a value differs on arrival, though all that was recorded before agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from msprobe_ms.compare.fingerprints import GOLDEN, TARGET, fingerprint
+from msprobe_ms.compare.model import Pair, Row
+from msprobe_ms.compare.nodes import Node, strain
+from msprobe_ms.store.model import Entry
+
+
+class Between:
+    """``golden``: the golden dump's entries in execution order."""
+
+    def __init__(self, nodes: Sequence[Node], pairs: Sequence[Pair], golden: Sequence[Entry]) -> None:
+        self._nodes, self._pairs, self._golden = nodes, pairs, golden
+
+    def calls(self, pair: Pair) -> str:
+        """What stands unpaired between the last pair and this one: "3 in the target (the last …), 1 in the golden (…)".
+
+        "" when nothing does.
+        """
+        told = []
+        for side, entry, calls in (("target", pair.target, self._ours), ("golden", pair.golden, self._theirs)):
+            gap = list(calls.unpaired_before(entry)) if entry is not None else []
+            if gap:
+                told.append(f"{len(gap)} in the {side} ({'the last ' if len(gap) > 1 else ''}{gap[0].name})")
+        return ", ".join(told)
+
+    def places(self, node: Node, row: Row) -> str:
+        """Between which recorded calls the code lies that made this input of ``node``, in words; "" if none ran before.
+
+        A tensor of the same figures on one side tells where that side has it from, untouched.
+        """
+        mine, theirs = self._source(node, row, TARGET), self._source(node, row, GOLDEN)
+        if mine is not None and theirs is not None:
+            return f"the target takes it from {mine}, the golden from {theirs}"
+        if mine is not None:
+            return f"between {mine} and {node.name}: the target hands it on as it is, the golden does not"
+        if theirs is not None:
+            return f"between {theirs} and {node.name}: the golden hands it on as it is, the target does not"
+        last = self._last_before(node, row)
+        return f"between {last} and {node.name}" if last else ""
+
+    def made(self, node: Node, row: Row) -> str:
+        """Where code that was not recorded made this input of ``node``; "" where it is a recorded tensor as it was."""
+        if any(self._source(node, row, side) for side in (TARGET, GOLDEN)):
+            return ""
+        last = self._last_before(node, row)
+        return f"between {last} and {node.name}" if last else ""
+
+    def _source(self, node: Node, row: Row, side: int) -> str | None:
+        """The nearest earlier place at which ``side`` has this very tensor."""
+        wanted = fingerprint(row, side)
+        if wanted is None:
+            return None
+        above = set(node.ancestors())
+        for other in reversed(self._nodes):
+            inside = other in above
+            if other.order >= node.order and not inside:
+                continue
+            for each in other.rows("input" if inside else "output"):
+                if each.matched and fingerprint(each, side) == wanted:
+                    return f"the input of {other.name}" if inside else _with_state(other, each)
+        return None
+
+    def _last_before(self, node: Node, row: Row) -> str:
+        """The call before it in the same module, the last with an output of this shape if any; else the module."""
+        direction = node.parsed.direction if node.parsed else ""
+        shape = row.target.shape if row.target else None
+        candidates = [
+            other for other in self._nodes
+            if other.order < node.order and other.parent is node.parent and other.parsed is not None
+            and other.parsed.direction == direction
+        ]  # fmt: skip
+        alike = [other for other in candidates if any(_shape(each) == shape for each in other.rows("output"))]
+        for found in (alike or candidates)[-1:]:
+            return _with_state(found, next(found.rows("output"), None))
+        return f"the input of {node.parent.name}" if node.parent is not None else ""
+
+    @cached_property
+    def _ours(self) -> _Calls:
+        twins = {pair.target.name for pair in self._pairs if pair.target is not None and pair.matched}
+        return _Calls([pair.target for pair in self._pairs if pair.target is not None], twins)
+
+    @cached_property
+    def _theirs(self) -> _Calls:
+        twins = {pair.golden.name for pair in self._pairs if pair.golden is not None and pair.matched}
+        return _Calls(self._golden, twins)
+
+
+def _with_state(node: Node, row: Row | None) -> str:
+    return f"{node.name} (agrees)" if row is None or strain(row) <= 1 else node.name
+
+
+def _shape(row: Row) -> object:
+    return row.target.shape if row.target else None
+
+
+class _Calls:
+    """One dump's entries in execution order, and the names of those that have a twin."""
+
+    def __init__(self, entries: Sequence[Entry], twins: set[str]) -> None:
+        self._entries, self._twins = entries, twins
+        self._places = {each.name: number for number, each in enumerate(entries)}
+        self._parents = {each.name: each.parent for each in entries}
+
+    def unpaired_before(self, entry: Entry) -> Iterator[Entry]:
+        """The unpaired calls in the direction of ``entry`` before it, the last first; calls inside it are none."""
+        for number in reversed(range(self._places.get(entry.name, 0))):
+            each = self._entries[number]
+            if _direction(each) != _direction(entry) or self._is_inside(each, entry):
+                continue
+            if each.name in self._twins:
+                return
+            yield each
+
+    def _is_inside(self, entry: Entry, outer: Entry) -> bool:
+        name, seen = entry.parent, set[str]()
+        while name is not None and name not in seen:
+            if name == outer.name:
+                return True
+            seen.add(name)
+            name = self._parents.get(name)
+        return False
+
+
+def _direction(entry: Entry) -> str:
+    return entry.parsed.direction if entry.parsed is not None else ""

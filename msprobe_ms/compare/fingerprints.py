@@ -1,0 +1,32 @@
+"""What tells one recorded tensor from another: its shape and its four figures."""
+
+from __future__ import annotations
+
+from msprobe_ms.compare.model import Row
+
+Fingerprint = tuple[object, ...]
+TARGET, GOLDEN = 0, 1
+
+
+def fingerprint(row: Row, side: int = TARGET) -> Fingerprint | None:
+    """Shape, Max, Min, Mean and Norm of one side of a row; None for what is no tensor, or constant as many are."""
+    numbers = row.numbers
+    if numbers is not None:
+        tables, ours, theirs = numbers
+        table, number = tables[side], theirs if side else ours
+        if number in table.odd:
+            return None
+        maximum, minimum, mean, norm = table.figures[4 * number : 4 * number + 4]
+        return None if maximum == minimum else (table.sort(number)[3], maximum, minimum, mean, norm)
+    item = row.golden if side else row.target
+    if item is None or item.kind != "tensor" or item.norm is None or item.maximum == item.minimum:
+        return None
+    return item.shape, item.maximum, item.minimum, item.mean, item.norm
+
+
+def norm_of(row: Row) -> object:
+    """The target's Norm: the part of its fingerprint that is had at once."""
+    numbers = row.numbers
+    if numbers is not None:
+        return numbers[0][TARGET].figures[4 * numbers[1] + 3]
+    return row.target.norm if row.target is not None else None

@@ -1,0 +1,82 @@
+"""Parameters that differ after updates, by right: what their gradients are is rounding, and optimizers magnify it.
+
+A parameter whose true gradient is zero (a softmax's key bias, a bias before a batch normalisation) gets one of rounding
+noise, which Adam scales to steps of full size; it drifts, another way in each run, and its effect cancels further on.
+It is told by its gradient, noise in this step too, or by the enclosing module, whose output agrees. And where updates
+have been, every parameter carries some rounding: one is blamed only when it stands out among the others.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+from msprobe_ms.compare.model import Row
+from msprobe_ms.compare.nodes import Node, strain
+from msprobe_ms.store.model import Item, Statistic
+
+#: A gradient of which both extremes differ by more than this share, though it agrees held against its terms, is noise.
+_NOISE = 0.05
+#: Up to this strain a parameter has drifted; it stands out when it differs by five times what most do, or by far.
+_DRIFT, _OUTSTANDING, _FAR = 3.0, 5.0, 10.0
+
+
+def forgive_parameters(nodes: list[Node]) -> None:
+    """Move the strain of parameters that differ without effect to ``Node.noise``, once the parameters were updated."""
+    if not updated(nodes):
+        return
+    parameters = _parameters(nodes)
+    usual = statistics.median(map(strain, parameters))
+    gradients = dict(_gradients(nodes))
+    for node in nodes:
+        if node.strain_parameters > 1:
+            rows = [row for row in node.rows("parameters") if strain(row) > 0]
+            noise = [row for row in rows if _is_noise(node, row, gradients, usual)]
+            node.noise = max(map(strain, noise), default=0.0)
+            node.strain_parameters = max((strain(row) for row in rows if row not in noise), default=0.0)
+
+
+def updated(nodes: list[Node]) -> bool:
+    """Whether the parameters have been through updates: most are not exactly equal."""
+    parameters = _parameters(nodes)
+    return sum(row.deviation != 0 for row in parameters) > len(parameters) / 2
+
+
+def _parameters(nodes: list[Node]) -> list[Row]:
+    modules = [node for node in nodes if not node.is_backward and node.parsed is not None and node.parsed.is_module]
+    return [row for node in modules for row in node.rows("parameters") if row.deviation is not None]
+
+
+def _is_noise(node: Node, row: Row, gradients: dict[tuple[str, tuple[str, ...]], Row], usual: float) -> bool:
+    amount = strain(row)
+    if amount <= 1:
+        return False
+    if amount <= _DRIFT or (amount <= _FAR and amount < _OUTSTANDING * usual):
+        return True
+    gradient = gradients.get((node.module, row.target.path if row.target else ()))
+    if gradient is not None and not gradient.differs and _differs_by_itself(gradient.target, gradient.golden):
+        return True
+    return node.strain_out > 1 and any(
+        up.strain_out <= 1 and any(True for _ in up.rows("output")) for up in node.ancestors()
+    )
+
+
+def _gradients(nodes: list[Node]) -> Iterator[tuple[tuple[str, tuple[str, ...]], Row]]:
+    for node in nodes:
+        if node.is_parameter_gradient:
+            for row in node.pair.rows:
+                if row.matched and row.target is not None:
+                    yield (node.module, row.target.path), row
+
+
+def _differs_by_itself(target: Item | None, golden: Item | None) -> bool:
+    if target is None or golden is None:
+        return False
+    ends = ((target.maximum, golden.maximum), (target.minimum, golden.minimum))
+    return all(_apart(mine, theirs) > _NOISE for mine, theirs in ends)
+
+
+def _apart(mine: Statistic, theirs: Statistic) -> float:
+    if not isinstance(mine, (int, float)) or not isinstance(theirs, (int, float)) or mine == theirs:
+        return 0.0
+    return abs(mine - theirs) / max(abs(mine), abs(theirs))
