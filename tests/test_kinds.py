@@ -17,7 +17,7 @@ from recording import step_folder, write_config
 
 from msprobe_ms.cli import main
 from msprobe_ms.compare.model import Comparison, Row
-from msprobe_ms.compare.profiles.base import lines
+from msprobe_ms.compare.profiles.base import Block, lines
 from msprobe_ms.compare.run import Options, compare_dumps
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.pytorch import PrecisionDebugger as TorchDebugger
@@ -174,7 +174,7 @@ def test_cells_of_real_data(dumps: Dumps, target: str, golden: str) -> None:
     comparison = dumps.compared(target, golden, "tensor", changed=True)
     columns = Options().report.columns("tensor", stack=False)
     cells = {
-        line.target.entry.partition(".")[0]: {column.title: column.cells([line])[0] for column in columns}
+        line.target.entry.partition(".")[0]: {column.title: column.cells(Block([line]))[0] for column in columns}
         for line in lines(comparison)
     }
     ours, theirs = arrays(CHANGED), arrays(BASE)

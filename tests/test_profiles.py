@@ -26,7 +26,7 @@ from msprobe_ms.compare.metrics import (
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
 from msprobe_ms.compare.pair import pair
 from msprobe_ms.compare.profiles import PROFILES, judge
-from msprobe_ms.compare.profiles.base import Cell, Profile, lines
+from msprobe_ms.compare.profiles.base import Block, Cell, Profile, lines
 from msprobe_ms.compare.profiles.latest import Latest
 from msprobe_ms.compare.profiles.latest_rules import LatestThresholds
 from msprobe_ms.compare.profiles.v110 import V110
@@ -57,7 +57,7 @@ def judged(
 
 def cells(profile: Profile, comparison: Comparison, stack: bool = False) -> list[dict[str, Cell]]:
     columns = profile.columns(comparison.mode, stack=stack)
-    return [{column.title: column.cells([line])[0] for column in columns} for line in lines(comparison)]
+    return [{column.title: column.cells(Block([line]))[0] for column in columns} for line in lines(comparison)]
 
 
 def real(metrics: dict[str, Any], state: str = "output.0", **changed: Any) -> Row:

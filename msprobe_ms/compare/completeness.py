@@ -53,8 +53,8 @@ def _counts(pairs: Sequence[Pair]) -> tuple[int, int, int]:
             continue
         for row in pair.rows:
             compared += row.matched
-            ours += row.golden is None
-            theirs += row.target is None
+            ours += not row.in_golden
+            theirs += not row.in_target
     return compared, ours, theirs
 
 

@@ -73,6 +73,11 @@ class Row:
             return self._tables, self._target, self._golden
         return None
 
+    def stored(self, side: int) -> tuple[ItemTable, int] | None:
+        """The columns of one side, 0 for the target, and the number of its item there; None where it is not there."""
+        place = self._golden if side else self._target
+        return (self._tables[side], place) if type(place) is int else None  # type: ignore[index]
+
     @property
     def state(self) -> str:
         """What the target's item is to its call, else the golden's."""
@@ -89,6 +94,14 @@ class Row:
         if self.measured:
             metrics.update(self.measured)
         return metrics
+
+    @property
+    def in_target(self) -> bool:
+        return self._target is not None
+
+    @property
+    def in_golden(self) -> bool:
+        return self._golden is not None
 
     @property
     def matched(self) -> bool:

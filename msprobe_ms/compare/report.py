@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -17,12 +17,14 @@ from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
 from msprobe_ms.compare.model import Comparison, Origin
-from msprobe_ms.compare.profiles.base import Cell, Column, Line, Profile, lines
+from msprobe_ms.compare.profiles.base import Block, Cell, Column, Line, Profile, lines
 from msprobe_ms.errors import UsageError
 from msprobe_ms.store.atomic import replacing
 
 #: Rows a sheet holds before the next begins; Excel's own limit is 1,048,576.
 ROWS_A_SHEET = 1_048_500
+#: What makes a csv reader need quotes around a text.
+_TO_QUOTE = re.compile(r'[",\r\n]')
 #: Lines whose cells are filled at once.
 _BLOCK = 512
 #: Excel's limit of characters in a cell.
@@ -63,9 +65,10 @@ def table(
 
 def _rows(columns: Sequence[Column], lines: Iterator[Line]) -> Iterator[tuple[list[Cell], str]]:
     """The cells of each line, and its colour."""
-    while block := list(islice(lines, _BLOCK)):
+    while some := list(islice(lines, _BLOCK)):
+        block = Block(some)
         cells = zip(*(column.cells(block) for column in columns), strict=True)
-        yield from ((list(row), line.row.colour) for row, line in zip(cells, block, strict=True))
+        yield from ((list(row), line.row.colour) for row, line in zip(cells, some, strict=True))
 
 
 def write_table(
@@ -99,8 +102,8 @@ def summary(comparison: Comparison) -> dict[str, object]:
     matched = unmatched_target = unmatched_golden = 0
     for row in comparison.rows:
         matched += row.matched
-        unmatched_target += row.golden is None
-        unmatched_golden += row.target is None
+        unmatched_target += not row.in_golden
+        unmatched_golden += not row.in_target
     return {
         "mode": comparison.mode,
         "verdict": comparison.verdict,
@@ -143,16 +146,29 @@ def _strict_number(value: Cell) -> Cell:
 def _write_csv(file: BinaryIO, titles: Sequence[str], rows: Iterable[tuple[list[Cell], str]]) -> None:
     """UTF-8, one header; text that looks like a formula gets a leading apostrophe, which spreadsheets show as text."""
     text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="", write_through=False)
-    writer = csv.writer(text)
-    writer.writerow(titles)
-    writer.writerows([_inert(cell) if type(cell) is str else cell for cell in row] for row, _ in rows)
+    text.write(_csv_line(titles))
+    text.writelines(_csv_line(row) for row, _ in rows)
     text.flush()
     text.detach()
 
 
-def _inert(cell: Cell) -> Cell:
-    """The cell, its text made harmless: no spreadsheet program may take it, or a part behind a ``;``, for a formula."""
-    if not isinstance(cell, str) or (cell[:1] not in _FORMULA_STARTS and ";" not in cell):
+def _csv_line(row: Sequence[Cell]) -> str:
+    """A line as the csv module writes it, in half its time: it looks at every character of every number."""
+    return ",".join([repr(cell) if type(cell) is float else _csv_cell(cell) for cell in row]) + "\r\n"
+
+
+def _csv_cell(cell: Cell) -> str:
+    if not isinstance(cell, str):
+        return "" if cell is None else str(cell)
+    cell = _inert(cell)
+    if _TO_QUOTE.search(cell) is None:
+        return cell
+    return '"' + cell.replace('"', '""') + '"'
+
+
+def _inert(cell: str) -> str:
+    """The text made harmless: no spreadsheet program may take it, or a part behind a ``;``, for a formula."""
+    if cell[:1] not in _FORMULA_STARTS and ";" not in cell:
         return cell
     return ";".join("'" + part if _is_formula(part) else part for part in cell.split(";"))
 

@@ -24,6 +24,8 @@ Name = tuple[str, str, str, str]
 def tell_uneven_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list[Origin]:
     """The origins; those whose name is called another number of times on the other side say so in their reason."""
     wanted = {origin.target for origin in origins}
+    if not origins:
+        return []
     places = {row.target.name: pair for pair in pairs for row in pair.rows if row.target and row.target.name in wanted}
     ours, theirs = _counts(pair.target for pair in pairs), _counts(pair.golden for pair in pairs)
     shifted = {

@@ -73,7 +73,7 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
 
 def _unread_lines(comparison: Comparison) -> Iterator[str]:
     """How many tensors could not be read, and what was compared in their place."""
-    unread = [row for row in comparison.rows if NOTE in row.metrics]
+    unread = [row for row in comparison.rows if row.measured and NOTE in row.measured]
     if not unread:
         return
     tensors = sum(COSINE in row.measured for row in comparison.rows if row.measured)

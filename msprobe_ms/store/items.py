@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
-from msprobe_ms.store.model import Item, Statistic
+from msprobe_ms.store.model import Item, Statistic, suffix_of
 
 #: What an item is to its call: state, path, keyword; and what it is: kind, type, dtype, shape, requires_grad.
 Place = tuple[str, tuple[str, ...], bool]
@@ -16,8 +16,9 @@ Figures = tuple[Statistic, Statistic, Statistic, Statistic]
 
 NULL: Sort = ("null", "", None, None, None)
 _NO_FIGURES: Figures = (None, None, None, None)
-#: Items made last that are kept, a power of two: those who read go through an entry's items several times.
-_KEPT = 256
+#: Items that are kept when they have been made, as those who read go through the items several times: all of a common
+#: dump's, 20 MB; of a very large one those of the entries just read. A power of two.
+_KEPT = 1 << 16
 _ZEROS = (0.0, 0.0, 0.0, 0.0)
 
 
@@ -40,12 +41,13 @@ class ItemTable:
         self._known_sorts: dict[Sort, int] = {}
         self._known_odd: dict[tuple[type, Statistic], Figures] = {}
         self._place_list: list[Place] = []
+        #: What follows the entry in the name of an item at each place.
+        self._suffixes: list[str] = []
         self._sort_list: list[Sort] = []
         #: One text or None an item; [] as long as no item has any.
         self._checksums: list[str | None] = []
         self._files: list[str | None] = []
-        self._kept: list[Item | None] = [None] * _KEPT
-        self._kept_numbers = [-1] * _KEPT
+        self._kept: dict[int, tuple[int, Item]] = {}
 
     def __len__(self) -> int:
         return len(self.places)
@@ -63,7 +65,10 @@ class ItemTable:
         file: str | None = None,
     ) -> None:
         number = len(self.places)
-        self.places.append(self._code(place, self._known_places, self._place_list))
+        code = self._code(place, self._known_places, self._place_list)
+        if code == len(self._suffixes):
+            self._suffixes.append("".join(f".{part}" for part in suffix_of(place[0], place[1])))
+        self.places.append(code)
         self.sorts.append(self._code(sort, self._known_sorts, self._sort_list))
         self.owners.append(len(self.entries) - 1)
         maximum, minimum, mean, norm = figures
@@ -79,11 +84,11 @@ class ItemTable:
 
     def item(self, number: int) -> Item:
         """The item as a value of its own."""
-        place = number & (_KEPT - 1)
-        if self._kept_numbers[place] == number:
-            return self._kept[place]  # type: ignore[return-value]
-        item = self._kept[place] = self._made(number)
-        self._kept_numbers[place] = number
+        kept = self._kept.get(number & (_KEPT - 1))
+        if kept is not None and kept[0] == number:
+            return kept[1]
+        item = self._made(number)
+        self._kept[number & (_KEPT - 1)] = number, item
         return item
 
     def _made(self, number: int) -> Item:
@@ -100,6 +105,10 @@ class ItemTable:
             entry, state, path, keyword, kind, type_name, dtype, shape, maximum, minimum, mean, norm, requires_grad,
             checksum, file,
         )  # fmt: skip
+
+    def name(self, number: int) -> str:
+        """``Item.name`` of the item, without making it."""
+        return self.entries[self.owners[number]] + self._suffixes[self.places[number]]
 
     def sort(self, number: int) -> Sort:
         return self._sort_list[self.sorts[number]]

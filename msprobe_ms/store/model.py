@@ -51,13 +51,17 @@ class Item(NamedTuple):
     @property
     def name(self) -> str:
         """Full item name: ``{entry}.{state}.{path}``; parameter gradients leave the state out (it is in the entry)."""
-        head = self.entry if self.state in ("parameters_grad", "debug") else f"{self.entry}.{self.state}"
-        return ".".join((head, *self.path))
+        return ".".join((self.entry, *suffix_of(self.state, self.path)))
 
     @property
     def suffix(self) -> str:
         """The name below the entry: ``input.0``, ``parameters.weight``; what pairs items of paired entries."""
-        return ".".join(((self.state,) if self.state not in ("parameters_grad", "debug") else ()) + self.path)
+        return ".".join(suffix_of(self.state, self.path))
+
+
+def suffix_of(state: str, path: tuple[str, ...]) -> tuple[str, ...]:
+    """What follows the entry in an item's name."""
+    return path if state in ("parameters_grad", "debug") else (state, *path)
 
 
 @dataclass(slots=True)

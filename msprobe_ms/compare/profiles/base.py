@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from msprobe_ms.compare.algorithms import Algorithm, message_of, metric_of
+from msprobe_ms.compare.figure_block import FigureBlock
 from msprobe_ms.compare.model import Comparison, Metrics, Pair, Row
 from msprobe_ms.store.model import Item
 
@@ -24,27 +25,61 @@ NPU_TITLES = ("NPU max", "NPU min", "NPU mean", "NPU l2norm")
 BENCH_TITLES = ("Bench max", "Bench min", "Bench mean", "Bench l2norm")
 
 
-class Line(NamedTuple):
+class Line:
     """One line of a report: always an item of the target, with its golden twin where there is one.
 
-    ``metrics`` are those of the row, made once.
-    ``stack`` is the call site on the first input row of an entry, None elsewhere.
+    ``stack`` is the call site on the first input row of an entry, None elsewhere. What else a line has is made once,
+    when it is asked for.
     """
 
-    pair: Pair
-    row: Row
-    target: Item
-    golden: Item | None
-    mode: str
-    metrics: Metrics
-    stack: tuple[str, ...] | None
+    __slots__ = ("_golden", "_metrics", "_target", "mode", "pair", "row", "stack")
+
+    def __init__(self, pair: Pair, row: Row, mode: str, stack: tuple[str, ...] | None) -> None:
+        self.pair, self.row, self.mode, self.stack = pair, row, mode, stack
+        self._target: Item | None = None
+        self._golden: Item | None = None
+        self._metrics: Metrics | None = None
+
+    @property
+    def target(self) -> Item:
+        if self._target is None:
+            self._target = self.row.target
+            assert self._target is not None
+        return self._target
+
+    @property
+    def golden(self) -> Item | None:
+        if self._golden is None and self.row.in_golden:
+            self._golden = self.row.golden
+        return self._golden
+
+    @property
+    def metrics(self) -> Metrics:
+        if self._metrics is None:
+            self._metrics = self.row.metrics
+        return self._metrics
+
+
+class Block:
+    """Some lines of a report side by side."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self.lines = lines
+
+    def __iter__(self) -> Iterator[Line]:
+        return iter(self.lines)
+
+    @cached_property
+    def figures(self) -> FigureBlock:
+        """What the dumps say of the items, read column by column."""
+        return FigureBlock([line.row for line in self.lines])
 
 
 class Column(NamedTuple):
     """A column fills its cells for many lines at once: a report has a million of them."""
 
     title: str
-    cells: Callable[[Sequence[Line]], list[Cell]]
+    cells: Callable[[Block], list[Cell]]
 
 
 def column(title: str, cell: Callable[[Line], Cell]) -> Column:
@@ -77,14 +112,11 @@ def lines(comparison: Comparison) -> Iterator[Line]:
     for pair in comparison.pairs:
         stack = pair.target.stack if pair.target and pair.target.stack else None
         for row in pair.rows:
-            target = row.target
-            if target is None:
-                continue
-            first_input = stack is not None and target.state == "input"
-            metrics = row.metrics if row.matched else {}
-            yield Line(pair, row, target, row.golden, comparison.mode, metrics, stack if first_input else None)
-            if first_input:
-                stack = None
+            if row.in_target:
+                first_input = stack is not None and row.state == "input"
+                yield Line(pair, row, comparison.mode, stack if first_input else None)
+                if first_input:
+                    stack = None
 
 
 def item_name(item: Item, mode: str) -> str:
@@ -114,7 +146,12 @@ def stack_text(line: Line) -> str:
 
 
 def shape_text(item: Item) -> str | None:
-    return _shape_text(item.shape) if isinstance(item.shape, tuple) else item.shape
+    return shape_text_of(item.shape)
+
+
+def shape_text_of(shape: object) -> str | None:
+    """A shape as the tables have it; a text stays one."""
+    return _shape_text(shape) if isinstance(shape, tuple) else None if shape is None else str(shape)
 
 
 @lru_cache(maxsize=4096)

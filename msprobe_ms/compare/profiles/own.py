@@ -6,13 +6,14 @@ Columns that mean what a column of msprobe means bear its title, so that scripts
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
 
 from msprobe_ms.compare.algorithms import Algorithm
-from msprobe_ms.compare.figures import DIFFERENCES, RELATIVES, STATISTICS
+from msprobe_ms.compare.figure_block import Side
+from msprobe_ms.compare.figures import RELATIVES, STATISTICS
 from msprobe_ms.compare.metrics import (
     ACCUMULATED_RELATIVE,
     COSINE,
@@ -30,9 +31,9 @@ from msprobe_ms.compare.metrics import (
 from msprobe_ms.compare.model import Comparison, Row
 from msprobe_ms.compare.profiles.base import (
     BENCH_TITLES,
-    DIFFERENCE_TITLES,
     NPU_TITLES,
     RELATIVE_TITLES,
+    Block,
     Cell,
     Column,
     Line,
@@ -40,7 +41,7 @@ from msprobe_ms.compare.profiles.base import (
     algorithm_columns,
     column,
     item_name,
-    shape_text,
+    shape_text_of,
 )
 from msprobe_ms.compare.profiles.own_rules import judge
 from msprobe_ms.store.model import Item
@@ -74,7 +75,7 @@ class Own(Profile):
     algorithms: tuple[Algorithm, ...] = ()
 
     def columns(self, mode: str, *, stack: bool) -> list[Column]:
-        middle = {"md5": _CHECKSUMS, "tensor": _METRICS, "statistics": _DIFFERENCES}[mode]
+        middle = {"md5": _CHECKSUMS, "tensor": _METRICS, "statistics": _RELATIVES}[mode]
         stacks = (column("Call Site", _call_site),) if stack else ()
         files = _FILES if mode == "tensor" else ()
         own = algorithm_columns(self.algorithms, mode)
@@ -95,35 +96,63 @@ def _cell(value: object) -> Cell:
 
 def _cells(values: Iterable[object]) -> list[Cell]:
     # A float that is no number, or infinite, is the only one whose difference from itself is not 0.
-    return [value if type(value) is float and value - value == 0.0 else _cell(value) for value in values]
+    return [
+        value if type(value) is str or (type(value) is float and value - value == 0.0) else _cell(value)
+        for value in values
+    ]
 
 
-Cells = Callable[[Sequence[Line]], list[Cell]]
+Cells = Callable[[Block], list[Cell]]
 
 
-def _of_target(read: Callable[[Item], object]) -> Cells:
-    return lambda lines: _cells([read(line.target) for line in lines])
+def _of_sides(read: Callable[[Side], Iterable[object]]) -> tuple[Cells, Cells]:
+    """The cells of the target's column and of the golden's."""
+    return lambda block: _cells(read(block.figures.target)), lambda block: _cells(read(block.figures.golden))
 
 
-def _of_golden(read: Callable[[Item], object]) -> Cells:
-    return lambda lines: _cells([None if line.golden is None else read(line.golden) for line in lines])
+def _of_items(read: Callable[[Item], object]) -> tuple[Cells, Cells]:
+    return _of_sides(lambda side: side.read(read))
+
+
+def _figure(name: str) -> Callable[[Side], Iterable[object]]:
+    return lambda side: side.figures[name]
 
 
 def _of_row(read: Callable[[Row], object]) -> Cells:
-    return lambda lines: _cells([read(line.row) for line in lines])
+    return lambda block: _cells([read(line.row) for line in block])
+
+
+def _relative(metric: str) -> Cells:
+    return lambda block: _cells(block.figures.relatives[metric])
 
 
 def _of_metric(metric: str) -> Cells:
-    return lambda lines: _cells([line.metrics.get(metric) for line in lines])
+    return lambda block: _cells([(line.row.measured or {}).get(metric) for line in block])
+
+
+def _names(block: Block, side: Side) -> list[Cell]:
+    mode = block.lines[0].mode
+    if mode == "tensor":  # where the names of files count
+        return _cells(side.read(lambda item: item_name(item, mode)))
+    return _cells(side.names)
 
 
 def _call_site(line: Line) -> Cell:
     return "\n".join(" ".join(frame.split()) for frame in line.stack) if line.stack else None
 
 
+def _pairs(titles: Iterable[str], cells: Iterable[tuple[Cells, Cells]]) -> tuple[Column, ...]:
+    """Columns of the target and the golden, by their common title."""
+    return tuple(
+        Column(f"{prefix} {title}", each)
+        for title, both in zip(titles, cells, strict=True)
+        for prefix, each in zip(("NPU", "Bench"), both, strict=True)
+    )
+
+
 _VERDICT = (
-    column("NPU Name", lambda line: item_name(line.target, line.mode)),
-    column("Bench Name", lambda line: None if line.golden is None else item_name(line.golden, line.mode)),
+    Column("NPU Name", lambda block: _names(block, block.figures.target)),
+    Column("Bench Name", lambda block: _names(block, block.figures.golden)),
     column("Result", lambda line: line.row.result),
     column("Reason", lambda line: line.row.reason or None),
     column("Inherited From", lambda line: line.row.inherited_from or None),
@@ -131,36 +160,26 @@ _VERDICT = (
     Column("Tolerance", _of_row(attrgetter("tolerance"))),
 )
 
-_BASIC = (
-    Column("NPU Dtype", _of_target(attrgetter("dtype"))),
-    Column("Bench Dtype", _of_golden(attrgetter("dtype"))),
-    Column("NPU Tensor Shape", _of_target(shape_text)),
-    Column("Bench Tensor Shape", _of_golden(shape_text)),
+_BASIC = _pairs(
+    ("Dtype", "Tensor Shape"),
+    (_of_sides(attrgetter("dtypes")), _of_sides(lambda side: map(shape_text_of, side.shapes))),
 )
 
-_DIFFERENCES = (
-    *map(Column, DIFFERENCE_TITLES, map(_of_metric, DIFFERENCES)),
-    *map(Column, RELATIVE_TITLES, map(_of_metric, RELATIVES)),
-)
+#: The figures stand side by side: what they differ by is told relative to them alone.
+_RELATIVES = tuple(map(Column, RELATIVE_TITLES, map(_relative, RELATIVES)))
 
 _METRICS = tuple(Column(title, _of_metric(metric)) for metric, title in METRIC_TITLES.items())
 
-_CHECKSUMS = (
-    Column("NPU MD5", _of_target(attrgetter("md5"))),
-    Column("BENCH MD5", _of_golden(attrgetter("md5"))),
-)
+_CHECKSUMS = _pairs(("MD5",), (_of_items(attrgetter("md5")),))
+# The table of msprobe has its second title in capitals.
+_CHECKSUMS = (_CHECKSUMS[0], _CHECKSUMS[1]._replace(title="BENCH MD5"))
 
+_OF_FIGURES = [_of_sides(_figure(name)) for name in STATISTICS]
 _FIGURES = (
-    *map(Column, NPU_TITLES, map(_of_target, map(attrgetter, STATISTICS))),
-    *map(Column, BENCH_TITLES, map(_of_golden, map(attrgetter, STATISTICS))),
+    *(Column(title, target) for title, (target, _) in zip(NPU_TITLES, _OF_FIGURES, strict=True)),
+    *(Column(title, golden) for title, (_, golden) in zip(BENCH_TITLES, _OF_FIGURES, strict=True)),
 )
 
-_GRADIENTS = (
-    Column("NPU Requires_grad", _of_target(attrgetter("requires_grad"))),
-    Column("Bench Requires_grad", _of_golden(attrgetter("requires_grad"))),
-)
+_GRADIENTS = _pairs(("Requires_grad",), (_of_sides(attrgetter("requires_grad")),))
 
-_FILES = (
-    Column("NPU Data_name", _of_target(attrgetter("data_name"))),
-    Column("Bench Data_name", _of_golden(attrgetter("data_name"))),
-)
+_FILES = _pairs(("Data_name",), (_of_items(attrgetter("data_name")),))
