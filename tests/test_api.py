@@ -72,7 +72,7 @@ def test_mappings_are_files_or_dicts() -> None:
     )
     assert as_file.verdict == as_dict.verdict == "consistent"
     assert msprobe_ms.compare(*sides).verdict == "incomplete"
-    with pytest.raises(MappingError, match=r"layer mapping given as a dict: EncoderLayer \(line 2\): a list"):
+    with pytest.raises(MappingError, match=r"layer mapping given as a value: EncoderLayer \(line 2\): a list"):
         msprobe_ms.compare(*sides, layer_mapping={"EncoderLayer": ["a"]})
 
 
@@ -81,7 +81,7 @@ def test_what_cannot_be_compared_is_named(both: tuple[Path, Path], tmp_path: Pat
         msprobe_ms.compare("nowhere", both[1])
     with pytest.raises(UsageError, match="compare: int is not accepted; accepted are a path, a Dump, or what"):
         msprobe_ms.compare(3, both[1])
-    with pytest.raises(UsageError, match=r"profile 'latst' \(did you mean .latest.\?\); accepted are v110, latest"):
+    with pytest.raises(UsageError, match=r"profile 'latst' \(did you mean .latest.\?\); accepted are "):
         msprobe_ms.compare(*both, profile="latst")
     with pytest.raises(CompareError, match="run: 2 dumps, to compare with one: name one of its folders"):
         msprobe_ms.compare(read_dump(both[0]), write_run(tmp_path / "run", ranks=2))

@@ -66,7 +66,7 @@ def test_steps_are_columns_too(tmp_path: Path) -> None:
 
 
 def test_bad_names_are_told_and_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    out = compare(tmp_path, "--csv", ranks=4)
+    out = compare(tmp_path, "--csv", "--profile", "latest", ranks=4)
     tables = {column.title: column.files[0] for column in find_tables(out)}
     shutil.copy(tables["rank0"], out / f"compare_result_{STAMP}.csv")
     tables["rank2"].write_bytes(b"\x00PK damaged")

@@ -174,6 +174,36 @@ def test_ranks_and_steps_can_be_chosen(tmp_path: Path, capsys: pytest.CaptureFix
     assert "run: no rank and step that was asked for: it has step0 rank0," in capsys.readouterr().err
 
 
+def test_one_node_of_a_chosen_rank(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = write_run(tmp_path / "good", steps=2), write_run(tmp_path / "bad", steps=2, faulty=1)
+    arguments = ["-tp", bad, "-gp", good, "--node", "Cell.fc.Dense.forward.0", "--step", "1", "--exit-code"]
+    assert compare(*arguments, "--rank", "1") == 1
+    assert compare(*arguments, "--rank", "2") == 0
+    assert capsys.readouterr().out.startswith("Cell.fc.Dense.forward.0\n  golden: Cell.fc.Dense.forward.0 (paired by")
+    assert compare(*arguments) == 2
+    assert "--node looks at one rank and step, here are 4; choose one" in capsys.readouterr().err
+
+
+def test_metrics_and_thresholds_travel_to_the_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for side in ("good", "bad"):
+        for rank in range(2):
+            folder = tmp_path / side / f"rank{rank}"
+            ones = np.full(3, 1.0 + (side == "bad") * 0.25, np.float32)
+            write_dump(folder, {"Cell.a.A.forward.0": call(ones, ones)}, task="tensor")
+            (folder / "dump_tensor_data").mkdir()
+            for place in ("input", "output"):
+                np.save(folder / "dump_tensor_data" / f"Cell.a.A.forward.0.{place}.0.npy", ones)
+    (tmp_path / "own.py").write_text("def ratio(golden, target):\n    return (target / golden).mean(), ''\n")
+    assert compare("-tp", "bad", "-gp", "good", "-o", "out", "--csv", "-alg", "own.py:ratio") == 0
+    for rank in range(2):
+        (path,) = (tmp_path / "out").glob(f"compare_result_rank{rank}_*.csv")
+        with path.open(newline="") as file:
+            assert [float(row["ratio"]) for row in csv.DictReader(file)] == [1.25, 1.25]
+
+
 def test_the_old_form_takes_ranks_too(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", ranks=2)
     (tmp_path / "compare.json").write_text(json.dumps({"npu_path": str(run), "bench_path": str(run / "step0")}))

@@ -184,3 +184,19 @@ def test_one_entry_is_one_entry(dump_path: Path, said: list[str]) -> None:
         torch.relu(torch.ones(2))
     assert repr(dump).splitlines()[0] == f"1 entry in {dump.path}"
     assert said[-1].startswith(f"INFO {dump.path}: 1 entry, ")
+
+
+def test_two_recordings_can_be_compared(dump_path: Path) -> None:
+    net, x = torch_net(), torch.linspace(-1, 1, 20).reshape(5, 4)
+    recordings = []
+    for factor in (1.0, 1.0, 1.5):
+        with torch.no_grad():
+            net[2].weight *= factor
+        with msprobe_ms.pytorch.record(net, level="L0", dump_path=dump_path) as dump:
+            net(x)
+        recordings.append(dump)
+    msprobe_ms.assert_consistent(recordings[1], recordings[0])
+    assert (
+        msprobe_ms.compare(recordings[2], recordings[0]).origins[0].target
+        == "Module.2.Linear.forward.0.parameters.weight"
+    )

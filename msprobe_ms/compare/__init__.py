@@ -6,7 +6,7 @@ The package itself is called: ``compare`` is the name of both, and ``import mspr
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,11 +25,14 @@ class _Package(ModuleType):
         target: Any,
         golden: Any,
         *,
-        layer_mapping: str | Path | Mapping[str, Mapping[str, str]] | None = None,
+        layer_mapping: str | Path | Mapping[str, Mapping[str, str]] | Literal[True] | None = None,
         cell_mapping: str | Path | Mapping[str, str] | Literal[True] | None = None,
+        api_mapping: str | Path | Sequence[Mapping[str, Any]] | Literal[True] | None = None,
         data_mapping: str | Path | Mapping[str, str] | None = None,
         fuzzy: bool = False,
-        profile: str = "latest",
+        profile: str = "own",
+        thresholds: str | Path | Mapping[str, Any] | None = None,
+        algorithms: Iterable[str] = (),
         ranks: Collection[int] = (),
         steps: Collection[int] = (),
         executor: Executor | None = None,
@@ -38,9 +41,12 @@ class _Package(ModuleType):
 
         ``target``, ``golden``  the dump under suspicion and the one to trust: a path (a dump.json, a rank or step
                                 folder, a dump root), what ``msprobe_ms.record`` gave, or a ``Dump``
-        ``…_mapping``           a yaml file, or its content as a dict; ``cell_mapping=True`` is Cell → Module alone
+        ``…_mapping``           a yaml file, or its content; True is the bare flag of the command: layers are found from
+                                the dumps, Cells pair with Modules, functions by the built-in table
         ``fuzzy``               ignore call indices while pairing
-        ``profile``             columns and thresholds of the table
+        ``profile``             columns and rules of the table: ``own``, ``latest`` or ``v110``
+        ``thresholds``          figures to measure and judge by, where not the usual: a yaml file, or its content
+        ``algorithms``          metrics of your own, each ``"FILE.py:FUNCTION"``
         ``ranks``, ``steps``    the ones to compare, all when empty
         ``executor``            runs the comparisons where there are several ranks or steps; processes by default
 
@@ -54,9 +60,12 @@ class _Package(ModuleType):
             golden,
             layer_mapping=layer_mapping,
             cell_mapping=cell_mapping,
+            api_mapping=api_mapping,
             data_mapping=data_mapping,
             fuzzy=fuzzy,
             profile=profile,
+            thresholds=thresholds,
+            algorithms=algorithms,
             ranks=ranks,
             steps=steps,
             executor=executor,

@@ -5,23 +5,25 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from msprobe_ms.compare.algorithms import load_algorithms
 from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.notebook import comparison_html
 from msprobe_ms.compare.places import plan
 from msprobe_ms.compare.profiles import PROFILES
 from msprobe_ms.compare.report import summary, table, write_table, writing
 from msprobe_ms.compare.run import Options, Outcome, compare_dumps
+from msprobe_ms.compare.thresholds import load_thresholds
 from msprobe_ms.compare.verdict import verdict_lines
 from msprobe_ms.config.values import suggestion
-from msprobe_ms.errors import CompareError, MappingError, UsageError
-from msprobe_ms.mapping.files import Mappings, load_mappings
+from msprobe_ms.errors import CompareError, MsprobeError, UsageError
+from msprobe_ms.mapping.files import load_mappings
 from msprobe_ms.store.find import find_places
 from msprobe_ms.store.model import Dump
 from msprobe_ms.store.reader import read_dump
@@ -63,7 +65,7 @@ class Compared:
         """The rows of the report; needs pandas (the extra ``dataframe``)."""
         import pandas
 
-        titles, rows = self._table()
+        titles, rows = table(self.comparison, self._options.report)
         return pandas.DataFrame([row for row, _ in rows], columns=titles)
 
     def to_xlsx(self, path: str | Path) -> Path:
@@ -80,13 +82,10 @@ class Compared:
             file.write((json.dumps(self.summary, indent=1, allow_nan=False) + "\n").encode("ascii"))
         return Path(path)
 
-    def _table(self) -> tuple[list[str], Iterator[tuple[list[Any], str]]]:
-        return table(self.comparison, self._options.report, stack=self._options.stack)
-
     def _write(self, path: Path, suffix: str) -> Path:
         if path.suffix != suffix:
             raise UsageError(f"{path}: accepted is a file name that ends with {suffix}")
-        titles, rows = self._table()
+        titles, rows = table(self.comparison, self._options.report)
         write_table(path, titles, rows, self._options.report.colours)
         return path
 
@@ -105,11 +104,14 @@ def compared(
     target: Any,
     golden: Any,
     *,
-    layer_mapping: str | Path | Mapping[str, Any] | None = None,
-    cell_mapping: str | Path | Mapping[str, Any] | Literal[True] | None = None,
-    data_mapping: str | Path | Mapping[str, Any] | None = None,
+    layer_mapping: Any = None,
+    cell_mapping: Any = None,
+    api_mapping: Any = None,
+    data_mapping: Any = None,
     fuzzy: bool = False,
     profile: str = "own",
+    thresholds: Any = None,
+    algorithms: Iterable[str] = (),
     ranks: Collection[int] = (),
     steps: Collection[int] = (),
     executor: Executor | None = None,
@@ -119,7 +121,18 @@ def compared(
         raise UsageError(
             f"compare: profile {profile!r}{suggestion(profile, PROFILES)}; accepted are {', '.join(PROFILES)}"
         )
-    options = Options(_mappings(cell_mapping, layer_mapping, data_mapping), fuzzy=fuzzy, profile=profile)
+    with _Files() as files:
+        layer = None if layer_mapping is True else files.of("layer", layer_mapping)
+        options = Options(
+            load_mappings(
+                files.of("cell", cell_mapping), layer, files.of("data", data_mapping), files.of("api", api_mapping)
+            ),
+            align=layer_mapping is True,
+            fuzzy=fuzzy,
+            profile=profile,
+            thresholds=load_thresholds(files.of("thresholds", thresholds)),
+            algorithms=load_algorithms(algorithms),
+        )
     if isinstance(target, Dump) or isinstance(golden, Dump):
         return Compared(_one_dump(target), _one_dump(golden), options)
     chosen = plan(_path(target), _path(golden), ranks=ranks, steps=steps, profile=profile)
@@ -150,27 +163,33 @@ def _one_dump(side: Any) -> Dump:
     return read_dump(next(iter(places.values())))
 
 
-def _mappings(cell: Any, layer: Any, data: Any) -> Mappings:
-    """Mappings from files, or from dicts, which are read as files are: with the same checks and the same meaning."""
-    with tempfile.TemporaryDirectory(prefix="msprobe_mapping_") as folder:
+class _Files:
+    """Content given as dicts and lists, as the yaml files it would stand in: with the same checks and meaning."""
 
-        def file(kind: str, given: Any) -> Any:
-            if given is None or given is True:
-                return given
-            if not isinstance(given, Mapping):
-                return Path(given)
-            path = Path(folder) / f"{kind}.yaml"
-            path.write_text(yaml.safe_dump(_plain(given), allow_unicode=True, sort_keys=False), encoding="utf-8")
-            return path
+    def __enter__(self) -> _Files:
+        self._folder = tempfile.TemporaryDirectory(prefix="msprobe_given_")
+        return self
 
-        try:
-            return load_mappings(file("cell", cell), file("layer", layer), file("data", data))
-        except MappingError as error:
-            raise MappingError(re.sub(rf"{re.escape(folder)}\S+?\.yaml", "given as a dict", str(error))) from None
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._folder.cleanup()
+        if isinstance(error, MsprobeError):
+            # Nobody knows the file.
+            text = re.sub(rf"{re.escape(self._folder.name)}\S+?\.yaml", "given as a value", str(error))
+            raise type(error)(text) from None
+
+    def of(self, kind: str, given: Any) -> Any:
+        """A path; None and True as they are."""
+        if given is None or given is True:
+            return given
+        if not isinstance(given, (Mapping, Sequence)) or isinstance(given, str):
+            return Path(given)
+        path = Path(self._folder.name) / f"{kind}.yaml"
+        path.write_text(yaml.safe_dump(_plain(given), allow_unicode=True, sort_keys=False), encoding="utf-8")
+        return path
 
 
 def _plain(given: Any) -> Any:
-    """Dicts of texts, whatever kind of mapping they were."""
+    """Dicts and lists, whatever kind of mapping and sequence they were."""
     if isinstance(given, Mapping):
-        return {str(key): _plain(value) for key, value in given.items()}
-    return given
+        return {key: _plain(value) for key, value in given.items()}
+    return [_plain(each) for each in given] if isinstance(given, (list, tuple)) else given

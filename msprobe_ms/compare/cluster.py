@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from msprobe_ms.compare.executors import Pool
 from msprobe_ms.errors import UsageError
 
 #: Seconds to wait for the scheduler, and for a first worker.
-_PATIENCE = 30
+_PATIENCE = 60
 
 
 @contextmanager
@@ -26,9 +27,8 @@ def cluster(address: str) -> Iterator[Pool]:
     except ImportError as error:
         raise UsageError('--scheduler: needs Dask: pip install "msprobe-ms[cluster]"') from error
     try:
-        # It would wait for the file for ever.
-        where = {"scheduler_file": str(Path(address).resolve(strict=True))} if address.endswith(".json") else {}
-        client = Client(**(where or {"address": address}), timeout=_PATIENCE, set_as_default=False)
+        where = {"scheduler_file": _awaited(address)} if address.endswith(".json") else {"address": address}
+        client = Client(**where, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise UsageError(
             f"--scheduler {address}: no Dask scheduler answers there ({error}); accepted is an address such as "
@@ -44,3 +44,11 @@ def cluster(address: str) -> Iterator[Pool]:
         width = sum(client.nthreads().values())
         with client.get_executor(pure=False) as executor:
             yield Pool(executor, width)
+
+
+def _awaited(file: str) -> str:
+    """A scheduler's file, which it writes when it is ready; distributed itself would wait for ever."""
+    deadline = time.monotonic() + _PATIENCE
+    while not Path(file).exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return str(Path(file).resolve(strict=True))

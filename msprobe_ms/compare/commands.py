@@ -172,9 +172,13 @@ def _compare(options: argparse.Namespace) -> int:
         stack=options.stack_mode,
         advice=profile != "latest" and not options.compare_only,
     )
-    if options.node is not None:
+    if options.node is not None and sides.ranks is None and sides.steps is None:
         return _tell_node(sides, settings, options)
     chosen = plan(sides.target, sides.golden, ranks=sides.ranks or (), steps=sides.steps or (), profile=profile)
+    if options.node is not None and len(chosen.twins) == 1:
+        return _tell_node(_Sides(chosen.twins[0].target, chosen.twins[0].golden), settings, options)
+    if options.node is not None:
+        raise UsageError(f"compare: --node looks at one rank and step, here are {len(chosen.twins)}; choose one")
     run = _compare_all if len(chosen.twins) > 1 else _compare_one
     return run(chosen, options.output_path or Path("output"), settings, options)
 

@@ -25,6 +25,8 @@ from typing import Any, Generic, TypeVar
 
 from msprobe_ms.log import logger
 
+_WORKERS_DIED = "every worker that ran it died, perhaps for want of memory"
+
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -147,16 +149,15 @@ class _Run(Generic[Task, Result]):
             self._broken = True
             self._died(number, str(error))
         except Exception as error:
-            if _is_death(error):
-                self._died(number, str(error))
-            else:
-                logger.debug("comparison %d failed", number, exc_info=True)
-                self.done[number] = Lost(f"{type(error).__name__}: {error}")
+            logger.debug("comparison %d failed", number, exc_info=True)
+            # Dask's, which is not imported where no cluster is used; it has run the task again by itself.
+            killed = type(error).__name__ == "KilledWorker"
+            self.done[number] = Lost(_WORKERS_DIED if killed else f"{type(error).__name__}: {error}")
 
     def _died(self, number: int, reason: str) -> None:
         self._deaths[number] += 1
         if self._deaths[number] > RETRIES:
-            self.done[number] = Lost(f"its worker died {self._deaths[number]} times, perhaps for want of memory")
+            self.done[number] = Lost(_WORKERS_DIED)
             return
         logger.warning("a worker died (%s): its comparisons are run again", reason or "no reason is known")
         self._suspects.append(number)
@@ -168,11 +169,6 @@ class _Run(Generic[Task, Result]):
             self.done[number] = Lost(reason)
         self._suspects.clear()
         self._waiting.clear()
-
-
-def _is_death(error: Exception) -> bool:
-    # Dask's, which is not imported where no cluster is used.
-    return type(error).__name__ in ("KilledWorker", "CommClosedError")
 
 
 class _Processes(ProcessPoolExecutor):

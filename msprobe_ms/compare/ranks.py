@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from msprobe_ms.compare.algorithms import Algorithm
 from msprobe_ms.compare.collectives import Exchanges, exchanges_of
 from msprobe_ms.compare.executors import Lost, Pool, processes, run_in_order
 from msprobe_ms.compare.first_rank import FirstRank, first_rank
@@ -98,6 +99,7 @@ def compare_all(
 
     Without a ``pool``, processes of this machine do it.
     """
+    options = replace(options, algorithms=tuple(map(_with_whole_path, options.algorithms)))
     several_steps = len({twins.place.step for twins in plan.twins}) > 1
     absolute = None if output is None else output.absolute()
     work = [
@@ -115,6 +117,12 @@ def compare_all(
     finally:
         if own:
             pool.close()
+
+
+def _with_whole_path(algorithm: Algorithm) -> Algorithm:
+    """A worker loads the file again, perhaps from another folder."""
+    file, _, name = algorithm.source.rpartition(":")
+    return replace(algorithm, source=f"{Path(file).absolute()}:{name}")
 
 
 def _size(twins: Twins) -> int:
