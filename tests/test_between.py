@@ -83,3 +83,25 @@ def test_calls_without_a_twin_before_the_first_difference_inside_an_origin_are_n
         f"inside it the difference shows first at {NORM}.input.0, right after calls without a twin: 1 in the target "
         "(Cell.attention.Attention.forward.0), 1 in the golden (Cell.attn.Attention.forward.0)"
     )
+
+
+def test_calls_that_are_one_of_the_target_together_are_no_gap() -> None:
+    """In backward the last of their forward calls, which the pair names, runs first."""
+
+    def tensors(entry: str, inputs: list[float], outputs: list[float]) -> list[Item]:
+        both = (("input", inputs), ("output", outputs))
+        return [
+            tensor(f"{state}.{place}", [number, 1.0], entry)
+            for state, numbers in both
+            for place, number in enumerate(numbers)
+        ]
+
+    linear, matmul, bias = "Functional.linear.0", "Primitive.m.MatMul.0", "Primitive.b.BiasAdd.0"
+    before = "Cell.norm.Dense.backward.0"
+    ours = [*tensors(f"{linear}.forward", [0, 1, 2], [9]), *tensors(f"{linear}.backward", [8], [3, 4, 5])]
+    theirs = [*tensors(f"{matmul}.forward", [0, 1], [7]), *tensors(f"{bias}.forward", [7, 2], [9])]
+    theirs += [*tensors(f"{bias}.backward", [8], [6, 5]), *tensors(f"{matmul}.backward", [6], [3, 4])]
+    target = dump([*ours, *tensors(before, [40], [50])], "pytorch")
+    (origin, *_) = origins(target, dump([*theirs, *tensors(before, [30], [40])]))
+    assert origin.target == f"{before}.input.0"
+    assert "without a twin" not in origin.reason

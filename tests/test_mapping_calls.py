@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msprobe_ms.compare.pair import pair
+from msprobe_ms.compare.profiles.own_rules import PASSED_ON
+from msprobe_ms.compare.run import Options, compare_dumps
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.names import parse_entry
 from msprobe_ms.store.model import Entry, Item
@@ -139,6 +141,13 @@ def test_a_dense_is_a_linear_the_first_takes_in_and_the_last_gives_out(inside):
     ]
     assert rows(groups) == DENSE_ROWS
     assert [one for one in pairs if not one.matched] == []
+
+
+def test_the_report_says_of_what_passes_on_inside_that_it_does():
+    comparison = compare_dumps(dump("mindspore", *DENSE), dump("pytorch", *LINEAR), Options(profile="own"))
+    inside = {row.target.name: row.reason for row in comparison.rows if row.target and row.golden is None}
+    assert inside["Primitive.matmul.MatMul.0.forward.output.0"] == PASSED_ON
+    assert set(inside.values()) == {PASSED_ON}
 
 
 def test_the_other_way_round_too():
