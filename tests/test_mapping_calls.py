@@ -234,6 +234,18 @@ def test_batch_norm_takes_its_statistics_in_another_order():
     assert places == {"0": "0", "3": "1", "4": "2", "1": "3", "2": "4"}
 
 
+def test_gradients_recorded_from_last_to_first_stand_beside_their_own():
+    shapes: list[tuple[int, ...]] = [(2, 8), (8,), (8,)]
+    sides = []
+    for framework, api in (("mindspore", "Primitive.bn.BatchNorm"), ("pytorch", "Torch.batch_norm")):
+        places = [2, 1, 0] if framework == "mindspore" else [0, 1, 2]
+        outputs: Items = {f"output.{place}": shapes[number] for place, number in enumerate(places)}
+        back = entry(f"{api}.0.backward", {"input.0": (2, 8), **outputs})
+        sides.append(dump(framework, entry(f"{api}.0.forward", {"input.0": (2, 8), "output.0": (2, 8)}), back))
+    found = [row for row in rows(pair(*sides, NONE)) if row[0] and "backward.output" in row[0]]
+    assert [(ours[-1], theirs[-1]) for ours, theirs in found] == [("0", "2"), ("1", "1"), ("2", "0")]
+
+
 def test_an_embedding_takes_ids_and_table_the_other_way_round():
     target = dump(
         "mindspore", entry("Primitive.g.Gather.0.forward", {"input.0": (9, 4), "input.1": (5,), "output.0": (5, 4)})
