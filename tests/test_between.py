@@ -121,3 +121,25 @@ def test_the_first_call_of_a_module_is_behind_the_modules_input() -> None:
     (origin,) = origins(ours, theirs)
     assert origin.target == f"{block}.output.0"
     assert origin.reason.endswith(f"first at {NORM}.input.0: between the input of {block} and {NORM}")
+
+
+def test_calls_that_are_one_of_the_target_together_are_no_gap() -> None:
+    """In backward the last of their forward calls, which the pair names, runs first."""
+
+    def tensors(entry: str, inputs: list[float], outputs: list[float]) -> list[Item]:
+        both = (("input", inputs), ("output", outputs))
+        return [
+            tensor(f"{state}.{place}", [number, 1.0], entry)
+            for state, numbers in both
+            for place, number in enumerate(numbers)
+        ]
+
+    linear, matmul, bias = "Functional.linear.0", "Primitive.m.MatMul.0", "Primitive.b.BiasAdd.0"
+    before = "Cell.norm.Dense.backward.0"
+    ours = [*tensors(f"{linear}.forward", [0, 1, 2], [9]), *tensors(f"{linear}.backward", [8], [3, 4, 5])]
+    theirs = [*tensors(f"{matmul}.forward", [0, 1], [7]), *tensors(f"{bias}.forward", [7, 2], [9])]
+    theirs += [*tensors(f"{bias}.backward", [8], [6, 5]), *tensors(f"{matmul}.backward", [6], [3, 4])]
+    target = dump([*ours, *tensors(before, [40], [50])], "pytorch")
+    (origin, *_) = origins(target, dump([*theirs, *tensors(before, [30], [40])]))
+    assert origin.target == f"{before}.input.0"
+    assert "without a twin" not in origin.reason

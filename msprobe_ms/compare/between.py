@@ -95,6 +95,9 @@ class Between:
     @cached_property
     def _theirs(self) -> _Calls:
         twins = {pair.golden.name for pair in self._pairs if pair.golden is not None and pair.matched}
+        # Of several golden calls that are one of the target the pair names the last.
+        groups = (row.golden for pair in self._pairs if pair.how == "group" for row in pair.rows)
+        twins |= {item.entry for item in groups if item is not None}
         return _Calls(self._golden, twins)
 
 

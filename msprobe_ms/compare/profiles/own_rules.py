@@ -29,6 +29,7 @@ _COLOURS = {ORIGIN: "red", INHERITED: "yellow", DIFFERS: "yellow"}
 
 NO_CALL = "The golden has no such call."
 NO_VALUE = "The golden's call has no such value."
+PASSED_ON = "It only passes from call to call inside of what is one call of the other side."
 
 
 def judge(comparison: Comparison) -> None:
@@ -100,6 +101,8 @@ def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mo
         return ORIGIN, f"The error begins here: {origin.reason}"
     golden = row.golden
     if target is None or golden is None:
+        if pair.how == "group" and target is not None and target.kind == "tensor":
+            return UNMATCHED, PASSED_ON
         return UNMATCHED, NO_VALUE if pair.matched else NO_CALL
     said = remarks(row, target, golden, mode)
     if row.deviation is None:
