@@ -14,9 +14,7 @@ from typing import NamedTuple
 
 from msprobe_ms.compare.dtypes import parse_dtype
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
-from msprobe_ms.compare.scale import element_count
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, parse_entry
-from msprobe_ms.store.model import Item
 
 FP16_OVERFLOW = "fp16 overflow"
 NON_FINITE = "NaN or infinity"
@@ -161,37 +159,67 @@ def detect(comparison: Comparison) -> Iterator[Finding]:
 def _survey(comparison: Comparison) -> _Survey:
     survey = _Survey()
     origins = {origin.target for origin in comparison.origins[:_TOLD]}
-    agreed, last_pair = False, None
-    for number, (pair, row, target) in enumerate(_table(comparison), 2):
-        name = target.name
-        if _is_odd(target) and not ((golden := row.golden) is not None and _is_odd(golden)):
-            if parse_dtype(target.dtype).name == "float16":
-                survey.half, survey.halves = survey.half or (number, name), survey.halves + 1
-            else:
-                survey.odd, survey.odds = survey.odd or (number, name), survey.odds + 1
-        if row.differs:
-            survey.differing, survey.differings = survey.differing or (number, name), survey.differings + 1
-        if name in origins:
-            survey.rows[name], survey.after_agreement[name] = number, agreed
-            survey.enclosing[name] = (pair.target.parent if pair.target else None) or ""
+    agreed, last_pair, last = False, None, None
+    for number, (pair, row) in enumerate(_table(comparison), 2):
+        differs, state = row.differs, row.state
+        if _is_odd(row, 0) and not _is_odd(row, 1):
+            _note_odd(survey, number, row)
+        if differs:
+            survey.differing, survey.differings = survey.differing or (number, _name(row)), survey.differings + 1
+        if pair.target is not None and any(name.startswith(pair.target.name) for name in origins):
+            name = _name(row)
+            if name in origins:
+                survey.rows[name], survey.after_agreement[name] = number, agreed
+                survey.enclosing[name] = pair.target.parent or ""
         if row.deviation is None:
             continue
         survey.compared += 1
         direction = _direction(pair)
         if direction in (BACKWARD, PARAMETERS_GRAD):
-            survey.gradients_differ = survey.gradients_differ or row.differs
-        elif target.state == "output" and direction == FORWARD:
-            agreed = agreed or not row.differs
-            if element_count(target) > 1:
+            survey.gradients_differ = survey.gradients_differ or differs
+        elif state == "output" and direction == FORWARD:
+            agreed = agreed or not differs
+            if _has_elements(row):
                 if pair is not last_pair:
                     last_pair, survey.last_differs = pair, False
-                survey.last, survey.last_differs = name, survey.last_differs or row.differs
+                last, survey.last_differs = row, survey.last_differs or differs
+    survey.last = _name(last) if last is not None else ""
     return survey
 
 
-def _table(comparison: Comparison) -> Iterator[tuple[Pair, Row, Item]]:
+def _note_odd(survey: _Survey, number: int, row: Row) -> None:
+    target = row.target
+    if target is not None and parse_dtype(target.dtype).name == "float16":
+        survey.half, survey.halves = survey.half or (number, target.name), survey.halves + 1
+    elif target is not None:
+        survey.odd, survey.odds = survey.odd or (number, target.name), survey.odds + 1
+
+
+def _table(comparison: Comparison) -> Iterator[tuple[Pair, Row]]:
     """The lines of the table, as ``profiles.base.lines`` has them."""
-    return ((pair, row, target) for pair in comparison.pairs for row in pair.rows if (target := row.target) is not None)
+    return ((pair, row) for pair in comparison.pairs for row in pair.rows if row.in_target)
+
+
+def _name(row: Row) -> str:
+    return row.target.name if row.target is not None else ""
+
+
+def _has_elements(row: Row) -> bool:
+    """Whether the target's tensor has several elements."""
+    stored = row.stored(0)
+    shape = stored[0].sort(stored[1])[3] if stored else row.target.shape if row.target else None
+    return isinstance(shape, tuple) and math.prod(shape) > 1
+
+
+def _is_odd(row: Row, side: int) -> bool:
+    """Whether Max or Min of the item on one side, 0 for the target, is not finite."""
+    stored = row.stored(side)
+    if stored is not None and stored[1] not in stored[0].odd:
+        first = 4 * stored[1]
+        return not all(map(math.isfinite, stored[0].figures[first : first + 2]))
+    item = row.golden if side else row.target
+    figures = (item.maximum, item.minimum) if item is not None else ()
+    return any(isinstance(value, float) and not math.isfinite(value) for value in figures)
 
 
 def _direction(pair: Pair) -> str:
@@ -201,10 +229,6 @@ def _direction(pair: Pair) -> str:
 
 def _first_of(count: int) -> str:
     return f"The first of {count} values. " if count > 1 else ""
-
-
-def _is_odd(item: Item) -> bool:
-    return any(isinstance(value, float) and not math.isfinite(value) for value in (item.maximum, item.minimum))
 
 
 def _of_origin(origin: Origin, survey: _Survey) -> Finding:
