@@ -19,6 +19,8 @@ from msprobe_ms.store.model import Entry
 _TOLD = 3
 #: Lines of a suggested mapping.
 _LINES = 30
+#: Entries of both dumps up to which a mapping is found unasked: it then takes less than a second.
+_MOST_ENTRIES = 30_000
 
 
 def verdict_lines(outcome: Outcome) -> Iterator[str]:
@@ -121,7 +123,10 @@ def _way_to_more(outcome: Outcome) -> str:
             "at level L0 to compare every Cell, or both compiled to compare every kernel"
         )
     if has_modules(outcome.comparison.pairs):
-        return "modules run on one side alone, or in other numbers: map them with -lm or -cm, try -fm for their calls"
+        return (
+            "modules run on one side alone, or in other numbers: map them with -lm (alone it finds how) or -cm, "
+            "try -fm for their calls"
+        )
     if outcome.target.framework != outcome.golden.framework:
         return (
             "functions of two frameworks pair safely only inside of modules: dump both at level mix (or L0), and map "
@@ -177,6 +182,9 @@ def _unmatched_lines(outcome: Outcome) -> Iterator[str]:
         if names:
             yield f"modules only in the {side}: {', '.join(names[:_TOLD])}{_more(names)}"
     if ours and theirs:
+        if len(outcome.target.entries) + len(outcome.golden.entries) > _MOST_ENTRIES:
+            yield "try -lm without a file: it finds out which module is which"
+            return
         alone = [
             {(parsed.name, parsed.class_name) for name in side if (parsed := parse_entry(name))}
             for side in (ours, theirs)

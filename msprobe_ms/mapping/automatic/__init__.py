@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from msprobe_ms.errors import MappingError
+from msprobe_ms.log import logger
 from msprobe_ms.mapping.automatic.evidence import Evidence
 from msprobe_ms.mapping.automatic.fused import find_fused, norms_add_up
 from msprobe_ms.mapping.automatic.inner import inside, match_inner
@@ -28,6 +29,8 @@ Module = tuple[str, str]
 
 #: Below this a pair is a guess and left out.
 _LEAST_CONFIDENCE = 0.5
+#: Pairs that keep their names are named when they are less sure than this; and how many at most.
+_SURE, _LISTED = 0.75, 10
 #: Evidence and margin at which confidence reaches 63 %.
 _EVIDENCE_SCALE, _MARGIN_SCALE = 2.5, 1.0
 
@@ -73,6 +76,12 @@ class Alignment:
 
     def _remarks(self) -> Iterator[str]:
         yield f"# {len(self.pairs)} modules are paired; those without a line above keep their names."
+        same = [
+            (sure, module) for module, (other, sure) in self.pairs.items() if other[0] == module[0] and sure < _SURE
+        ]
+        if same:
+            least = ", ".join(f"{_named(module)} ({sure:.2f})" for sure, module in sorted(same)[:_LISTED])
+            yield f"# Least sure of these: {least}"
         for ours, theirs, proven in self.fused:
             reason = "; their norms add up" if proven else ""
             yield f"# fused: {', '.join(map(_named, ours))} = {', '.join(map(_named, theirs))}{reason}"
@@ -97,6 +106,8 @@ def align_modules(target: Dump, golden: Dump) -> Alignment:
 def write_alignment(target: Dump, golden: Dump, output: Path, ending: str) -> tuple[Alignment, Path]:
     """Align and write ``layer_mapping{ending}.yaml`` into ``output``, which is created."""
     alignment = align_modules(target, golden)
+    if not alignment.pairs:
+        logger.warning("-lm: no module of the two dumps could be aligned; dump both at level L0 or mix")
     path = output / f"layer_mapping{ending}.yaml"
     try:
         output.mkdir(parents=True, exist_ok=True)

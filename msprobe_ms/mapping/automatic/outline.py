@@ -21,6 +21,9 @@ INPUT, OUTPUT, PARAMETER = range(3)
 #: Running statistics are parameters in MindSpore and none in PyTorch: they say nothing about which module it is.
 _RUNNING = ("moving_", "running_", "num_batches")
 
+#: Levels of nesting looked at; keeps what is nested in a thousand levels from taking hours.
+_DEEPEST = 40
+
 _NOT_A_NUMBER = (math.nan, math.nan, math.nan)
 
 
@@ -76,22 +79,23 @@ class Outline:
 
     ``layers``   numbers of the nodes that are layers, in the order they ran
     ``figures``  float32 (nodes, 3 tensors, 3 figures); NaN where nothing is recorded
+    ``weighty``  nodes that have parameters, themselves or below them
     """
 
     nodes: list[Node]
     layers: list[int]
     figures: NDArray[np.float32]
     has_parameters: bool
+    weighty: set[int] = field(default_factory=set)
 
     def ancestors(self, number: int) -> Iterator[int]:
-        """From the parent up to the top."""
+        """From the parent up towards the top, so far as real nets are nested."""
         number = self.nodes[number].parent
-        while number >= 0:
+        for _ in range(_DEEPEST):
+            if number < 0:
+                return
             yield number
             number = self.nodes[number].parent
-
-    def depths(self) -> list[int]:
-        return [sum(1 for _ in self.ancestors(number)) for number in range(len(self.nodes))]
 
 
 def outline(dump: Dump) -> Outline:
@@ -190,4 +194,9 @@ def _assembled(nodes: list[Node]) -> Outline:
     figures = np.array([node.figures for node in nodes], np.float64).reshape(-1, 3, 3)
     # What has overflowed is like anything else that has.
     figures[~(np.abs(figures) < np.finfo(np.float32).max)] = np.nan
-    return Outline(nodes, layers, figures.astype(np.float32), any(node.parameters for node in nodes))
+    made = Outline(nodes, layers, figures.astype(np.float32), any(node.parameters for node in nodes))
+    for number, node in enumerate(nodes):
+        if node.parameters:
+            made.weighty.add(number)
+            made.weighty.update(made.ancestors(number))
+    return made

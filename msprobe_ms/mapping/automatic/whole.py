@@ -11,7 +11,7 @@ from msprobe_ms.mapping.align import longest_increasing
 from msprobe_ms.mapping.automatic.evidence import OTHER_DEPTH, Evidence
 from msprobe_ms.mapping.automatic.inner import fits
 from msprobe_ms.mapping.automatic.layers import Found
-from msprobe_ms.mapping.automatic.outline import Node, Outline
+from msprobe_ms.mapping.automatic.outline import Outline
 from msprobe_ms.mapping.automatic.sequence import NEVER, align_in_order, possible
 
 #: Pairs looked at in one stretch; where more is unknown nothing is certain.
@@ -60,8 +60,8 @@ def _between(evidence: Evidence, ours: list[int], theirs: list[int]) -> list[Fou
     target, golden = evidence.target.nodes, evidence.golden.nodes
     recorded = evidence.target.has_parameters and evidence.golden.has_parameters
     weighs, weighs_there = (
-        [_weighs(nodes, one) if recorded else len(nodes[one].children) != 1 for one in numbers]
-        for nodes, numbers in ((target, ours), (golden, theirs))
+        [one in side.weighty if recorded else len(side.nodes[one].children) != 1 for one in numbers]
+        for side, numbers in ((evidence.target, ours), (evidence.golden, theirs))
     )
     for row, one in enumerate(ours):
         for column, other in enumerate(theirs):
@@ -76,8 +76,3 @@ def _between(evidence: Evidence, ours: list[int], theirs: list[int]) -> list[Fou
                 scores[row, column] -= evidence.unshared_parameters
     matches = align_in_order(possible(scores).__getitem__, len(ours), len(theirs), follow=0.0)
     return [Found(ours[match.ours], theirs[match.theirs], match.score, match.margin) for match in matches]
-
-
-def _weighs(nodes: list[Node], number: int) -> bool:
-    """Whether it or anything below it has parameters."""
-    return bool(nodes[number].parameters) or any(_weighs(nodes, child) for child in nodes[number].children)
