@@ -1,7 +1,7 @@
 # make demo   train a small net with the dump on and compare it with a PyTorch dump
 # make test   lint, then the tests (PYTEST_ARGS="-q tests/test_names.py" chooses)
 # make lint   ruff and mypy
-# make faults plant faults in twelve nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
+# make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 

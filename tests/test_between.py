@@ -83,3 +83,63 @@ def test_calls_without_a_twin_before_the_first_difference_inside_an_origin_are_n
         f"inside it the difference shows first at {NORM}.input.0, right after calls without a twin: 1 in the target "
         "(Cell.attention.Attention.forward.0), 1 in the golden (Cell.attn.Attention.forward.0)"
     )
+
+
+def difference_at(target: float, golden: float) -> str:
+    """What is told of a NORM that takes in these, after EMBED gave 2.0 and FEED 3.0 on both sides."""
+    feed = call("Cell.feed.Dense.forward.0", 2.0, 3.0)
+    ours = step(call(EMBED, 1.0, 2.0), feed, call(NORM, target, 6.0))
+    theirs = step(call(EMBED, 1.0, 2.0), feed, call(NORM, golden, 5.0))
+    (origin,) = origins(ours, theirs)
+    assert (origin.target, origin.kind) == (f"{NORM}.input.0", "outside")
+    return origin.reason.rpartition("; ")[2]
+
+
+def test_it_says_between_which_calls_the_code_lies_that_was_not_recorded() -> None:
+    assert difference_at(7.0, 8.0) == f"between Cell.feed.Dense.forward.0 (agrees) and {NORM}"
+
+
+def test_a_side_that_hands_a_tensor_on_as_it_is_is_told_by_its_figures() -> None:
+    assert difference_at(3.0, 8.0) == (
+        f"between Cell.feed.Dense.forward.0 (agrees) and {NORM}: the target hands it on as it is, the golden does not"
+    )
+    assert difference_at(7.0, 2.0) == (
+        f"between {EMBED} (agrees) and {NORM}: the golden hands it on as it is, the target does not"
+    )
+
+
+def test_sides_that_take_it_from_two_places_are_told() -> None:
+    assert difference_at(2.0, 3.0) == (
+        f"the target takes it from {EMBED} (agrees), the golden from Cell.feed.Dense.forward.0 (agrees)"
+    )
+
+
+def test_the_first_call_of_a_module_is_behind_the_modules_input() -> None:
+    block = "Cell.Block.forward.0"
+    ours = step(call(EMBED, 1.0, 2.0), call(NORM, 7.0, 7.0, block), call(block, 2.0, 2.5))
+    theirs = step(call(EMBED, 1.0, 2.0), call(NORM, 8.0, 8.0, block), call(block, 2.0, 2.0))
+    (origin,) = origins(ours, theirs)
+    assert origin.target == f"{block}.output.0"
+    assert origin.reason.endswith(f"first at {NORM}.input.0: between the input of {block} and {NORM}")
+
+
+def test_calls_that_are_one_of_the_target_together_are_no_gap() -> None:
+    """In backward the last of their forward calls, which the pair names, runs first."""
+
+    def tensors(entry: str, inputs: list[float], outputs: list[float]) -> list[Item]:
+        both = (("input", inputs), ("output", outputs))
+        return [
+            tensor(f"{state}.{place}", [number, 1.0], entry)
+            for state, numbers in both
+            for place, number in enumerate(numbers)
+        ]
+
+    linear, matmul, bias = "Functional.linear.0", "Primitive.m.MatMul.0", "Primitive.b.BiasAdd.0"
+    before = "Cell.norm.Dense.backward.0"
+    ours = [*tensors(f"{linear}.forward", [0, 1, 2], [9]), *tensors(f"{linear}.backward", [8], [3, 4, 5])]
+    theirs = [*tensors(f"{matmul}.forward", [0, 1], [7]), *tensors(f"{bias}.forward", [7, 2], [9])]
+    theirs += [*tensors(f"{bias}.backward", [8], [6, 5]), *tensors(f"{matmul}.backward", [6], [3, 4])]
+    target = dump([*ours, *tensors(before, [40], [50])], "pytorch")
+    (origin, *_) = origins(target, dump([*theirs, *tensors(before, [30], [40])]))
+    assert origin.target == f"{before}.input.0"
+    assert "without a twin" not in origin.reason

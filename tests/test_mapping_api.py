@@ -163,7 +163,7 @@ def calls(api: str, count: int, parent: str | None = None):
     return [entry(f"{api}.{number}.{way}", parent=parent) for number, way in zip(numbers, ways, strict=True)]
 
 
-FUSED = ApiRule("Functional.flash_attention_score", "NPU.npu_fusion_attention")
+FUSED = ApiRule("Functional.own_attention", "NPU.npu_own_fusion")
 
 
 def test_a_rule_pairs_apis_no_table_knows_and_backward_goes_with_its_forward():

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msprobe_ms.compare.pair import pair
+from msprobe_ms.compare.profiles.own_rules import PASSED_ON
+from msprobe_ms.compare.run import Options, compare_dumps
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.names import parse_entry
 from msprobe_ms.store.model import Entry, Item
@@ -141,6 +143,13 @@ def test_a_dense_is_a_linear_the_first_takes_in_and_the_last_gives_out(inside):
     assert [one for one in pairs if not one.matched] == []
 
 
+def test_the_report_says_of_what_passes_on_inside_that_it_does():
+    comparison = compare_dumps(dump("mindspore", *DENSE), dump("pytorch", *LINEAR), Options(profile="own"))
+    inside = {row.target.name: row.reason for row in comparison.rows if row.target and row.golden is None}
+    assert inside["Primitive.matmul.MatMul.0.forward.output.0"] == PASSED_ON
+    assert set(inside.values()) == {PASSED_ON}
+
+
 def test_the_other_way_round_too():
     pairs = pair(dump("pytorch", *LINEAR), dump("mindspore", *DENSE), NONE)
     turned = {(ours, theirs) for theirs, ours in DENSE_ROWS}
@@ -223,6 +232,18 @@ def test_batch_norm_takes_its_statistics_in_another_order():
         ours[-1]: theirs[-1] for ours, theirs in rows(pair(target, golden, NONE)) if ours and theirs and "input" in ours
     }
     assert places == {"0": "0", "3": "1", "4": "2", "1": "3", "2": "4"}
+
+
+def test_gradients_recorded_from_last_to_first_stand_beside_their_own():
+    shapes: list[tuple[int, ...]] = [(2, 8), (8,), (8,)]
+    sides = []
+    for framework, api in (("mindspore", "Primitive.bn.BatchNorm"), ("pytorch", "Torch.batch_norm")):
+        places = [2, 1, 0] if framework == "mindspore" else [0, 1, 2]
+        outputs: Items = {f"output.{place}": shapes[number] for place, number in enumerate(places)}
+        back = entry(f"{api}.0.backward", {"input.0": (2, 8), **outputs})
+        sides.append(dump(framework, entry(f"{api}.0.forward", {"input.0": (2, 8), "output.0": (2, 8)}), back))
+    found = [row for row in rows(pair(*sides, NONE)) if row[0] and "backward.output" in row[0]]
+    assert [(ours[-1], theirs[-1]) for ours, theirs in found] == [("0", "2"), ("1", "1"), ("2", "0")]
 
 
 def test_an_embedding_takes_ids_and_table_the_other_way_round():

@@ -178,6 +178,24 @@ def test_statistics_of_any_dtype_may_be_rounded_to_fp32_on_the_way() -> None:
         assert not row.differs
 
 
+def test_weights_agree_whichever_axes_of_one_a_framework_gives_them() -> None:
+    """MindSpore's Conv1d holds its weight as (out, in, 1, width)."""
+    weight = np.random.standard_normal((4, 3, 5)).astype(np.float32)
+    for state in ("parameters.weight", "parameters_grad.weight"):
+        both = tensor(state, weight[:, :, None, :]), tensor(state, weight)
+        assert measured(*both, frameworks=CROSS).deviation == 0
+        assert measured(*both).deviation == math.inf
+    turned = tensor("parameters.weight", weight.transpose(1, 0, 2)[:, :, None, :])
+    assert measured(turned, tensor("parameters.weight", weight), frameworks=CROSS).deviation == math.inf
+    assert measured(tensor("output.0", weight[None]), tensor("output.0", weight), frameworks=CROSS).differs
+
+
+def test_a_cast_to_float16_that_only_two_figures_show_is_beyond_tolerance() -> None:
+    values = np.random.default_rng(8).standard_normal((64, 64)).astype(np.float32)
+    cast = values.astype(np.float16).astype(np.float32)
+    assert measured(tensor("output.0", cast), tensor("output.0", values), frameworks=CROSS).differs
+
+
 def test_other_shape_or_kind_of_dtype_is_not_comparable() -> None:
     golden = tensor("output.0", np.ones((2, 3), np.float32))
     assert measured(tensor("output.0", np.ones((3, 2), np.float32)), golden).deviation == math.inf

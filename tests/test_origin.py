@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from msprobe_ms.compare.model import Origin, Pair, Row
+from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
 from msprobe_ms.compare.nodes import strain
 from msprobe_ms.compare.origin import find_origins
 from msprobe_ms.names import parse_entry
@@ -338,3 +338,169 @@ def test_unmatched_entries_take_no_part() -> None:
     alone.golden = None
     alone.rows = [Row(row.target, None) for row in alone.rows]
     assert origins(alone, node("Cell.a.L.forward.0", input_0=REST, output_0=REST)) == []
+
+
+class TestInheritance:
+    """Whatever differs and is no origin says from whom it has its difference."""
+
+    @staticmethod
+    def sources(*pairs: Pair) -> dict[str, str]:
+        find_origins(list(pairs))
+        rows = [row for pair in pairs for row in pair.rows if row.differs]
+        return {row.target.name: row.inherited_from for row in rows if row.target is not None}
+
+    def test_what_is_computed_from_an_origin_and_what_encloses_it_inherit(self) -> None:
+        norm, dense = "Cell.layers.0.norm.LayerNorm.forward.0", "Cell.layers.0.fc.Dense.forward.0"
+        assert self.sources(
+            node(norm, BLOCK, input_0=REST, output_0=FAULT),
+            node(dense, BLOCK, input_0=FAULT, output_0=CARRIED),
+            node(BLOCK, None, input_0=REST, output_0=CARRIED),
+            node("Cell.layers.0.fc.Dense.backward.0", None, input_0=FAULT, output_0=REST),
+        ) == {
+            f"{norm}.output.0": "",
+            f"{dense}.input.0": norm,
+            f"{dense}.output.0": norm,
+            f"{BLOCK}.output.0": norm,
+            "Cell.layers.0.fc.Dense.backward.0.input.0": norm,
+        }
+
+    def test_of_two_origins_each_hands_on_its_own(self) -> None:
+        left, right = "Cell.left.Dense.forward.0", "Cell.right.Dense.forward.0"
+        found = self.sources(
+            node(left, None, (3.0, 1.0), input_0=0, output_0=FAULT),
+            node(right, None, (5.0, 2.0), input_0=0, output_0=FAULT),
+            node("Cell.after_left.Dense.forward.0", None, (3.0, 1.0), input_0=FAULT, output_0=CARRIED),
+            node("Cell.after_right.Dense.forward.0", None, (5.0, 2.0), input_0=FAULT, output_0=CARRIED),
+        )
+        assert found["Cell.after_left.Dense.forward.0.output.0"] == left
+        assert found["Cell.after_right.Dense.forward.0.output.0"] == right
+
+    def test_calls_around_which_the_fault_lies_inherit_from_what_encloses_them(self) -> None:
+        inside = "Cell.a.out.Dense.forward.0"
+        found = self.sources(
+            node(inside, "Cell.a.Attention.forward.0", (5.0, 2.0), input_0=FAULT, output_0=FAULT),
+            node("Cell.a.Attention.forward.0", None, input_0=REST, output_0=FAULT),
+        )
+        assert found[f"{inside}.input.0"] == found[f"{inside}.output.0"] == "Cell.a.Attention.forward.0"
+
+    def test_where_nothing_begins_nothing_is_inherited(self) -> None:
+        assert set(self.sources(node(BLOCK, None, input_0=0.9, output_0=1.2)).values()) == {""}
+
+
+def test_the_required_tolerance_is_what_would_have_passed() -> None:
+    pairs = [node(BLOCK, None, input_0=REST, output_0=FAULT), node(NEXT, None, input_0=FAULT, output_0=FAULT)]
+    found = only(*pairs)
+    assert found.required_tolerance == pytest.approx(400e-5)
+    for pair in pairs:
+        for row in pair.rows:
+            row.tolerance = found.required_tolerance
+    assert origins(*pairs) == []
+
+
+class TestRandomOperations:
+    DROPOUT = "Cell.layers.0.drop.Dropout.forward.0"
+
+    def test_one_is_told_as_random_and_what_follows_it_is_nobodys_fault(self) -> None:
+        found = only(
+            node(self.DROPOUT, BLOCK, input_0=REST, output_0=FAULT),
+            node("Cell.layers.0.fc.Dense.forward.0", BLOCK, input_0=FAULT, output_0=CARRIED),
+            node(BLOCK, None, input_0=REST, output_0=CARRIED),
+        )
+        assert (found.kind, found.target) == ("random", f"{self.DROPOUT}.output.0")
+        assert "draws random numbers" in found.reason and "rm_dropout" in found.reason
+
+    def test_a_fault_before_it_is_found(self) -> None:
+        found = find_origins(
+            [
+                node("Cell.layers.0.fc.Dense.forward.0", BLOCK, input_0=REST, output_0=FAULT),
+                node(self.DROPOUT, BLOCK, input_0=FAULT, output_0=FAULT),
+            ]
+        )
+        assert [origin.kind for origin in found] == ["computation"]
+
+    def test_dropout_that_agrees_is_no_matter(self) -> None:
+        assert origins(node(self.DROPOUT, None, input_0=REST, output_0=REST)) == []
+
+    def test_the_verdict_is_about_what_can_be_told_before_it(self) -> None:
+        pair = node(self.DROPOUT, None, input_0=REST, output_0=FAULT)
+        assert Comparison("statistics", [pair], [], find_origins([pair])).verdict == "incomplete"
+        assert Comparison("statistics", [pair], [], []).verdict == "consistent"
+
+
+def test_a_collective_whose_own_share_agrees_points_at_the_other_ranks() -> None:
+    found = only(node("Distributed.all_reduce.0.forward", input_0=REST, output_0=FAULT))
+    assert found.kind == "collective"
+    assert "another rank's share differs" in found.reason
+
+
+def test_a_frameworks_part_of_a_layer_is_told_as_the_layer() -> None:
+    layer = "Cell.lstm.LSTM.forward.0"
+    assert origins(
+        node("Cell.lstm.rnn._DynamicLSTMCPUGPU.forward.0", layer, input_0=0, output_0=FAULT),
+        node(layer, None, input_0=0, output_0=FAULT),
+    ) == [f"{layer}.output.0"]
+
+
+def test_a_fault_far_beyond_what_a_parameter_explains_is_told_with_it() -> None:
+    others = [node(f"Cell.{i}.Dense.forward.0", input_0=0, parameters_weight=0, output_0=REST) for i in range(2)]
+    found = only(*others, node("Cell.a.LayerNorm.forward.0", input_0=REST, parameters_weight=1.5, output_0=FAULT))
+    assert (found.kind, found.target) == ("parameter", "Cell.a.LayerNorm.forward.0.parameters.weight")
+    assert "more than the parameter explains: look at the layer's settings, too" in found.reason
+
+
+class TestUpdatedParameters:
+    """From the second step on parameters carry what gradients were; zero gradients are noise that Adam magnifies."""
+
+    ATTENTION = "Cell.a.Attention.forward.0"
+
+    def step(self, key: float, whole: float, gradient: float = 1.0) -> list[Pair]:
+        others = [node(f"Cell.{i}.Dense.forward.0", input_0=0, parameters_weight=0.1, output_0=REST) for i in range(9)]
+        noise = node("Cell.a.k.Dense.parameters_grad.0", parameters_grad_bias=REST)
+        row = noise.rows[0]
+        assert row.golden is not None
+        noise.rows[0] = Row(row.target, row.golden._replace(norm=gradient), None, 1e-7, 1e-5)
+        return [
+            *others,
+            node("Cell.a.k.Dense.forward.0", self.ATTENTION, (4.0, 4.0), parameters_bias=key, output_0=CARRIED),
+            node("Cell.a.o.Dense.forward.0", self.ATTENTION, input_0=whole, parameters_bias=0.1, output_0=whole),
+            node(self.ATTENTION, None, input_0=REST, output_0=whole),
+            noise,
+        ]
+
+    def test_one_whose_effect_cancels_in_what_encloses_it_is_let_go(self) -> None:
+        assert origins(*self.step(key=FAULT, whole=REST)) == []
+
+    def test_one_whose_gradient_is_noise_is_let_go(self) -> None:
+        assert origins(*self.step(key=FAULT, whole=2.0, gradient=1.3)) == []
+
+    def test_one_that_shows_is_named(self) -> None:
+        assert origins(*self.step(key=FAULT, whole=CARRIED)) == ["Cell.a.k.Dense.forward.0.parameters.bias"]
+
+    def test_a_fault_behind_one_that_was_let_go_is_found(self) -> None:
+        later = node("Cell.b.Norm.forward.0", None, (7.0, 2.0), input_0=REST, output_0=FAULT)
+        assert origins(*self.step(key=FAULT, whole=REST)[:-1], later) == ["Cell.b.Norm.forward.0.output.0"]
+
+    def test_a_little_drift_of_one_is_none(self) -> None:
+        assert origins(*self.step(key=2.5, whole=CARRIED)) == []
+
+
+class TestWidths:
+    """A single call in another precision is told, though its rounding explains the difference."""
+
+    @staticmethod
+    def calls(narrow: int, count: int = 20) -> list[Pair]:
+        pairs = [node(f"Cell.{i}.Dense.forward.0", input_0=REST, output_0=REST) for i in range(count)]
+        for pair in pairs[:narrow]:
+            given = pair.rows[1]
+            assert given.target is not None
+            pair.rows[1] = Row(given.target._replace(dtype="Float16"), given.golden, None, 3e-4, 4e-3)
+        return pairs
+
+    def test_one_call_in_half_precision_is_named(self) -> None:
+        found = only(*self.calls(1))
+        assert (found.kind, found.target) == ("precision", "Cell.0.Dense.forward.0.output.0")
+        assert "its output.0 is Float16 against Float32, which hardly any other call's is" in found.reason
+        assert found.required_tolerance == 3e-4
+
+    def test_mixed_precision_is_nobodys_fault(self) -> None:
+        assert origins(*self.calls(8)) == []

@@ -16,6 +16,7 @@ from msprobe_ms.store.model import Dump
 VARIANTS = ("renamed", "nameless", "wrapped", "reordered", "everything")
 _MORE = {
     "mlp": ("shifted",),
+    "dropout_mlp": ("shifted",),
     "resnet": ("shifted",),
     "unet": ("flattened",),
     "lstm": ("flattened",),

@@ -122,8 +122,9 @@ def score(case: Case, root: Path) -> Score:
     origins = tuple((origin.target, origin.reason) for origin in comparison.origins)
     fault = case.planted
     if fault is None:
-        # Projections that are fused have no twin of their own.
-        fine = ("consistent", "incomplete") if case.variant else ("consistent",)
+        # Projections that are fused have no twin of their own, random values no equal.
+        partial = case.variant or NETS[case.net].random
+        fine = ("consistent", "incomplete") if partial else ("consistent",)
         return Score(case, comparison.verdict in fine, "", comparison.verdict, origins, alignment)
     hit = bool(comparison.origins) and is_planted(comparison.origins[0], fault, target)
     return Score(case, hit, fault.node, comparison.verdict, origins, alignment)

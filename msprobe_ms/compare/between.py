@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from msprobe_ms.compare.fingerprints import GOLDEN, TARGET, fingerprint
+from msprobe_ms.compare.fingerprints import GOLDEN, TARGET, fingerprint, norm_of
 from msprobe_ms.compare.model import Pair, Row
 from msprobe_ms.compare.nodes import Node, strain
 from msprobe_ms.store.model import Entry
@@ -61,23 +61,30 @@ class Between:
             inside = other in above
             if other.order >= node.order and not inside:
                 continue
-            for each in other.rows("input" if inside else "output"):
-                if each.matched and fingerprint(each, side) == wanted:
-                    return f"the input of {other.name}" if inside else _with_state(other, each)
+            for each in other.pair.rows:
+                if norm_of(each, side) == wanted[-1] and each.matched and fingerprint(each, side) == wanted:
+                    if inside and each.state == "input":
+                        return f"the input of {other.name}"
+                    if not inside and each.state == "output":
+                        return _with_state(other, each)
         return None
 
     def _last_before(self, node: Node, row: Row) -> str:
         """The call before it in the same module, the last with an output of this shape if any; else the module."""
-        direction = node.parsed.direction if node.parsed else ""
+        direction = _direction(node.pair.target)
         shape = row.target.shape if row.target else None
-        candidates = [
-            other for other in self._nodes
-            if other.order < node.order and other.parent is node.parent and other.parsed is not None
-            and other.parsed.direction == direction
-        ]  # fmt: skip
-        alike = [other for other in candidates if any(_shape(each) == shape for each in other.rows("output"))]
-        for found in (alike or candidates)[-1:]:
-            return _with_state(found, next(found.rows("output"), None))
+        last: Node | None = None
+        for other in reversed(self._nodes):
+            if other.order >= node.order or other.parent is not node.parent:
+                continue
+            if _direction(other.pair.target) != direction:
+                continue
+            last = last or other
+            if any(_shape(each) == shape for each in other.rows("output")):
+                last = other
+                break
+        if last is not None:
+            return _with_state(last, next(last.rows("output"), None))
         return f"the input of {node.parent.name}" if node.parent is not None else ""
 
     @cached_property
@@ -88,6 +95,9 @@ class Between:
     @cached_property
     def _theirs(self) -> _Calls:
         twins = {pair.golden.name for pair in self._pairs if pair.golden is not None and pair.matched}
+        # Of several golden calls that are one of the target the pair names the last.
+        groups = (row.golden for pair in self._pairs if pair.how == "group" for row in pair.rows)
+        twins |= {item.entry for item in groups if item is not None}
         return _Calls(self._golden, twins)
 
 
@@ -127,5 +137,5 @@ class _Calls:
         return False
 
 
-def _direction(entry: Entry) -> str:
-    return entry.parsed.direction if entry.parsed is not None else ""
+def _direction(entry: Entry | None) -> str:
+    return entry.parsed.direction if entry is not None and entry.parsed is not None else ""

@@ -43,6 +43,7 @@ _OWN, _OWN_FIGURES = 1 / 12, 1 / 24
 _MARGIN, _MARGIN_FIGURES = 3.0, 5.0
 #: Times of what was seen anywhere before that an output must show for its layer to stand out.
 _STANDING_OUT = 1.5
+_SINGLE_LAYERS = frozenset({Kind.LINEAR, Kind.NORM, Kind.ACTIVATION})
 #: Roundings that a tolerance must hold for a part of it to be more than a rounding: narrow floats have 4.
 _FINE = 24.0
 
@@ -55,12 +56,12 @@ def bound(node: Node, rest: float, *, doubtful: bool) -> float:
     own = _COARSE if node.kind is Kind.COARSE else rest
     if node.strain_out > own and (known := condition(node)) is not None:
         own = max(own, known * _OWN)
-    taken = node.strain_before
+    taken = node.strain_taken
     if node.is_backward and node.strain_out <= _NOISY:
         # The sums that gradients are show the noise of single elements, which the few figures of many hardly do.
         rows = [row for each in (node, *node.context) for row in each.pair.rows if row.state != "parameters_grad"]
         taken = max(taken, _ELEMENTS * max(map(elements, rows), default=0.0)) if node.is_parameter_gradient else taken
-    return max(own, (GAIN_IN_DOUBT if doubtful else GAIN) * taken)
+    return own + (GAIN_IN_DOUBT if doubtful else GAIN) * taken
 
 
 def added(node: Node, seen: float) -> tuple[Row, float] | None:
@@ -68,7 +69,11 @@ def added(node: Node, seen: float) -> tuple[Row, float] | None:
 
     ``seen``: the largest strain of anything computed before.
     """
-    if node.strain_out < _OWN_FIGURES or (known := condition(node)) is None:
+    if node.strain_out < _OWN_FIGURES or node.kind not in _SINGLE_LAYERS:
+        return None
+    if node.strain_out < _STANDING_OUT * seen and not any(map(_is_exact, node.pair.rows)):
+        return None
+    if (known := condition(node)) is None:
         return None
     taken = [row for row in node.pair.rows if row.deviation is not None and row.state in ("input", "parameters")]
     figures_in = max((_figures(row) / row.tolerance for row in taken if _is_fine(row) and row.tolerance), default=0.0)
@@ -77,7 +82,7 @@ def added(node: Node, seen: float) -> tuple[Row, float] | None:
         if not _is_fine(row) or row.golden is None or row.tolerance is None or row.refuted:
             continue
         if _is_exact(row):
-            explained = max(known * (_OWN + _MARGIN * node.strain_before), _STANDING_OUT * seen)
+            explained = max(known * (_OWN + _MARGIN * node.strain_taken), _STANDING_OUT * seen)
             if strain(row) > explained:
                 return row, explained * row.tolerance
         hidden = elements_in / math.sqrt(max(1, element_count(row.golden)))
@@ -94,7 +99,7 @@ def condition(node: Node) -> float | None:
     kind = node.kind
     if node.parsed is None or node.parsed.direction != FORWARD or node.children:
         return None
-    if kind not in (Kind.LINEAR, Kind.NORM, Kind.ACTIVATION):
+    if kind not in _SINGLE_LAYERS:
         return None
     inputs, outputs = _tensors(node, "input"), _tensors(node, "output")
     if not inputs or not outputs:

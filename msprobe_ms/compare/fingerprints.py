@@ -24,9 +24,11 @@ def fingerprint(row: Row, side: int = TARGET) -> Fingerprint | None:
     return item.shape, item.maximum, item.minimum, item.mean, item.norm
 
 
-def norm_of(row: Row) -> object:
-    """The target's Norm: the part of its fingerprint that is had at once."""
+def norm_of(row: Row, side: int = TARGET) -> object:
+    """The last part of the fingerprint, which is had at once."""
     numbers = row.numbers
     if numbers is not None:
-        return numbers[0][TARGET].figures[4 * numbers[1] + 3]
-    return row.target.norm if row.target is not None else None
+        tables, ours, theirs = numbers
+        return tables[side].figures[4 * (theirs if side else ours) + 3]
+    item = row.golden if side else row.target
+    return item.norm if item is not None else None

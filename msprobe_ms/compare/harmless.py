@@ -15,16 +15,15 @@ from msprobe_ms.compare.model import Row
 from msprobe_ms.compare.nodes import Node, strain
 from msprobe_ms.store.model import Item, Statistic
 
-#: A gradient of which both extremes differ by more than this share, though it agrees held against its terms, is noise.
+#: A gradient whose Norm, or both extremes, differ by more than this share, though it agrees held against its terms, is
+#: noise.
 _NOISE = 0.05
 #: Up to this strain a parameter has drifted; it stands out when it differs by five times what most do, or by far.
 _DRIFT, _OUTSTANDING, _FAR = 3.0, 5.0, 10.0
 
 
 def forgive_parameters(nodes: list[Node]) -> None:
-    """Move the strain of parameters that differ without effect to ``Node.noise``, once the parameters were updated."""
-    if not updated(nodes):
-        return
+    """Move the strain of parameters that differ without effect to ``Node.noise``; to be used once they were updated."""
     parameters = _parameters(nodes)
     usual = statistics.median(map(strain, parameters))
     gradients = dict(_gradients(nodes))
@@ -33,6 +32,8 @@ def forgive_parameters(nodes: list[Node]) -> None:
             rows = [row for row in node.rows("parameters") if strain(row) > 0]
             noise = [row for row in rows if _is_noise(node, row, gradients, usual)]
             node.noise = max(map(strain, noise), default=0.0)
+            for up in node.ancestors():
+                up.noise_inside = max(up.noise_inside, node.noise)
             node.strain_parameters = max((strain(row) for row in rows if row not in noise), default=0.0)
 
 
@@ -73,7 +74,7 @@ def _differs_by_itself(target: Item | None, golden: Item | None) -> bool:
     if target is None or golden is None:
         return False
     ends = ((target.maximum, golden.maximum), (target.minimum, golden.minimum))
-    return all(_apart(mine, theirs) > _NOISE for mine, theirs in ends)
+    return _apart(target.norm, golden.norm) > _NOISE or all(_apart(mine, theirs) > _NOISE for mine, theirs in ends)
 
 
 def _apart(mine: Statistic, theirs: Statistic) -> float:

@@ -40,6 +40,8 @@ class _Side:
     modules: dict[tuple[str, str], list[object]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, order: int, entry: Entry | None) -> None:
+        if entry is None or entry.parsed is None or not entry.parsed.is_module:
+            return
         for place, item in _placed(entry, PARAMETERS_GRAD, "parameters_grad"):
             if item.kind == "tensor" and not item.maximum == item.minimum == 0:
                 self.gradients.setdefault(place, item)

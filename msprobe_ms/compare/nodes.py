@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from msprobe_ms.compare.fingerprints import Fingerprint, fingerprint, norm_of
 from msprobe_ms.compare.kinds import Kind, kind_of
@@ -28,7 +28,8 @@ class Node:
     ``context``   what went into the computation besides this entry's own inputs: a backward node's forward twin, the
                   calls whose gradients a parameter gradient sums
     ``before``    of a save: the one before it
-    ``noise``     the largest strain of its parameters that differ without effect (see ``harmless``)
+    ``noise``, ``noise_inside``  the largest strain of its parameters that differ by right (see ``harmless``), and of
+                  those of the calls inside it
     """
 
     order: int
@@ -36,13 +37,14 @@ class Node:
     name: str
     parsed: EntryName | None
     parent: Node | None = None
-    children: list[Node] = field(default_factory=list)
-    context: list[Node] = field(default_factory=list)
+    children: Sequence[Node] = ()
+    context: Sequence[Node] = ()
     strain_in: float = 0.0
     strain_parameters: float = 0.0
     strain_out: float = 0.0
     before: Node | None = None
     noise: float = 0.0
+    noise_inside: float = 0.0
 
     def measure(self) -> None:
         """Fill the strains from the rows."""
@@ -112,6 +114,11 @@ class Node:
         """The largest strain of anything the outputs are computed from, parameters that can be blamed apart."""
         return max((self.strain_in, self.noise, *map(_whole_strain, self.context)))
 
+    @property
+    def strain_taken(self) -> float:
+        """The largest strain of all that explains the outputs."""
+        return max(self.strain_before, self.strain_parameters, self.noise_inside)
+
     def ancestors(self) -> Iterator[Node]:
         node = self.parent
         while node is not None:
@@ -175,6 +182,7 @@ def _connect(nodes: list[Node], pairs: list[Pair]) -> None:
     """Fill parents, children and context."""
     by_name = {node.name: node for node in nodes}
     around = {pair.target.name: pair.target.parent for pair in pairs if pair.target is not None and not pair.matched}
+    inside: dict[Node, list[Node]] = defaultdict(list)
     forwards: dict[str, list[Node]] = defaultdict(list)
     backwards: dict[str, list[Node]] = defaultdict(list)
     for node in nodes:
@@ -183,20 +191,22 @@ def _connect(nodes: list[Node], pairs: list[Pair]) -> None:
             parent = _nearest(parent, around)
         node.parent = by_name.get(parent or "")
         if node.parent is not None:
-            node.parent.children.append(node)
+            inside[node.parent].append(node)
         parsed = node.parsed
         if parsed is not None and parsed.is_module:
             if parsed.direction == FORWARD:
                 forwards[parsed.name].append(node)
             elif parsed.direction == BACKWARD:
                 backwards[parsed.name].append(node)
+    for around_node, children in inside.items():
+        around_node.children = children
     for node in nodes:
         parsed = node.parsed
         if parsed is None:
             continue
         if parsed.direction == BACKWARD:
             twin = by_name.get(str(parsed.in_direction(FORWARD)))
-            node.context = [] if twin is None else [twin]
+            node.context = () if twin is None else (twin,)
         elif parsed.direction == PARAMETERS_GRAD:
             node.context = [*forwards[parsed.name], *backwards[parsed.name]]
 

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 from msprobe_ms.compare.between import Between
 from msprobe_ms.compare.expected import GAIN, REST_OF_EQUALS, added, bound
-from msprobe_ms.compare.harmless import forgive_parameters
+from msprobe_ms.compare.harmless import forgive_parameters, updated
 from msprobe_ms.compare.inheritance import tell_inheritance
 from msprobe_ms.compare.kinds import Kind
 from msprobe_ms.compare.last_nodes import refute_last_nodes
@@ -51,8 +51,9 @@ def find_origins(pairs: list[Pair], golden: Sequence[Entry] = ()) -> list[Origin
     refute_parts(pairs)
     refute_last_nodes(pairs)
     nodes = nodes_of(pairs)
-    forgive_parameters(nodes)
-    search = _Search(Reasons(nodes, Between(nodes, pairs, golden)), odd_widths(nodes))
+    if trained := updated(nodes):
+        forgive_parameters(nodes)
+    search = _Search(Reasons(nodes, Between(nodes, pairs, golden), trained), odd_widths(nodes), trained)
     for node in nodes:
         if not search.visit(node):
             break
@@ -64,17 +65,24 @@ def find_origins(pairs: list[Pair], golden: Sequence[Entry] = ()) -> list[Origin
     return [origin for _, origin in sorted((*search.origins.values(), *lost), key=lambda each: each[0])]
 
 
+def apart(found: list[Origin]) -> tuple[list[Origin], list[Origin]]:
+    """The origins of error, and the random operations, which are nobody's fault."""
+    random = [origin for origin in found if origin.kind == "random"]
+    return [origin for origin in found if origin not in random], random
+
+
 class _Search:
     """One walk over the nodes.
 
     ``origins``   nodes where error begins → their place in the order, and what is told
     ``seen``      the largest strain of what was computed so far, what differs without effect apart
     ``switched``  what switches at kinks explain of gradients from here on
+    ``trained``   whether the parameters have been through updates
     ``exact``     how many layers that round were found equal to the bit; several of them leave no noise to hide in
     """
 
-    def __init__(self, reasons: Reasons, odd: set[str]) -> None:
-        self._reasons, self._odd = reasons, odd
+    def __init__(self, reasons: Reasons, odd: set[str], trained: bool) -> None:
+        self._reasons, self._odd, self._trained = reasons, odd, trained
         self.origins: dict[Node, tuple[int, Origin]] = {}
         self.seen = self.switched = 0.0
         self.exact = 0
@@ -103,7 +111,7 @@ class _Search:
             self._noise[node.parent] = max(self._noise.get(node.parent, 0.0), node.noise, reached)
         else:
             self.seen = max(self.seen, reached)
-        self.exact += node.kind in (Kind.LINEAR, Kind.NORM) and not reached
+        self.exact += not reached and node.kind in (Kind.LINEAR, Kind.NORM)
         return True
 
     def _judge(self, node: Node) -> None:
@@ -154,11 +162,15 @@ class _Search:
     def _gives_too_much(self, node: Node) -> bool:
         if node.strain_out <= self._rest or not self._may_begin(node):
             return False
-        return node.strain_out > bound(node, self._rest, doubtful=self.seen > _DRIFT or node.strain_before > 1)
+        # What differs by updates is noise of another kind than rounding: more of it may hide than figures show.
+        doubtful = self._trained or self.seen > _DRIFT or node.strain_before > 1
+        return node.strain_out > bound(node, self._rest, doubtful=doubtful)
 
     def _takes_too_much(self, node: Node) -> bool:
         """Whether an input differs by far more than anything did before."""
-        before = max(self.seen, self._noise.get(node.parent, 0.0))
+        if self.seen > 1 or node.strain_in <= self._rest:
+            return False
+        before = max(self.seen, *(self._noise.get(up, 0.0) for up in (None, *node.ancestors())))
         return before <= 1 and node.strain_in > max(self._rest, GAIN * before)
 
     def _sharpen(self, node: Node) -> None:
@@ -178,7 +190,7 @@ class _Search:
 
 def _drift(nodes: list[Node]) -> list[Origin]:
     """Nothing jumps, yet something is far out of bounds: the first node that is out of bounds at all."""
-    if all(strain(row) <= _DRIFTED for node in nodes for row in node.pair.rows):
+    if any(node.noise for node in nodes) or all(strain(row) <= _DRIFTED for node in nodes for row in node.pair.rows):
         return []
     for node in nodes:
         row = worst(node.pair.rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from msprobe_ms.compare.between import Between
-from msprobe_ms.compare.harmless import updated
 from msprobe_ms.compare.kinds import Kind
 from msprobe_ms.compare.model import Metrics, Origin, Row
 from msprobe_ms.compare.nodes import RESULTS, Node, strain, worst
@@ -16,10 +15,10 @@ _COLLECTIVE = "what this rank hands in agrees, so another rank's share differs: 
 
 
 class Reasons:
-    """Tells origins, given all nodes of the comparison and what lies between them."""
+    """Tells origins, given all nodes of the comparison, what lies between them and whether updates have been."""
 
-    def __init__(self, nodes: list[Node], between: Between) -> None:
-        self._nodes, self._between = nodes, between
+    def __init__(self, nodes: list[Node], between: Between, trained: bool) -> None:
+        self._nodes, self._between, self._trained = nodes, between, trained
 
     def parameter(self, node: Node, more: bool) -> Origin:
         """A parameter that differs; ``more``: what the module gives out differs by more than it explains."""
@@ -96,11 +95,8 @@ class Reasons:
 
     def _random_operation(self) -> str:
         """A random operation that differs, where the parameters have been through updates; "" if there is none."""
-        if not any(node.strain_out > 1 and node.kind is Kind.RANDOM for node in self._nodes):
-            return ""
-        if not updated(self._nodes):
-            return ""
-        return next(node.name for node in self._nodes if node.strain_out > 1 and node.kind is Kind.RANDOM)
+        found = (node.name for node in self._nodes if node.strain_out > 1 and node.kind is Kind.RANDOM)
+        return next(found, "") if self._trained else ""
 
     def _reordered(self, node: Node) -> str:
         """That figures do not show the order of elements, where what made the input was not recorded."""

@@ -10,16 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
-
-import xlsxwriter
-from xlsxwriter.format import Format
-from xlsxwriter.worksheet import Worksheet
+from typing import TYPE_CHECKING, BinaryIO
 
 from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.profiles.base import Block, Cell, Column, Line, Profile, lines
 from msprobe_ms.errors import UsageError
 from msprobe_ms.store.atomic import replacing
+
+if TYPE_CHECKING:
+    import xlsxwriter
+    from xlsxwriter.format import Format
+    from xlsxwriter.worksheet import Worksheet
 
 #: Rows a sheet holds before the next begins; Excel's own limit is 1,048,576.
 ROWS_A_SHEET = 1_048_500
@@ -195,6 +196,8 @@ def _is_number(text: str) -> bool:
 def _write_xlsx(
     file: BinaryIO, titles: Sequence[str], rows: Iterable[tuple[list[Cell], str]], colours: Mapping[str, str]
 ) -> None:
+    import xlsxwriter  # here, as a csv needs none of it
+
     # constant_memory: each row goes to disk as it is made; text is never read as formula, number or link.
     with xlsxwriter.Workbook(file, {"constant_memory": True}) as book:
         formats = {colour: book.add_format({"bg_color": f"#{rgb}"}) for colour, rgb in colours.items()}

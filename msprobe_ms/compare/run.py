@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,9 +13,9 @@ from tqdm import tqdm
 
 from msprobe_ms.compare.advisor import write_advice
 from msprobe_ms.compare.algorithms import Algorithm
-from msprobe_ms.compare.measure import measure
+from msprobe_ms.compare.measure import Progress, measure
 from msprobe_ms.compare.model import Comparison
-from msprobe_ms.compare.origin import find_origins
+from msprobe_ms.compare.origin import apart, find_origins
 from msprobe_ms.compare.pair import pair
 from msprobe_ms.compare.pairing_table import write_pairing
 from msprobe_ms.compare.places import plan
@@ -22,6 +24,7 @@ from msprobe_ms.compare.profiles.base import Profile
 from msprobe_ms.compare.report import write_summary, write_tables
 from msprobe_ms.compare.thresholds import Thresholds
 from msprobe_ms.compare.uneven_calls import tell_uneven_calls
+from msprobe_ms.garbage import no_garbage_collection
 from msprobe_ms.log import logger
 from msprobe_ms.mapping.automatic import align_modules, write_alignment
 from msprobe_ms.mapping.files import Mappings
@@ -87,6 +90,7 @@ def unused_timestamp(output: Path, prefix: str = "compare_") -> str:
     return text
 
 
+@no_garbage_collection()
 def compare_dumps(target: Dump, golden: Dump, options: Options, *, progress: bool = True) -> Comparison:
     """Pair, measure and judge two dumps already read; ``progress``: show a bar in a terminal when it takes long."""
     if target.mode == golden.mode:
@@ -102,19 +106,29 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, progress: boo
     if options.algorithms and mode != "tensor":
         names = ", ".join(algorithm.name for algorithm in options.algorithms)
         logger.warning("%s not measured: that needs two dumps of task tensor", names)
-    with tqdm(total=len(pairs), unit="entry", disable=None if progress and len(pairs) >= _LONG else True) as bar:
+    with _progress(len(pairs), shown=progress) as tell:
         measure(
-            pairs, target, golden, mode, progress=lambda done: bar.update(done - bar.n),
-            tolerances=options.thresholds.tolerances(), more=profile.more_metrics, algorithms=profile.algorithms,
+            pairs, target, golden, mode, tell, tolerances=options.thresholds.tolerances(),
+            more=profile.more_metrics, algorithms=profile.algorithms,
         )  # fmt: skip
-    found = find_origins(pairs, list(golden.entries.values()))
-    random = [origin for origin in found if origin.kind == "random"]
-    origins = [origin for origin in found if origin.kind != "random"]
+    origins, random = apart(find_origins(pairs, list(golden.entries.values())))
     comparison = Comparison(mode, pairs, origins if options.fuzzy else tell_uneven_calls(origins, pairs), random)
     judge(comparison, profile)
     return comparison
 
 
+@contextmanager
+def _progress(pairs: int, *, shown: bool) -> Iterator[Progress | None]:
+    """A bar in a terminal, where there are pairs enough to wait for; it is told how many are done."""
+    if not shown or pairs < _LONG or not sys.stderr.isatty():
+        yield None
+        return
+
+    with tqdm(total=pairs, unit="entry") as bar:
+        yield lambda done: bar.update(done - bar.n)
+
+
+@no_garbage_collection()
 def compare_one(
     target: Path,
     golden: Path,

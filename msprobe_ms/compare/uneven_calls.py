@@ -26,7 +26,10 @@ def tell_uneven_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list[
     wanted = {origin.target for origin in origins}
     if not origins:
         return []
-    places = {row.target.name: pair for pair in pairs for row in pair.rows if row.target and row.target.name in wanted}
+    places: dict[str, Pair] = {}
+    for pair in pairs:
+        if pair.target is not None and any(name.startswith(pair.target.name) for name in wanted):
+            places.update((row.target.name, pair) for row in pair.rows if row.target and row.target.name in wanted)
     ours, theirs = _counts(pair.target for pair in pairs), _counts(pair.golden for pair in pairs)
     shifted = {
         _name(pair.target.parsed, pair.target.parsed.direction)
@@ -36,16 +39,16 @@ def tell_uneven_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list[
     }  # fmt: skip
     told = []
     for origin in origins:
-        pair = places.get(origin.target)
-        mine = pair.target.parsed if pair and pair.target else None
-        twin = pair.golden.parsed if pair and pair.golden else None
+        place = places.get(origin.target)
+        mine = place.target.parsed if place and place.target else None
+        twin = place.golden.parsed if place and place.golden else None
         # A parameter is the same at every call.
         if mine and twin and mine.direction != DEBUG and origin.state in ("input", "output"):
             # A dump of backwards alone has no forward to count.
             direction = FORWARD if ours[_name(mine, FORWARD)] and theirs[_name(twin, FORWARD)] else mine.direction
             here, there = ours[_name(mine, direction)], theirs[_name(twin, direction)]
             # Calls that pair inside their module, or by a mapping, have found their own.
-            found = pair is not None and pair.how in _FOUND_THEIR_OWN
+            found = place is not None and place.how in _FOUND_THEIR_OWN
             if here != there and not found and _name(mine, direction) not in shifted:
                 origin = replace(origin, reason=f"{origin.reason}; {_sentence(mine, here, there)}")
         told.append(origin)

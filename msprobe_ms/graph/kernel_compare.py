@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msprobe_ms.compare.measure import measure
 from msprobe_ms.compare.model import Comparison, Pair, Row
-from msprobe_ms.compare.origin import find_origins
+from msprobe_ms.compare.origin import apart, find_origins
 from msprobe_ms.compare.report import write_summary
 from msprobe_ms.compare.run import Outcome, unused_timestamp
 from msprobe_ms.errors import CompareError, DumpFormatError
@@ -65,8 +65,7 @@ def compare_kernel_dumps(target: KernelDump, golden: KernelDump) -> Comparison:
     """Pair, measure and find where error begins, in launch order."""
     pairs = pair_kernels(target, golden)
     measure(pairs, target, golden, target.mode)
-    origins = find_origins(pairs, list(golden.entries.values()))
-    return Comparison(target.mode, pairs, origins)
+    return Comparison(target.mode, pairs, *apart(find_origins(pairs, list(golden.entries.values()))))
 
 
 def pair_kernels(target: KernelDump, golden: KernelDump) -> list[Pair]:

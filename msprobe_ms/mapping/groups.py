@@ -91,13 +91,19 @@ def meets(run: Sequence[Entry], wanted: Container[Ends]) -> Ends | None:
 def pair_tensors(group: Sequence[Entry], twin: Entry) -> Iterator[tuple[Item, Item]]:
     """Tensors of a group (its entries in the order of the forward calls) beside its twin's.
 
-    They pair by state in their order, each with the next of the same shape.
+    They pair by state in their order, each with the next of the same shape. Gradients whose shapes are the twin's from
+    last to first were recorded in that order.
     """
     free: dict[tuple[str, object], deque[Item]] = {}
     for item in _in_order(twin, twin.items):
         if item.kind == "tensor":
             free.setdefault((item.state, item.shape), deque()).append(item)
-    for item in _outside(group):
+    outside = list(_outside(group))
+    shapes = [item.shape for item in outside if item.state == "output"]
+    theirs = [item.shape for item in tensors(twin, "output")]
+    if shapes != theirs and shapes[::-1] == theirs and is_backward(twin):
+        outside.reverse()
+    for item in outside:
         if waiting := free.get((item.state, item.shape)):
             yield item, waiting.popleft()
 
@@ -108,8 +114,7 @@ def _outside(group: Sequence[Entry]) -> Iterator[Item]:
     One tensor enters the computation and one leaves it, at the last of the forward calls; weights may enter anywhere,
     and so their gradients leave anywhere.
     """
-    backward = group[0].parsed is not None and group[0].parsed.direction == BACKWARD
-    passed, free = ("output", "input") if backward else ("input", "output")
+    passed, free = ("output", "input") if is_backward(group[0]) else ("input", "output")
     before: set[object] = set()
     for entry in group:
         for item in _in_order(entry, tensors(entry, passed)):
@@ -126,6 +131,10 @@ def _in_order(entry: Entry, items: Sequence[Item]) -> Sequence[Item]:
     if not order or sorted(order) != list(range(len(inputs))):
         return items
     return [inputs[place] for place in order] + [item for item in items if item not in inputs]
+
+
+def is_backward(entry: Entry) -> bool:
+    return entry.parsed is not None and entry.parsed.direction == BACKWARD
 
 
 def tensors(entry: Entry, state: str) -> list[Item]:

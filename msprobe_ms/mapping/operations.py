@@ -1,7 +1,8 @@
 """What MindSpore and PyTorch call alike: one word for an API of either side, and for a class of layers.
 
-The words are PyTorch's names of functions. ``mindspore_pytorch.yaml`` is the public table of pairs, ``operations.yaml``
-what it leaves open: primitives, operators, families, and what several calls of one side are in one of the other.
+The words are PyTorch's names of functions, without underscores. ``mindspore_pytorch.yaml`` is the public table of
+pairs, ``operations.yaml`` what it leaves open: primitives, operators, families, and what several calls of one side are
+in one of the other.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from msprobe_ms.names import EntryName
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PRIMITIVE = "Primitive"
 #: Endings of primitive classes that stand for a form of the operator: ``MatMulExt``, ``PadV3``, ``GatherD``.
-_FORM = re.compile(r"(?<=[a-z])(Ext|V\d|D)$")
+_FORM = re.compile(r"(Ext|(?<=[a-z])V\d|(?<=[a-z])D)$")
+#: What stands around a function's name and changes nothing: ``npu_rms_norm``, ``inplace_add``, ``einsum_ext``.
+_AFFIXES = re.compile(r"^(npu|inplace)_|_ext$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +71,17 @@ def tables() -> Tables:
         apis=public["apis"],
         mindspore=more["mindspore"],
         primitives=more["primitives"],
-        functions={api.partition(".")[2].replace("_", ""): functions[api] for api in in_order},
+        functions={_joined(api.partition(".")[2]): functions[api] for api in in_order},
         arguments=more["arguments"],
-        synonyms=more["synonyms"],
-        families={word: family for family, words in more["families"].items() for word in words},
-        groups={operation: _parts(text) for operation, text in more["groups"].items()},
+        synonyms={_joined(word): _joined(operation) for word, operation in more["synonyms"].items()},
+        families={_joined(word): _joined(family) for family, words in more["families"].items() for word in words},
+        groups={_joined(operation): _parts(text) for operation, text in more["groups"].items()},
         classes={ours.lower(): theirs.lower() for ours, theirs in classes.items()},
     )
+
+
+def _joined(name: str) -> str:
+    return name.replace("_", "")
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -83,7 +90,7 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _parts(text: str) -> tuple[Part, ...]:
-    return tuple(Part(word.rstrip("?"), word.endswith("?")) for word in text.split())
+    return tuple(Part(_joined(word.rstrip("?")), word.endswith("?")) for word in text.split())
 
 
 def same_class(ours: str, theirs: str) -> bool:
@@ -133,8 +140,8 @@ def _of_primitive(class_name: str, known: Tables) -> str:
 
 
 def _plain(name: str, known: Tables) -> str:
-    """Without the spelling of operators (``__add__``) and of calls in place (``add_``, ``__iadd__``)."""
-    word = name.strip("_") or name
+    """Without the spelling of operators (``__add__``), of calls in place (``add_``, ``__iadd__``) and other affixes."""
+    word = _joined(_AFFIXES.sub("", name.strip("_"))) or name
     return known.synonyms.get(word, word)
 
 

@@ -92,7 +92,7 @@ class _Pairing:
     def run(self) -> dict[str, Twin]:
         self._claim_all(self.said.entries, "data")
         for ours, theirs in self.said.groups:
-            self._claim_group(ours, theirs, "data")
+            self._claim_group(ours, theirs, "group")
         self._claim_all(self.kernels, "name")
         leaders = [entry for entry in self.ours.entries.values() if entry.name not in self.ours.forwards]
         followers = [entry for entry in self.ours.entries.values() if entry.name in self.ours.forwards]

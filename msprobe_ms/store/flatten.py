@@ -11,7 +11,7 @@ from typing import Any
 
 from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.names import UNWRITTEN
-from msprobe_ms.store.items import ItemSlice, ItemTable, Place
+from msprobe_ms.store.items import ItemSlice, ItemTable, Place, Sort
 from msprobe_ms.store.model import Statistic
 
 #: Nesting the readers of the format accept.
@@ -87,9 +87,7 @@ class _Walk:
                 raise DumpFormatError(f"entry {self._entry!r}: nested deeper than {DEEPEST} levels below {state}")
             for key, member in value.items() if isinstance(value, dict) else enumerate(value):
                 below = (*path, str(key))
-                if _is_leaf(member):  # a step less down for what is most
-                    self._leaf(member, (state, below, keyword))
-                else:
+                if not self._table.add_like((state, below, keyword), member):
                     self.into(member, below, state, keyword)
         elif value is None:
             self._table.add((state, path, keyword))
@@ -109,13 +107,11 @@ class _Walk:
             maximum, minimum, mean, norm = get("Max"), get("Min"), get("Mean"), get("Norm")
             if not type(maximum) is type(minimum) is type(mean) is type(norm) is float:
                 maximum, minimum, mean, norm = map(_statistic, (maximum, minimum, mean, norm))
-            self._table.add(
-                place,
-                ("tensor", kind, str(get("dtype")), _shape(get("shape")), _bool(get("requires_grad"))),
-                (maximum, minimum, mean, norm),
-                _string(get("md5")),
-                _string(get("data_name"), missing="-1"),
-            )
+            sort: Sort = ("tensor", kind, str(get("dtype")), _shape(get("shape")), _bool(get("requires_grad")))
+            file = _string(get("data_name"), missing="-1")
+            self._table.add(place, sort, (maximum, minimum, mean, norm), _string(get("md5")), file)
+            if isinstance(sort[3], tuple) and sort[2] == get("dtype"):
+                self._table.remember(leaf, sort)
 
     def _value(self, kind: str, value: Any, place: Place) -> None:
         """Leaves with a ``value``, as the tables of the format hold them (§11.1)."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from msprobe_ms.errors import DamagedFileError, DumpFormatError
+from msprobe_ms.garbage import no_garbage_collection
 from msprobe_ms.log import logger
 from msprobe_ms.names import DEBUG, PARAMETERS_GRAD, RECOMPUTE, SCOPE, counted_entries, parse_entry
 from msprobe_ms.store.find import DUMP_FILES, dump_file, find_dumps
@@ -46,7 +45,7 @@ def read_dump(path: Path) -> Dump:
         if file is None:
             raise DumpFormatError(f"{path}: holds no dump; accepted is a folder with {' or '.join(DUMP_FILES)}")
         path = file
-    with _no_garbage_collection():
+    with no_garbage_collection():
         reading = _Reading(path)
         reading.read()
         envelope, entries, table = reading.envelope, reading.entries, reading.table
@@ -70,18 +69,6 @@ def read_dump(path: Path) -> Dump:
         extra=extra,
         damage=reading.damage,
     )
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """A dump is some 100,000 objects without a cycle: looking for garbage among them takes longer than reading them."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class _Reading:

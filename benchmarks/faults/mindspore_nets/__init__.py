@@ -5,11 +5,12 @@ from __future__ import annotations
 from mindspore import nn
 
 from benchmarks.faults.mindspore_nets.convolutional import LeNet, ResNet, UNet
-from benchmarks.faults.mindspore_nets.plain import Gru, Lstm, Mlp
+from benchmarks.faults.mindspore_nets.plain import DropoutMlp, Gru, Lstm, Mlp
 from benchmarks.faults.mindspore_nets.transformers import CompiledEncoder, Encoder, Gpt, Llama, Moe, Vit
 
 NETS: dict[str, type[nn.Cell]] = {
     "mlp": Mlp,
+    "dropout_mlp": DropoutMlp,
     "lenet": LeNet,
     "resnet": ResNet,
     "unet": UNet,

@@ -44,6 +44,20 @@ class Mlp(nn.Cell):
         return self.head(self.norm(x))
 
 
+class DropoutMlp(Mlp):
+    """Random near its end: what comes after differs in every run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(p=0.2)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = self.entry(x)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.dropout(self.norm(x)))
+
+
 class AttentionPool(nn.Cell):
     """The mean over time (axis 1) under weights of its own; steps where ``keep`` is 0 count nothing."""
 

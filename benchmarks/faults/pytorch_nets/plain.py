@@ -41,6 +41,18 @@ class Mlp(Module):
         return self.head(self.norm(x))
 
 
+class DropoutMlp(Mlp):
+    def __init__(self) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(0.2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.entry(x)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.dropout(self.norm(x)))
+
+
 class AttentionPool(Module):
     def __init__(self, width: int) -> None:
         super().__init__()

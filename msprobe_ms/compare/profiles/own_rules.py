@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
+from msprobe_ms.compare.dtypes import parse_dtype
 from msprobe_ms.compare.measure import NOTE
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
 from msprobe_ms.compare.profiles.latest_rules import IGNORED, INPUTS_IGNORED
 from msprobe_ms.compare.profiles.wording import differences, remarks
+from msprobe_ms.store.items import Sort
 from msprobe_ms.store.model import Item
 
 #: The results, from bad to good.
@@ -24,18 +29,60 @@ _COLOURS = {ORIGIN: "red", INHERITED: "yellow", DIFFERS: "yellow"}
 
 NO_CALL = "The golden has no such call."
 NO_VALUE = "The golden's call has no such value."
+PASSED_ON = "It only passes from call to call inside of what is one call of the other side."
 
 
 def judge(comparison: Comparison) -> None:
     """Fill result, reason and colour of every row."""
     origins = {origin.target: origin for origin in (*comparison.random, *comparison.origins)}
+    named = {beginning for name in origins for beginning in _beginnings(name)}
+    plain = _Plain(comparison.mode)
     for pair in comparison.pairs:
-        whole = origins.get(pair.target.name) if origins and pair.target else None
+        is_named = pair.target is not None and pair.target.name in named
+        whole = origins.get(pair.target.name) if is_named and pair.target else None
         for row in pair.rows:
+            if not is_named and row.deviation is not None and not row.differs and plain.is_(row):
+                row.result, row.reason, row.colour = AGREES, "", ""
+                continue
             target = row.target
-            origin = _origin_of(row, target, origins, whole) if origins else None
+            origin = _origin_of(row, target, origins, whole) if is_named else None
             row.result, row.reason = _judged(pair, row, target, origin, comparison.mode)
             row.colour = _COLOURS.get(row.result, "")
+
+
+def _beginnings(name: str) -> Iterator[str]:
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+
+
+class _Plain:
+    """Which rows nothing is to be said of when they agree, by what the dumps' columns hold: most of all rows."""
+
+    def __init__(self, mode: str) -> None:
+        self._mode = mode
+        self._sorts: dict[tuple[int, int], bool] = {}
+
+    def is_(self, row: Row) -> bool:
+        if self._mode != "statistics" or row.refuted or row.measured or (numbers := row.numbers) is None:
+            return False
+        (ours, theirs), number, golden = numbers
+        if number in ours.odd or golden in theirs.odd:
+            return False
+        key = ours.sorts[number], theirs.sorts[golden]
+        if key not in self._sorts:
+            self._sorts[key] = _alike(ours.sort(number), theirs.sort(golden))
+        # Where both agree, the golden holds no NaN or infinity if the target does not.
+        return self._sorts[key] and all(map(math.isfinite, ours.figures[4 * number : 4 * number + 2]))
+
+
+def _alike(mine: Sort, theirs: Sort) -> bool:
+    """Whether two tensors of these sorts have one dtype and one word on requires_grad, and elements at all."""
+    return (
+        parse_dtype(mine[2]) == parse_dtype(theirs[2])
+        and not (isinstance(mine[3], tuple) and 0 in mine[3])
+        and (None in (mine[4], theirs[4]) or mine[4] == theirs[4])
+    )
 
 
 def _origin_of(row: Row, target: Item | None, origins: dict[str, Origin], whole: Origin | None) -> Origin | None:
@@ -54,6 +101,8 @@ def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mo
         return ORIGIN, f"The error begins here: {origin.reason}"
     golden = row.golden
     if target is None or golden is None:
+        if pair.how == "group" and target is not None and target.kind == "tensor":
+            return UNMATCHED, PASSED_ON
         return UNMATCHED, NO_VALUE if pair.matched else NO_CALL
     said = remarks(row, target, golden, mode)
     if row.deviation is None:

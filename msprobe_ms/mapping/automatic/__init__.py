@@ -15,8 +15,8 @@ from pathlib import Path
 from msprobe_ms.errors import MappingError
 from msprobe_ms.mapping.automatic.evidence import Evidence
 from msprobe_ms.mapping.automatic.fused import find_fused, norms_add_up
-from msprobe_ms.mapping.automatic.inner import match_inner
-from msprobe_ms.mapping.automatic.layers import Found, match_layers
+from msprobe_ms.mapping.automatic.inner import inside, match_inner
+from msprobe_ms.mapping.automatic.layers import Found, match_layers, match_left
 from msprobe_ms.mapping.automatic.outline import Node, Outline, outline
 from msprobe_ms.mapping.automatic.rules import Rules, confidences, rule_lines, rules_used, write_rules
 from msprobe_ms.mapping.automatic.whole import match_whole
@@ -111,10 +111,16 @@ def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
     """As ``align_modules``, of outlines."""
     evidence = Evidence(ours, theirs)
     layers = match_layers(evidence)
-    sure = {one.ours: one.theirs for one in layers if _confidence(one) >= _LEAST_CONFIDENCE}
-    fused = find_fused(ours, theirs, sure)
-    inner = match_inner(evidence, sure, fused)
-    sure_too = sure | {one.ours: one.theirs for one in inner if _confidence(one) >= _LEAST_CONFIDENCE}
+    fused = find_fused(ours, theirs, _sure(layers))
+    inner = match_inner(evidence, _sure(layers), fused)
+    around = _sure(inner)
+    layers = inside(evidence, layers, around)
+    if left := match_left(evidence, _sure(layers), around):
+        layers += left
+        fused = find_fused(ours, theirs, _sure(layers))
+        inner = match_inner(evidence, _sure(layers), fused)
+    sure = _sure(layers)
+    sure_too = sure | _sure(inner)
     below = [*sure, *(node for group in fused for node in group.ours)]
     below_there = [*sure.values(), *(node for group in fused for node in group.theirs)]
     whole = match_whole(evidence, sure_too, below, below_there)
@@ -145,6 +151,10 @@ def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
         notes,
         used,
     )
+
+
+def _sure(found: list[Found]) -> dict[int, int]:
+    return {one.ours: one.theirs for one in found if _confidence(one) >= _LEAST_CONFIDENCE}
 
 
 def _first(found: list[Found]) -> list[Found]:

@@ -29,6 +29,8 @@ _CONSTANT = 0.1
 #: From this relative difference on, figures are not those of one tensor.
 _FAR = 0.1
 
+#: The name of all elements of lists.
+_NUMBER = "#"
 #: Values of a property told apart; the rarer ones say nothing, else 20,000 different names would take hours.
 _VALUES = 600
 
@@ -56,7 +58,7 @@ class Evidence:
             _Table(target, golden, lambda node: node.input, shape_score),
             _Table(target, golden, lambda node: node.parameters, parameter_score if recorded else _shared_parameters),
             _Table(
-                target, golden, lambda node: _last_name(node).strip("0123456789_"), lambda a, b: 0.5 * likeness(a, b)
+                target, golden, lambda node: _last_name(node).strip("0123456789_#"), lambda a, b: 0.5 * likeness(a, b)
             ),
             _Table(target, golden, _last_name, lambda a, b: 0.25 if a and a == b else 0.0),
             _Table(target, golden, lambda node: min(node.calls, 16), lambda a, b: 0.25 if a == b else 0.0),
@@ -210,8 +212,9 @@ def _class_key(node: Node) -> tuple[str, bool, bool]:
 
 
 def _last_name(node: Node) -> str:
+    """The attribute's name; elements of lists are alike in that, whatever their numbers."""
     last = node.path.rpartition(".")[2]
-    return "" if last.isdigit() else last
+    return _NUMBER if last.isdigit() else last
 
 
 def class_score(ours: tuple[str, bool, bool], theirs: tuple[str, bool, bool]) -> float:

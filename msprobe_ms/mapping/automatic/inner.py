@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from msprobe_ms.mapping.automatic.evidence import Evidence
 from msprobe_ms.mapping.automatic.fused import Fused
 from msprobe_ms.mapping.automatic.layers import Found
+from msprobe_ms.mapping.automatic.outline import OUTPUT, PARAMETER
 
 #: Share of layers two modules must have in common to come into question.
 _LEAST = 0.5
@@ -29,6 +30,7 @@ def match_inner(evidence: Evidence, layers: dict[int, int], fused: Iterable[Fuse
             share = common.share(ours, theirs)
             if share >= _LEAST:
                 extra = _COMMON_WEIGHT * share + _CHILDREN_WEIGHT * common.children(ours, theirs)
+                extra += common.parents(ours, theirs)
                 extra += 1.0 if common.is_loose(ours) == common.is_loose_there(theirs) else 0.0
                 asked.append((ours, theirs, extra))
     own = evidence.pairs([ours for ours, _, _ in asked], [theirs for _, theirs, _ in asked]).tolist()
@@ -41,6 +43,8 @@ def match_inner(evidence: Evidence, layers: dict[int, int], fused: Iterable[Fuse
         if fits(evidence, ours, theirs, paired, paired_back):
             paired[ours], paired_back[theirs] = theirs, ours
             chosen.append((score, ours, theirs))
+    # The larger have the last word on the smaller, whichever came first.
+    chosen = [one for one in chosen if fits(evidence, one[1], one[2], paired, paired_back)]
     rivals: dict[tuple[str, int], float] = {}
     for score, ours, theirs in scored:
         if theirs not in paired_back:
@@ -51,6 +55,21 @@ def match_inner(evidence: Evidence, layers: dict[int, int], fused: Iterable[Fuse
         Found(ours, theirs, score, score - max(rivals.get(("ours", ours), 0.0), rivals.get(("theirs", theirs), 0.0)))
         for score, ours, theirs in chosen
     ]
+
+
+def inside(evidence: Evidence, layers: list[Found], inner: dict[int, int]) -> list[Found]:
+    """The layers without those that only the order of execution brought into modules that are not each other's."""
+    back = {other: one for one, other in inner.items()}
+    pairs = [one.ours for one in layers], [one.theirs for one in layers]
+    proven = evidence.agree(*pairs, PARAMETER) | evidence.agree(*pairs, OUTPUT)
+    return [one for place, one in enumerate(layers) if proven[place] or not _apart(evidence, one, inner, back)]
+
+
+def _apart(evidence: Evidence, one: Found, inner: dict[int, int], back: dict[int, int]) -> bool:
+    """Whether each stands in a module whose twin does not hold the other; to be moved out of one is not enough."""
+    above, above_there = list(evidence.target.ancestors(one.ours)), list(evidence.golden.ancestors(one.theirs))
+    here = any(inner[node] not in above_there for node in above if node in inner)
+    return here and any(back[node] not in above for node in above_there if node in back)
 
 
 def fits(evidence: Evidence, ours: int, theirs: int, paired: dict[int, int], back: dict[int, int]) -> bool:
@@ -105,11 +124,22 @@ class _Common:
         return (sum(there) / len(mine) + sum(here) / len(others)) / 2
 
     def is_loose(self, ours: int) -> bool:
-        """Whether children have nothing in common with anything."""
-        return not all(self.ours[child] for child in self.evidence.target.nodes[ours].children)
+        """Whether children with parameters have nothing in common with anything."""
+        nodes = self.evidence.target.nodes
+        return not all(self.ours[child] for child in nodes[ours].children if nodes[child].parameters)
 
     def is_loose_there(self, theirs: int) -> bool:
-        return not all(self.theirs[child] for child in self.evidence.golden.nodes[theirs].children)
+        nodes = self.evidence.golden.nodes
+        return not all(self.theirs[child] for child in nodes[theirs].children if nodes[child].parameters)
+
+    def parents(self, ours: int, theirs: int) -> float:
+        """How well the parents have the same in common, 0…1; a wrapper has the parent of what it wraps."""
+        if min(len(self.evidence.target.nodes[ours].children), len(self.evidence.golden.nodes[theirs].children)) < 2:
+            return 0.0
+        above, above_there = self.evidence.target.nodes[ours].parent, self.evidence.golden.nodes[theirs].parent
+        if above < 0 or above_there < 0:
+            return 1.0 if above == above_there else 0.0
+        return self.share(above, above_there)
 
     def _alike(self, ours: int, theirs: int) -> float:
         """As ``share``; a layer that is paired with another one is hardly the twin of what encloses that."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from msprobe_ms.mapping.align import longest_increasing
 from msprobe_ms.mapping.automatic.evidence import Evidence, Stretch, shape_score
 from msprobe_ms.mapping.automatic.outline import INPUT, OUTPUT, PARAMETER, Outline
-from msprobe_ms.mapping.automatic.sequence import align_in_order
+from msprobe_ms.mapping.automatic.sequence import NEVER, align_in_order, possible
 
 #: Figures at most so far apart (relative) are the same tensor's, whatever framework measured them.
 _SAME = 1e-5
@@ -21,6 +21,8 @@ _SAME = 1e-5
 _NEAR = 3
 #: By how much more must speak for another pair than for that of two layers.
 _BETTER = 1.0
+#: Pairs of layers left over below one pair of modules, at most.
+_MOST_LEFT = 1000
 #: Norms so close together are looked at one by one; more are no fixed points anyway.
 _CROWD = 16
 
@@ -107,7 +109,55 @@ def _lone_parent(side: Outline, node: int) -> int:
 
 
 def _parents(evidence: Evidence, one: Found) -> tuple[int, int]:
-    return evidence.target.nodes[one.ours].parent, evidence.golden.nodes[one.theirs].parent
+    """The nearest modules around the two that are no mere wrappers."""
+    return _family(evidence.target, one.ours), _family(evidence.golden, one.theirs)
+
+
+def _family(side: Outline, node: int) -> int:
+    node = side.nodes[node].parent
+    while node >= 0 and len(side.nodes[node].children) == 1:
+        node = side.nodes[node].parent
+    return node
+
+
+def match_left(evidence: Evidence, layers: dict[int, int], inner: dict[int, int]) -> list[Found]:
+    """Of the layers left over below a pair of modules those with parameters, in whatever order they ran.
+
+    Without parameters (a dropout here before and there after a projection) order is all that tells them apart.
+    """
+    ours = _left(evidence.target, layers, inner)
+    theirs = _left(evidence.golden, {other: one for one, other in layers.items()}, dict.fromkeys(inner.values(), 0))
+    found = []
+    for above, left in ours.items():
+        others = theirs.get(inner.get(above, -1), [])
+        if others and len(left) * len(others) <= _MOST_LEFT:
+            found += _unordered(evidence, left, others)
+    return found
+
+
+def _left(side: Outline, layers: dict[int, int], inner: dict[int, int]) -> dict[int, list[int]]:
+    """Layers with parameters and no twin, by the nearest module above that has one; -1 for the network."""
+    left: dict[int, list[int]] = {}
+    for node in side.layers:
+        if node not in layers and side.nodes[node].parameters:
+            above = next((one for one in side.ancestors(node) if one in inner), -1)
+            left.setdefault(above, []).append(node)
+    return left
+
+
+def _unordered(evidence: Evidence, ours: list[int], theirs: list[int]) -> list[Found]:
+    """The best pairs first; the margin is to the best other pair of the two."""
+    scores = evidence.pairs(np.repeat(ours, len(theirs)), np.tile(theirs, len(ours))).reshape(len(ours), len(theirs))
+    found = []
+    left = possible(scores)
+    while left.size and left.max() > 0:
+        row, column = (int(place) for place in np.unravel_index(left.argmax(), left.shape))
+        score = float(left[row, column])
+        left[row, column] = NEVER
+        rival = max(float(left[row].max()), float(left[:, column].max()), 0.0)
+        found.append(Found(ours[row], theirs[column], score, score - rival))
+        left[row], left[:, column] = NEVER, NEVER
+    return found
 
 
 def _between(evidence: Evidence, ours: Sequence[int], theirs: Sequence[int]) -> list[Found]:

@@ -181,7 +181,9 @@ def _assembled(nodes: list[Node]) -> Outline:
         node.parent = next((place for place in above if place is not None and place != number), -1)
         if node.parent >= 0:
             nodes[node.parent].children.append(number)
+    # What never ran, and holds nothing that did, makes no inner module of its parent.
     for node in nodes:
+        node.children = [child for child in node.children if nodes[child].rank >= 0 or nodes[child].children]
         node.children.sort(key=lambda child: nodes[child].rank)
     layers = [number for number, node in enumerate(nodes) if node.rank >= 0 and node.is_layer]
     layers.sort(key=lambda number: nodes[number].rank)

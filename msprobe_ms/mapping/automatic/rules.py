@@ -91,8 +91,7 @@ class _Writer:
             if wanted is None and (parent := self._parent(path)):
                 key = path[len(parent) :]
                 children = rules.setdefault(self._class(parent), {})
-                if ".".join(key) not in children and self._all_alone(self._class(parent), key):
-                    children[".".join(key)] = NOWHERE
+                if self._all_alone(self._class(parent), key) and children.setdefault(".".join(key), NOWHERE) == NOWHERE:
                     continue
             rules.setdefault(_TOP, {})[".".join(path)] = NOWHERE if wanted is None else ".".join(wanted)
 

@@ -11,7 +11,7 @@ from msprobe_ms.mapping.align import longest_increasing
 from msprobe_ms.mapping.automatic.evidence import OTHER_DEPTH, Evidence
 from msprobe_ms.mapping.automatic.inner import fits
 from msprobe_ms.mapping.automatic.layers import Found
-from msprobe_ms.mapping.automatic.outline import Outline
+from msprobe_ms.mapping.automatic.outline import Node, Outline
 from msprobe_ms.mapping.automatic.sequence import NEVER, align_in_order, possible
 
 #: Pairs looked at in one stretch; where more is unknown nothing is certain.
@@ -21,7 +21,7 @@ _MOST = 10_000
 def match_whole(
     evidence: Evidence, paired: dict[int, int], used: Iterable[int], used_there: Iterable[int]
 ) -> list[Found]:
-    """Pairs, between those that are ``paired``, of modules nothing below of which is used for a pair or a fused group.
+    """Pairs, between those that are ``paired``, of modules with parameters none of which is used elsewhere.
 
     Two modules without children are left alone: as layers they have been looked at.
     """
@@ -30,7 +30,7 @@ def match_whole(
     ours, theirs = _in_order(target, paired, used), _in_order(golden, back, used_there)
     places = {node: place for place, node in enumerate(theirs)}
     spine = longest_increasing(
-        [(place, places[paired[node]]) for place, node in enumerate(ours) if paired.get(node) in places]
+        [(place, places[paired[node]]) for place, node in enumerate(ours) if paired.get(node, -1) in places]
     )
     found = []
     for (start, start_there), (stop, stop_there) in pairwise([(-1, -1), *spine, (len(ours), len(theirs))]):
@@ -44,9 +44,11 @@ def match_whole(
 
 
 def _in_order(side: Outline, paired: Iterable[int], used: Iterable[int]) -> list[int]:
-    """Nodes that are paired, or above none that are used, in the order in which they ended."""
-    above = {node for layer in used for node in (layer, *side.ancestors(layer))}
-    chosen = {*paired, *(node for node in range(len(side.nodes)) if node not in above)}
+    """Nodes that are paired, or above none that are used and have parameters, in the order in which they ended."""
+    telling = {node for node in used if side.nodes[node].parameters or not side.has_parameters}
+    above = {*used, *(node for layer in telling for node in side.ancestors(layer))}
+    fixed = (node for node in paired if node in telling or side.nodes[node].children)
+    chosen = {*fixed, *(node for node in range(len(side.nodes)) if node not in above)}
     return sorted((node for node in chosen if side.nodes[node].rank >= 0), key=lambda node: side.nodes[node].rank)
 
 
@@ -56,15 +58,26 @@ def _between(evidence: Evidence, ours: list[int], theirs: list[int]) -> list[Fou
         return []
     scores = evidence.pairs(np.repeat(ours, len(theirs)), np.tile(theirs, len(ours))).reshape(len(ours), len(theirs))
     target, golden = evidence.target.nodes, evidence.golden.nodes
+    recorded = evidence.target.has_parameters and evidence.golden.has_parameters
+    weighs, weighs_there = (
+        [_weighs(nodes, one) if recorded else len(nodes[one].children) != 1 for one in numbers]
+        for nodes, numbers in ((target, ours), (golden, theirs))
+    )
     for row, one in enumerate(ours):
         for column, other in enumerate(theirs):
-            depths = bool(target[one].children), bool(golden[other].children)
-            if depths == (False, False):
+            deep, deep_there = bool(target[one].children), bool(golden[other].children)
+            if not (deep or deep_there) or weighs[row] != weighs_there[column] or not weighs[row]:
                 scores[row, column] = NEVER
-            elif depths != (True, True):
-                # What speaks against two layers is to be expected here: weights are in the children of one.
+                continue
+            # What speaks against two layers is to be expected here: weights are in the children of one.
+            if deep != deep_there:
                 scores[row, column] -= OTHER_DEPTH
-                if bool(target[one].parameters) != bool(golden[other].parameters):
-                    scores[row, column] -= evidence.unshared_parameters
+            if bool(target[one].parameters) != bool(golden[other].parameters):
+                scores[row, column] -= evidence.unshared_parameters
     matches = align_in_order(possible(scores).__getitem__, len(ours), len(theirs), follow=0.0)
     return [Found(ours[match.ours], theirs[match.theirs], match.score, match.margin) for match in matches]
+
+
+def _weighs(nodes: list[Node], number: int) -> bool:
+    """Whether it or anything below it has parameters."""
+    return bool(nodes[number].parameters) or any(_weighs(nodes, child) for child in nodes[number].children)

@@ -1,0 +1,109 @@
+"""Layers computed with numpy: what rounds by right agrees, what is set otherwise is named, however little it does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from compare_parts import dump, tensor
+
+from msprobe_ms.compare.model import Origin
+from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.store.model import Dump
+
+Array = npt.NDArray[np.float32]
+_RANDOM = np.random.default_rng(3)
+
+
+def normal(*shape: int, scale: float = 1.0, mean: float = 0.0) -> Array:
+    return (_RANDOM.standard_normal(shape) * scale + mean).astype(np.float32)
+
+
+def layer_norm(x: Array, epsilon: float, *, wide: bool = False) -> Array:
+    """In float32, or in double precision and rounded once: two frameworks' ways."""
+    x = x.astype(np.float64) if wide else x
+    mean = x.mean(-1, keepdims=True)
+    deviation = np.sqrt(((x - mean) ** 2).mean(-1, keepdims=True) + x.dtype.type(epsilon))
+    return ((x - mean) / deviation).astype(np.float32)
+
+
+def gelu(x: Array) -> Array:
+    values = [0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in x.ravel().tolist()]
+    return np.array(values, np.float32).reshape(x.shape)
+
+
+def tanh_gelu(x: Array) -> Array:
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x.astype(np.float64) ** 3)
+    return (0.5 * x * (1 + np.tanh(inner))).astype(np.float32)
+
+
+def call(name: str, x: Array, y: Array, **parameters: Array) -> Dump:
+    items = [tensor("input.0", x, name), tensor("output.0", y, name)]
+    return dump(items + [tensor(f"parameters.{key}", value, name) for key, value in parameters.items()])
+
+
+def origins(target: Dump, golden: Dump) -> list[Origin]:
+    golden.framework = "pytorch"
+    return compare_dumps(target, golden, Options()).origins
+
+
+NORM = "Cell.net.norm.LayerNorm.forward.0"
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-7, 1e-12])
+def test_a_wrong_epsilon_is_found_in_the_figures(epsilon: float) -> None:
+    x = normal(4, 16, 64)
+    (origin,) = origins(call(NORM, x, layer_norm(x, epsilon)), call(NORM, x, layer_norm(x, 1e-5, wide=True)))
+    assert origin.target == f"{NORM}.output.0"
+    assert origin.required_tolerance is not None and 3e-6 < origin.required_tolerance < 2e-5
+    assert origin.reason.startswith("its inputs agree exactly, its output does not, output.0 deviates by ")
+
+
+@pytest.mark.parametrize("mean", [0.0, 5.0, 100.0, 3000.0])
+def test_rounding_of_a_normalisation_is_none_however_much_it_subtracts(mean: float) -> None:
+    x = normal(4, 16, 64, mean=mean)
+    assert origins(call(NORM, x, layer_norm(x, 1e-5)), call(NORM, x, layer_norm(x, 1e-5, wide=True))) == []
+
+
+@pytest.mark.parametrize("terms", [64, 16_384])
+@pytest.mark.parametrize("mean", [0.0, 3.0])
+def test_long_sums_round_by_right(terms: int, mean: float) -> None:
+    name, x, weight = "Cell.net.fc.Dense.forward.0", normal(8, terms, mean=mean), normal(16, terms, scale=terms**-0.5)
+    weight -= weight.mean(-1, keepdims=True)  # cancels what the mean of x gives
+    straight = np.zeros((8, 16), np.float32)
+    for k in range(terms):  # the worst order there is
+        straight += x[:, k, None] * weight[None, :, k]
+    wide = (x.astype(np.float64) @ weight.T.astype(np.float64)).astype(np.float32)
+    assert origins(call(name, x, straight, weight=weight), call(name, x, wide, weight=weight)) == []
+
+
+@pytest.mark.parametrize(("class_name", "told"), [("GELU", True), ("Tanh", False)])
+def test_the_other_gelu_is_found_and_no_more_told_of_coarse_kernels(class_name: str, told: bool) -> None:
+    name, x = f"Cell.net.act.{class_name}.forward.0", normal(4, 16, 64)
+    other: Callable[[Array], Array] = tanh_gelu if told else lambda x: gelu(x) * np.float32(1 + 2e-5)
+    assert [origin.target for origin in origins(call(name, x, other(x)), call(name, x, gelu(x)))] == (
+        [f"{name}.output.0"] if told else []
+    )
+
+
+def test_dumps_of_one_machine_are_held_to_the_bit_that_they_keep() -> None:
+    def step(shift: float) -> Dump:
+        x = _X.copy()
+        items = []
+        for number in range(5):
+            name = f"Cell.net.{number}.norm.LayerNorm.forward.0"
+            items.append(tensor("input.0", x, name))
+            x = layer_norm(x, 1e-5)
+            items.append(tensor("output.0", x, name))
+        name = "Cell.net.Attention.forward.0"
+        return dump([*items, tensor("input.0", x, name), tensor("output.0", x * np.float32(1 + shift), name)])
+
+    (origin,) = compare_dumps(step(2e-6), step(0.0), Options()).origins
+    assert origin.target == "Cell.net.Attention.forward.0.output.0"
+    assert compare_dumps(step(1e-7), step(0.0), Options()).origins == []
+
+
+_X = normal(8, 32)

@@ -1,0 +1,32 @@
+"""What a call computes, told by the names that frameworks and users give."""
+
+from __future__ import annotations
+
+import pytest
+
+from msprobe_ms.compare.kinds import Kind, kind_of
+from msprobe_ms.names import parse_entry
+
+_KINDS = {
+    Kind.LINEAR: ("Dense", "Linear", "ColumnParallelLinear", "Conv2d", "Functional.matmul", "Primitive.MatMul.MatMul"),
+    Kind.NORM: ("LayerNorm", "LlamaRMSNorm", "BatchNorm2d", "GroupNorm", "Functional.layer_norm", "Mint.rms_norm"),
+    Kind.ACTIVATION: ("ReLU", "GELU", "SiLU", "HSwish", "Functional.leaky_relu", "MintFunctional.silu"),
+    Kind.COARSE: ("Tanh", "LSTM", "GRUCell", "Functional.tanh", "_DynamicLSTMCPUGPU"),
+    Kind.RANDOM: ("Dropout", "Dropout2d", "DropPath", "Functional.dropout", "Torch.rand_like", "Torch.randn",
+                  "Tensor.bernoulli_", "Tensor.normal_", "Mint.multinomial", "Torch.randperm", "Tensor.uniform_"),
+    Kind.COLLECTIVE: ("AllReduce", "AllGather", "ReduceScatter", "MintDistributed.all_reduce", "Distributed.barrier"),
+    Kind.OTHER: ("Attention", "Block", "Embedding", "PixelShuffle", "ChannelShuffle", "Functional.normalize",
+                 "Functional.softmax", "NormalizedResidual", "Tensor.broadcast_to", "LinearAttention"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in _KINDS.items() for name in names])
+def test_a_call_is_told_by_its_name(kind: Kind, name: str) -> None:
+    entry = f"{name}.0.forward" if "." in name else f"Cell.net.x.{name}.forward.0"
+    parsed = parse_entry(entry)
+    assert parsed is not None
+    assert kind_of(parsed) is kind
+
+
+def test_what_follows_no_grammar_is_anything() -> None:
+    assert kind_of(None) is Kind.OTHER
