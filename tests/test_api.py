@@ -76,6 +76,19 @@ def test_mappings_are_files_or_dicts() -> None:
         msprobe_ms.compare(*sides, layer_mapping={"EncoderLayer": ["a"]})
 
 
+def test_bare_flags_and_thresholds(tmp_path: Path) -> None:
+    sides = MAPPING / "encoder_mindspore_L0", MAPPING / "encoder_pytorch_L0"
+    found = msprobe_ms.compare(*sides, layer_mapping=True, api_mapping=True)
+    assert found.verdict == "consistent" and found.summary["matched"] > 100
+    write_step(tmp_path / "good", 1, {})
+    write_step(tmp_path / "bad", 1, {0: 0.001})
+    assert msprobe_ms.compare(tmp_path / "bad", tmp_path / "good").verdict == "divergent"
+    wide = {"tolerances": {"statistics": 0.1}}
+    assert msprobe_ms.compare(tmp_path / "bad", tmp_path / "good", thresholds=wide).verdict == "consistent"
+    with pytest.raises(UsageError, match=r"given as a value.*nonsense"):
+        msprobe_ms.compare(*sides, thresholds={"tolerances": {"nonsense": 1}})
+
+
 def test_what_cannot_be_compared_is_named(both: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(DumpFormatError, match="nowhere: no such file or folder; accepted are a dump"):
         msprobe_ms.compare("nowhere", both[1])

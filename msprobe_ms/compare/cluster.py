@@ -24,12 +24,13 @@ def cluster(address: str) -> Iterator[Pool]:
     """
     try:
         from distributed import Client
+        from distributed import TimeoutError as NoAnswer  # before Python 3.11 another one than Python's
     except ImportError as error:
         raise UsageError('--scheduler: needs Dask: pip install "msprobe-ms[cluster]"') from error
     try:
         where = {"scheduler_file": _awaited(address)} if address.endswith(".json") else {"address": address}
         client = Client(**where, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
+    except (OSError, ValueError, NoAnswer) as error:
         raise UsageError(
             f"--scheduler {address}: no Dask scheduler answers there ({error}); accepted is an address such as "
             "tcp://host:8786, or a scheduler file"
@@ -37,7 +38,7 @@ def cluster(address: str) -> Iterator[Pool]:
     with client:
         try:
             client.wait_for_workers(1, timeout=_PATIENCE)
-        except TimeoutError as error:
+        except NoAnswer as error:
             raise UsageError(
                 f"--scheduler {address}: it has no worker; start some with: dask worker {address}"
             ) from error
