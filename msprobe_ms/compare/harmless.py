@@ -3,12 +3,11 @@
 A parameter whose true gradient is zero (a softmax's key bias, a bias before a batch normalisation) gets one of rounding
 noise, which Adam scales to steps of full size; it drifts, another way in each run, and its effect cancels further on.
 It is told by its gradient, noise in this step too, or by the enclosing module, whose output agrees. And where updates
-have been, every parameter carries some rounding: one is blamed only when it stands out among the others.
+have been, every parameter carries the noise of its gradients, some far more than others.
 """
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator
 
 from msprobe_ms.compare.model import Row
@@ -18,19 +17,17 @@ from msprobe_ms.store.model import Item, Statistic
 #: A gradient whose Norm, or both extremes, differ by more than this share, though it agrees held against its terms, is
 #: noise.
 _NOISE = 0.05
-#: Up to this strain a parameter has drifted; it stands out when it differs by five times what most do, or by far.
-_DRIFT, _OUTSTANDING, _FAR = 3.0, 5.0, 10.0
+#: Up to this strain a parameter has drifted: 6e-4 of a float32 one, where sharp attention was seen to leave 4e-4.
+_DRIFT = 10.0
 
 
 def forgive_parameters(nodes: list[Node]) -> None:
     """Move the strain of parameters that differ without effect to ``Node.noise``; to be used once they were updated."""
-    parameters = _parameters(nodes)
-    usual = statistics.median(map(strain, parameters))
     gradients = dict(_gradients(nodes))
     for node in nodes:
         if node.strain_parameters > 1:
             rows = [row for row in node.rows("parameters") if strain(row) > 0]
-            noise = [row for row in rows if _is_noise(node, row, gradients, usual)]
+            noise = [row for row in rows if _is_noise(node, row, gradients)]
             node.noise = max(map(strain, noise), default=0.0)
             for up in node.ancestors():
                 up.noise_inside = max(up.noise_inside, node.noise)
@@ -48,11 +45,11 @@ def _parameters(nodes: list[Node]) -> list[Row]:
     return [row for node in modules for row in node.rows("parameters") if row.deviation is not None]
 
 
-def _is_noise(node: Node, row: Row, gradients: dict[tuple[str, tuple[str, ...]], Row], usual: float) -> bool:
+def _is_noise(node: Node, row: Row, gradients: dict[tuple[str, tuple[str, ...]], Row]) -> bool:
     amount = strain(row)
     if amount <= 1:
         return False
-    if amount <= _DRIFT or (amount <= _FAR and amount < _OUTSTANDING * usual):
+    if amount <= _DRIFT:
         return True
     gradient = gradients.get((node.module, row.target.path if row.target else ()))
     if gradient is not None and not gradient.differs and _differs_by_itself(gradient.target, gradient.golden):

@@ -168,10 +168,11 @@ class _Search:
 
     def _takes_too_much(self, node: Node) -> bool:
         """Whether an input differs by far more than anything did before."""
-        if self.seen > 1 or node.strain_in <= self._rest:
+        rest = _DRIFT if self._trained else self._rest
+        if self.seen > 1 or node.strain_in <= rest:
             return False
         before = max(self.seen, *(self._noise.get(up, 0.0) for up in (None, *node.ancestors())))
-        return before <= 1 and node.strain_in > max(self._rest, GAIN * before)
+        return before <= 1 and node.strain_in > max(rest, GAIN * before)
 
     def _sharpen(self, node: Node) -> None:
         """Where all was equal so far, what differs within the tolerance of a net differs all the same."""
