@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 
 #: Rows a sheet holds before the next begins; Excel's own limit is 1,048,576.
 ROWS_A_SHEET = 1_048_500
-#: What makes a csv reader need quotes around a text.
-_TO_QUOTE = re.compile(r'[",\r\n]')
 #: Lines whose cells are filled at once.
 _BLOCK = 512
 #: Excel's limit of characters in a cell.
 _LONGEST_CELL = 32_767
 #: What a spreadsheet program may take for the beginning of a formula, full-width twins included (formats §27).
 _FORMULA_STARTS = frozenset("=+-%@＝＋－％＠\t\r\n")
+#: What makes a csv reader need quotes around a text.
+_TO_QUOTE = re.compile(r'[",\r\n]')
+#: Texts that need quotes, or may be taken for a formula; all others are written as they are.
+_NOT_PLAIN = re.compile(f"""[",;\\r\\n]|^[{re.escape("".join(_FORMULA_STARTS))}]""")
 
 
 def write_tables(
@@ -155,16 +157,22 @@ def _write_csv(file: BinaryIO, titles: Sequence[str], rows: Iterable[tuple[list[
 
 def _csv_line(row: Sequence[Cell]) -> str:
     """A line as the csv module writes it, in half its time: it looks at every character of every number."""
-    return ",".join([repr(cell) if type(cell) is float else _csv_cell(cell) for cell in row]) + "\r\n"
+    cells = [
+        repr(cell) if type(cell) is float else _csv_text(cell) if isinstance(cell, str) else _csv_other(cell)
+        for cell in row
+    ]
+    return ",".join(cells) + "\r\n"
 
 
-def _csv_cell(cell: Cell) -> str:
-    if not isinstance(cell, str):
-        return "" if cell is None else str(cell)
-    cell = _inert(cell)
-    if _TO_QUOTE.search(cell) is None:
+def _csv_other(cell: Cell) -> str:
+    return "" if cell is None else str(cell)
+
+
+def _csv_text(cell: str) -> str:
+    if _NOT_PLAIN.search(cell) is None:
         return cell
-    return '"' + cell.replace('"', '""') + '"'
+    cell = _inert(cell)
+    return '"' + cell.replace('"', '""') + '"' if _TO_QUOTE.search(cell) else cell
 
 
 def _inert(cell: str) -> str:
