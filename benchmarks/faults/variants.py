@@ -77,12 +77,6 @@ def change(net: nn.Module, variant: str) -> Changed:
     return changed
 
 
-def applies(net: nn.Module, variant: str) -> bool:
-    """Whether the variant changes anything about this net."""
-    names = list(dict(net.named_modules()))
-    return list(dict(change(net, variant).net.named_modules())) != names
-
-
 def _wrappers(net: nn.Module, path: str) -> Iterator[str]:
     parent = path.rpartition(".")[0]
     while parent and isinstance(net.get_submodule(parent), Wrapper):
