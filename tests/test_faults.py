@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -73,8 +74,18 @@ def largest_change(values: dict[str, Any], others: dict[str, Any]) -> float:
     return max(float(abs(values[name] - others[name]).max()) for name in others)
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Many times faster for nets this small on a busy machine."""
+    torch = importlib.import_module("torch")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.mark.parametrize("name", NETS)
-def test_a_variant_computes_what_the_net_does_and_knows_its_modules(name: str) -> None:
+def test_a_variant_computes_what_the_net_does_and_knows_its_modules(one_thread: None, name: str) -> None:
     recording = importlib.import_module("benchmarks.faults.record_pytorch")
     variants = importlib.import_module("benchmarks.faults.variants")
     inputs, _ = recording.tensors(NETS[name], 0)
