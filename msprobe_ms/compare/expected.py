@@ -30,8 +30,9 @@ from msprobe_ms.store.model import Item
 #: Times that a call multiplies the strain it takes in when nothing is known of it: ten, as attention over sharp logits
 #: was seen to; thirty, where something differed before, of which figures may show little.
 GAIN, GAIN_IN_DOUBT = 10.0, 30.0
-#: The strain that says nothing where many layers were equal to the bit: a kernel that adds in another order each run.
-REST_OF_EQUALS = 1 / 8
+#: The strain that says nothing where many layers were equal to the bit: a kernel that adds in another order each run,
+#: which moves few of the elements of a narrow float at all.
+_REST_OF_EQUALS, _REST_OF_NARROW_EQUALS = 1 / 8, 1 / 64
 #: Strains of a gradient up to which it may be noise, and the part of single elements' noise that is let through.
 _NOISY, _ELEMENTS = 20.0, 0.3
 #: Of a layer with coarse kernels, the strain that its own approximation may add (2.4e-5 seen in float32, 2 tolerances).
@@ -62,6 +63,12 @@ def bound(node: Node, rest: float, *, doubtful: bool) -> float:
         rows = [row for each in (node, *node.context) for row in each.pair.rows if row.state != "parameters_grad"]
         taken = max(taken, _ELEMENTS * max(map(elements, rows), default=0.0)) if node.is_parameter_gradient else taken
     return own + (GAIN_IN_DOUBT if doubtful else GAIN) * taken
+
+
+def rest_of_equals(node: Node) -> float:
+    """The strain that says nothing of what a call takes in and gives out, while all was equal to the bit before."""
+    fine = all(_is_fine(row) for row in node.pair.rows if row.deviation)
+    return _REST_OF_EQUALS if fine else _REST_OF_NARROW_EQUALS
 
 
 def added(node: Node, seen: float) -> tuple[Row, float] | None:

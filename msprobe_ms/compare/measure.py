@@ -66,7 +66,7 @@ def measure(
     time (threads were measured and made it slower); nothing of the dumps is changed.
     """
     tolerances = tolerances or Tolerances()
-    floors = GradientFloors(golden, tolerances.gradient_floor)
+    floors = GradientFloors(golden.entries, tolerances.gradient_floor)
     meter = _Meter(target, golden, mode, tolerances, floors, Carried(tolerances), _Metrics(more, tuple(algorithms)))
     if mode == "statistics":
         meter.measure_figures(pairs)

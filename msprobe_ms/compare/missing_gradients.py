@@ -2,7 +2,7 @@
 
 Nothing of such a parameter stands beside anything, so no difference shows. It is told where the parameter itself has a
 twin and the side without its gradient has gradients of others (else none were recorded). A gradient of zeros is none:
-one framework hands on zeros where another leaves the gradient out.
+one framework hands on zeros where another leaves the gradient out; nor is one of rounding noise.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from msprobe_ms.compare.model import Origin, Pair
+from msprobe_ms.compare.scale import GradientFloors, root_mean_square
+from msprobe_ms.compare.tolerances import Tolerances
 from msprobe_ms.mapping.items import PARAMETER_SYNONYMS
 from msprobe_ms.names import FORWARD, PARAMETERS_GRAD
 from msprobe_ms.store.model import Entry, Item
@@ -31,6 +33,7 @@ class _Side:
     ``orders``   where a gradient stands among the pairs
     ``alike``    places of the parameters that have the same figures
     ``modules``  figures of a module's parameters, constants apart
+    ``entries``  the entries by name
     """
 
     parameters: dict[Place, Item] = field(default_factory=dict)
@@ -38,10 +41,12 @@ class _Side:
     orders: dict[Place, int] = field(default_factory=dict)
     alike: dict[object, list[Place]] = field(default_factory=lambda: defaultdict(list))
     modules: dict[tuple[str, str], list[object]] = field(default_factory=lambda: defaultdict(list))
+    entries: dict[str, Entry] = field(default_factory=dict)
 
     def add(self, order: int, entry: Entry | None) -> None:
         if entry is None or entry.parsed is None or not entry.parsed.is_module:
             return
+        self.entries[entry.name] = entry
         for place, item in _placed(entry, PARAMETERS_GRAD, "parameters_grad"):
             if item.kind == "tensor" and not item.maximum == item.minimum == 0:
                 self.gradients.setdefault(place, item)
@@ -52,6 +57,22 @@ class _Side:
                 if _is_telling(item):
                     self.alike[_figures(item)].append(place)
                     self.modules[place[:2]].append(_figures(item))
+
+    def beyond_rounding(self, places: list[Place]) -> list[Place]:
+        """Those whose gradients are more than what rounding leaves of the terms that they sum."""
+        if not places:
+            return []
+        floors = GradientFloors(self.entries, 1.0)
+        bound = Tolerances().bound
+        found = []
+        for place in places:
+            item = self.gradients[place]
+            floor = floors.of_entry(self.entries.get(item.entry)).get(item.name, 0.0)
+            rounding = bound(item.dtype, item.dtype, exact=False, same_framework=False, gradient=True) * floor
+            size = root_mean_square(item)
+            if size is None or size > rounding:
+                found.append(place)
+        return found
 
     def tied(self, place: Place) -> Iterator[Place]:
         """Where a tensor with the figures of this parameter is one of another module: tied weights.
@@ -81,6 +102,7 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
     sides = (("target", target, golden, back, twins), ("golden", golden, target, twins, back))
     for name, lacking, having, to, fro in sides:
         missing = [at for at in having.gradients if _is_missing(at, lacking, having, to, fro)]
+        missing = having.beyond_rounding(missing)
         if missing:
             first = min(missing, key=having.orders.__getitem__)
             ours, theirs = (to[first], first) if name == "target" else (first, to[first])

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msprobe_ms.compare.between import Between
-from msprobe_ms.compare.expected import GAIN, REST_OF_EQUALS, added, bound
+from msprobe_ms.compare.expected import GAIN, added, bound, rest_of_equals
 from msprobe_ms.compare.harmless import forgive_parameters, updated
 from msprobe_ms.compare.inheritance import tell_inheritance
 from msprobe_ms.compare.kinds import Kind
@@ -130,7 +130,7 @@ class _Search:
                 self._explain(node)
         elif self._takes_too_much(node):
             # What encloses it took the difference in earlier, though its entry stands later.
-            outer = next((up for up in reversed([*node.ancestors()]) if up.strain_in > self._rest), node)
+            outer = next((up for up in reversed([*node.ancestors()]) if up.strain_in > self._rest(up)), node)
             if outer.parent is None or not (outer.parent.strain_parameters > 1 or self._gives_too_much(outer.parent)):
                 self._sharpen(outer)
                 self._found(outer, self._reasons.arrival(outer))
@@ -150,33 +150,32 @@ class _Search:
             self._found(node, self._reasons.result(node))
             self._explain(node)
 
-    @property
-    def _rest(self) -> float:
+    def _rest(self, node: Node) -> float:
         """The strain that says nothing: a net's rounding, or hardly any where all was equal to the bit so far."""
-        return REST_OF_EQUALS if self.exact >= _EQUALS and not self.seen else 1.0
+        return rest_of_equals(node) if self.exact >= _EQUALS and not self.seen else 1.0
 
     def _may_begin(self, node: Node) -> bool:
         # What differs a little may have drifted; where something jumped before, it has inherited.
         return node.strain_before <= (1 if self.seen > _DRIFT else _DRIFT)
 
     def _gives_too_much(self, node: Node) -> bool:
-        if node.strain_out <= self._rest or not self._may_begin(node):
+        if not node.strain_out or node.strain_out <= (rest := self._rest(node)) or not self._may_begin(node):
             return False
         # What differs by updates is noise of another kind than rounding: more of it may hide than figures show.
         doubtful = self._trained or self.seen > _DRIFT or node.strain_before > 1
-        return node.strain_out > bound(node, self._rest, doubtful=doubtful)
+        return node.strain_out > bound(node, rest, doubtful=doubtful)
 
     def _takes_too_much(self, node: Node) -> bool:
         """Whether an input differs by far more than anything did before."""
-        rest = _DRIFT if self._trained else self._rest
-        if self.seen > 1 or node.strain_in <= rest:
+        if self.seen > 1 or not node.strain_in:
             return False
+        rest = _DRIFT if self._trained else self._rest(node)
         before = max(self.seen, *(self._noise.get(up, 0.0) for up in (None, *node.ancestors())))
         return before <= 1 and node.strain_in > max(rest, GAIN * before)
 
     def _sharpen(self, node: Node) -> None:
         """Where all was equal so far, what differs within the tolerance of a net differs all the same."""
-        rest = self._rest
+        rest = self._rest(node)
         for row in node.pair.rows if rest < 1 else ():
             if rest < strain(row) <= 1 and row.tolerance is not None:
                 row.tolerance *= rest

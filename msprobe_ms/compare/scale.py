@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from msprobe_ms.compare.dtypes import parse_dtype
 from msprobe_ms.compare.model import Pair
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName
-from msprobe_ms.store.model import Dump, Entry, Item, Statistic
+from msprobe_ms.store.model import Entry, Item, Statistic
 
 #: Share of the gradient arriving at the enclosing module that one inside it is held against. Measured: rounding leaves
 #: 1e-7 of it where a gradient cancels wholly; held against a hundredth of it that is a fifth of the bound.
@@ -47,14 +48,14 @@ class GradientFloors:
       like values): g is held against at least ``_ENCLOSING`` of the rms of what arrives there.
     """
 
-    def __init__(self, golden: Dump, share: float) -> None:
+    def __init__(self, golden: Mapping[str, Entry], share: float) -> None:
         self._share = share
-        self._entries = golden.entries
+        self._entries = golden
         #: Module name → sum of squares and elements of the gradients that arrive at it, over its calls.
         self._arriving: dict[str, tuple[float, int]] = {}
         #: Module name → largest rms of the first float tensor it takes in, over its calls.
         self._inputs: dict[str, float] = {}
-        for entry in golden.entries.values():
+        for entry in golden.values():
             if entry.parsed is None or not entry.parsed.is_module:
                 continue
             name = entry.parsed.name
@@ -69,7 +70,9 @@ class GradientFloors:
 
     def of(self, pair: Pair) -> dict[str, float]:
         """The floors of the golden items of one pair; items without one have none."""
-        entry = pair.golden
+        return self.of_entry(pair.golden)
+
+    def of_entry(self, entry: Entry | None) -> dict[str, float]:
         if entry is None or entry.parsed is None or self._share <= 0:
             return {}
         if entry.parsed.direction == PARAMETERS_GRAD:
