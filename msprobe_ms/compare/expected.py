@@ -55,7 +55,7 @@ def bound(node: Node, rest: float, *, doubtful: bool) -> float:
     ``rest``: the strain that says nothing in these dumps; ``doubtful``: see GAIN.
     """
     own = _COARSE if node.kind is Kind.COARSE else rest
-    if node.strain_out > own and (known := condition(node)) is not None:
+    if rest == 1 and node.strain_out > own and (known := condition(node)) is not None:
         own = max(own, known * _OWN)
     taken = node.strain_taken
     if node.is_backward and node.strain_out <= _NOISY:
