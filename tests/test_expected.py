@@ -106,4 +106,17 @@ def test_dumps_of_one_machine_are_held_to_the_bit_that_they_keep() -> None:
     assert compare_dumps(step(1e-7), step(0.0), Options()).origins == []
 
 
+def test_in_half_precision_they_are_held_closer_still() -> None:
+    def step(function: Callable[[Array], Array]) -> Dump:
+        items = []
+        for number in range(3):
+            name = f"Cell.net.{number}.norm.LayerNorm.forward.0"
+            items += [tensor("input.0", _X.astype(np.float16), name), tensor("output.0", _X.astype(np.float16), name)]
+        name, x = "Cell.net.act.GELU.forward.0", _X.astype(np.float16)
+        return dump([*items, tensor("input.0", x, name), tensor("output.0", function(x).astype(np.float16), name)])
+
+    (origin,) = compare_dumps(step(tanh_gelu), step(gelu), Options()).origins
+    assert origin.target == "Cell.net.act.GELU.forward.0.output.0"
+
+
 _X = normal(8, 32)

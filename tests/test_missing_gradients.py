@@ -119,3 +119,23 @@ class TestTiedWeights:
         assert names(recorded(both[:1], self.tied), recorded(both, self.tied)) == [
             "Cell.head.Dense.forward.0.parameters.weight"
         ]
+
+
+def with_score(noise: float | None) -> Dump:
+    """``ALL``, and a module whose bias sums a gradient that cancels: what is left is ``noise``, or nothing at all."""
+    made = same_gradients(ALL)
+    name, arriving = "Cell.score.Dense", [0.5, -0.25, -0.25, 0.5, -0.5]
+    items = [
+        tensor("parameters.bias", [0.1, 0.2], f"{name}.forward.0"),
+        tensor("input.0", arriving, f"{name}.backward.0"),
+        tensor("output.0", arriving, f"{name}.backward.0"),
+    ]
+    if noise is not None:
+        items.append(tensor("parameters_grad.bias", [noise, -noise / 2], f"{name}.parameters_grad.0"))
+    made.entries.update(dump(items).entries)
+    return made
+
+
+def test_rounding_noise_beside_no_gradient_is_none() -> None:
+    assert names(with_score(1e-9), with_score(None)) == names(with_score(None), with_score(1e-9)) == []
+    assert names(with_score(None), with_score(1e-2)) == ["Cell.score.Dense.forward.0.parameters.bias"]
