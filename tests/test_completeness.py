@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from compare_parts import dump, tensor
+import numpy as np
+from compare_parts import dump, side_by_side, tensor
 
+from msprobe_ms.compare.completeness import far_apart
+from msprobe_ms.compare.measure import measure
+from msprobe_ms.compare.model import Comparison
 from msprobe_ms.compare.run import Options, Outcome, compare_dumps
 from msprobe_ms.compare.verdict import verdict_lines
 from msprobe_ms.store.model import Dump
@@ -106,3 +110,13 @@ class TestStructure:
     def test_dumps_of_values_with_nothing_in_common_stay_divergent(self) -> None:
         verdict, lines = told(calls("Mint.exp.0.forward"), calls("Functional.relu.0.forward"))
         assert (verdict, lines[1]) == ("divergent", "DIVERGENT: nothing in the two dumps could be paired")
+
+
+def test_trainings_that_have_gone_far_apart_are_not_consistent() -> None:
+    """No layer adds error of its own, yet what runs through the net is thousands of tolerances apart."""
+    taken = side_by_side((tensor("input.0", np.ones(4)), tensor("input.0", np.ones(4) * 1.001)))
+    given = side_by_side((tensor("output.0", np.ones(4)), tensor("output.0", np.ones(4) * 1.001)))
+    measure([taken, given], dump([]), dump([]), "statistics")
+    assert [far_apart([taken]), far_apart([given])] == [1, 0]
+    assert Comparison("statistics", [taken]).verdict == "incomplete"
+    assert Comparison("statistics", [given]).verdict == "consistent"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from msprobe_ms.compare.completeness import is_incomplete, sides_without_values
+from msprobe_ms.compare.completeness import far_apart, is_incomplete, sides_without_values
 from msprobe_ms.compare.figures import Metrics, statistic_metrics
 from msprobe_ms.store.items import ItemTable
 from msprobe_ms.store.model import Entry, Item
@@ -177,7 +177,7 @@ class Comparison:
         """``divergent``, ``incomplete`` or ``consistent``.
 
         Divergent where there is an origin of error or nothing has a twin; consistent only when nothing differs and most
-        was compared, and no random operation makes the rest differ.
+        was compared, no random operation makes the rest differ, and trainings have not gone far apart.
         """
         if self.origins:
             return "divergent"
@@ -185,4 +185,6 @@ class Comparison:
             return "incomplete"
         if not any(row.matched for row in self.rows):
             return "divergent"
-        return "incomplete" if self.random or is_incomplete(self.pairs) else "consistent"
+        if self.random or is_incomplete(self.pairs) or far_apart(self.pairs):
+            return "incomplete"
+        return "consistent"

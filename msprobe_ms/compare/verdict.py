@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msprobe_ms.compare.completeness import has_modules, sides_without_values, unmatched_modules
+from msprobe_ms.compare.completeness import far_apart, has_modules, sides_without_values, unmatched_modules
 from msprobe_ms.compare.measure import NOT_COMPARED, NOTE
 from msprobe_ms.compare.metrics import COSINE
 from msprobe_ms.compare.model import Comparison, Origin, Pair
@@ -49,6 +49,12 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
             yield from _origin_lines(origin, entries)
         if len(comparison.origins) > _TOLD:
             yield f"  and {len(comparison.origins) - _TOLD} further places, see the summary"
+    elif far := far_apart(comparison.pairs):
+        yield f"INCOMPLETE: no layer is the origin of an error, yet {far} inputs of calls lie far apart"
+        yield (
+            "  updates of the parameters make rounding grow from step to step, which hides where an error begins: "
+            "compare the first step, where both have the same weights"
+        )
     elif comparison.random:
         yield "CONSISTENT up to a random operation, but INCOMPLETE: what follows it cannot be told"
         for origin in comparison.random[:_TOLD]:
