@@ -190,14 +190,16 @@ def _connect(nodes: list[Node], pairs: list[Pair]) -> None:
         if parent in around:
             parent = _nearest(parent, around)
         node.parent = by_name.get(parent or "")
-        if node.parent is not None:
-            inside[node.parent].append(node)
         parsed = node.parsed
         if parsed is not None and parsed.is_module:
             if parsed.direction == FORWARD:
                 forwards[parsed.name].append(node)
             elif parsed.direction == BACKWARD:
                 backwards[parsed.name].append(node)
+    _break_rings(nodes)
+    for node in nodes:
+        if node.parent is not None:
+            inside[node.parent].append(node)
     for around_node, children in inside.items():
         around_node.children = children
     for node in nodes:
@@ -209,6 +211,20 @@ def _connect(nodes: list[Node], pairs: list[Pair]) -> None:
             node.context = () if twin is None else (twin,)
         elif parsed.direction == PARAMETERS_GRAD:
             node.context = [*forwards[parsed.name], *backwards[parsed.name]]
+
+
+def _break_rings(nodes: list[Node]) -> None:
+    """Calls that enclose each other, as a damaged construct.json says, would never end: the last of a ring is free."""
+    sound = set[Node]()
+    for node in nodes:
+        path: dict[Node, None] = {}
+        up: Node | None = node
+        while up is not None and up not in sound:
+            path[up] = None
+            if up.parent in path:
+                up.parent = None
+            up = up.parent
+        sound.update(path)
 
 
 def _nearest(parent: str | None, around: dict[str, str | None]) -> str | None:
