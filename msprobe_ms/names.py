@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from sys import intern
@@ -101,6 +102,13 @@ def parse_entry(text: str) -> EntryName | None:
     if found := _DEBUG.fullmatch(text):
         return EntryName("", found[1], "", DEBUG, int(found[2]))
     return None
+
+
+def beginnings(name: str) -> Iterator[str]:
+    """The dotted name of an item and all that it begins with, the longest first: its entry is one of them."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
 
 
 def module_entry(prefix: str, name: str, class_name: str, direction: str, index: int) -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msprobe_ms.compare.dtypes import parse_dtype
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
-from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, parse_entry
+from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, beginnings, parse_entry
 
 FP16_OVERFLOW = "fp16 overflow"
 NON_FINITE = "NaN or infinity"
@@ -159,6 +159,7 @@ def detect(comparison: Comparison) -> Iterator[Finding]:
 def _survey(comparison: Comparison) -> _Survey:
     survey = _Survey()
     origins = {origin.target for origin in comparison.origins[:_TOLD]}
+    entries = {beginning for name in origins for beginning in beginnings(name)}
     agreed, last_pair, last = False, None, None
     for number, (pair, row) in enumerate(_table(comparison), 2):
         differs, state = row.differs, row.state
@@ -166,7 +167,7 @@ def _survey(comparison: Comparison) -> _Survey:
             _note_odd(survey, number, row)
         if differs:
             survey.differing, survey.differings = survey.differing or (number, _name(row)), survey.differings + 1
-        if pair.target is not None and any(name.startswith(pair.target.name) for name in origins):
+        if pair.target is not None and pair.target.name in entries:
             name = _name(row)
             if name in origins:
                 survey.rows[name], survey.after_agreement[name] = number, agreed

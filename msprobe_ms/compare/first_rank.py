@@ -87,9 +87,9 @@ def _by_collective(exchanges: Mapping[str, Exchanges], divergent: Mapping[str, E
         event = next(islice(_events(each), each.before, None), None)
         if event is not None:
             handed_at[event].append(rank)
+    members = Counter(event for each in exchanges.values() for event in _events(each) if event in handed_at)
     for event, ranks in handed_at.items():
-        members = [rank for rank, each in exchanges.items() if event in _events(each)]
-        if len(members) == len(ranks) > 1:
+        if members[event] == len(ranks) > 1:
             name = divergent[ranks[0]].handed_by
             reason = (
                 f"{_names(ranks)} give {name} what the golden gives it and get something else: the collective itself "

@@ -164,18 +164,24 @@ def _refute(nodes: list[Node]) -> None:
             for row in node.rows("output"):
                 if strain(row) > 1 and (key := fingerprint(row)) is not None:
                     doubted[key].append((node, row))
-    uses: dict[Fingerprint, list[tuple[int, bool]]] = defaultdict(list)
+    #: Where each was taken in last, and where last in disagreement.
+    last: dict[Fingerprint, int] = {}
+    last_differing: dict[Fingerprint, int] = {}
     norms = {key[-1] for key in doubted}
     for node in nodes if doubted else ():
         for row in node.pair.rows:
             if norm_of(row) in norms and row.state == "input" and row.matched and (key := fingerprint(row)) is not None:
-                uses[key].append((node.order, strain(row) <= 1))
+                last[key] = node.order
+                if strain(row) > 1:
+                    last_differing[key] = node.order
+    refuted = set[Node]()
     for key, records in doubted.items():
         for node, row in records:
-            agreed = [agrees for order, agrees in uses.get(key, ()) if order > node.order]
-            if agreed and all(agreed):
+            if last.get(key, -1) > node.order >= last_differing.get(key, -1):
                 row.refuted = True
-                node.measure()
+                refuted.add(node)
+    for node in refuted:
+        node.measure()
 
 
 def _connect(nodes: list[Node], pairs: list[Pair]) -> None:

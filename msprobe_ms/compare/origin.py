@@ -68,7 +68,7 @@ def find_origins(pairs: list[Pair], golden: Sequence[Entry] = ()) -> list[Origin
 def apart(found: list[Origin]) -> tuple[list[Origin], list[Origin]]:
     """The origins of error, and the random operations, which are nobody's fault."""
     random = [origin for origin in found if origin.kind == "random"]
-    return [origin for origin in found if origin not in random], random
+    return [origin for origin in found if origin.kind != "random"], random
 
 
 class _Search:

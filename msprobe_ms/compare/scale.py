@@ -84,8 +84,14 @@ class GradientFloors:
         sized = _sized(entry)
         enclosing = self._enclosing(entry)
         floors = {}
+        # The largest rms of any tensor with more elements, by the number of elements.
+        larger: dict[int, float] = {}
+        largest_of_all = 0.0
+        for count, rms in sorted(((count, rms) for count, rms, _ in sized), reverse=True):
+            larger.setdefault(count, largest_of_all)
+            largest_of_all = max(largest_of_all, rms)
         for count, _, item in sized:
-            largest = max((rms for other, rms, _ in sized if other > count), default=0.0)
+            largest = larger[count]
             summed = self._summed(entry.parsed, item, squares) if item.state != "input" and terms > 0 else 0.0
             floors[item.name] = self._share * max(largest, summed, enclosing)
         return floors

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from msprobe_ms.compare.model import Origin, Pair
-from msprobe_ms.names import DEBUG, FORWARD, EntryName
+from msprobe_ms.names import DEBUG, FORWARD, EntryName, beginnings
 from msprobe_ms.store.model import Entry
 
 #: What pairs calls otherwise than by their number.
@@ -26,9 +26,10 @@ def tell_uneven_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list[
     wanted = {origin.target for origin in origins}
     if not origins:
         return []
+    entries = {beginning for name in wanted for beginning in beginnings(name)}
     places: dict[str, Pair] = {}
     for pair in pairs:
-        if pair.target is not None and any(name.startswith(pair.target.name) for name in wanted):
+        if pair.target is not None and pair.target.name in entries:
             places.update((row.target.name, pair) for row in pair.rows if row.target and row.target.name in wanted)
     ours, theirs = _counts(pair.target for pair in pairs), _counts(pair.golden for pair in pairs)
     shifted = {

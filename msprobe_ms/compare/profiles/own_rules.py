@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from msprobe_ms.compare.dtypes import parse_dtype
 from msprobe_ms.compare.measure import NOTE
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
 from msprobe_ms.compare.profiles.latest_rules import IGNORED, INPUTS_IGNORED
 from msprobe_ms.compare.profiles.wording import differences, remarks
+from msprobe_ms.names import beginnings
 from msprobe_ms.store.items import Sort
 from msprobe_ms.store.model import Item
 
@@ -35,7 +35,7 @@ PASSED_ON = "It only passes from call to call inside of what is one call of the 
 def judge(comparison: Comparison) -> None:
     """Fill result, reason and colour of every row."""
     origins = {origin.target: origin for origin in (*comparison.random, *comparison.origins)}
-    named = {beginning for name in origins for beginning in _beginnings(name)}
+    named = {beginning for name in origins for beginning in beginnings(name)}
     plain = _Plain(comparison.mode)
     for pair in comparison.pairs:
         is_named = pair.target is not None and pair.target.name in named
@@ -48,12 +48,6 @@ def judge(comparison: Comparison) -> None:
             origin = _origin_of(row, target, origins, whole) if is_named else None
             row.result, row.reason = _judged(pair, row, target, origin, comparison.mode)
             row.colour = _COLOURS.get(row.result, "")
-
-
-def _beginnings(name: str) -> Iterator[str]:
-    while name:
-        yield name
-        name = name.rpartition(".")[0]
 
 
 class _Plain:
