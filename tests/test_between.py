@@ -143,3 +143,43 @@ def test_calls_that_are_one_of_the_target_together_are_no_gap() -> None:
     (origin, *_) = origins(target, dump([*theirs, *tensors(before, [30], [40])]))
     assert origin.target == f"{before}.input.0"
     assert "without a twin" not in origin.reason
+
+
+BLOCK = "Cell.Block.forward.0"
+
+
+def test_calls_without_a_twin_inside_an_origin_are_named_and_not_said_to_agree() -> None:
+    inside = (call(EMBED, 2.0, 2.0, BLOCK), call("Cell.proj.Dense.forward.0", 2.0, 2.0, BLOCK))
+    alone = [call(f"Functional.{name}.0.forward", 2.0, 3.0, BLOCK) for name in ("scale", "shift")]
+    of_a_pair = call("Functional.linear.0.forward", 2.0, 2.0, EMBED)
+    ours = step(of_a_pair, *inside, *alone, call(BLOCK, 2.0, 6.0))
+    theirs = step(*inside, call("Functional.mul.0.forward", 2.0, 3.0, BLOCK), call(BLOCK, 2.0, 5.0))
+    (origin,) = origins(ours, theirs)
+    assert origin.target == f"{BLOCK}.output.0"
+    assert origin.reason.endswith(
+        "; the 2 calls with a twin inside it agree; without one stand 2 in the target (the first "
+        "Functional.scale.0.forward), 1 in the golden (Functional.mul.0.forward): look there first, or map them"
+    )
+
+
+def test_one_call_inside_an_origin_is_told_as_one() -> None:
+    ours, theirs = (step(call(EMBED, 2.0, 2.0, BLOCK), call(BLOCK, 2.0, given)) for given in (6.0, 5.0))
+    (origin,) = origins(ours, theirs)
+    assert origin.reason.endswith("; the 1 call recorded inside it agrees: look at the code before and after it")
+
+
+def test_two_outputs_of_one_call_taken_the_other_way_round() -> None:
+    """Not "the target takes it from X, the golden from X"."""
+
+    def side(taken: float) -> Dump:
+        split = "Functional.split.0.forward"
+        outputs = [tensor(f"output.{place}", [number, 1.0], split) for place, number in enumerate((3.0, 8.0))]
+        return step(
+            (split, [tensor("input.0", [2.0, 1.0], split), *outputs], None),
+            call(NORM, taken, 5.0),
+        )
+
+    (origin,) = origins(side(3.0), side(8.0))
+    assert origin.reason.endswith(
+        "; the target takes output.0 of Functional.split.0.forward (agrees), the golden output.1"
+    )

@@ -59,3 +59,21 @@ def test_where_no_statistics_stood_in_nothing_was_compared(tmp_path: Path) -> No
 
 def test_dumps_whose_files_are_whole_say_nothing_of_files(tmp_path: Path) -> None:
     assert not any("could not be read" in line for line in told(with_files(tmp_path / "a"), with_files(tmp_path / "b")))
+
+
+def calls(*named: tuple[str, float]) -> Dump:
+    return dump([tensor("output.0", np.float32([1, amount]), f"{name}.forward.0") for name, amount in named])
+
+
+def test_what_differs_is_told_where_most_was_not_compared_too() -> None:
+    """A bias that drifts a little beyond its tolerance, and no origin."""
+    target = calls(("Cell.a.L", 2.0), ("Cell.mine.L", 3.0))
+    comparison = compare_dumps(target, calls(("Cell.a.L", 2.0), ("Cell.theirs.L", 3.0)), Options())
+    (row,) = comparison.pairs[0].rows
+    row.deviation, row.tolerance = 2e-5, 1e-5
+    lines = list(verdict_lines(Outcome("", target, target, comparison, [])))
+    place = next(number for number, line in enumerate(lines) if "INCOMPLETE" in line)
+    assert lines[place + 1] == (
+        "  1 value differs by more than its dtype explains, by slow drift or where ReLU, pooling and the like switch; "
+        "the report colours it"
+    )

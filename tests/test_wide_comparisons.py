@@ -67,7 +67,7 @@ def test_advice_finds_the_lines_of_its_suspects(calls: list[Pair]) -> None:
 
 def test_one_tensor_that_every_call_hands_on() -> None:
     """Doubtful at the first half of the calls, agreeing at the other: all uses of all records are one tensor."""
-    total = 9_000
+    total = 14_000
     pairs = []
     for number in range(total):
         name = f"Cell.layer_{number}.L.forward.0"

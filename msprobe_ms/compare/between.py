@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from msprobe_ms.compare.fingerprints import GOLDEN, TARGET, fingerprint, norm_of
@@ -29,6 +31,15 @@ class Between:
                 told.append(f"{len(gap)} in the {side} ({'the last ' if len(gap) > 1 else ''}{gap[0].name})")
         return ", ".join(told)
 
+    def calls_inside(self, pair: Pair) -> str:
+        """What ran unpaired inside this pair, inside no pair within it: "3 in the target (the first …)"; "" if none."""
+        told = []
+        for side, entry, calls in (("target", pair.target, self._ours), ("golden", pair.golden, self._theirs)):
+            inside = calls.unpaired_inside(entry) if entry is not None else ()
+            if inside:
+                told.append(f"{len(inside)} in the {side} ({'the first ' if len(inside) > 1 else ''}{inside[0].name})")
+        return ", ".join(told)
+
     def places(self, node: Node, row: Row) -> str:
         """Between which recorded calls the code lies that made this input of ``node``, in words; "" if none ran before.
 
@@ -36,11 +47,15 @@ class Between:
         """
         mine, theirs = self._source(node, row, TARGET), self._source(node, row, GOLDEN)
         if mine is not None and theirs is not None:
-            return f"the target takes it from {mine}, the golden from {theirs}"
+            if mine.row is theirs.row:
+                return f"both sides take it from {mine.text} as it is"
+            if mine.text == theirs.text:
+                return f"the target takes {mine.suffix} of {mine.text}, the golden {theirs.suffix}"
+            return f"the target takes it from {mine.text}, the golden from {theirs.text}"
         if mine is not None:
-            return f"between {mine} and {node.name}: the target hands it on as it is, the golden does not"
+            return f"between {mine.text} and {node.name}: the target hands it on as it is, the golden does not"
         if theirs is not None:
-            return f"between {theirs} and {node.name}: the golden hands it on as it is, the target does not"
+            return f"between {theirs.text} and {node.name}: the golden hands it on as it is, the target does not"
         last = self._last_before(node, row)
         return f"between {last} and {node.name}" if last else ""
 
@@ -51,7 +66,7 @@ class Between:
         last = self._last_before(node, row)
         return f"between {last} and {node.name}" if last else ""
 
-    def _source(self, node: Node, row: Row, side: int) -> str | None:
+    def _source(self, node: Node, row: Row, side: int) -> _Source | None:
         """The nearest earlier place at which ``side`` has this very tensor."""
         wanted = fingerprint(row, side)
         if wanted is None:
@@ -64,9 +79,9 @@ class Between:
             for each in other.pair.rows:
                 if norm_of(each, side) == wanted[-1] and each.matched and fingerprint(each, side) == wanted:
                     if inside and each.state == "input":
-                        return f"the input of {other.name}"
+                        return _Source(f"the input of {other.name}", each, side)
                     if not inside and each.state == "output":
-                        return _with_state(other, each)
+                        return _Source(_with_state(other, each), each, side)
         return None
 
     def _last_before(self, node: Node, row: Row) -> str:
@@ -101,6 +116,20 @@ class Between:
         return _Calls(self._golden, twins)
 
 
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """Where a tensor comes from as it is: in words, and the row that holds it."""
+
+    text: str
+    row: Row
+    side: int
+
+    @property
+    def suffix(self) -> str:
+        item = self.row.golden if self.side == GOLDEN else self.row.target
+        return item.suffix if item is not None else ""
+
+
 def _with_state(node: Node, row: Row | None) -> str:
     return f"{node.name} (agrees)" if row is None or strain(row) <= 1 else node.name
 
@@ -126,6 +155,23 @@ class _Calls:
             if each.name in self._twins:
                 return
             yield each
+
+    def unpaired_inside(self, entry: Entry) -> Sequence[Entry]:
+        """The unpaired calls whose nearest enclosing call with a twin is ``entry``, in execution order."""
+        return self._alone_inside.get(entry.name, ())
+
+    @cached_property
+    def _alone_inside(self) -> dict[str, list[Entry]]:
+        found: dict[str, list[Entry]] = defaultdict(list)
+        for each in self._entries:
+            if each.name not in self._twins and each.parsed is not None:
+                name, seen = each.parent, {each.name}
+                while name is not None and name not in self._twins and name not in seen:
+                    seen.add(name)
+                    name = self._parents.get(name)
+                if name is not None:
+                    found[name].append(each)
+        return dict(found)
 
     def _is_inside(self, entry: Entry, outer: Entry) -> bool:
         name, seen = entry.parent, set[str]()

@@ -114,8 +114,16 @@ class Reasons:
                 after = f", right after calls without a twin: {calls}" if calls else ""
                 places = "" if calls else self._between.places(child, row)
                 return f"; inside it the difference shows first at {row.target.name}{after}{places and f': {places}'}"
-        if node.children:
-            return f"; the {len(node.children)} calls recorded inside it agree: look at the code between and after them"
+        number = len(node.children)
+        if number and (calls := self._between.calls_inside(node.pair)):
+            agree = (
+                "1 call with a twin inside it agrees" if number == 1 else f"{number} calls with a twin inside it agree"
+            )
+            return f"; the {agree}; without one stand {calls}: look there first, or map them"
+        if number == 1:
+            return "; the 1 call recorded inside it agrees: look at the code before and after it"
+        if number:
+            return f"; the {number} calls recorded inside it agree: look at the code between and after them"
         return ""
 
 

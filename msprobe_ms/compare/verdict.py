@@ -17,6 +17,7 @@ from msprobe_ms.store.model import Entry
 
 #: Origins and names told in full; the rest is in the report.
 _TOLD = 3
+_NOTHING_DIFFERS = "no value differs by more than its dtype explains"
 #: Lines of a suggested mapping.
 _LINES = 30
 #: Entries of both dumps up to which a mapping is found unasked: it then takes less than a second.
@@ -61,22 +62,31 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
             yield from _origin_lines(origin, {})
     elif all(unmatched_modules(comparison.pairs)):
         yield "CONSISTENT as far as it goes, but INCOMPLETE: modules without a twin were not compared; map them first"
+        yield from _differing_lines(comparison)
     elif comparison.verdict == "incomplete":
         yield "CONSISTENT as far as it goes, but INCOMPLETE: more values have no twin than were compared"
+        yield from _differing_lines(comparison)
         yield f"  {_way_to_more(outcome)}"
     else:
-        differing = sum(row.differs for row in comparison.rows)
-        if differing:
-            yield "CONSISTENT: no layer is the origin of an error"
-            yield (
-                f"  {differing} values differ by more than their dtype explains, by slow drift or where ReLU, pooling "
-                "and the like switch; the report colours them"
-            )
-        else:
-            yield "CONSISTENT: no value differs by more than its dtype explains"
+        lines = list(_differing_lines(comparison))
+        yield f"CONSISTENT: {'no layer is the origin of an error' if lines else _NOTHING_DIFFERS}"
+        yield from lines
     yield from _unmatched_lines(outcome)
     for file in outcome.files:
         yield f"report: {file}"
+
+
+def _differing_lines(comparison: Comparison) -> Iterator[str]:
+    """How many values differ although no origin was found; nothing where none does."""
+    differing = sum(row.differs for row in comparison.rows)
+    if differing:
+        differ = (
+            "1 value differs by more than its" if differing == 1 else f"{differing} values differ by more than their"
+        )
+        yield (
+            f"  {differ} dtype explains, by slow drift or where ReLU, pooling and the like switch; the report colours "
+            f"{'it' if differing == 1 else 'them'}"
+        )
 
 
 def _unread_lines(comparison: Comparison) -> Iterator[str]:
