@@ -70,3 +70,20 @@ def test_ours_are_not_such(dump_path: Path, level: str) -> None:
         y[:, 0] = 1.0
         torch.addmm(y, torch.ones(2, 3), torch.ones(3, 4), beta=2).expand(3, 2, 4).sum().backward()
     assert not _records_last_nodes(read_dump(step_folder(dump_path)).entries.values())
+
+
+def test_what_the_next_call_takes_in_on_both_sides_was_recorded_rightly() -> None:
+    """Both record the gelu's gradient that reaches the layer before it: it is judged, though a linear's is no such."""
+    layer = "Module.fc.Linear.backward.0"
+
+    def taken_by_the_layer(made: Dump, seed: int) -> Dump:
+        before = [item for entry in made.entries.values() for item in entry.items]
+        gradients = [torch_tensor(f"{state}.0", (2, 3), layer, seed) for state in ("input", "output")]
+        return dump([*before, *gradients], "pytorch")
+
+    target = taken_by_the_layer(RIGHT, 7)
+    golden = taken_by_the_layer(recorded((3,), (2, 6), (6, 3), of_gelu=8), 8)
+    comparison = compare_dumps(target, golden, Options())
+    assert [origin.target for origin in comparison.origins] == ["Functional.gelu.0.backward.output.0"]
+    results = {row.target.name: row.result for row in comparison.rows if row.target}
+    assert results[f"{layer}.input.0"] == "inherited"

@@ -2,14 +2,16 @@
 
 So does msprobe's PyTorch side: of ``linear`` the gradients of bias, input and transposed weight, of ``cross_entropy``
 that of its log-softmax. Shapes give it away: a gradient has the shape of its input. Where one has not, no function's
-gradients of that dump can be held against another's; modules' can.
+gradients of that dump can be held against another's; modules' can, and what the next call takes in on both sides just
+as it was recorded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from msprobe_ms.compare.model import Pair
+from msprobe_ms.compare.fingerprints import GOLDEN, TARGET, fingerprint
+from msprobe_ms.compare.model import Pair, Row
 from msprobe_ms.names import BACKWARD, FORWARD
 from msprobe_ms.store.model import Entry
 
@@ -22,12 +24,24 @@ def refute_last_nodes(pairs: Sequence[Pair]) -> None:
     sides = ([pair.target for pair in pairs], [pair.golden for pair in pairs])
     if not any(_records_last_nodes([entry for entry in side if entry is not None]) for side in sides):
         return
+    taken = _taken(pairs)
     for pair in pairs:
         if pair.target is not None and _is_functions_backward(pair.target):
             for row in pair.rows:
-                item = row.target or row.golden
-                if item is not None and item.state == "output":
-                    row.refuted |= row.differs
+                if row.state == "output" and row.differs and _on_both_sides(row) not in taken:
+                    row.refuted = True
+
+
+def _taken(pairs: Sequence[Pair]) -> set[object]:
+    """The gradients that one call takes in on both sides: what hands these very tensors on was recorded rightly."""
+    backwards = [pair for pair in pairs if pair.matched and pair.target is not None and _is_backward(pair.target)]
+    rows = (row for pair in backwards for row in pair.rows if row.state == "input" and row.matched)
+    return {found for row in rows if (found := _on_both_sides(row)) is not None}
+
+
+def _on_both_sides(row: Row) -> object:
+    both = fingerprint(row, TARGET), fingerprint(row, GOLDEN)
+    return None if None in both else both
 
 
 def _records_last_nodes(entries: Iterable[Entry]) -> bool:
@@ -40,8 +54,12 @@ def _records_last_nodes(entries: Iterable[Entry]) -> bool:
     return False
 
 
+def _is_backward(entry: Entry) -> bool:
+    return entry.parsed is not None and entry.parsed.direction == BACKWARD
+
+
 def _is_functions_backward(entry: Entry) -> bool:
-    return entry.parsed is not None and entry.parsed.direction == BACKWARD and not entry.parsed.is_module
+    return _is_backward(entry) and entry.parsed is not None and not entry.parsed.is_module
 
 
 def _fits(backward: Entry, forward: Entry) -> bool:
