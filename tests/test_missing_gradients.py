@@ -10,6 +10,7 @@ from compare_parts import dump, tensor
 
 from msprobe_ms.compare.model import Comparison
 from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.store.model import Dump, Item
 
 #: Two layers whose parameters differ, and constants that look all alike.
@@ -139,3 +140,12 @@ def with_score(noise: float | None) -> Dump:
 def test_rounding_noise_beside_no_gradient_is_none() -> None:
     assert names(with_score(1e-9), with_score(None)) == names(with_score(None), with_score(1e-9)) == []
     assert names(with_score(None), with_score(1e-2)) == ["Cell.score.Dense.forward.0.parameters.bias"]
+
+
+def test_the_others_go_by_the_targets_names_too() -> None:
+    parameters = {name.replace(".b.", ".second."): values for name, values in PARAMETERS.items()}
+    golden = recorded(parameters, parameters, gradient=[1.0, -2.0])
+    target = same_gradients(without("Cell.b.Dense.weight", "Cell.b.Dense.bias"))
+    mappings = Mappings(layer={"TopLayer": {"b": "second"}})
+    (origin,) = compare_dumps(target, golden, Options(mappings=mappings)).origins
+    assert "the target none (likewise b.bias): " in origin.reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 from compare_parts import dump, tensor
 
 from msprobe_ms.compare.run import Options, Outcome, compare_dumps
+from msprobe_ms.compare.thresholds import Thresholds
 from msprobe_ms.compare.verdict import verdict_lines
 from msprobe_ms.store.model import Dump
 
@@ -77,3 +79,37 @@ def test_what_differs_is_told_where_most_was_not_compared_too() -> None:
         "  1 value differs by more than its dtype explains, by slow drift or where ReLU, pooling and the like switch; "
         "the report colours it"
     )
+
+
+def diverging(title: str = "") -> list[str]:
+    name = "Cell.my net.Dense"
+    target, golden = (
+        dump([tensor(f"{state}.0", np.float32([1, given]), f"{name}.forward.0") for state, given in both])
+        for both in ((("input", 2), ("output", 4.00123)), (("input", 2), ("output", 4)))
+    )
+    return list(verdict_lines(Outcome(title, target, golden, compare_dumps(target, golden, Options()), [])))
+
+
+def test_a_divergence_says_how_to_see_more_of_it() -> None:
+    assert diverging()[-1] == (
+        "all that is known of one of them: the same command with --node 'Cell.my net.Dense.forward.0.output.0'"
+    )
+    assert diverging("rank3")[-1].endswith(", -tp and -gp being those of this rank and step")
+
+
+def test_the_required_tolerance_is_told_as_a_multiple_that_thresholds_take() -> None:
+    """The factor times the roundings of the dtype lets it pass, as it says, and hardly less does."""
+    (line,) = [line for line in diverging() if "times its tolerance" in line]
+    told = re.fullmatch(r" +this value agrees under a bound of (\S+) on its deviation, (\S+) times its tolerance", line)
+    assert told is not None
+    factor = float(told[2])
+
+    def verdict(times: float) -> str:
+        target, golden = (
+            dump([tensor("output.0", np.float32([1, given]), "Cell.a.Dense.forward.0")]) for given in (4.00123, 4)
+        )
+        changes = {"tolerances": {"roundings": {"float32": times * 96.0}}}
+        return compare_dumps(target, golden, Options(thresholds=Thresholds(changes))).verdict
+
+    assert verdict(1.0) == verdict(factor * 0.98) == "divergent"
+    assert verdict(factor) == "consistent"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from msprobe_ms.compare.measure import NOTE
 from msprobe_ms.compare.model import Comparison, Pair, Row
 from msprobe_ms.compare.neighbours import Neighbours
 from msprobe_ms.compare.nodes import strain
+from msprobe_ms.compare.reasons import required_line
 from msprobe_ms.compare.report import writing
 from msprobe_ms.compare.run import Options, compare_dumps
 from msprobe_ms.compare.standing import standing
@@ -29,6 +31,7 @@ from msprobe_ms.store.reader import read_dump
 _IN_DETAIL, _USERS, _FRAMES, _CALLS = 2, 3, 5, 6
 _UNSAFE = re.compile(r"[^\w.@-]")
 _LONGEST_NAME = 150
+_WITHOUT_TWIN = "where a mapping pairs it, as in the report, give the same -lm, -cm, -am, -dm or -fm here as well"
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ class _Details:
             yield f"  golden: {named.golden.name} (paired by {named.how or 'name'})"
         else:
             yield f"  only in the {'target' if named.golden is None else 'golden'}: nothing to compare it with"
+            yield f"  {_WITHOUT_TWIN}"
         if self.chosen.others:
             names, more = ", ".join(self.chosen.others[:_CALLS]), len(self.chosen.others) - _CALLS
             also = f"also {names}{f' and {more} more' if more > 0 else ''}"
@@ -176,8 +180,8 @@ class _Details:
         yield from _figures(row)
         if row.reason:
             yield f"  {row.result}: {row.reason}"
-        if row.differs and row.deviation is not None:
-            yield f"  a tolerance of {row.deviation:.3g} would have passed; it is held to {row.tolerance:.3g}"
+        if row.differs and row.deviation is not None and math.isfinite(row.deviation):
+            yield f"  {required_line(row.deviation, row.tolerance)}; it is held to {row.tolerance:.3g}"
         if row.target is not None and row.golden is not None and _is_tensor(row):
             yield from (f"  {line}" for line in self._elements(row, row.target, row.golden))
 

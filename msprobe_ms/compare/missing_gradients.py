@@ -106,7 +106,9 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
         if missing:
             first = min(missing, key=having.orders.__getitem__)
             ours, theirs = (to[first], first) if name == "target" else (first, to[first])
-            reason = _reason(name, [at for at in missing if at != first])
+            # Told by the names of the target, as the first is.
+            others = [to[at] if name == "target" else at for at in missing if at != first]
+            reason = _reason(name, others)
             names = target.parameters[ours].name, golden.parameters[theirs].name
             origin = Origin(*names, "parameters_grad", reason, {}, "missing gradient")
             found.append((having.orders[first], origin))

@@ -155,6 +155,22 @@ def figures(row: Row) -> str:
     return f"{suffix} deviates by {row.deviation:.3g} (tolerance {row.tolerance:.3g})"
 
 
+def required_line(required: float, tolerance: float | None) -> str:
+    """The bound on its deviation that a value agrees under, and how many times its tolerance that is; "" if no more."""
+    if tolerance is not None and required <= tolerance:
+        return ""
+    times = f", {_rounded_up(required / tolerance)} times its tolerance" if tolerance else ""
+    return f"this value agrees under a bound of {_rounded_up(required)} on its deviation{times}"
+
+
+def _rounded_up(value: float) -> str:
+    """Three digits, never less than the value."""
+    text = f"{value:.2e}"
+    if float(text) < value:
+        text = f"{value * 1.005:.2e}"
+    return f"{float(text):.3g}"
+
+
 def _shape(shape: object) -> str:
     return str(list(shape)) if isinstance(shape, tuple) else str(shape)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from msprobe_ms.compare.completeness import far_apart, has_modules, sides_without_values, unmatched_modules
 from msprobe_ms.compare.measure import NOT_COMPARED, NOTE
 from msprobe_ms.compare.metrics import COSINE
 from msprobe_ms.compare.model import Comparison, Origin, Pair
+from msprobe_ms.compare.reasons import required_line
 from msprobe_ms.compare.report import summary
 from msprobe_ms.compare.run import Outcome
 from msprobe_ms.mapping.automatic import align_modules
@@ -50,16 +52,19 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
             yield from _origin_lines(origin, entries)
         if len(comparison.origins) > _TOLD:
             yield f"  and {len(comparison.origins) - _TOLD} further places, see the summary"
+        where = ", -tp and -gp being those of this rank and step" if outcome.title else ""
+        name = quote(comparison.origins[0].target)
+        yield f"all that is known of one of them: the same command with --node {name}{where}"
+    elif comparison.random:
+        yield "CONSISTENT up to a random operation, but INCOMPLETE: what follows it cannot be told"
+        for origin in comparison.random[:_TOLD]:
+            yield from _origin_lines(origin, {})
     elif far := far_apart(comparison.pairs):
         yield f"INCOMPLETE: no layer is the origin of an error, yet {far} inputs of calls lie far apart"
         yield (
             "  updates of the parameters make rounding grow from step to step, which hides where an error begins: "
             "compare the first step, where both have the same weights"
         )
-    elif comparison.random:
-        yield "CONSISTENT up to a random operation, but INCOMPLETE: what follows it cannot be told"
-        for origin in comparison.random[:_TOLD]:
-            yield from _origin_lines(origin, {})
     elif all(unmatched_modules(comparison.pairs)):
         yield "CONSISTENT as far as it goes, but INCOMPLETE: modules without a twin were not compared; map them first"
         yield from _differing_lines(comparison)
@@ -163,15 +168,9 @@ def _origin_lines(origin: Origin, pairs: dict[str, Pair]) -> Iterator[str]:
     if entry is not None and (place := _call_site(entry, pairs)):
         yield f"    called at {place}"
     if origin.kind != "random" and origin.required_tolerance is not None and origin.required_tolerance < 1:
-        yield f"    a tolerance of {_rounded_up(origin.required_tolerance)} would have passed it"
-
-
-def _rounded_up(value: float) -> str:
-    """Three digits, never less than the value."""
-    text = f"{value:.2e}"
-    if float(text) < value:
-        text = f"{value * 1.005:.2e}"
-    return f"{float(text):.3g}"
+        tolerance = origin.metrics.get("tolerance")
+        if line := required_line(origin.required_tolerance, tolerance if isinstance(tolerance, float) else None):
+            yield f"    {line}"
 
 
 def _entry_of(item_name: str, pairs: dict[str, Pair]) -> Entry | None:
