@@ -72,13 +72,14 @@ def test_ours_are_not_such(dump_path: Path, level: str) -> None:
     assert not _records_last_nodes(read_dump(step_folder(dump_path)).entries.values())
 
 
-def test_what_the_next_call_takes_in_on_both_sides_was_recorded_rightly() -> None:
+@pytest.mark.parametrize("shape", [(2, 3), (6,)])
+def test_what_the_next_call_takes_in_on_both_sides_was_recorded_rightly(shape: tuple[int, ...]) -> None:
     """Both record the gelu's gradient that reaches the layer before it: it is judged, though a linear's is no such."""
     layer = "Module.fc.Linear.backward.0"
 
     def taken_by_the_layer(made: Dump, seed: int) -> Dump:
         before = [item for entry in made.entries.values() for item in entry.items]
-        gradients = [torch_tensor(f"{state}.0", (2, 3), layer, seed) for state in ("input", "output")]
+        gradients = [torch_tensor(f"{state}.0", shape, layer, seed) for state in ("input", "output")]
         return dump([*before, *gradients], "pytorch")
 
     target = taken_by_the_layer(RIGHT, 7)

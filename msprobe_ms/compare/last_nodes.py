@@ -40,8 +40,11 @@ def _taken(pairs: Sequence[Pair]) -> set[object]:
 
 
 def _on_both_sides(row: Row) -> object:
-    both = fingerprint(row, TARGET), fingerprint(row, GOLDEN)
-    return None if None in both else both
+    """The figures on both sides, which reshaping leaves as they are; None: shapes differ or figures tell little."""
+    mine, theirs = fingerprint(row, TARGET), fingerprint(row, GOLDEN)
+    if mine is None or theirs is None or mine[0] != theirs[0]:
+        return None
+    return mine[1:], theirs[1:]
 
 
 def _records_last_nodes(entries: Iterable[Entry]) -> bool:
