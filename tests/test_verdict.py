@@ -113,3 +113,20 @@ def test_the_required_tolerance_is_told_as_a_multiple_that_thresholds_take() -> 
 
     assert verdict(1.0) == verdict(factor * 0.98) == "divergent"
     assert verdict(factor) == "consistent"
+
+
+def test_a_random_operation_is_told_though_what_follows_it_lies_far_apart() -> None:
+    def step(drawn: float) -> Dump:
+        drop, layer = "Cell.drop.Dropout.forward.0", "Cell.fc.Dense.forward.0"
+        given = np.float32([drawn, 3])
+        return dump(
+            [
+                tensor("input.0", np.float32([2, 3]), drop),
+                *(tensor(place, given, entry) for place, entry in (("output.0", drop), ("input.0", layer))),
+                tensor("output.0", given, layer),
+            ]
+        )
+
+    lines = told(step(0.0), step(4.0))
+    assert lines[1].startswith("CONSISTENT up to a random operation, but INCOMPLETE")
+    assert lines[2].strip() == "Cell.drop.Dropout.forward.0.output.0"
