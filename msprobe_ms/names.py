@@ -34,6 +34,9 @@ PARAMETER = "Parameter"
 #: A further key of a kernel's entry in a compiled graph: the path of its operator, from the outermost Cell in.
 SCOPE = "scope"
 
+#: A further key of dump.json, true where it was made from the journal of a process that was killed.
+RECOVERED = "recovered"
+
 #: Prefixes of entries that stand for modules: direction comes before the call index.
 MODULE_PREFIXES = ("Cell", "Module")
 

@@ -161,12 +161,14 @@ class Comparison:
 
     ``mode``     ``statistics``, ``md5`` or ``tensor``
     ``random``   random operations whose results differ: what follows them cannot be told
+    ``damage``   why one of the dumps, or both, is not whole; of what it lacks nothing can be told
     """
 
     mode: str
     pairs: list[Pair]
     origins: list[Origin] = field(default_factory=list)
     random: list[Origin] = field(default_factory=list)
+    damage: list[str] = field(default_factory=list)
 
     @property
     def rows(self) -> Iterator[Row]:
@@ -177,11 +179,12 @@ class Comparison:
         """``divergent``, ``incomplete`` or ``consistent``.
 
         Divergent where there is an origin of error or nothing has a twin; consistent only when nothing differs and most
-        was compared, no random operation makes the rest differ, and trainings have not gone far apart.
+        was compared, both dumps are whole, no random operation makes the rest differ, and trainings have not gone far
+        apart.
         """
         if self.origins:
             return "divergent"
-        if sides_without_values(self.pairs):
+        if self.damage or sides_without_values(self.pairs):
             return "incomplete"
         if not any(row.matched for row in self.rows):
             return "divergent"

@@ -278,6 +278,7 @@ def _record(found: Found) -> dict[str, Any]:
         **place,
         "verdict": found.verdict,
         **counts,
+        "damage": found.summary["damage"],
         "origins": len(found.summary["origins"]),
         "first_origin": origins[0] if origins else None,
         "handed_by": found.exchanges.handed_by or None,
@@ -301,6 +302,7 @@ def found_lines(found: Found, *, in_full: bool) -> Iterator[str]:
         where = f": the error begins at {exchanges.origin}" if exchanges.origin else ""
         if exchanges.handed_by:
             where = f": its error was handed to it by {exchanges.handed_by}"
+        where += "".join(f"; {each}" for each in found.summary["damage"])
         yield f"{found.place}: {found.verdict.upper()}{where}"
 
 

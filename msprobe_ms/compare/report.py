@@ -113,6 +113,7 @@ def summary(comparison: Comparison) -> dict[str, object]:
         "matched": matched,
         "unmatched_target": unmatched_target,
         "unmatched_golden": unmatched_golden,
+        "damage": comparison.damage,
         "origins": list(map(_origin, comparison.origins)),
         "random_operations": list(map(_origin, comparison.random)),
     }

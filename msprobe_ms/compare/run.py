@@ -110,7 +110,11 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, progress: boo
             more=profile.more_metrics, algorithms=profile.algorithms,
         )  # fmt: skip
     origins, random = apart(find_origins(pairs, list(golden.entries.values())))
-    comparison = Comparison(mode, pairs, origins if options.fuzzy else tell_uneven_calls(origins, pairs), random)
+    origins = origins if options.fuzzy else tell_uneven_calls(origins, pairs)
+    damage = [f"{side}: {dump.damage}" for side, dump in (("target", target), ("golden", golden)) if dump.damage]
+    if damage:  # the gradients may have been lost with the rest
+        origins = [origin for origin in origins if origin.kind != "missing gradient"]
+    comparison = Comparison(mode, pairs, origins, random, damage)
     judge(comparison, profile)
     return comparison
 

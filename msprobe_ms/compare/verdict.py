@@ -39,8 +39,12 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
     if outcome.target.level != outcome.golden.level:
         yield f"the target was dumped at level {outcome.target.level}, the golden at {outcome.golden.level}"
     yield from _unread_lines(comparison)
+    yield from comparison.damage
     if empty := sides_without_values(comparison.pairs):
         yield from _structure_lines(comparison.pairs, empty)
+    elif comparison.damage and not comparison.origins:
+        yield "INCOMPLETE: what was compared agrees" if counts["matched"] else "INCOMPLETE: nothing could be compared"
+        yield "  a dump is not whole (see above); of what it lacks nothing can be told"
     elif not counts["matched"]:
         yield "DIVERGENT: nothing in the two dumps could be paired"
     elif comparison.origins:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from msprobe_ms.errors import DumpFormatError
-from msprobe_ms.names import DEBUG
+from msprobe_ms.names import DEBUG, RECOVERED
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.journal import JOURNAL_NAME
 from msprobe_ms.store.records import Contents, EntryPart, Envelope
@@ -18,8 +18,10 @@ from msprobe_ms.store.text import encode_text
 Progress = Callable[[int, int], object]
 
 
-def export(folder: Path, *, progress: Progress | None = None) -> int:
+def export(folder: Path, *, progress: Progress | None = None, recovered: bool = False) -> int:
     """Write the three files of ``folder`` from its journal and return the number of entries.
+
+    ``recovered`` is noted in dump.json: its process died, what it would have recorded later is missing.
 
     Raises DumpFormatError when the journal is no journal or has no envelope, OSError when the disk refuses.
     """
@@ -34,6 +36,7 @@ def export(folder: Path, *, progress: Progress | None = None) -> int:
         write_json(folder / "construct.json", {} if envelope.level == "L1" else _construct(contents))
     with replacing(folder / ("debug.json" if saved else "dump.json")) as target, contents.path.open("rb") as journal:
         _write_dump(envelope, contents, journal, target, progress)
+        target.write(f',\n "{RECOVERED}": true\n}}'.encode() if recovered else b"\n}")
     return len(contents.entries)
 
 
@@ -76,7 +79,7 @@ def _write_dump(
         separator = b",\n"
         if progress is not None:
             progress(done, len(contents.entries))
-    target.write(b"\n }\n}" if contents.entries else b"}\n}")
+    target.write(b"\n }" if contents.entries else b"}")
 
 
 def _body(part: EntryPart, journal: BinaryIO, *, saved: bool) -> bytes:

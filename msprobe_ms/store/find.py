@@ -190,14 +190,20 @@ def of_dumps(folder: Path) -> bool:
 def dump_file(folder: Path) -> Path | None:
     """The dump that ``folder`` directly holds."""
     file = next((folder / name for name in DUMP_FILES if (folder / name).is_file()), None)
-    journal = folder / JOURNAL_NAME
-    # A dump that was exported, or recovered, is younger than its journal.
-    if journal.is_file() and (file is None or file.stat().st_mtime < journal.stat().st_mtime):
-        advice = f"its process was killed, or is still at it: run msprobe recover {folder}"
+    if advice := unfinished(folder):
         if file is None:
             raise DumpFormatError(f"{folder}: a journal but no dump.json: {advice}")
         logger.warning("%s: calls are missing in its dump.json: %s", folder, advice)
     return file
+
+
+def unfinished(folder: Path) -> str:
+    """Why calls are missing in the dump that ``folder`` holds and what to do; "" where none are."""
+    journal, dumps = folder / JOURNAL_NAME, [folder / name for name in DUMP_FILES if (folder / name).is_file()]
+    # A dump that was exported, or recovered, is younger than its journal.
+    if not journal.is_file() or (dumps and dumps[0].stat().st_mtime >= journal.stat().st_mtime):
+        return ""
+    return f"its process was killed, or is still at it: run msprobe recover {folder}"
 
 
 def _subfolders(folder: Path) -> list[Path]:

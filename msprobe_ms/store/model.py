@@ -95,7 +95,8 @@ class Dump:
     ``mode``       what the leaves allow: ``tensor`` (files), ``md5`` (checksums) or ``statistics``
     ``profile``    the format's age, ``v110`` or ``latest``
     ``entries``    in execution (completion) order
-    ``damage``     what is wrong with dump.json from some place on, where only the entries before it could be read
+    ``damage``     why it is not whole, "" where it is: dump.json is damaged from some place on and only the entries
+                   before it could be read, or its process was killed before it was done
     """
 
     path: Path

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from msprobe_ms.errors import DamagedFileError, DumpFormatError
 from msprobe_ms.garbage import no_garbage_collection
 from msprobe_ms.log import logger
-from msprobe_ms.names import DEBUG, PARAMETERS_GRAD, RECOMPUTE, SCOPE, counted_entries, parse_entry
-from msprobe_ms.store.find import DUMP_FILES, dump_file, find_dumps
+from msprobe_ms.names import DEBUG, PARAMETERS_GRAD, RECOMPUTE, RECOVERED, SCOPE, counted_entries, parse_entry
+from msprobe_ms.store.find import DUMP_FILES, dump_file, find_dumps, unfinished
 from msprobe_ms.store.flatten import DEEPEST, SECTION_KEYS, call_items, gradient_items, saved_items
 from msprobe_ms.store.items import ItemTable
 from msprobe_ms.store.json_members import kind_of, members
@@ -67,8 +67,16 @@ def read_dump(path: Path) -> Dump:
         entries=entries,
         tensors=TensorSource(path.parent, recorded if isinstance(recorded, str) else None),
         extra=extra,
-        damage=reading.damage,
+        damage=reading.damage or _cut_short(path, extra),
     )
+
+
+def _cut_short(path: Path, extra: Mapping[str, Any]) -> str:
+    """Why a dump lacks what its process would have recorded later; "" where it ended in good order."""
+    if extra.get(RECOVERED) is True:
+        return f"{path}: recovered after its process was killed; calls after that are missing"
+    advice = unfinished(path.parent)
+    return f"{path}: calls are missing: {advice}" if advice else ""
 
 
 class _Reading:

@@ -34,6 +34,6 @@ def recover(path: Path) -> Iterator[Recovered]:
         )
     for journal in journals:
         try:
-            yield Recovered(journal.parent, export(journal.parent))
+            yield Recovered(journal.parent, export(journal.parent, recovered=True))
         except (MsprobeError, OSError) as error:
             yield Recovered(journal.parent, 0, str(error))

@@ -1,0 +1,103 @@
+"""Dumps that are not whole: what is in them may agree, but they are never told to be consistent."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from rank_dumps import write_run
+
+import msprobe_ms
+from msprobe_ms.cli import main
+from msprobe_ms.store import records
+from msprobe_ms.store.journal import JOURNAL_NAME, JournalWriter
+from msprobe_ms.store.reader import read_dump
+from msprobe_ms.store.recover import recover
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> tuple[Path, Path]:
+    """A dump of one rank whose dump.json was cut off after three of its four entries, and the whole one."""
+    golden = write_run(tmp_path / "golden", ranks=1) / "step0/rank0"
+    target = shutil.copytree(golden, tmp_path / "target/step0/rank0")
+    text = (golden / "dump.json").read_text()
+    (target / "dump.json").write_text(text[: text.index("Cell.head") + 60])
+    return target, golden
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_dump_that_was_cut_off_is_incomplete(
+    cut: tuple[Path, Path], turned: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target, golden = reversed(cut) if turned else cut
+    assert main(["compare", "-tp", str(target), "-gp", str(golden), "-o", str(tmp_path / "out"), "--exit-code"]) == 0
+    printed, side = capsys.readouterr().out, "golden" if turned else "target"
+    assert "CONSISTENT" not in printed
+    assert "INCOMPLETE: what was compared agrees\n  a dump is not whole (see above)" in printed
+    told = f"{side}: {cut[0] / 'dump.json'}: not valid JSON"
+    assert told in printed
+    (file,) = (tmp_path / "out").glob("compare_summary_*.json")
+    content = json.loads(file.read_text())
+    assert content["verdict"] == "incomplete"
+    assert content["damage"][0].startswith(told)
+    with pytest.raises(AssertionError, match=r"not valid JSON.*the 3 entries before it are read"):
+        msprobe_ms.assert_consistent(target, golden)
+
+
+def test_damage_stands_in_the_line_of_its_rank(cut: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    root = cut[0].parent.parent
+    whole = write_run(root.parent / "runs", ranks=10)
+    broken = shutil.copytree(whole, root.parent / "broken")
+    text = (broken / "step0/rank3/dump.json").read_text()
+    (broken / "step0/rank3/dump.json").write_text(text[: text.index("Cell.head") + 60])
+    out = root.parent / "out"
+    assert main(["compare", "-tp", str(broken), "-gp", str(whole), "-o", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "INCOMPLETE: 10 pairs of dumps: 9 consistent, 1 incomplete" in printed
+    assert "step0 rank3: INCOMPLETE; target: " in printed
+    (file,) = (each for each in out.glob("compare_summary_*.json") if each.stem.count("_") == 2)
+    lines = json.loads(file.read_text())["ranks"]
+    assert [bool(line["damage"]) for line in lines] == [number == 3 for number in range(10)]
+
+
+def test_a_recovered_dump_knows_that_it_is_not_whole(tmp_path: Path) -> None:
+    golden = write_run(tmp_path / "golden", ranks=1) / "step0/rank0"
+    entries = json.loads((golden / "dump.json").read_text())["data"]
+    target = _killed(tmp_path / "target/step0/rank0", dict(list(entries.items())[:3]))
+    (found,) = recover(target)
+    assert (found.entries, found.problem) == (3, "")
+    assert json.loads((target / "dump.json").read_text())["recovered"] is True
+    assert read_dump(target).extra["recovered"] is True
+    assert "recovered after its process was killed" in read_dump(target).damage
+    result = msprobe_ms.compare(target, golden)
+    assert (result.verdict, result.summary["unmatched_target"]) == ("incomplete", 0)
+    assert "recovered after its process was killed" in str(result)
+
+
+def test_a_step_that_was_never_finished_is_not_the_first_that_diverges(tmp_path: Path) -> None:
+    golden = write_run(tmp_path / "golden", ranks=1, steps=2)
+    target = shutil.copytree(golden, tmp_path / "target")
+    shutil.rmtree(target / "step1")
+    rank = _killed(target / "step1/rank0", {})
+    (rank / "dump.json").write_text('{"task": "statistics", "level": "mix", "framework": "mindspore", "data": {}}')
+    os.utime(rank / "dump.json", (1, 1))
+    result = msprobe_ms.compare(target, golden)
+    assert [found.verdict for found in result.found] == ["consistent", "incomplete"]
+    assert (result.verdict, result.total.first_step, result.first) == ("incomplete", None, None)
+    assert f"run msprobe recover {rank}" in str(result)
+    assert "INCOMPLETE: nothing could be compared" in str(result[1, 0])
+
+
+def _killed(folder: Path, entries: dict[str, dict[str, object]]) -> Path:
+    """A rank's folder as a killed process leaves it: a journal alone."""
+    folder.mkdir(parents=True)
+    envelope = records.envelope(records.Envelope("statistics", "mix", "mindspore", None))
+    journal = JournalWriter(folder / JOURNAL_NAME, records.ENVELOPE, envelope)
+    for name, body in entries.items():
+        fields = [(key, f'  "{key}": {json.dumps(value)}') for key, value in body.items()]
+        journal.append(records.ENTRY, records.entry(name, fields, None, None))
+    journal.close()
+    return folder
