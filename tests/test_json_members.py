@@ -76,6 +76,28 @@ def test_an_empty_object_and_one_that_is_none(tmp_path: Path, block: int) -> Non
         assert complaint in str(caught.value)
 
 
+def test_a_number_that_may_have_been_cut_is_no_value(tmp_path: Path, block: int) -> None:
+    for number in ("12", "-1.5", "1.", "1e-", "NaN", "tru"):
+        path = tmp_path / "a.json"
+        path.write_text('{"a": 1, "b": ' + number)
+        found = []
+        with pytest.raises(DamagedFileError):
+            found.extend(members(path))
+        assert [member.key for member in found] in (["a"], [])
+    path.write_text("12")
+    with pytest.raises(DamagedFileError, match="holds a number; accepted is an object"):
+        list(members(path))
+
+
+def test_what_follows_the_object_is_damage(tmp_path: Path, block: int) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"a": 1}\n \t')
+    assert [member.key for member in members(path)] == ["a"]
+    path.write_text('{"a": 1}\n{"b": 2}')
+    with pytest.raises(DamagedFileError, match=r"expected the end of the file: line 2 column 1"):
+        list(members(path))
+
+
 def test_text_that_is_no_unicode_names_its_place(tmp_path: Path, block: int) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b'{"a": 1,\n "b": "\xff"}')

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import msprobe_ms
 from msprobe_ms.errors import DumpFormatError, MissingTensorError
 from msprobe_ms.log import logger
 from msprobe_ms.store.model import Dump, Item
@@ -166,6 +167,27 @@ def test_other_tensors(tmp_path: Path) -> None:
     assert (odd.kind, odd.shape, odd.maximum, odd.dtype, odd.norm) == ("tensor", "['a', -1]", "[1]", "5", "nan")
     assert odd.md5 is None
     assert odd.data_name is None
+
+
+@pytest.mark.parametrize("odd", [[], {}, [True], "yes", 1, 0.5])
+def test_an_odd_requires_grad_costs_itself_alone(odd: object, tmp_path: Path) -> None:
+    leaf = {"type": "mindspore.Tensor", "dtype": "Float32", "shape": [2]}
+    leaf |= {"Max": 1.0, "Min": 0.0, "Mean": 0.5, "Norm": 1.0, "requires_grad": odd}
+    data = {f"Functional.relu.{number}.forward": {"output": [leaf]} for number in range(2)}
+    (tmp_path / "dump.json").write_text(json.dumps({"task": "statistics", "level": "L1", "data": data}))
+    items = [entry.items[0] for entry in read_dump(tmp_path).entries.values()]
+    assert [(item.mean, item.shape, item.requires_grad) for item in items] == [(0.5, (2,), None)] * 2
+
+
+@pytest.mark.parametrize("sizes", [[10**400], [2**62] * 20, [1] * 65, [2**32, 2**32]])
+def test_a_shape_that_no_tensor_has_is_text(sizes: list[int], tmp_path: Path) -> None:
+    leaf = {"type": "mindspore.Tensor", "dtype": "Float32", "shape": sizes}
+    leaf |= {"Max": 1.0, "Min": 0.0, "Mean": 0.5, "Norm": 1.0}
+    data = {f"Functional.relu.{number}.forward": {"output": [leaf]} for number in range(2)}
+    (tmp_path / "dump.json").write_text(json.dumps({"task": "statistics", "level": "L1", "data": data}))
+    items = [entry.items[0] for entry in read_dump(tmp_path).entries.values()]
+    assert [item.shape for item in items] == [str(sizes)] * 2
+    assert msprobe_ms.compare(tmp_path, tmp_path).verdict == "consistent"
 
 
 def test_non_finite_figures(tmp_path: Path) -> None:

@@ -178,6 +178,7 @@ def test_summary_is_strict_json_and_counts_rows(tmp_path: Path) -> None:
         "matched": 2,
         "unmatched_target": 2,
         "unmatched_golden": 1,
+        "damage": [],
         "origins": [
             {
                 "target": "a.output.0",

@@ -6,6 +6,7 @@ end a path. Nothing is dropped: a leaf of an unknown type becomes a value.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -26,6 +27,9 @@ _SECTIONS = (
     ("parameters", "parameters", False),
 )
 SECTION_KEYS = frozenset(key for key, _, _ in _SECTIONS)
+
+#: Dimensions of a tensor, and elements it may have, that frameworks and numpy can tell at most.
+_MOST_DIMENSIONS, _MOST_ELEMENTS = 64, 2**63 - 1
 
 #: JSON integers have no bounds, floats have.
 _LARGEST_EXPONENT = 1023
@@ -163,6 +167,8 @@ def _shape(shape: Any) -> tuple[int, ...] | str | None:
 @lru_cache(maxsize=4096)
 def _sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
     """``shape`` itself, once for all tensors that share it."""
-    if not all(type(size) is int and size >= 0 for size in shape):
+    if len(shape) > _MOST_DIMENSIONS or not all(type(size) is int and 0 <= size <= _MOST_ELEMENTS for size in shape):
+        raise ValueError
+    if math.prod(shape) > _MOST_ELEMENTS:
         raise ValueError
     return shape

@@ -105,7 +105,10 @@ class ItemTable:
 
     def remember(self, leaf: dict[str, Any], sort: Sort) -> None:
         """Leaves that say the same as this one are of this sort."""
-        key = leaf["type"], leaf["dtype"], tuple(leaf["shape"]), leaf.get("requires_grad")
+        requires_grad = leaf.get("requires_grad")
+        if requires_grad is not sort[4]:
+            return  # it is no truth value, and may be a list
+        key = leaf["type"], leaf["dtype"], tuple(leaf["shape"]), requires_grad
         self._leaf_sorts[key] = self._known_sorts[sort]
 
     def item(self, number: int) -> Item:

@@ -21,6 +21,8 @@ _BLOCK = 1 << 20
 #: Characters from the end of what was read within which the scanner may have missed the rest of a number or literal.
 _CUT = 16
 _SURROGATE = re.compile("[\ud800-\udfff]")
+#: What ends a number.
+_ENDS = frozenset(" \t\n\r,}")
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -44,7 +46,9 @@ def members(path: Path, opened: str | None = None) -> Iterator[Member]:
     """
     try:
         with path.open("rb") as file:
-            yield from _object(_Text(file), opened)
+            text = _Text(file)
+            yield from _object(text, opened)
+            text.end()
     except OSError as error:
         raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
     except _Damage as damage:
@@ -85,8 +89,13 @@ class _Text:
         self.place += 1
         return found
 
-    def value(self) -> Any:
-        """Take the next value."""
+    def end(self) -> None:
+        """Make sure that nothing follows."""
+        if self.next():
+            raise self._damaged("expected the end of the file", self.place)
+
+    def value(self, *, alone: bool = False) -> Any:
+        """Take the next value. Of a number at the end of the file more digits may be lost, where it is not ``alone``."""
         self.next()
         while True:
             try:
@@ -99,6 +108,8 @@ class _Text:
                 raise self._damaged(str(error), self.place) from None
             if isinstance(value, (int, float)) and self._may_go_on(end) and self._more():
                 continue  # "1." and "1e-" are 1 so far
+            if isinstance(value, (int, float)) and self.text[end : end + 1] not in _ENDS and not alone:
+                raise self._damaged("expected , or }", end)
             if self._may_hold_half_characters(end):
                 value = _without_lone_surrogates(value)
             self.place = end
@@ -141,7 +152,7 @@ def _object(text: _Text, opened: str | None, holder: str = "") -> Iterator[Membe
     if not text.next():
         raise _Damage("empty: the dumping process ended before it was written")
     if text.next() != "{":
-        raise _Damage(f"holds {kind_of(text.value())}; accepted is an object")
+        raise _Damage(f"holds {kind_of(text.value(alone=True))}; accepted is an object")
     text.take("{")
     if text.next() == "}":
         text.take("}")
