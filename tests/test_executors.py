@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from rank_dumps import write_run
 
+import msprobe_ms
 from msprobe_ms.cli import main
 from msprobe_ms.compare import executors
 from msprobe_ms.compare.executors import Lost, given, processes, run_in_order
@@ -111,6 +112,17 @@ def test_an_executor_of_the_callers_that_broke_is_told() -> None:
         found = list(run_in_order(dies_if_odd, [1, 2, 4], given(pool)))
     assert all(isinstance(each, Lost) for each in found)
     assert "accepts no more work" in str(found[1])
+
+
+def test_an_executor_that_was_shut_down_is_told(tmp_path: Path) -> None:
+    threads = ThreadPoolExecutor(1)
+    threads.shutdown()
+    found = list(run_in_order(double, [1, 2, 4], given(threads)))
+    assert len(found) == 3
+    assert all(isinstance(each, Lost) and "the executor accepts no more work" in each.reason for each in found)
+    root = write_run(tmp_path / "run", ranks=3)
+    result = msprobe_ms.compare(root, root, executor=threads)
+    assert (result.verdict, len(result.failed)) == ("incomplete", 3)
 
 
 def test_no_more_processes_than_memory_allows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,6 +141,9 @@ class _Run(Generic[Task, Result]):
         except BrokenExecutor:  # a worker died while it had nothing to do
             self._broken = True
             self._died(number, "")
+        except RuntimeError as error:  # its owner has shut it down
+            self._broken = True
+            self.done[number] = Lost(f"the executor accepts no more work: {error}")
 
     def _take(self, number: int, future: Future[Result]) -> None:
         try:
