@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from msprobe_ms.cli import main
-from msprobe_ms.compare.algorithms import load_algorithms
+from msprobe_ms.compare.algorithms import Unloaded, load_algorithms
 from msprobe_ms.errors import UsageError
 
 GOOD = """
@@ -86,7 +86,7 @@ def test_two_of_one_name_are_told_apart(file: Path, tmp_path: Path) -> None:
 
 def test_they_travel_between_processes(file: Path) -> None:
     (algorithm,) = load_algorithms([f"{file}:median_error"])
-    again = pickle.loads(pickle.dumps(algorithm))
+    again = pickle.loads(pickle.dumps(Unloaded(algorithm.name, algorithm.source))).load()
     assert (again.name, again.measure(np.ones(3), np.zeros(3))) == ("median_error", (1.0, "of 3"))
 
 

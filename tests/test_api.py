@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -128,6 +129,43 @@ def test_many_ranks_and_steps(tmp_path: Path) -> None:
     )
     assert "\nrank1 differs first, by its own computation, at Cell.fc.Dense" in str(found)
     assert "\nerror grows over the steps" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("folders", "keys"),
+    [
+        (("step0/nodeA", "step0/nodeB", "step0/rank0"), [(0, "nodeA"), (0, "nodeB"), (0, 0)]),
+        (("rank0", "step0/rank0", "step1/rank0"), [(None, "rank0"), (0, "rank0"), (1, 0)]),
+    ],
+)
+def test_every_pair_has_a_key_of_its_own(folders: tuple[str, ...], keys: list[object], tmp_path: Path) -> None:
+    (good,) = (write_run(tmp_path / "run", ranks=1) / "step0").iterdir()
+    for folder in folders:
+        shutil.copytree(good, tmp_path / "all" / folder)
+    with ThreadPoolExecutor(2) as threads:
+        result = msprobe_ms.compare(tmp_path / "all", tmp_path / "all", executor=threads)
+    assert sorted(result, key=str) == sorted(keys, key=str)
+    assert all(result[key].verdict == "consistent" for key in keys)
+    assert (len(result.found), result.failed, result.first) == (3, {}, None)
+
+
+def test_the_first_pair_of_a_run_of_both_halves(tmp_path: Path) -> None:
+    for half in ("graph", "pynative"):
+        write_run(tmp_path / "good" / half, ranks=3)
+        write_run(tmp_path / "bad" / half, ranks=3, faulty=2)
+    with ThreadPoolExecutor(2) as threads:
+        result = msprobe_ms.compare(tmp_path / "bad", tmp_path / "good", executor=threads)
+    assert result.first_rank is not None
+    assert result.first_rank.ranks[0] == "graph rank2"
+    assert result.first == (0, 2, "graph")
+
+
+def test_what_failed_is_not_in_it(tmp_path: Path) -> None:
+    good, bad = write_run(tmp_path / "good", ranks=2), write_run(tmp_path / "bad", ranks=2)
+    (bad / "step0/rank1/dump.json").write_text("{")
+    with ThreadPoolExecutor(2) as threads:
+        result = msprobe_ms.compare(bad, good, executor=threads)
+    assert ((0, 0) in result, (0, 1) in result, (9, 9) in result, "x" in result) == (True, False, False, False)
 
 
 def test_notebooks_show_a_table_that_nothing_from_a_dump_can_break_out_of(tmp_path: Path) -> None:

@@ -204,6 +204,20 @@ def test_metrics_and_thresholds_travel_to_the_workers(
             assert [float(row["ratio"]) for row in csv.DictReader(file)] == [1.25, 1.25]
 
 
+def test_metrics_that_do_not_load_in_a_worker_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = write_run(tmp_path / "good", ranks=2)
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import multiprocessing\n"
+        "assert multiprocessing.parent_process() is None, 'only at home'\n"
+        "def mine(golden, target):\n    return 1.0, ''\n"
+    )
+    assert compare("-tp", good, "-gp", good, "-o", tmp_path / "out", "-alg", f"{file}:mine") == 2
+    printed = capsys.readouterr().out
+    assert printed.count("NOT COMPARED: -alg") == 2
+    assert "line 2: AssertionError: only at home" in printed
+
+
 def test_the_old_form_takes_ranks_too(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", ranks=2)
     (tmp_path / "compare.json").write_text(json.dumps({"npu_path": str(run), "bench_path": str(run / "step0")}))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -29,17 +29,11 @@ _LONGEST_REASON = 300
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One function of the user's. ``name`` is the title of its column; ``source`` the text it was loaded from.
-
-    Travels between processes as its source: each loads the file itself.
-    """
+    """One function of the user's. ``name`` is the title of its column; ``source`` the text it was loaded from."""
 
     name: str
     source: str
     function: Function
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.name, self.source)
 
     def measure(self, target: Array, golden: Array) -> tuple[float | str, str]:
         """The value, or where there is none why, and the message. The function gets copies, which it may change.
@@ -54,6 +48,18 @@ class Algorithm:
             return _cell(value), "" if message is None else str(message)
         except (Exception, SystemExit) as error:
             return _spoken(error), ""
+
+
+class Unloaded(NamedTuple):
+    """An ``Algorithm`` on its way to another process, which loads the file itself."""
+
+    name: str
+    source: str
+
+    def load(self) -> Algorithm:
+        """Raises UsageError: the file cannot be read or run there, or has no such function."""
+        file, function = _parts(self.source)
+        return Algorithm(self.name, self.source, _function(self.source, _run(self.source, Path(file)), function))
 
 
 def load_algorithms(sources: Iterable[str]) -> tuple[Algorithm, ...]:
@@ -87,11 +93,6 @@ def measured_by(algorithms: Iterable[Algorithm], target: Array, golden: Array) -
     for algorithm in algorithms:
         found[metric_of(algorithm)], found[message_of(algorithm)] = algorithm.measure(target, golden)
     return found
-
-
-def _again(name: str, source: str) -> Algorithm:
-    file, function = _parts(source)
-    return Algorithm(name, source, _function(source, _run(source, Path(file)), function))
 
 
 def _cell(value: Any) -> float | str:
@@ -134,7 +135,7 @@ def _run(source: str, path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        del sys.modules[name]
+        sys.modules.pop(name, None)
         raise UsageError(f"-alg {source}: {path}{_line(error, path)}: {_spoken(error)}") from error
     return module
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import lru_cache
@@ -15,15 +16,17 @@ from msprobe_ms.compare.first_rank import FirstRank
 from msprobe_ms.compare.model import Origin
 from msprobe_ms.compare.notebook import ranks_html
 from msprobe_ms.compare.places import Plan, Twins
-from msprobe_ms.compare.ranks import Found, Gathering, Total, compare_all, found_lines, total_lines
+from msprobe_ms.compare.ranks import Found, Gathering, Total, compare_all, found_lines, rank_name, total_lines
 from msprobe_ms.compare.run import Options, unused_timestamp
+from msprobe_ms.store.find import Place
 from msprobe_ms.store.reader import read_dump
 
 if TYPE_CHECKING:
     import pandas
 
-#: ``(step, rank)``; in a run of compiled and dynamic graphs ``(step, rank, half)``. A process without a rank is -1.
-Key = tuple[int, int] | tuple[int, int, str]
+#: ``(step, rank)``; in a run of compiled and dynamic graphs ``(step, rank, half)``. A process without a rank is -1, a
+#: dump without a step 0; where that does not tell two apart, the rank is the name of its folder and no step is None.
+Key = tuple[int | None, int | str] | tuple[int | None, int | str, str]
 
 #: Comparisons of single ranks that are kept once they were asked for.
 _KEPT = 4
@@ -39,7 +42,7 @@ class ComparedRanks(Mapping[Key, Compared]):
 
     def __init__(self, plan: Plan, options: Options, executor: Executor | None) -> None:
         self._plan, self._options = plan, options
-        self._twins = {_key(twins): twins for twins in plan.twins}
+        self._twins = dict(zip(_keys(plan.twins), plan.twins, strict=True))
         self._compared = lru_cache(_KEPT)(self._compare_one)
         self.found, self.total = self._compare_all(None, options, executor)
 
@@ -58,7 +61,7 @@ class ComparedRanks(Mapping[Key, Compared]):
         """The first pair that diverges: of the first step, the first rank to differ by itself."""
         ranks = self.total.first_rank.ranks if self.total.first_rank is not None else []
         divergent = [key for key, found in zip(self._twins, self.found, strict=True) if found.verdict == "divergent"]
-        chosen = [key for key in divergent if key[0] == divergent[0][0] and self._twins[key].place.rank in ranks]
+        chosen = [key for key in divergent if key[0] == divergent[0][0] and rank_name(self._twins[key].place) in ranks]
         return next(iter(chosen or divergent), None)
 
     @property
@@ -126,6 +129,10 @@ class ComparedRanks(Mapping[Key, Compared]):
     def __getitem__(self, key: Key) -> Compared:
         return self._compared(key)
 
+    def __contains__(self, key: object) -> bool:
+        """Whether the pair could be compared."""
+        return key in self._twins and key not in self.failed
+
     def __iter__(self) -> Iterator[Key]:
         """The pairs that could be compared."""
         return (key for key, found in zip(self._twins, self.found, strict=True) if not found.problem)
@@ -145,7 +152,17 @@ class ComparedRanks(Mapping[Key, Compared]):
         return ranks_html(self.found, list(total_lines(self.total, self._plan)))
 
 
-def _key(twins: Twins) -> Key:
-    number = twins.place.rank_number
-    place = twins.place.step or 0, -1 if number is None else number
-    return (*place, twins.place.half) if twins.place.half else place
+def _keys(twins: Sequence[Twins]) -> Iterator[Key]:
+    """One of its own for each."""
+    numbered = [_numbered(each.place) for each in twins]
+    counts = Counter(numbered)
+    for each, key in zip(twins, numbered, strict=True):
+        step, rank, half = each.place
+        named: Key = (step, rank, half) if half else (step, rank)
+        yield named if counts[key] > 1 else key
+
+
+def _numbered(place: Place) -> Key:
+    number = place.rank_number
+    key = place.step or 0, -1 if number is None else number
+    return (*key, place.half) if place.half else key

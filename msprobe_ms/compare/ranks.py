@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from msprobe_ms.compare.algorithms import Algorithm
+from msprobe_ms.compare.algorithms import Algorithm, Unloaded
 from msprobe_ms.compare.collectives import Exchanges, exchanges_of
 from msprobe_ms.compare.executors import Lost, Pool, processes, run_in_order
 from msprobe_ms.compare.first_rank import FirstRank, first_rank
@@ -36,13 +36,17 @@ FAILED = "failed"
 
 
 class Work(NamedTuple):
-    """One comparison, as it is sent to a worker. ``output`` None: no report is written."""
+    """One comparison, as it is sent to a worker. ``output`` None: no report is written.
+
+    ``algorithms`` are those of the options, which are loaded there.
+    """
 
     twins: Twins
     output: Path | None
     options: Options
     timestamp: str
     with_errors: bool
+    algorithms: tuple[Unloaded, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,12 +74,13 @@ def compare_twins(work: Work) -> Found:
     """Runs in a worker: one comparison, its reports, and what is to be known of it."""
     twins = work.twins
     try:
+        options = replace(work.options, algorithms=tuple(each.load() for each in work.algorithms))
         if work.output is None:
             ours, theirs = read_dump(twins.target), read_dump(twins.golden)
-            outcome = Outcome("", ours, theirs, compare_dumps(ours, theirs, work.options, progress=False), [])
+            outcome = Outcome("", ours, theirs, compare_dumps(ours, theirs, options, progress=False), [])
         else:
             outcome = compare_one(
-                twins.target, twins.golden, work.output, work.options, work.timestamp, twins.suffix, progress=False
+                twins.target, twins.golden, work.output, options, work.timestamp, twins.suffix, progress=False
             )
     except MsprobeError as error:
         return Found(twins.place, FAILED, problem=str(error))
@@ -99,13 +104,14 @@ def compare_all(
 
     Without a ``pool``, processes of this machine do it.
     """
-    options = replace(options, algorithms=tuple(map(_with_whole_path, options.algorithms)))
+    algorithms = tuple(map(_unloaded, options.algorithms))
+    options = replace(options, algorithms=())
     several_steps = len({twins.place.step for twins in plan.twins}) > 1
     absolute = None if output is None else output.absolute()
     work = [
         Work(
             twins._replace(target=twins.target.absolute(), golden=twins.golden.absolute()),
-            absolute, options, timestamp, several_steps,
+            absolute, options, timestamp, several_steps, algorithms,
         )
         for twins in plan.twins
     ]  # fmt: skip
@@ -119,10 +125,10 @@ def compare_all(
             pool.close()
 
 
-def _with_whole_path(algorithm: Algorithm) -> Algorithm:
+def _unloaded(algorithm: Algorithm) -> Unloaded:
     """A worker loads the file again, perhaps from another folder."""
     file, _, name = algorithm.source.rpartition(":")
-    return replace(algorithm, source=f"{Path(file).absolute()}:{name}")
+    return Unloaded(algorithm.name, f"{Path(file).absolute()}:{name}")
 
 
 def _size(twins: Twins) -> int:
@@ -182,11 +188,11 @@ class Gathering:
         if self._first_step is None and place.step != self._current:
             self._current, self._exchanges = place.step, {}
         if place.step == self._current and found.verdict != FAILED:
-            self._exchanges[_rank(place)] = found.exchanges
+            self._exchanges[rank_name(place)] = found.exchanges
         if found.verdict == "divergent" and self._first_step is None and place.step is not None:
             self._first_step = place.step
         if found.errors is not None and place.step is not None:
-            self._trends.add(_rank(place), place.step, found.errors)
+            self._trends.add(rank_name(place), place.step, found.errors)
         text = json.dumps(_record(found), ensure_ascii=True, allow_nan=False)
         self._records.write((",\n" if self._records.tell() else "").encode() + f"  {text}".encode("ascii"))
 
@@ -217,7 +223,7 @@ class Gathering:
 
     def _suffix(self, rank: str) -> str:
         """Nothing where there is one rank."""
-        one = len({_rank(twins.place) for twins in self._plan.twins}) == 1
+        one = len({rank_name(twins.place) for twins in self._plan.twins}) == 1
         return "" if one else f"_{rank.replace(' ', '_')}"
 
     def write_summary(self, total: Total, path: Path) -> None:
@@ -236,7 +242,8 @@ def _verdict(counts: Counter[str]) -> str:
     return "consistent" if set(+counts) == {"consistent"} else "incomplete"
 
 
-def _rank(place: Place) -> str:
+def rank_name(place: Place) -> str:
+    """What tells a rank from the others of its step: its folder's name, of a half after the name of that."""
     return " ".join(part for part in (place.half, place.rank) if part)
 
 
