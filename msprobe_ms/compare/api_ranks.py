@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +18,8 @@ from msprobe_ms.compare.model import Origin
 from msprobe_ms.compare.notebook import ranks_html
 from msprobe_ms.compare.places import Plan, Twins
 from msprobe_ms.compare.ranks import Found, Gathering, Total, compare_all, found_lines, rank_name, total_lines
-from msprobe_ms.compare.run import Options, unused_timestamp
+from msprobe_ms.compare.run import Options
+from msprobe_ms.compare.stamps import claimed_timestamp
 from msprobe_ms.store.find import Place
 from msprobe_ms.store.reader import read_dump
 
@@ -113,10 +115,12 @@ class ComparedRanks(Mapping[Key, Compared]):
     def _compare_all(
         self, output: Path | None, options: Options, executor: Executor | None
     ) -> tuple[list[Found], Total]:
-        timestamp = "" if output is None else unused_timestamp(output)
         pool = None if executor is None else given(executor)
         everything = []
-        with Gathering(self._plan, output, timestamp) as gathering:
+        with (
+            nullcontext("") if output is None else claimed_timestamp(output) as timestamp,
+            Gathering(self._plan, output, timestamp) as gathering,
+        ):
             for found in compare_all(self._plan, output, options, timestamp, pool):
                 gathering.add(found)
                 everything.append(replace(found, errors=None))

@@ -123,11 +123,11 @@ def add_merge_result(commands: Any) -> None:
 
 def _merge_result(options: argparse.Namespace) -> int:
     from msprobe_ms.compare.merge import merge, read_choice
-    from msprobe_ms.compare.run import unused_timestamp
+    from msprobe_ms.compare.stamps import claimed_timestamp
 
     output = options.output_dir or Path("output")
-    timestamp = unused_timestamp(output, "multi_ranks_compare_merge_")
-    print(f"report: {merge(options.input_dir, output, read_choice(options.config), timestamp)}")
+    with claimed_timestamp(output, "multi_ranks_compare_merge_") as timestamp:
+        print(f"report: {merge(options.input_dir, output, read_choice(options.config), timestamp)}")
     return _DONE
 
 
@@ -184,14 +184,16 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _compare_one(plan: Plan, output: Path, settings: Options, options: argparse.Namespace) -> int:
-    from msprobe_ms.compare.run import compare_one, unused_timestamp
+    from msprobe_ms.compare.run import compare_one
+    from msprobe_ms.compare.stamps import claimed_timestamp
     from msprobe_ms.compare.verdict import verdict_lines
 
     (twins,) = plan.twins
     alone = [str(place) for place in (*plan.only_target, *plan.only_golden)]
     if alone:
         logger.warning("only in one of the two, not compared: %s", ", ".join(alone))
-    outcome = compare_one(twins.target, twins.golden, output, settings, unused_timestamp(output))
+    with claimed_timestamp(output) as timestamp:
+        outcome = compare_one(twins.target, twins.golden, output, settings, timestamp)
     print("\n".join(verdict_lines(outcome)), flush=True)
     return _DIVERGENT if outcome.comparison.verdict == "divergent" and options.exit_code else _DONE
 
@@ -201,11 +203,12 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
 
     from msprobe_ms.compare.cluster import cluster
     from msprobe_ms.compare.ranks import FAILED, Gathering, compare_all, found_lines, total_lines
-    from msprobe_ms.compare.run import unused_timestamp
+    from msprobe_ms.compare.stamps import claimed_timestamp
 
-    number, timestamp = len(plan.twins), unused_timestamp(output)
+    number = len(plan.twins)
     in_full, shown = number <= _TOLD_IN_FULL, 0
     with (
+        claimed_timestamp(output) as timestamp,
         cluster(options.scheduler) if options.scheduler else nullcontext() as pool,
         Gathering(plan, output, timestamp) as gathering,
         tqdm(total=number, unit="dump", disable=True if in_full else None) as bar,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from msprobe_ms.compare.nodes import strain
 from msprobe_ms.compare.reasons import required_line
 from msprobe_ms.compare.report import writing
 from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.compare.stamps import claimed_timestamp
 from msprobe_ms.compare.standing import standing
 from msprobe_ms.errors import CompareError, MsprobeError
 from msprobe_ms.names import BACKWARD, FORWARD
@@ -63,10 +63,8 @@ def write_node(report: NodeReport, folder: Path) -> Path:
 
     :raises UsageError: the folder cannot be written
     """
-    head, moment = f"node_{_UNSAFE.sub('_', report.node)[:_LONGEST_NAME]}", time.time()
-    while (path := folder / f"{head}_{time.strftime('%Y%m%d%H%M%S', time.localtime(moment))}.txt").exists():
-        moment += 1
-    with writing(path) as file:
+    head = f"node_{_UNSAFE.sub('_', report.node)[:_LONGEST_NAME]}_"
+    with claimed_timestamp(folder, head) as timestamp, writing(path := folder / f"{head}{timestamp}.txt") as file:
         file.write(("\n".join(report.lines) + "\n").encode("utf-8", "backslashreplace"))
     return path
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from msprobe_ms.compare.places import plan
 from msprobe_ms.compare.profiles import judge
 from msprobe_ms.compare.profiles.base import Profile
 from msprobe_ms.compare.report import write_summary, write_tables
+from msprobe_ms.compare.stamps import claimed_timestamp
 from msprobe_ms.compare.thresholds import Thresholds
 from msprobe_ms.compare.uneven_calls import tell_uneven_calls
 from msprobe_ms.garbage import no_garbage_collection
@@ -75,17 +75,9 @@ def compare(target: Path, golden: Path, output: Path, options: Options) -> Itera
     Each is a dump.json, a rank or step folder, or a dump root. Reports go to ``output``, which is created.
     Raises MsprobeError: what cannot be read, paired or written.
     """
-    timestamp = unused_timestamp(output)
-    for twins in plan(target, golden, profile=options.profile).twins:
-        yield compare_one(twins.target, twins.golden, output, options, timestamp, twins.suffix)
-
-
-def unused_timestamp(output: Path, prefix: str = "compare_") -> str:
-    """Now, or the next second that no report in ``output`` bears: a report is never overwritten."""
-    moment = time.time()
-    while any(output.glob(f"{prefix}*{(text := time.strftime('%Y%m%d%H%M%S', time.localtime(moment)))}*")):
-        moment += 1
-    return text
+    with claimed_timestamp(output) as timestamp:
+        for twins in plan(target, golden, profile=options.profile).twins:
+            yield compare_one(twins.target, twins.golden, output, options, timestamp, twins.suffix)
 
 
 @no_garbage_collection()

@@ -10,7 +10,8 @@ from msprobe_ms.compare.measure import measure
 from msprobe_ms.compare.model import Comparison, Pair, Row
 from msprobe_ms.compare.origin import apart, find_origins
 from msprobe_ms.compare.report import write_summary
-from msprobe_ms.compare.run import Outcome, unused_timestamp
+from msprobe_ms.compare.run import Outcome
+from msprobe_ms.compare.stamps import claimed_timestamp
 from msprobe_ms.errors import CompareError, DumpFormatError
 from msprobe_ms.graph.kernel_dump import KernelDump, read_kernels
 from msprobe_ms.graph.kernel_folders import KernelFolder, need_kernel_folders, read_folders
@@ -45,20 +46,22 @@ def compare_kernels(
         raise CompareError(
             f"no rank and step asked for is in both: {target} has {_shown(ours)}, {golden} has {_shown(theirs)}"
         )
-    timestamp = unused_timestamp(output)
-    for rank, step in places:
-        name = f"rank {rank} step {step}"
-        mine, other = _read(target, ours[rank, step]), _read(golden, theirs[rank, step])
-        if mine.mode != other.mode:
-            raise CompareError(
-                f"{name}: {target} holds {_kind(mine)} and {golden} holds {_kind(other)}; dump both in one way"
-            )
-        comparison = compare_kernel_dumps(mine, other)
-        suffix = f"_{rank}_{step}"
-        table = Table(comparison, mine, other, profile)
-        files = [write_kernel_table(table, output / f"compare_result{suffix}_{timestamp}.{'csv' if csv else 'xlsx'}")]
-        files.append(write_summary(comparison, output, timestamp, suffix))
-        yield Outcome(name, mine, other, comparison, files)
+    with claimed_timestamp(output) as timestamp:
+        for rank, step in places:
+            name = f"rank {rank} step {step}"
+            mine, other = _read(target, ours[rank, step]), _read(golden, theirs[rank, step])
+            if mine.mode != other.mode:
+                raise CompareError(
+                    f"{name}: {target} holds {_kind(mine)} and {golden} holds {_kind(other)}; dump both in one way"
+                )
+            comparison = compare_kernel_dumps(mine, other)
+            suffix = f"_{rank}_{step}"
+            table = Table(comparison, mine, other, profile)
+            files = [
+                write_kernel_table(table, output / f"compare_result{suffix}_{timestamp}.{'csv' if csv else 'xlsx'}")
+            ]
+            files.append(write_summary(comparison, output, timestamp, suffix))
+            yield Outcome(name, mine, other, comparison, files)
 
 
 def compare_kernel_dumps(target: KernelDump, golden: KernelDump) -> Comparison:

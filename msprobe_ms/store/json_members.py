@@ -95,7 +95,7 @@ class _Text:
             raise self._damaged("expected the end of the file", self.place)
 
     def value(self, *, alone: bool = False) -> Any:
-        """Take the next value. Of a number at the end of the file more digits may be lost, where it is not ``alone``."""
+        """Take the next value. A number at the end of the file may be half of one, where it is not ``alone``."""
         self.next()
         while True:
             try:
