@@ -13,6 +13,7 @@ from rank_dumps import write_run
 
 from msprobe_ms.cli import main
 from msprobe_ms.compare.merge import _TABLE, find_tables
+from msprobe_ms.compare.profiles.base import BENCH_TITLES, NPU_TITLES
 from msprobe_ms.compare.report import write_table
 
 STAMP = "20260102030405"
@@ -110,6 +111,26 @@ def test_tokens_and_parts_and_names_that_look_like_formulas(tmp_path: Path) -> N
         ("NPU Name", "rank0", "rank1"),
         ("=a.0", "N/A", "nan"), ("b.0", "inf", None), ("c", 0.5, None), ("d", None, None),
     ]  # fmt: skip
+
+
+def test_differences_beyond_any_float_are_text(tmp_path: Path) -> None:
+    titles = ["NPU Name", *NPU_TITLES, *BENCH_TITLES]
+    for rank in range(2):
+        rows = [(["a.0", "1.7e308", 1.0, 1.0, 1.0, "-1.7e308", 0.5, 1.0, 1.0], "")]
+        write_table(tmp_path / f"compare_result_rank{rank}_{STAMP}.csv", titles, rows, {})
+    sheets = merge(tmp_path, "compare_index: [Max diff, Min diff]")
+    assert sheets["Max diff"][1] == ("a.0", "inf", "inf")
+    assert sheets["Min diff"][1] == ("a.0", 0.5, 0.5)
+
+
+def test_of_a_table_that_fails_no_names_are_left(tmp_path: Path) -> None:
+    titles = ["NPU Name", "Cosine"]
+    write_table(tmp_path / f"compare_result_rank0_{STAMP}.csv", titles, [(["a.0", 1.0], "")], {})
+    write_table(tmp_path / f"compare_result_rank1_{STAMP}_part_0.csv", titles, [(["gone.0", 1.0], "")], {})
+    (tmp_path / f"compare_result_rank1_{STAMP}_part_1.csv").write_bytes(b"NPU Name,Cosine\n\xff,1\n")
+    write_table(tmp_path / f"compare_result_rank2_{STAMP}.csv", titles, [(["b.0", 0.5], "")], {})
+    sheets = merge(tmp_path, "compare_index: [Cosine]")
+    assert sheets["Cosine"] == [("NPU Name", "rank0", "rank2"), ("a.0", 1, None), ("b.0", None, 0.5)]
 
 
 @pytest.mark.parametrize(

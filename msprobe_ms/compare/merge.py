@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -155,6 +156,7 @@ def find_tables(folder: Path) -> list[Column]:
 
 def _read(column: Column, choice: Choice, merged: _Merged, seen: set[str]) -> bool:
     """Add a rank's cells; False where its table cannot be read. ``seen`` gathers the titles of tables."""
+    known = len(merged.numbers)
     try:
         for path in column.files:
             for titles, rows in _sheets(path):
@@ -164,6 +166,8 @@ def _read(column: Column, choice: Choice, merged: _Merged, seen: set[str]) -> bo
         logger.warning("%s: cannot be read and is left out: %s", path, error)
         for values in merged.values.values():
             values.pop(column.title, None)
+        while len(merged.numbers) > known:  # the names that it alone has
+            merged.numbers.popitem()
         return False
     return True
 
@@ -213,7 +217,7 @@ def _titled(path: Path, rows: Iterator[Sequence[Any]]) -> tuple[list[str], Itera
 def _difference(row: Sequence[Any], ours: int, theirs: int) -> Cell:
     """What tables leave out that show both figures."""
     mine, other = _cell(row[ours]), _cell(row[theirs])
-    return mine - other if isinstance(mine, (int, float)) and isinstance(other, (int, float)) else None
+    return _finite(mine - other) if isinstance(mine, (int, float)) and isinstance(other, (int, float)) else None
 
 
 def _without_guard(text: str) -> str:
@@ -224,13 +228,21 @@ def _without_guard(text: str) -> str:
 def _cell(value: Any) -> Cell:
     """A number where it is one; the tokens of the tables (``N/A``, ``inf`` with its blank) as text."""
     if value is None or isinstance(value, (int, float)):
-        return value
+        return value if value is None else _finite(value)
     text = str(value).strip()
     try:
         number = float(text)
     except ValueError:
         return text or None
-    return number if abs(number) < float("inf") else text
+    return number if math.isfinite(number) else text
+
+
+def _finite(number: float) -> Cell:
+    """A number, as text where a sheet has none for it."""
+    try:
+        return number if math.isfinite(number) else str(number)
+    except OverflowError:  # an integer beyond any float
+        return str(number)
 
 
 def _known(choice: Choice, merged: _Merged, seen: set[str], folder: Path) -> list[str]:
