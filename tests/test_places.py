@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from msprobe_ms.compare.places import Plan, plan
 from msprobe_ms.errors import CompareError, DumpFormatError
+from msprobe_ms.log import logger
 from msprobe_ms.store.find import Place, find_places
 
 
@@ -32,6 +34,22 @@ def twins(found: Plan) -> list[str]:
 
 def alone(found: Plan) -> tuple[list[str], list[str]]:
     return [str(place) for place in found.only_target], [str(place) for place in found.only_golden]
+
+
+def test_two_ranks_of_one_side_each_are_told_where_they_differ(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    logger.addHandler(caplog.handler)
+    try:
+        with caplog.at_level(logging.INFO, logger.name):
+            planned(tmp_path / "same", "step0/rank0", "step0/rank0")
+            planned(tmp_path / "proc", "step0/rank0", "step0/proc7")
+            assert caplog.text == ""
+            planned(tmp_path / "other", "step0/rank0", "step0/rank1")
+    finally:
+        logger.removeHandler(caplog.handler)
+    folder = tmp_path / "other"
+    assert f"rank0 of {folder / 'target'} is compared with rank1 of {folder / 'golden'}" in caplog.text
 
 
 def test_ranks_and_steps_in_numeric_order(tmp_path: Path) -> None:

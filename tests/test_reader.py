@@ -286,6 +286,20 @@ def test_checksums_of_plain_values_in_md5_mode(tmp_path: Path) -> None:
     assert [item.md5 for item in dump.entries[FORWARD].items] == [None, None]
 
 
+def test_tensors_of_another_place_are_told(tmp_path: Path, warnings_logged: pytest.LogCaptureFixture) -> None:
+    away = tmp_path / "away/dump_tensor_data"
+    away.mkdir(parents=True)
+    (tmp_path / "here").mkdir()
+    text = json.dumps({"task": "tensor", "level": "L1", "dump_data_dir": str(away), "data": {}})
+    for folder in ("here", "away"):
+        (tmp_path / folder / "dump.json").write_text(text)
+    read_dump(tmp_path / "away")
+    assert warnings_logged.text == ""
+    read_dump(tmp_path / "here")
+    told = f"{tmp_path / 'here/dump.json'}: no dump_tensor_data beside it: tensors are taken from {away}"
+    assert told in warnings_logged.text
+
+
 def test_both_shapes_of_stack(tmp_path: Path) -> None:
     data = {f"Functional.f.{index}.forward": {"output": [LEAF]} for index in range(3)}
     names, frames = list(data), ["File a.py, line 1, in f, \n f(x)", "File b.py, line 2, in g, \n g(x)"]

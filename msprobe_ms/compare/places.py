@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msprobe_ms.errors import CompareError
+from msprobe_ms.log import logger
 from msprobe_ms.store.find import Place, find_places
 
 #: Places named in an error.
@@ -55,6 +56,7 @@ def plan(
             f"no rank and step is in both: {target} has {_shown(ours)}, {golden} has {_shown(theirs)}; "
             "name one dump folder a side to compare these"
         )
+    _tell_other_ranks(target, golden, pairs)
     several = len(pairs) > 1
     several_steps = len({mine.step for mine, _ in pairs}) > 1
     twins = []
@@ -69,6 +71,14 @@ def plan(
         sorted((place for place in ours if place not in mine_paired), key=_order),
         sorted((place for place in theirs if place not in other_paired), key=_order),
     )
+
+
+def _tell_other_ranks(target: Path, golden: Path, pairs: Collection[tuple[Place, Place]]) -> None:
+    """One rank a side is compared whatever its number: that need not be what was meant."""
+    for mine, other in pairs:
+        if None not in (mine.rank_number, other.rank_number) and mine.rank_number != other.rank_number:
+            logger.info("%s of %s is compared with %s of %s", mine.rank, target, other.rank, golden)
+            return
 
 
 def _chosen(root: Path, ranks: Collection[int], steps: Collection[int]) -> dict[Place, Path]:

@@ -57,6 +57,9 @@ def read_dump(path: Path) -> Dump:
     profile = "latest" if "framework" in envelope else "v110"
     mode = _mode(task, table)
     table.value_checksums = mode == "md5" and profile == "latest"
+    tensors = TensorSource(path.parent, recorded if isinstance(recorded, str) else None)
+    if tensors.elsewhere and mode == "tensor":
+        logger.warning("%s: no dump_tensor_data beside it: tensors are taken from %s", path, tensors.folder)
     return Dump(
         path=path,
         task=task,
@@ -65,7 +68,7 @@ def read_dump(path: Path) -> Dump:
         mode=mode,
         profile=profile,
         entries=entries,
-        tensors=TensorSource(path.parent, recorded if isinstance(recorded, str) else None),
+        tensors=tensors,
         extra=extra,
         damage=reading.damage or _cut_short(path, extra),
     )

@@ -23,7 +23,7 @@ class TensorSource:
 
     ``folder`` is where they lie: ``dump_tensor_data`` beside dump.json, else the folder recorded in dump.json as
     ``dump_data_dir``, or what has its last two names (``rank_0/Net``) in the same dump after that was moved; None when
-    none of them exists.
+    none of them exists. ``elsewhere`` tells that it is the recorded one and lies outside of the dump.
     """
 
     def __init__(self, dump_folder: Path, recorded: str | None = None) -> None:
@@ -31,6 +31,9 @@ class TensorSource:
         if recorded:
             candidates.append(Path(recorded))
         self.folder = next((folder for folder in candidates if _is_folder(folder)), None)
+        # Of the candidates the recorded one is tried last.
+        taken = self.folder if recorded and self.folder is candidates[-1] else None
+        self.elsewhere = taken is not None and not _is_within(taken, dump_folder)
         self._looked_in = " or ".join(str(folder) for folder in candidates)
 
     def load(self, item: Item) -> np.ndarray:
@@ -78,6 +81,10 @@ def _moved_with(dump_folder: Path, recorded: str | None) -> list[Path]:
     if len(tail) < 2 or not tail[0].startswith("rank_") or ".." in tail:
         return []
     return [above.joinpath(*tail) for above in dump_folder.absolute().parents[1:3]]
+
+
+def _is_within(folder: Path, dump_folder: Path) -> bool:
+    return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(dump_folder))
 
 
 def _is_folder(folder: Path) -> bool:
