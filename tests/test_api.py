@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import pydoc
 import shutil
 import subprocess
 import sys
@@ -59,6 +61,28 @@ def test_the_frame_is_the_report(both: tuple[Path, Path], tmp_path: Path) -> Non
     assert json.loads(comparison.to_json(tmp_path / "a.json").read_text()) == comparison.summary
     with pytest.raises(UsageError, match=r"a\.txt: accepted is a file name that ends with \.csv"):
         comparison.to_csv(tmp_path / "a.txt")
+
+
+def test_infinities_are_numbers_in_the_frame(tmp_path: Path) -> None:
+    ones = np.ones(4, np.float32)
+    for side, shape in (("good", (4,)), ("bad", (2, 2))):
+        calls = {"Cell.a.A.forward.0": call(ones, ones), "Cell.b.B.forward.0": call(ones, ones.reshape(shape))}
+        write_dump(tmp_path / side, calls)
+    frame = msprobe_ms.compare(tmp_path / "bad", tmp_path / "good").frame
+    assert frame["Deviation"].dtype == float
+    assert frame["Deviation"].tolist() == [0.0, 0.0, 0.0, np.inf]
+    write_dump(tmp_path / "empty", {})
+    assert msprobe_ms.compare(tmp_path / "empty", tmp_path / "empty").frame.empty
+
+
+def test_a_wrong_setting_is_named_and_help_tells_the_right_ones() -> None:
+    with pytest.raises(TypeError, match=r"^compare\(\) got an unexpected keyword argument 'layer_maping'"):
+        msprobe_ms.compare("a", "b", layer_maping=True)  # type: ignore[call-arg]
+    text = pydoc.plain(pydoc.render_doc(msprobe_ms.compare))
+    settings = [name for name in inspect.signature(msprobe_ms.compare).parameters if name not in ("target", "golden")]
+    assert len(settings) == 11
+    assert all(f"{name}=" in text for name in settings)
+    assert "``thresholds``" in text and "``ranks``, ``steps``" in text
 
 
 def test_mappings_are_files_or_dicts() -> None:
@@ -166,6 +190,22 @@ def test_what_failed_is_not_in_it(tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as threads:
         result = msprobe_ms.compare(bad, good, executor=threads)
     assert ((0, 0) in result, (0, 1) in result, (9, 9) in result, "x" in result) == (True, False, False, False)
+
+
+def test_of_whole_roots_the_place_in_the_step_is_told(tmp_path: Path) -> None:
+    good = write_run(tmp_path / "good", steps=2, ranks=1)
+    bad = write_run(tmp_path / "bad", steps=2, ranks=1, faulty=0, from_step=1)
+    result, origin = msprobe_ms.compare(bad, good), "Cell.fc.Dense.forward.0.output.0"
+    assert f"look at step 1, the first that diverges; its error begins at {origin}" in str(result)
+    with pytest.raises(AssertionError, match=rf"The error begins at {origin} \(golden: {origin}\):\n.*deviates by"):
+        msprobe_ms.assert_consistent(bad, good)
+
+
+def test_a_process_without_a_rank_is_rank_minus_one(tmp_path: Path) -> None:
+    good = write_run(tmp_path / "good", steps=2, ranks=1)
+    for step in range(2):
+        (good / f"step{step}/rank0").rename(good / f"step{step}/proc7")
+    assert list(msprobe_ms.compare(good, good)) == [(0, -1), (1, -1)]
 
 
 def test_notebooks_show_a_table_that_nothing_from_a_dump_can_break_out_of(tmp_path: Path) -> None:

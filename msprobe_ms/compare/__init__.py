@@ -1,4 +1,23 @@
-"""Compare two dumps, from pairing to the report; ``msprobe_ms.compare(target, golden)`` does it from Python.
+"""Compare two dumps, from pairing to the report; ``msprobe_ms.compare(target, golden)`` does it from Python:
+
+    compare(target, golden, *, layer_mapping=None, cell_mapping=None, api_mapping=None, data_mapping=None, fuzzy=False,
+            profile="own", thresholds=None, algorithms=(), ranks=(), steps=(), executor=None)
+
+It finds where the error begins; no framework is needed, no file is written.
+
+``target``, ``golden``  the dump under suspicion and the one to trust: a path (a dump.json, a rank or step
+                        folder, a dump root), what ``msprobe_ms.record`` gave, or a ``Dump``
+``…_mapping``           a yaml file, or its content; True is the bare flag of the command: layers are found from
+                        the dumps, Cells pair with Modules, functions by the built-in table
+``fuzzy``               ignore call indices while pairing
+``profile``             columns and rules of the table: ``own``, ``latest`` or ``v110``
+``thresholds``          figures to measure and judge by, where not the usual: a yaml file, or its content
+``algorithms``          metrics of your own, each ``"FILE.py:FUNCTION"``
+``ranks``, ``steps``    the ones to compare, all when empty
+``executor``            runs the comparisons where there are several ranks or steps; processes by default
+
+Gives a ``Compared``, or for several ranks or steps a ``ComparedRanks`` of them. Raises MsprobeError: what
+cannot be read or paired.
 
 The package itself is called: ``compare`` is the name of both, and ``import msprobe_ms.compare.run`` must not hide one.
 """
@@ -37,22 +56,7 @@ class _Package(ModuleType):
         steps: Collection[int] = (),
         executor: Executor | None = None,
     ) -> Compared | ComparedRanks:
-        """Compare two dumps and find where the error begins; no framework is needed, no file is written.
-
-        ``target``, ``golden``  the dump under suspicion and the one to trust: a path (a dump.json, a rank or step
-                                folder, a dump root), what ``msprobe_ms.record`` gave, or a ``Dump``
-        ``…_mapping``           a yaml file, or its content; True is the bare flag of the command: layers are found from
-                                the dumps, Cells pair with Modules, functions by the built-in table
-        ``fuzzy``               ignore call indices while pairing
-        ``profile``             columns and rules of the table: ``own``, ``latest`` or ``v110``
-        ``thresholds``          figures to measure and judge by, where not the usual: a yaml file, or its content
-        ``algorithms``          metrics of your own, each ``"FILE.py:FUNCTION"``
-        ``ranks``, ``steps``    the ones to compare, all when empty
-        ``executor``            runs the comparisons where there are several ranks or steps; processes by default
-
-        Gives a ``Compared``, or for several ranks or steps a ``ComparedRanks`` of them. Raises MsprobeError: what
-        cannot be read or paired.
-        """
+        """Compare two dumps and find where the error begins: ``help(msprobe_ms.compare)`` tells of every setting."""
         from msprobe_ms.compare.api import compared
 
         return compared(
@@ -72,4 +76,5 @@ class _Package(ModuleType):
         )
 
 
+_Package.__call__.__qualname__ = "compare"  # the name in the errors of wrong settings
 sys.modules[__name__].__class__ = _Package

@@ -17,6 +17,7 @@ from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.notebook import comparison_html
 from msprobe_ms.compare.places import plan
 from msprobe_ms.compare.profiles import PROFILES
+from msprobe_ms.compare.profiles.base import Cell
 from msprobe_ms.compare.report import summary, table, write_table, writing
 from msprobe_ms.compare.run import Options, Outcome, compare_dumps
 from msprobe_ms.compare.thresholds import load_thresholds
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
     from msprobe_ms.compare.api_ranks import ComparedRanks
 
-#: Suffixes a table may have.
-_TABLES = (".xlsx", ".csv")
+#: Texts of a table for floats that a spreadsheet has no number for.
+_NOT_FINITE = frozenset(("inf", "-inf", "nan"))
 
 
 class Compared:
@@ -62,14 +63,15 @@ class Compared:
 
     @property
     def frame(self) -> pandas.DataFrame:
-        """The rows of the report; needs pandas (the extra ``dataframe``)."""
+        """The rows of the report, infinity and NaN as floats; needs pandas (the extra ``dataframe``)."""
         import pandas
 
         titles, rows = table(self.comparison, self._options.report)
-        return pandas.DataFrame([row for row, _ in rows], columns=titles)
+        columns = [_numbers(cells) for cells in zip(*(row for row, _ in rows), strict=True)]
+        return pandas.DataFrame(list(zip(*columns, strict=True)), columns=titles)
 
     def to_xlsx(self, path: str | Path) -> Path:
-        """Write the coloured table. Raises UsageError: it cannot be written."""
+        """Write the coloured table to a file; of many ranks it is a folder. Raises UsageError: it cannot be written."""
         return self._write(Path(path), ".xlsx")
 
     def to_csv(self, path: str | Path) -> Path:
@@ -84,7 +86,7 @@ class Compared:
 
     def _write(self, path: Path, suffix: str) -> Path:
         if path.suffix != suffix:
-            raise UsageError(f"{path}: accepted is a file name that ends with {suffix}")
+            raise UsageError(f"{path}: accepted is a file name that ends with {suffix}, as this is one rank and step")
         titles, rows = table(self.comparison, self._options.report)
         write_table(path, titles, rows, self._options.report.colours)
         return path
@@ -98,6 +100,16 @@ class Compared:
 
     def _repr_html_(self) -> str:
         return comparison_html(self.comparison)
+
+
+def _numbers(cells: Sequence[Cell]) -> Sequence[Cell]:
+    """A column's cells; where all are numbers, nothing, or texts for what is not finite, such texts as floats."""
+    texts = {cell for cell in cells if isinstance(cell, str)}
+    if not texts or not all(text.strip() in _NOT_FINITE for text in texts):
+        return cells
+    if any(isinstance(cell, bool) for cell in cells):
+        return cells
+    return [float(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
 def compared(

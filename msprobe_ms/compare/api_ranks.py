@@ -37,6 +37,9 @@ _KEPT = 4
 class ComparedRanks(Mapping[Key, Compared]):
     """``(step, rank)`` → the comparison of that pair, made when it is asked for.
 
+    A process without a rank is rank -1: ``comparison[0, -1]``; in a run of compiled and dynamic graphs keys are
+    ``(step, rank, "graph")`` and ``(step, rank, "pynative")``.
+
     ``found``  of every pair in the order step, rank: its verdict, origins and summary; that is all that is held. What
                could not be compared has the verdict ``failed`` and a ``problem``
     ``total``  what is known of all: counts, the first step that diverges, the first rank

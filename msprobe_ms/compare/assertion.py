@@ -8,7 +8,7 @@ from typing import Any
 
 from msprobe_ms.compare.api import Compared, compared
 from msprobe_ms.compare.api_ranks import ComparedRanks
-from msprobe_ms.compare.model import Comparison, Row
+from msprobe_ms.compare.model import Comparison, Origin, Row
 
 
 def assert_consistent(target: Any, golden: Any, *, allow_incomplete: bool = False, **settings: Any) -> None:
@@ -34,10 +34,8 @@ def _of_one(result: Compared) -> Iterator[str]:
     yield "Dumps are not consistent!"
     yield ""
     yield from _mismatches(result.comparison)
-    first = result.origins[0]
     yield ""
-    yield f"The error begins at {first.target} (golden: {first.golden}):"
-    yield f"{first.reason}."
+    yield from _beginning(result.origins[0])
     if len(result.origins) > 1:
         yield f"Perhaps also at {', '.join(origin.target for origin in result.origins[1:4])}."
 
@@ -47,9 +45,18 @@ def _of_ranks(result: ComparedRanks) -> Iterator[str]:
     yield f"Dumps are not consistent, in {wrong} of {len(result.found)} pairs!"
     yield ""
     if result.first is not None:
-        yield from _mismatches(result[result.first].comparison)
+        first = result[result.first]
+        yield from _mismatches(first.comparison)
         yield ""
+        if first.origins:
+            yield from _beginning(first.origins[0])
+            yield ""
     yield str(result)
+
+
+def _beginning(origin: Origin) -> Iterator[str]:
+    yield f"The error begins at {origin.target} (golden: {origin.golden}):"
+    yield f"{origin.reason}."
 
 
 def _mismatches(comparison: Comparison) -> Iterator[str]:

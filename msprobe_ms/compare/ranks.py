@@ -143,6 +143,7 @@ class Total:
     ``verdict``     ``divergent`` if one of them is; ``consistent`` if all are; else ``incomplete``
     ``counts``      pairs by verdict, ``failed`` included
     ``first_step``  the first step in which any rank diverges; None where steps are not told apart or none does
+    ``first_origin``  where the error begins in it, in the first of its ranks that diverges
     ``first_rank``  which rank of that step was first, and why; None for a single rank
     ``growing``     nodes whose error grows over the steps, worst first
     """
@@ -154,6 +155,7 @@ class Total:
     first_rank: FirstRank | None
     growing: list[Growing]
     files: list[Path]
+    first_origin: str = ""
 
 
 class Gathering:
@@ -167,6 +169,7 @@ class Gathering:
         self._steps = sorted({twins.place.step for twins in plan.twins if twins.place.step is not None})
         self._counts: Counter[str] = Counter()
         self._first_step: int | None = None
+        self._first_origin = ""
         #: The step whose ranks are looked at: the first that diverges, until then the latest.
         self._current: int | None = None
         self._exchanges: dict[str, Exchanges] = {}
@@ -191,6 +194,7 @@ class Gathering:
             self._exchanges[rank_name(place)] = found.exchanges
         if found.verdict == "divergent" and self._first_step is None and place.step is not None:
             self._first_step = place.step
+            self._first_origin = found.origins[0].target if found.origins else ""
         if found.errors is not None and place.step is not None:
             self._trends.add(rank_name(place), place.step, found.errors)
         text = json.dumps(_record(found), ensure_ascii=True, allow_nan=False)
@@ -214,6 +218,7 @@ class Gathering:
             first_rank(self._exchanges) if several else None,
             worst,
             files,
+            self._first_origin,
         )
         if self._output is not None:
             path = self._output / f"compare_summary_{self._timestamp}.json"
@@ -322,7 +327,9 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
         if places:
             yield f"only in the {side}, not compared: {_listed([str(place) for place in places])}"
     if total.first_step is not None:
-        yield _step_line(total.first_step, total.steps)
+        line = _step_line(total.first_step, total.steps)
+        told = total.first_rank is not None or not total.first_origin
+        yield line if told else f"{line}; its error begins at {total.first_origin}"
     if total.first_rank is not None:
         yield total.first_rank.reason
     if total.growing:
