@@ -42,9 +42,8 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
     yield from comparison.damage
     if empty := sides_without_values(comparison.pairs):
         yield from _structure_lines(comparison.pairs, empty)
-    elif comparison.damage and not comparison.origins:
-        yield "INCOMPLETE: what was compared agrees" if counts["matched"] else "INCOMPLETE: nothing could be compared"
-        yield "  a dump is not whole (see above); of what it lacks nothing can be told"
+    elif not counts["matched"] and comparison.damage:
+        yield "INCOMPLETE: nothing could be compared, as a dump is not whole"
     elif not counts["matched"]:
         yield "DIVERGENT: nothing in the two dumps could be paired"
     elif comparison.origins:
@@ -69,6 +68,9 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
             "  updates of the parameters make rounding grow from step to step, which hides where an error begins: "
             "compare the first step, where both have the same weights"
         )
+    elif comparison.damage:
+        yield "CONSISTENT as far as it goes, but INCOMPLETE: a dump is not whole; of what it lacks nothing can be told"
+        yield from _differing_lines(comparison)
     elif all(unmatched_modules(comparison.pairs)):
         yield "CONSISTENT as far as it goes, but INCOMPLETE: modules without a twin were not compared; map them first"
         yield from _differing_lines(comparison)
