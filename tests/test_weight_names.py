@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msprobe_ms.mapping.files import Mappings
-from msprobe_ms.weights.names import aside, canonical_name, pair_names
+from msprobe_ms.weights.names import canonical_name, no_parameters, pair_names
 
 LAYERS = st.lists(
     st.sampled_from(["encoder", "layers", "0", "1", "fc", "attention", "norm", "module", "_orig_mod", "linear"]),
@@ -71,7 +71,21 @@ def test_rules_come_before_the_name_itself() -> None:
 
 
 def test_what_is_no_parameter() -> None:
-    names = {"linear.weight", "moment1.linear.weight", "exp_avg_sq_linear.weight", "moment1.alone"}
-    assert [name for name in sorted(names) if not aside(name, (3,), names)] == ["linear.weight", "moment1.alone"]
-    assert aside("global_step", (1,), names) == "counters" and aside("global_step", (4,), names) == ""
-    assert aside("bn.num_batches_tracked", (), names) == "counters"
+    names = ("linear.weight", "moment1.linear.weight", "exp_avg_sq_linear.weight", "moment1.alone", "global_step")
+    shapes = dict.fromkeys(names, (3,)) | {"bn.num_batches_tracked": (), "epoch": (1,)}
+    assert no_parameters(shapes, of_mindspore=False) == {
+        "moment1.linear.weight": "optimizer states",
+        "exp_avg_sq_linear.weight": "optimizer states",
+        "bn.num_batches_tracked": "counters",
+        "epoch": "counters",
+    }
+
+
+@pytest.mark.parametrize("word", ["linear", "stat", "prev", "mu", "eta", "velocity"])
+def test_a_layer_that_is_called_like_a_state_is_a_layer(word: str) -> None:
+    """Only MindSpore's format keeps states among the parameters, each in its parameter's shape."""
+    state = {"weight": (4, 4), f"{word}.weight": (4, 4)}
+    assert no_parameters(state, of_mindspore=True) == {f"{word}.weight": "optimizer states"}
+    assert no_parameters(state, of_mindspore=False) == {}
+    assert no_parameters(state | {"weight": (4, 2)}, of_mindspore=True) == {}
+    assert no_parameters(state | {f"{word}.bias": (4,)}, of_mindspore=True) == {}

@@ -22,6 +22,8 @@ from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
 from msprobe_ms.weights.raw import read_array
 
+FORMAT = "MindSpore checkpoint"
+
 #: An encrypted file begins with one of these, by cipher (MindSpore's crypto.cc: 0x7F3A5ED8 and the next).
 _CIPHERS = tuple(bytes([first]) + b"\x5e\x3a\x7f" for first in (0xD8, 0xD9, 0xDA, 0xDB))
 _CRC, _CRC_LENGTH = b"crc_num", 17
@@ -58,7 +60,7 @@ def read(path: Path, file: BinaryIO) -> Checkpoint:
 
     :raises DumpFormatError: not one value can be read
     """
-    found = Checkpoint(path, "MindSpore checkpoint")
+    found = Checkpoint(path, FORMAT)
     end = _end(file)
     last: _Value | None = None
     try:

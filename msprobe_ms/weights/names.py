@@ -18,16 +18,20 @@ _LEADING = frozenset(("module", "network"))
 
 #: What optimizers of MindSpore call their states: one of these, then the parameter's name.
 _STATES = (
-    "adam_m", "adam_v", "moments", "moment1", "moment2", "moment", "accum_update", "accum", "stat", "mean_square",
-    "mean_grad", "linear", "prev", "step_size", "ax", "eta", "mu", "max_exp_avg_sq", "exp_avg_sq_row", "exp_avg_sq_col",
-    "exp_avg_sq", "exp_avg", "vhat", "velocity", "square_avg", "acc_delta", "grad_avg", "momentum_buffer",
+    "adam_m", "adam_v", "moments", "moment1", "moment2", "moment", "accum_update", "accum", "mean_square", "mean_grad",
+    "max_exp_avg_sq", "exp_avg_sq_row", "exp_avg_sq_col", "exp_avg_sq", "exp_avg", "vhat", "square_avg", "acc_delta",
+    "grad_avg", "momentum_buffer",
 )  # fmt: skip
+#: The same, where a layer may well bear the name.
+_STATES_OR_LAYERS = ("stat", "linear", "prev", "step_size", "ax", "eta", "mu", "velocity")
 #: Single numbers that training keeps beside the parameters.
 _COUNTERS = frozenset(
     ("global_step", "learning_rate", "beta1_power", "beta2_power", "momentum", "weight_decay", "state_step", "lr",
      "afactor_step", "epoch", "epoch_num", "step_num", "batch_num", "current_iterator_step", "loss_scale",
      "last_overflow_iterator_step", "scale_sense")
 )  # fmt: skip
+#: Shapes of a single number.
+_SINGLE = ((), (1,))
 #: What a framework counts of a layer, without a twin in the other one.
 _BOOKKEEPING = "num_batches_tracked"
 
@@ -35,15 +39,31 @@ _BOOKKEEPING = "num_batches_tracked"
 _MOST_READINGS, _LONGEST_PREFIX = 64, 3
 
 
-def aside(name: str, shape: tuple[int, ...], names: Iterable[str]) -> str:
-    """What a tensor is if no parameter: ``optimizer states``, ``counters``; "" for a parameter. ``names``: a set."""
-    if name.rpartition(".")[2] == _BOOKKEEPING or (name in _COUNTERS and shape in ((), (1,))):
-        return "counters"
-    for state in _STATES:
-        # Their names come with a dot, an underscore, or both between.
-        if name.startswith(state) and name[len(state) :][:1] in (".", "_") and name[len(state) :].lstrip("._") in names:
-            return "optimizer states"
-    return ""
+def no_parameters(shapes: Mapping[str, tuple[int, ...]], *, of_mindspore: bool) -> dict[str, str]:
+    """Of the tensors of one file, by their shapes, those that are no parameters → ``optimizer states``, ``counters``.
+
+    A word that a layer may be called counts as a state's only in MindSpore's own format, and where each of its tensors
+    has the shape of the parameter it would belong to, or is a single number.
+    """
+    found = {name: "counters" for name, shape in shapes.items() if _counts(name, shape)}
+    for state in (*_STATES, *(_STATES_OR_LAYERS if of_mindspore else ())):
+        owners = {name: owner for name in shapes if (owner := _owner(name, state))}
+        if state in _STATES_OR_LAYERS and not all(
+            owner in shapes and shapes[name] in (shapes[owner], *_SINGLE) for name, owner in owners.items()
+        ):
+            continue
+        found |= {name: "optimizer states" for name, owner in owners.items() if owner in shapes}
+    return found
+
+
+def _counts(name: str, shape: tuple[int, ...]) -> bool:
+    return name.rpartition(".")[2] == _BOOKKEEPING or (name in _COUNTERS and shape in _SINGLE)
+
+
+def _owner(name: str, state: str) -> str:
+    """The parameter whose ``state`` has this name; they come with a dot, an underscore, or both between."""
+    rest = name[len(state) :]
+    return rest.lstrip("._") if rest[:1] in (".", "_") and name.startswith(state) else ""
 
 
 def pair_names(target: Sequence[str], golden: Sequence[str], mappings: Mappings) -> dict[str, tuple[str, str]]:
