@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import tracemalloc
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -309,6 +310,49 @@ def test_a_damaged_record_costs_its_own_parameter(files: Path, tmp_path: Path, r
     status, text = run(tmp_path / "net.pt", files / "net.ckpt")
     assert status == 2 and "9 parameters compared: 8 equal, 1 not compared" in text
     assert "damaged: its checksum does not fit" in text
+
+
+def test_a_tensor_of_another_kind_costs_itself_and_is_told(files: Path, tmp_path: Path, run: Any) -> None:
+    """A sparse and a quantized tensor, and one wrapped in a class of the user's own."""
+    sparse = torch.eye(3).to_sparse()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        quantized = torch.quantize_per_tensor(torch.rand(4), 0.1, 0, torch.qint8)
+    target = saved(tmp_path, "a.pt", {"sparse": sparse, "quantized": quantized, "own": _Own(torch.ones(2)), **state()})
+    plain = {name: torch.ones(2) for name in ("sparse", "quantized", "own")}
+    status, text = run(target, saved(tmp_path, "b.pt", plain | state()))
+    assert status == 2 and "13 parameters compared: 10 equal, 3 not compared" in text
+    with open_weights(target) as found:
+        for name, by in (("sparse", "torch._utils._rebuild_sparse_tensor"), ("quantized", "torch."), ("own", "_Own")):
+            with pytest.raises(DumpFormatError, match=rf"a\.pt: {name}: made by .*{by}"):
+                found.weights[name].load()
+    # Nothing is left out in silence, beside a tensor that is read or not.
+    assert list(found.weights)[:3] == ["sparse", "quantized", "own"]
+
+
+class _Own:
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _Own, (self.tensor,)
+
+
+def test_tensors_of_an_npu_are_read(tmp_path: Path) -> None:
+    """torch_npu names a function of its own, whose arguments begin as those of torch's."""
+    values = torch.arange(6.0).reshape(2, 3)
+    torch.save({"w": values}, tmp_path / "cpu.pt")
+    with zipfile.ZipFile(tmp_path / "cpu.pt") as cpu, zipfile.ZipFile(tmp_path / "npu.pt", "w") as npu:
+        for name in cpu.namelist():
+            data = cpu.read(name)
+            if name.endswith("data.pkl"):
+                ours = b"ctorch._utils\n_rebuild_tensor_v2\n"
+                assert ours in data and data.count(b"tq\x0cR") == 1
+                data = data.replace(ours, b"ctorch_npu.utils.storage\n_rebuild_npu_tensor\n")
+                data = data.replace(b"tq\x0cR", b"K\x02tq\x0cR")  # the layout
+            npu.writestr(name, data)
+    with open_weights(tmp_path / "npu.pt") as found:
+        np.testing.assert_array_equal(found.weights["w"].load(), values.numpy())
 
 
 class _Trap:
