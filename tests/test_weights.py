@@ -330,6 +330,26 @@ def test_a_tensor_of_another_kind_costs_itself_and_is_told(files: Path, tmp_path
     assert list(found.weights)[:3] == ["sparse", "quantized", "own"]
 
 
+def test_a_name_that_is_there_twice_is_told(tmp_path: Path, run: Any) -> None:
+    """In every format; nested and flat names of PyTorch meet, and unprintable ones."""
+    one, other = torch.ones(2), torch.zeros(2)
+    saved(tmp_path, "golden.pt", {"a.b": one})
+    saved(tmp_path, "nested.pt", {"a.b": one, "a": {"b": other}})
+    save_file({"a\x01": one, "a\x02": other}, tmp_path / "clean.safetensors")
+    parts = [{"name": name, "data": mindspore.Tensor(values.numpy())} for name, values in
+             (("a.b", one), ("c", one), ("a.c", other))]  # fmt: skip
+    mindspore.save_checkpoint(parts, str(tmp_path / "apart.ckpt"))
+    (tmp_path / "apart.ckpt").write_bytes((tmp_path / "apart.ckpt").read_bytes().replace(b"a.c", b"a.b"))
+    np.savez(tmp_path / "twice.npz", **{"a.b": one.numpy(), "a.c": other.numpy()})
+    (tmp_path / "twice.npz").write_bytes((tmp_path / "twice.npz").read_bytes().replace(b"a.c", b"a.b"))
+    for name, twice in (("nested.pt", "a.b"), ("clean.safetensors", "a_"), ("apart.ckpt", "a.b"), ("twice.npz", "a.b")):
+        status, text = run(tmp_path / name, tmp_path / "golden.pt")
+        assert f"{name}: {twice}: the name is there twice; the first was compared" in text, name
+        assert status == 2
+        with open_weights(tmp_path / name) as found:
+            np.testing.assert_array_equal(found.weights[twice].load(), one.numpy())
+
+
 class _Own:
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor

@@ -88,7 +88,7 @@ def _add(found: Checkpoint, path: Path, value: _Value | None) -> None:
     # A scalar has no dimensions, in some versions one of 0.
     shape = () if value.shape == [0] and any(size for _, size in value.parts) else tuple(value.shape)
     name = clean(value.tag)
-    found.weights[name] = Weight(name, dtype, shape, partial(read_array, path, name, dtype, shape, value.parts))
+    found.add(Weight(name, dtype, shape, partial(read_array, path, name, dtype, shape, value.parts)))
 
 
 def _end(file: BinaryIO) -> int:

@@ -50,6 +50,13 @@ class Checkpoint:
     #: Closes what is open while weights can still be loaded.
     opened: ExitStack = field(default_factory=ExitStack)
 
+    def add(self, weight: Weight) -> None:
+        """A second tensor of one name is not compared, and told."""
+        if weight.name in self.weights:
+            self.problems.append(f"{self.path}: {weight.name[:200]}: the name is there twice; the first was compared")
+        else:
+            self.weights[weight.name] = weight
+
     def skip(self, what: str, count: int = 1) -> None:
         self.skipped[what] = self.skipped.get(what, 0) + count
 

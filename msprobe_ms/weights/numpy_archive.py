@@ -39,7 +39,7 @@ def read(path: Path, file: BinaryIO) -> Checkpoint:
             found.problems.append(str(error))
             continue
         load = partial(_load, path, archive, record, name)
-        found.weights[name] = Weight(name, stored.newbyteorder("=").name, shape, load)
+        found.add(Weight(name, stored.newbyteorder("=").name, shape, load))
     return found
 
 

@@ -32,10 +32,10 @@ def read(path: Path, archive: Archive) -> Checkpoint:
     for keys, record in tensors_in(_model(value, found)):
         name = clean(".".join(keys)) or "tensor"
         if isinstance(record, Unread):
-            found.weights[name] = Weight(name, "unknown", (), partial(_refuse, path, name, record.name))
+            found.add(Weight(name, "unknown", (), partial(_refuse, path, name, record.name)))
             continue
         place = (record.storage.key, record.offset, record.shape, record.strides)
-        found.weights[name] = Weight(name, record.dtype, record.shape, partial(reader.load, name, record), place)
+        found.add(Weight(name, record.dtype, record.shape, partial(reader.load, name, record), place))
     return found
 
 
