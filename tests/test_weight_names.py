@@ -70,6 +70,47 @@ def test_rules_come_before_the_name_itself() -> None:
     assert pairs == {"a.weight": ("b.weight", "layer"), "b.weight": ("a.weight", "layer")}
 
 
+WRITTEN = Mappings(
+    layer={
+        "TopLayer": {"network.embedding": "module.wte", "network.layers": "h"},
+        "Layer": {"ffn": "mlp", "gelu": "act"},
+    }
+)
+
+
+@pytest.mark.parametrize("wrapper", ["network.", "", "module.network."])
+def test_rules_that_compare_wrote_hold_with_and_without_the_network(
+    wrapper: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Their keys begin with the attribute that holds the network, which a checkpoint may have or not."""
+    target = [f"{wrapper}{name}" for name in ("embedding.embedding_table", "layers.0.ffn.weight")]
+    pairs = pair_names(target, ["wte.weight", "h.0.mlp.weight"], WRITTEN)
+    assert pairs == {target[0]: ("wte.weight", "layer"), target[1]: ("h.0.mlp.weight", "layer")}
+    (told,) = {(record.levelname, record.message) for record in caplog.records}
+    assert told == (
+        "INFO",
+        "1 of 4 rules of the layer and cell mapping meet no parameter of the target: Layer.gelu "
+        "(modules without parameters have none)",
+    )
+
+
+def test_rules_that_meet_nothing_at_all_are_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    pair_names(["a.weight"], ["b.weight"], Mappings(layer={"TopLayer": {"c": "d"}}, cell={"e.Dense": "f.Linear"}))
+    (told,) = {(record.levelname, record.message) for record in caplog.records}
+    assert told == (
+        "WARNING",
+        "the rules of the layer and cell mapping meet no parameter of the target: TopLayer.c, e",
+    )
+
+
+def test_a_name_of_any_number_of_components_is_read() -> None:
+    long = ".".join(["layers"] * 5000)
+    pairs = pair_names([f"{long}.a", f"{long}.fc.w"], [f"{long}.b", f"{long}.dense.w"], Mappings(
+        layer={"Layer": {"a": "b", "fc": "dense"}}
+    ))  # fmt: skip
+    assert pairs == {f"{long}.a": (f"{long}.b", "layer"), f"{long}.fc.w": (f"{long}.dense.w", "layer")}
+
+
 def test_what_is_no_parameter() -> None:
     names = ("linear.weight", "moment1.linear.weight", "exp_avg_sq_linear.weight", "moment1.alone", "global_step")
     shapes = dict.fromkeys(names, (3,)) | {"bn.num_batches_tracked": (), "epoch": (1,)}

@@ -232,6 +232,11 @@ def test_mappings_say_which_is_which(flag: str, rules: str, tmp_path: Path, run:
     assert status == 0 and "3 parameters compared: 3 equal" in text
 
 
+def test_a_layer_mapping_cannot_be_found_in_weights(files: Path, run: Any) -> None:
+    status, text = run(files / "net.ckpt", files / "net.pt", "-lm")
+    assert status == 2 and text.startswith("msprobe: compare_weights: -lm needs a file: ") and text.count("\n") == 1
+
+
 def test_shards_of_one_model_are_one_model(files: Path, tmp_path: Path, run: Any) -> None:
     tensors = load_file(files / "net.safetensors")
     names = sorted(tensors)
