@@ -355,6 +355,39 @@ def test_a_name_that_is_there_twice_is_told(tmp_path: Path, run: Any) -> None:
             np.testing.assert_array_equal(found.weights[twice].load(), one.numpy())
 
 
+def test_shapes_that_no_array_has_cost_themselves(tmp_path: Path) -> None:
+    """Sizes beyond what numpy counts, and more dimensions than it has, where there are no numbers at all."""
+    for name, shape in (("big", [0, 10**18, 10**19]), ("many", [0] * 65)):
+        header = json.dumps({"w": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}}).encode()
+        (tmp_path / name).write_bytes(len(header).to_bytes(8, "little") + header)
+        with open_weights(tmp_path / name) as found, pytest.raises(DumpFormatError, match=f"{name}: w: .*no shape"):
+            found.weights["w"].load()
+    dims = b"\0" * 100_000
+    sizes = [(len(dims) >> shift & 0x7F) | (0x80 if shift < 14 else 0) for shift in (0, 7, 14)]
+    tensor = b"\x0a" + bytes(sizes) + dims
+    length = len(tensor)
+    value = b"\x0a\x01w\x12" + bytes([length & 0x7F | 0x80, length >> 7 & 0x7F | 0x80, length >> 14]) + tensor
+    length = len(value)
+    whole = b"\x0a" + bytes([length & 0x7F | 0x80, length >> 7 & 0x7F | 0x80, length >> 14]) + value
+    (tmp_path / "packed.ckpt").write_bytes(whole)
+    with pytest.raises(DumpFormatError, match="not a checkpoint of MindSpore: byte"):
+        open_weights(tmp_path / "packed.ckpt")
+
+
+def test_a_header_of_gigabytes_is_not_read(tmp_path: Path) -> None:
+    """A .npy header of 64 MiB of blanks, deflated to 64 KiB."""
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("w.npy", "w") as file:
+        file.write(b"\x93NUMPY\x02\x00" + (64 << 20).to_bytes(4, "little"))
+        for _ in range(64):
+            file.write(b" " * (1 << 20))
+    tracemalloc.start()
+    with open_weights(tmp_path / "a.npz") as found:
+        assert found.problems == [f"{tmp_path / 'a.npz'}: w.npy: its header is too long"]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 << 20
+
+
 class _Own:
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor

@@ -124,7 +124,7 @@ def _read_tensor(file: BinaryIO, end: int, value: _Value) -> None:
     for number, part_end in _fields(file, end, value.shape):
         start = file.tell()
         if number == 1:  # packed
-            while file.tell() < part_end:
+            while file.tell() < part_end and len(value.shape) <= _MOST_DIMENSIONS:
                 value.shape.append(_varint(file))
         elif number == 2:
             value.dtype = _text(file, part_end)
