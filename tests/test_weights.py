@@ -307,6 +307,20 @@ def test_a_file_cut_off_costs_what_was_cut_off(name: str, files: Path, tmp_path:
     assert results.count("equal") >= 6
 
 
+@pytest.mark.parametrize("share", [0.2, 0.6])
+def test_what_is_behind_the_end_of_a_cut_checkpoint_is_not_told_as_missing(
+    share: float, files: Path, tmp_path: Path, run: Any
+) -> None:
+    """Wherever it was cut off: inside the numbers of a parameter, say."""
+    whole = (files / "net.ckpt").read_bytes()
+    (tmp_path / "net.ckpt").write_bytes(whole[: int(len(whole) * share)])
+    for target, golden, side in (("net.ckpt", files / "net.npz", "target"), (files / "net.npz", "net.ckpt", "golden")):
+        status, text = run(tmp_path / target, tmp_path / golden)
+        assert status == 2 and "DIVERGENT" not in text
+        assert f"INCOMPLETE: what was read agrees; the {side} is damaged, and what it lacks may be lost" in text
+        assert f"{tmp_path / 'net.ckpt'}: cut off at byte {int(len(whole) * share)}: nothing behind" in text
+
+
 def test_a_damaged_record_costs_its_own_parameter(files: Path, tmp_path: Path, run: Any) -> None:
     whole = bytearray((files / "net.pt").read_bytes())
     place = whole.find(state()["fc.weight"].numpy().tobytes())
@@ -386,6 +400,18 @@ def test_a_header_of_gigabytes_is_not_read(tmp_path: Path) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 8 << 20
+
+
+def test_infinities_of_both_sides_make_no_noise(tmp_path: Path) -> None:
+    from msprobe_ms.mapping.files import Mappings
+    from msprobe_ms.weights.compare import compare_weights
+
+    values = torch.tensor([1.5, float("inf"), float("-inf"), 1.0 + 2**-12])
+    both = saved(tmp_path, "a.pt", {"w": values}), saved(tmp_path, "b.pt", {"w": values.half()})
+    with warnings.catch_warnings(), open_weights(both[0]) as target, open_weights(both[1]) as golden:
+        warnings.simplefilter("error")
+        (row,) = compare_weights(target, golden, Mappings()).rows
+    assert row.result == "equal when cast"
 
 
 class _Own:

@@ -141,8 +141,9 @@ def _is_rounding(target: np.ndarray, golden: np.ndarray, target_dtype: str, gold
     mine, theirs = target.reshape(-1), golden.reshape(-1)
     for start in range(0, theirs.size, _BLOCK):
         exact = theirs[start : start + _BLOCK].astype(np.float64)
-        error = np.abs(mine[start : start + _BLOCK] - exact)
-        # Where both are not finite they were found equal before.
+        # Where both are not finite they were found equal before; their difference is no number.
+        with np.errstate(invalid="ignore"):
+            error = np.abs(mine[start : start + _BLOCK] - exact)
         if (error > np.maximum(epsilon * np.abs(exact), smallest)).any():
             return False
     return True

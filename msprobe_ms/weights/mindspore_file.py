@@ -75,6 +75,8 @@ def read(path: Path, file: BinaryIO) -> Checkpoint:
             raise DumpFormatError(f"{path}: not a checkpoint of MindSpore: {error}") from error
         found.problems.append(f"{path}: damaged at {error}: nothing behind it was compared")
     _add(found, path, last)
+    if last is not None and any(offset + size > end for offset, size in last.parts):
+        found.problems.append(f"{path}: cut off at byte {end}: nothing behind it was compared")
     return found
 
 
