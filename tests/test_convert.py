@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import mindspore
 import numpy as np
@@ -42,6 +45,28 @@ def saved(path: Path, values: np.ndarray = VALUES) -> Path:
     return path
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("shape", [(2, 150_000), (150_000, 2), (1 << 16,), (3, 1 << 16)])
+def test_rows_of_any_length_are_written_in_parts(dtype: str, shape: tuple[int, ...]) -> None:
+    """Neither a long row nor many make a long text at once."""
+
+    class Parts(io.BytesIO):
+        longest = 0
+
+        def write(self, data: Any) -> int:
+            self.longest = max(self.longest, len(data))
+            return super().write(data)
+
+    array = np.arange(math.prod(shape), dtype=dtype).reshape(shape)
+    file = Parts()
+    write_csv(file, array, dtype)
+    lines = file.getvalue().decode().splitlines()
+    assert len(lines) == shape[0] and {line.count(",") for line in lines} == {math.prod(shape[1:]) - 1}
+    read = np.array(file.getvalue().decode().replace("\n", ",").rstrip(",").split(","), dtype)
+    np.testing.assert_array_equal(read.reshape(shape), array)
+    assert file.longest < 2 << 20
+
+
 @given(
     arrays.arrays(
         st.sampled_from([np.float16, np.float32, np.float64, np.int8, np.int64, np.uint64, np.bool_, np.complex64]),
@@ -49,8 +74,6 @@ def saved(path: Path, values: np.ndarray = VALUES) -> Path:
     )
 )
 def test_text_reads_back_to_the_bit(array: np.ndarray) -> None:
-    import io
-
     text, table = io.BytesIO(), io.BytesIO()
     write_text(text, array, array.dtype.name)
     write_csv(table, array, array.dtype.name)

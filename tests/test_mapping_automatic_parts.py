@@ -74,17 +74,37 @@ PATHS = st.lists(
 @given(PATHS, PATHS, st.randoms(use_true_random=False))
 def test_any_pairs_can_be_written(ours: list[str], theirs: list[str], chance) -> None:
     """Whatever belongs together, and whatever has no twin, the rules lead there; none at all for equal names."""
-    target = [(path, chance.choice("XY")) for path in ours]
-    golden = [(path, chance.choice("XY")) for path in theirs]
+    target = [(path, chance.choice(["X", "Y", "Cell"])) for path in ours]
+    golden = [(path, chance.choice(["X", "Y", "Cell"])) for path in theirs]
     shuffled = [*theirs, *[None] * len(ours)]
     chance.shuffle(shuffled)
     pairs = dict(zip(ours, shuffled, strict=False))
     rules = write_rules(pairs, target, golden)
+    assert "Cell" not in rules  # in a file it means the network
     walk = LayerRules(rules, ModuleTree.of(target), ModuleTree.of(golden))
     for path, wanted in pairs.items():
         led = walk.golden_path(path)[0]
         assert led == wanted if wanted else led not in theirs
     assert write_rules({path: path for path in ours}, target, target) == {}
+
+
+def test_children_of_a_class_called_cell_come_back_from_the_file(tmp_path) -> None:
+    """Networks found by search call their block ``Cell``, which a layer mapping takes for the network itself."""
+    target = [("cells.0", "Cell"), ("cells.0.conv", "Conv2d"), ("cells.1", "Cell"), ("cells.1.conv", "Conv2d")]
+    golden = [("cells.0", "Block"), ("cells.0.op", "Conv2d"), ("cells.1", "Block"), ("cells.1.op", "Conv2d")]
+    pairs = {mine: other for (mine, _), (other, _) in zip(target, golden, strict=True)}
+    file = tmp_path / "layer.yaml"
+    file.write_text("\n".join(rule_lines(write_rules(pairs, target, golden), {})))
+    walk = LayerRules(load_mappings(layer=file).layer, ModuleTree.of(target), ModuleTree.of(golden))
+    assert {path: walk.golden_path(path)[0] for path in pairs} == pairs
+
+
+def test_what_a_class_says_gives_way_to_the_whole_path() -> None:
+    """``a.b`` has no twin, and its class says so; but what ``a.b.c`` needs had moved it to one."""
+    target = [("", "Net"), ("a.b", "Block"), ("a.b.c", "List"), ("a.b.c.d", "List")]
+    rules = write_rules({"a.b": "x.y.z", "a.b.c": None, "a.b.c.d": "fc.d"}, target, [("", "Net"), ("fc", "List")])
+    walk = LayerRules(rules, ModuleTree.of(target), ModuleTree.of([("fc", "List")]))
+    assert [walk.golden_path(path)[0] for path, _ in target] == ["", "x.y.z", "unmatched", "fc.d"]
 
 
 def test_names_that_yaml_would_misread_are_quoted(tmp_path) -> None:

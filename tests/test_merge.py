@@ -164,6 +164,16 @@ def test_a_wrong_configuration_is_named(
     assert text in told and told.splitlines()[-1].startswith("msprobe: ") and "Traceback" not in told
 
 
+def test_aliases_in_aliases_are_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nine lists of nine of the list before: 9^9 texts when written out."""
+    lines = [f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]" for n in range(1, 10)]
+    (tmp_path / "config.yaml").write_text("\n".join(["x0: &x0 [a]", *lines, "compare_index: *x9"]))
+    arguments = ["-i", str(tmp_path), "-o", str(tmp_path), "-config", str(tmp_path / "config.yaml")]
+    assert main(["merge_result", *arguments]) == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert "compare_index: [" in told and len(told) < 1000
+
+
 def test_too_few_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "config.yaml").write_text("compare_index: [Max diff]")
     arguments = ["-o", str(tmp_path), "-config", str(tmp_path / "config.yaml")]

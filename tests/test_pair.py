@@ -115,6 +115,17 @@ def test_a_rule_that_leads_nowhere_is_named_and_its_cell_is_not_paired_otherwise
 # Layer mapping.
 
 
+def test_rules_below_a_misspelt_one_are_not_accused(log):
+    """The class of the layer is misspelt, so that nothing inside it is found; the rules inside are right."""
+    names = [("layers.0", "Layer"), ("layers.0.attention", "Attention"), ("layers.0.attention.out", "Dense")]
+    target = dump("mindspore", *(f"Cell.{path}.{kind}.forward.0" for path, kind in names), "Cell.fc.Dense.forward.0")
+    golden = dump("pytorch", *(f"Module.{path}.forward.0" for path in ("h.0.Block", "h.0.attn.A", "h.0.attn.proj.L")))
+    rules = {"TopLayer": {"layers": "h", "fc": "haed"}, "Layr": {"attention": "attn"}, "Attention": {"out": "proj"}}
+    pair(target, golden, Mappings(layer=rules))
+    assert "mapping rules that meet no module of the target: Layr.attention\n" in log.text
+    assert "mapping rules that lead to no module of the golden dump: TopLayer.fc\n" in log.text
+
+
 def test_two_targets_for_one_golden_the_most_specific_wins_and_it_is_said(log):
     target = dump("mindspore", *module_calls("Cell", "b", "Dense"), *module_calls("Cell", "a", "Dense"))
     golden = dump("pytorch", *module_calls("Module", "b", "Linear"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from built_dumps import dump, entry, module_calls, paired, rows
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from msprobe_ms.cli import main
@@ -73,6 +73,27 @@ def test_any_pairing_comes_back(tmp_path_factory, ours, theirs, everywhere):
     pairs = pair(*sides, Mappings(api=() if everywhere else None))
     if files := write_pairing(pairs, folder, "x"):
         assert told(again(*sides, files[0])) == told(pairs)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=3, unique=True))
+@example(["\U0001f600", "\x7f\x85", '\\ud83d\\"'])
+def test_any_name_comes_back(tmp_path_factory, names):
+    folder = tmp_path_factory.getbasetemp()
+    ours = [f"Functional.{name}.0.forward" for name in names]
+    target = dump("mindspore", *map(entry, ours))
+    path = written(
+        pair(target, dump("pytorch", entry("T.t.0.forward")), Mappings(data={ours[0]: "T.t.0.forward"})), folder
+    )
+    assert {name.removesuffix(".output.0").removesuffix(".input.0") for name in load_mappings(data=path).data} == set(
+        ours
+    )
+
+
+def test_half_a_character_does_not_cost_the_other_lines(tmp_path):
+    target = dump("mindspore", entry("Functional.\ud83d.0.forward"), entry("Functional.abs.0.forward"))
+    rule = {"Functional.abs.0.forward": "T.t.0.forward"}
+    path = written(pair(target, dump("pytorch", entry("T.t.0.forward")), Mappings(data=rule)), tmp_path)
+    assert "Functional.\ufffd.0.forward" in load_mappings(data=path).data
 
 
 def test_what_a_line_says(tmp_path):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msprobe_ms.mapping.files import Mappings
-from msprobe_ms.weights.names import aside, canonical_name, pair_names
+from msprobe_ms.weights.names import canonical_name, no_parameters, pair_names
 
 LAYERS = st.lists(
     st.sampled_from(["encoder", "layers", "0", "1", "fc", "attention", "norm", "module", "_orig_mod", "linear"]),
@@ -70,8 +70,63 @@ def test_rules_come_before_the_name_itself() -> None:
     assert pairs == {"a.weight": ("b.weight", "layer"), "b.weight": ("a.weight", "layer")}
 
 
+WRITTEN = Mappings(
+    layer={
+        "TopLayer": {"network.embedding": "module.wte", "network.layers": "h"},
+        "Layer": {"ffn": "mlp", "gelu": "act"},
+    }
+)
+
+
+@pytest.mark.parametrize("wrapper", ["network.", "", "module.network."])
+def test_rules_that_compare_wrote_hold_with_and_without_the_network(
+    wrapper: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Their keys begin with the attribute that holds the network, which a checkpoint may have or not."""
+    target = [f"{wrapper}{name}" for name in ("embedding.embedding_table", "layers.0.ffn.weight")]
+    pairs = pair_names(target, ["wte.weight", "h.0.mlp.weight"], WRITTEN)
+    assert pairs == {target[0]: ("wte.weight", "layer"), target[1]: ("h.0.mlp.weight", "layer")}
+    (told,) = {(record.levelname, record.message) for record in caplog.records}
+    assert told == (
+        "INFO",
+        "1 of 4 rules of the layer and cell mapping meet no parameter of the target: Layer.gelu "
+        "(modules without parameters have none)",
+    )
+
+
+def test_rules_that_meet_nothing_at_all_are_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    pair_names(["a.weight"], ["b.weight"], Mappings(layer={"TopLayer": {"c": "d"}}, cell={"e.Dense": "f.Linear"}))
+    (told,) = {(record.levelname, record.message) for record in caplog.records}
+    assert told == (
+        "WARNING",
+        "the rules of the layer and cell mapping meet no parameter of the target: TopLayer.c, e",
+    )
+
+
+def test_a_name_of_any_number_of_components_is_read() -> None:
+    long = ".".join(["layers"] * 5000)
+    pairs = pair_names([f"{long}.a", f"{long}.fc.w"], [f"{long}.b", f"{long}.dense.w"], Mappings(
+        layer={"Layer": {"a": "b", "fc": "dense"}}
+    ))  # fmt: skip
+    assert pairs == {f"{long}.a": (f"{long}.b", "layer"), f"{long}.fc.w": (f"{long}.dense.w", "layer")}
+
+
 def test_what_is_no_parameter() -> None:
-    names = {"linear.weight", "moment1.linear.weight", "exp_avg_sq_linear.weight", "moment1.alone"}
-    assert [name for name in sorted(names) if not aside(name, (3,), names)] == ["linear.weight", "moment1.alone"]
-    assert aside("global_step", (1,), names) == "counters" and aside("global_step", (4,), names) == ""
-    assert aside("bn.num_batches_tracked", (), names) == "counters"
+    names = ("linear.weight", "moment1.linear.weight", "exp_avg_sq_linear.weight", "moment1.alone", "global_step")
+    shapes = dict.fromkeys(names, (3,)) | {"bn.num_batches_tracked": (), "epoch": (1,)}
+    assert no_parameters(shapes, of_mindspore=False) == {
+        "moment1.linear.weight": "optimizer states",
+        "exp_avg_sq_linear.weight": "optimizer states",
+        "bn.num_batches_tracked": "counters",
+        "epoch": "counters",
+    }
+
+
+@pytest.mark.parametrize("word", ["linear", "stat", "prev", "mu", "eta", "velocity"])
+def test_a_layer_that_is_called_like_a_state_is_a_layer(word: str) -> None:
+    """Only MindSpore's format keeps states among the parameters, each in its parameter's shape."""
+    state = {"weight": (4, 4), f"{word}.weight": (4, 4)}
+    assert no_parameters(state, of_mindspore=True) == {f"{word}.weight": "optimizer states"}
+    assert no_parameters(state, of_mindspore=False) == {}
+    assert no_parameters(state | {"weight": (4, 2)}, of_mindspore=True) == {}
+    assert no_parameters(state | {f"{word}.bias": (4,)}, of_mindspore=True) == {}

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import tracemalloc
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -231,6 +232,11 @@ def test_mappings_say_which_is_which(flag: str, rules: str, tmp_path: Path, run:
     assert status == 0 and "3 parameters compared: 3 equal" in text
 
 
+def test_a_layer_mapping_cannot_be_found_in_weights(files: Path, run: Any) -> None:
+    status, text = run(files / "net.ckpt", files / "net.pt", "-lm")
+    assert status == 2 and text.startswith("msprobe: compare_weights: -lm needs a file: ") and text.count("\n") == 1
+
+
 def test_shards_of_one_model_are_one_model(files: Path, tmp_path: Path, run: Any) -> None:
     tensors = load_file(files / "net.safetensors")
     names = sorted(tensors)
@@ -301,6 +307,20 @@ def test_a_file_cut_off_costs_what_was_cut_off(name: str, files: Path, tmp_path:
     assert results.count("equal") >= 6
 
 
+@pytest.mark.parametrize("share", [0.2, 0.6])
+def test_what_is_behind_the_end_of_a_cut_checkpoint_is_not_told_as_missing(
+    share: float, files: Path, tmp_path: Path, run: Any
+) -> None:
+    """Wherever it was cut off: inside the numbers of a parameter, say."""
+    whole = (files / "net.ckpt").read_bytes()
+    (tmp_path / "net.ckpt").write_bytes(whole[: int(len(whole) * share)])
+    for target, golden, side in (("net.ckpt", files / "net.npz", "target"), (files / "net.npz", "net.ckpt", "golden")):
+        status, text = run(tmp_path / target, tmp_path / golden)
+        assert status == 2 and "DIVERGENT" not in text
+        assert f"INCOMPLETE: what was read agrees; the {side} is damaged, and what it lacks may be lost" in text
+        assert f"{tmp_path / 'net.ckpt'}: cut off at byte {int(len(whole) * share)}: nothing behind" in text
+
+
 def test_a_damaged_record_costs_its_own_parameter(files: Path, tmp_path: Path, run: Any) -> None:
     whole = bytearray((files / "net.pt").read_bytes())
     place = whole.find(state()["fc.weight"].numpy().tobytes())
@@ -309,6 +329,114 @@ def test_a_damaged_record_costs_its_own_parameter(files: Path, tmp_path: Path, r
     status, text = run(tmp_path / "net.pt", files / "net.ckpt")
     assert status == 2 and "9 parameters compared: 8 equal, 1 not compared" in text
     assert "damaged: its checksum does not fit" in text
+
+
+def test_a_tensor_of_another_kind_costs_itself_and_is_told(files: Path, tmp_path: Path, run: Any) -> None:
+    """A sparse and a quantized tensor, and one wrapped in a class of the user's own."""
+    sparse = torch.eye(3).to_sparse()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        quantized = torch.quantize_per_tensor(torch.rand(4), 0.1, 0, torch.qint8)
+    target = saved(tmp_path, "a.pt", {"sparse": sparse, "quantized": quantized, "own": _Own(torch.ones(2)), **state()})
+    plain = {name: torch.ones(2) for name in ("sparse", "quantized", "own")}
+    status, text = run(target, saved(tmp_path, "b.pt", plain | state()))
+    assert status == 2 and "13 parameters compared: 10 equal, 3 not compared" in text
+    with open_weights(target) as found:
+        for name, by in (("sparse", "torch._utils._rebuild_sparse_tensor"), ("quantized", "torch."), ("own", "_Own")):
+            with pytest.raises(DumpFormatError, match=rf"a\.pt: {name}: made by .*{by}"):
+                found.weights[name].load()
+    # Nothing is left out in silence, beside a tensor that is read or not.
+    assert list(found.weights)[:3] == ["sparse", "quantized", "own"]
+
+
+def test_a_name_that_is_there_twice_is_told(tmp_path: Path, run: Any) -> None:
+    """In every format; nested and flat names of PyTorch meet, and unprintable ones."""
+    one, other = torch.ones(2), torch.zeros(2)
+    saved(tmp_path, "golden.pt", {"a.b": one})
+    saved(tmp_path, "nested.pt", {"a.b": one, "a": {"b": other}})
+    save_file({"a\x01": one, "a\x02": other}, tmp_path / "clean.safetensors")
+    parts = [{"name": name, "data": mindspore.Tensor(values.numpy())} for name, values in
+             (("a.b", one), ("c", one), ("a.c", other))]  # fmt: skip
+    mindspore.save_checkpoint(parts, str(tmp_path / "apart.ckpt"))
+    (tmp_path / "apart.ckpt").write_bytes((tmp_path / "apart.ckpt").read_bytes().replace(b"a.c", b"a.b"))
+    np.savez(tmp_path / "twice.npz", **{"a.b": one.numpy(), "a.c": other.numpy()})
+    (tmp_path / "twice.npz").write_bytes((tmp_path / "twice.npz").read_bytes().replace(b"a.c", b"a.b"))
+    for name, twice in (("nested.pt", "a.b"), ("clean.safetensors", "a_"), ("apart.ckpt", "a.b"), ("twice.npz", "a.b")):
+        status, text = run(tmp_path / name, tmp_path / "golden.pt")
+        assert f"{name}: {twice}: the name is there twice; the first was compared" in text, name
+        assert status == 2
+        with open_weights(tmp_path / name) as found:
+            np.testing.assert_array_equal(found.weights[twice].load(), one.numpy())
+
+
+def test_shapes_that_no_array_has_cost_themselves(tmp_path: Path) -> None:
+    """Sizes beyond what numpy counts, and more dimensions than it has, where there are no numbers at all."""
+    for name, shape in (("big", [0, 10**18, 10**19]), ("many", [0] * 65)):
+        header = json.dumps({"w": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}}).encode()
+        (tmp_path / name).write_bytes(len(header).to_bytes(8, "little") + header)
+        with open_weights(tmp_path / name) as found, pytest.raises(DumpFormatError, match=f"{name}: w: .*no shape"):
+            found.weights["w"].load()
+    dims = b"\0" * 100_000
+    sizes = [(len(dims) >> shift & 0x7F) | (0x80 if shift < 14 else 0) for shift in (0, 7, 14)]
+    tensor = b"\x0a" + bytes(sizes) + dims
+    length = len(tensor)
+    value = b"\x0a\x01w\x12" + bytes([length & 0x7F | 0x80, length >> 7 & 0x7F | 0x80, length >> 14]) + tensor
+    length = len(value)
+    whole = b"\x0a" + bytes([length & 0x7F | 0x80, length >> 7 & 0x7F | 0x80, length >> 14]) + value
+    (tmp_path / "packed.ckpt").write_bytes(whole)
+    with pytest.raises(DumpFormatError, match="not a checkpoint of MindSpore: byte"):
+        open_weights(tmp_path / "packed.ckpt")
+
+
+def test_a_header_of_gigabytes_is_not_read(tmp_path: Path) -> None:
+    """A .npy header of 64 MiB of blanks, deflated to 64 KiB."""
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("w.npy", "w") as file:
+        file.write(b"\x93NUMPY\x02\x00" + (64 << 20).to_bytes(4, "little"))
+        for _ in range(64):
+            file.write(b" " * (1 << 20))
+    tracemalloc.start()
+    with open_weights(tmp_path / "a.npz") as found:
+        assert found.problems == [f"{tmp_path / 'a.npz'}: w.npy: its header is too long"]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 << 20
+
+
+def test_infinities_of_both_sides_make_no_noise(tmp_path: Path) -> None:
+    from msprobe_ms.mapping.files import Mappings
+    from msprobe_ms.weights.compare import compare_weights
+
+    values = torch.tensor([1.5, float("inf"), float("-inf"), 1.0 + 2**-12])
+    both = saved(tmp_path, "a.pt", {"w": values}), saved(tmp_path, "b.pt", {"w": values.half()})
+    with warnings.catch_warnings(), open_weights(both[0]) as target, open_weights(both[1]) as golden:
+        warnings.simplefilter("error")
+        (row,) = compare_weights(target, golden, Mappings()).rows
+    assert row.result == "equal when cast"
+
+
+class _Own:
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _Own, (self.tensor,)
+
+
+def test_tensors_of_an_npu_are_read(tmp_path: Path) -> None:
+    """torch_npu names a function of its own, whose arguments begin as those of torch's."""
+    values = torch.arange(6.0).reshape(2, 3)
+    torch.save({"w": values}, tmp_path / "cpu.pt")
+    with zipfile.ZipFile(tmp_path / "cpu.pt") as cpu, zipfile.ZipFile(tmp_path / "npu.pt", "w") as npu:
+        for name in cpu.namelist():
+            data = cpu.read(name)
+            if name.endswith("data.pkl"):
+                ours = b"ctorch._utils\n_rebuild_tensor_v2\n"
+                assert ours in data and data.count(b"tq\x0cR") == 1
+                data = data.replace(ours, b"ctorch_npu.utils.storage\n_rebuild_npu_tensor\n")
+                data = data.replace(b"tq\x0cR", b"K\x02tq\x0cR")  # the layout
+            npu.writestr(name, data)
+    with open_weights(tmp_path / "npu.pt") as found:
+        np.testing.assert_array_equal(found.weights["w"].load(), values.numpy())
 
 
 class _Trap:

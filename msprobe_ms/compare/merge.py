@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -87,11 +88,16 @@ def read_choice(path: Path) -> Choice:
     return Choice(tuple(_texts(path, content, "api")), _texts(path, content, "compare_index", needed=True))
 
 
+#: An alias in yaml can make ten lines a value of any size.
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel = 2
+
+
 def _texts(path: Path, content: Mapping[Any, Any], key: str, *, needed: bool = False) -> list[str]:
     given = content.get(key, None if needed else [])
     bad = not isinstance(given, list) or not all(isinstance(each, str) and each for each in given)
     if bad or (needed and not given):
-        raise ConfigError(f"{path}: {key}: {given!r} is not accepted; {_ACCEPTED}")
+        raise ConfigError(f"{path}: {key}: {_SHORT.repr(given)} is not accepted; {_ACCEPTED}")
     return list(dict.fromkeys(given or ()))
 
 

@@ -60,4 +60,12 @@ def _items(pair: Pair) -> list[str]:
 
 
 def _spelled(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) else json.dumps(name)
+    return name if _PLAIN.fullmatch(name) else f'"{"".join(map(_escaped, name))}"'
+
+
+def _escaped(character: str) -> str:
+    """As in JSON, but that yaml takes no halves of characters; one that stands alone has no spelling in it at all."""
+    code = ord(character)
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
+    return "\\ufffd" if 0xD800 <= code <= 0xDFFF else json.dumps(character)[1:-1]

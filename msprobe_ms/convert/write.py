@@ -10,8 +10,8 @@ import numpy as np
 
 from msprobe_ms.store.npy import write_npy
 
-#: Rows turned into text at a time.
-_ROWS = 4096
+#: Elements turned into text at a time.
+_ELEMENTS = 1 << 16
 
 
 def write_text(file: BinaryIO, array: np.ndarray, dtype: str) -> None:
@@ -51,15 +51,22 @@ def _rows_of(array: np.ndarray) -> np.ndarray:
 def _write_rows(file: BinaryIO, rows: np.ndarray, delimiter: str) -> None:
     if not rows.size:
         return
-    for start in range(0, len(rows), _ROWS):
-        text = io.StringIO()
-        block = rows[start : start + _ROWS]
-        if block.dtype.kind == "c":
-            text.writelines(delimiter.join(map(_complex, row)) + "\n" for row in block.tolist())
-        else:
-            # The text of a float is the shortest that reads back as the same number.
-            np.savetxt(text, block, "%s" if block.dtype.kind == "f" else "%d", delimiter)
-        file.write(text.getvalue().encode("ascii"))
+    height, width = max(1, _ELEMENTS // rows.shape[1]), rows.shape[1]
+    for top in range(0, len(rows), height):
+        # Of more than one row at a time the width is below the bound: there is one part then.
+        for left in range(0, width, _ELEMENTS):
+            block = rows[top : top + height, left : left + _ELEMENTS]
+            end = "\n" if left + _ELEMENTS >= width else delimiter
+            file.write(_text_of(block, delimiter, end).encode("ascii"))
+
+
+def _text_of(block: np.ndarray, delimiter: str, end: str) -> str:
+    if block.dtype.kind == "c":
+        return "".join(delimiter.join(map(_complex, row)) + end for row in block.tolist())
+    text = io.StringIO()
+    # The text of a float is the shortest that reads back as the same number.
+    np.savetxt(text, block, "%s" if block.dtype.kind == "f" else "%d", delimiter, end)
+    return text.getvalue()
 
 
 def _complex(number: complex) -> str:

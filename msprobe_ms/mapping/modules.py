@@ -4,6 +4,7 @@ automatic alignment and its own name."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from msprobe_ms.log import logger
@@ -50,11 +51,13 @@ def destinations(ours: list[Module], theirs: list[Module], mappings: Mappings) -
         classes.setdefault(path, []).append(class_name)
     winners: dict[Module, tuple[Module, Destination]] = {}
     losers: list[str] = []
+    missed: dict[str, Destination] = {}
     for module in ours:
         wanted = place.of(module)
         path, class_name = wanted.module
         known = classes.get(path, [])
         if class_name not in known and len(known) != 1:
+            missed[module[0]] = wanted
             continue
         golden = (path, class_name if class_name in known else known[0])
         place.found.update(wanted.rules)
@@ -66,7 +69,7 @@ def destinations(ours: list[Module], theirs: list[Module], mappings: Mappings) -
             winners[golden] = (module, replace(wanted, module=golden))
     if losers:
         logger.warning("two target modules for one golden module, the less specific is unmatched: %s", listed(losers))
-    place.warn_idle_rules(ours)
+    place.warn_idle_rules(ours, missed)
     return dict(winners.values())
 
 
@@ -100,8 +103,11 @@ class _Placing:
         self.met.update(wanted.rules)
         return wanted
 
-    def warn_idle_rules(self, ours: list[Module]) -> None:
-        """Rules that met no target module, or led to no golden module, are most often misspelt: name them."""
+    def warn_idle_rules(self, ours: list[Module], missed: Mapping[str, Destination]) -> None:
+        """Rules that met no target module, or led to no golden module, are most often misspelt: name them.
+
+        Below a module that was led astray no rule is to blame: ``missed`` are target paths without a golden module.
+        """
         spoken = (self.layer.spoken if self.layer else set()) | (self.cell.spoken if self.cell else set())
         if unmet := sorted(spoken - self.met):
             classes = listed((name for name, _ in Counter(class_name for _, class_name in ours).most_common()), 30)
@@ -112,5 +118,15 @@ class _Placing:
                 classes,
             )
         nowhere = self.layer.nowhere if self.layer else set()
-        if lost := sorted(self.met - self.found - nowhere):
+        blamed = {rule for path, wanted in missed.items() if not _led_astray(path, missed) for rule in wanted.rules}
+        if lost := sorted(blamed - self.found - nowhere):
             logger.warning("mapping rules that lead to no module of the golden dump: %s", listed(lost))
+
+
+def _led_astray(path: str, missed: Mapping[str, Destination]) -> bool:
+    """Whether a module around this one was put where the golden has none, and this one inside it."""
+    led, around = f"{missed[path].module[0]}.", path
+    while around := around.rpartition(".")[0]:
+        if around in missed and led.startswith(f"{missed[around].module[0]}."):
+            return True
+    return False

@@ -32,7 +32,9 @@ def add_compare_weights(commands: Any) -> None:
     parser.add_argument("--csv", action="store_true", help="write the table as csv (default: xlsx)")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when a parameter differs or is missing")
     pairing = parser.add_argument_group("pairing")
-    pairing.add_argument("-lm", "--layer_mapping", type=Path, metavar="YAML", help="renames of children")
+    pairing.add_argument(
+        "-lm", "--layer_mapping", nargs="?", const=True, type=Path, metavar="YAML", help="renames of children"
+    )
     pairing.add_argument("-cm", "--cell_mapping", type=Path, metavar="YAML", help="renames of modules")
     pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full parameter names")
     parser.set_defaults(run=_run)
@@ -42,11 +44,17 @@ def _run(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` needs none of it.
     from tqdm import tqdm
 
+    from msprobe_ms.errors import UsageError
     from msprobe_ms.mapping.files import load_mappings
     from msprobe_ms.weights.compare import compare_weights
     from msprobe_ms.weights.open import open_weights
     from msprobe_ms.weights.report import weight_lines, write_weights
 
+    if options.layer_mapping is True:
+        raise UsageError(
+            "compare_weights: -lm needs a file: layers are found by what they did, which a file of weights does not "
+            "tell; `msprobe compare ... -lm` of two dumps writes layer_mapping_<time>.yaml, which is accepted here"
+        )
     mappings = load_mappings(options.cell_mapping, options.layer_mapping, options.data_mapping)
     with open_weights(options.target) as target, open_weights(options.golden) as golden:
         quiet = True if len(target.weights) < _LONG else None

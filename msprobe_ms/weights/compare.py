@@ -12,8 +12,9 @@ from msprobe_ms.compare.elements import cause_of
 from msprobe_ms.compare.metrics import Measured, tensor_difference
 from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.mapping.files import Mappings
+from msprobe_ms.weights import mindspore_file
 from msprobe_ms.weights.model import Checkpoint, Weight
-from msprobe_ms.weights.names import aside, pair_names
+from msprobe_ms.weights.names import no_parameters, pair_names
 
 #: What a pair can be. ``CAST``: no number is off by more than the rounding from one dtype to the other; ``CLOSE``: on
 #: the whole no further apart than one rounding.
@@ -100,14 +101,11 @@ def compare_weights(
 def _parameters(comparison: WeightComparison, side: str, checkpoint: Checkpoint) -> dict[str, Weight]:
     """The parameters of one side; what is none is counted."""
     left_out = comparison.aside.setdefault(side, dict(checkpoint.skipped))
-    found = {}
-    names = checkpoint.weights.keys()
-    for name, weight in checkpoint.weights.items():
-        if what := aside(name, weight.shape, names):
-            left_out[what] = left_out.get(what, 0) + 1
-        else:
-            found[name] = weight
-    return found
+    shapes = {name: weight.shape for name, weight in checkpoint.weights.items()}
+    others = no_parameters(shapes, of_mindspore=checkpoint.format.startswith(mindspore_file.FORMAT))
+    for what in others.values():
+        left_out[what] = left_out.get(what, 0) + 1
+    return {name: weight for name, weight in checkpoint.weights.items() if name not in others}
 
 
 def _measure(row: WeightRow, target: Weight, golden: Weight) -> None:
@@ -143,8 +141,9 @@ def _is_rounding(target: np.ndarray, golden: np.ndarray, target_dtype: str, gold
     mine, theirs = target.reshape(-1), golden.reshape(-1)
     for start in range(0, theirs.size, _BLOCK):
         exact = theirs[start : start + _BLOCK].astype(np.float64)
-        error = np.abs(mine[start : start + _BLOCK] - exact)
-        # Where both are not finite they were found equal before.
+        # Where both are not finite they were found equal before; their difference is no number.
+        with np.errstate(invalid="ignore"):
+            error = np.abs(mine[start : start + _BLOCK] - exact)
         if (error > np.maximum(epsilon * np.abs(exact), smallest)).any():
             return False
     return True

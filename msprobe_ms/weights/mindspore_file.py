@@ -22,6 +22,8 @@ from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
 from msprobe_ms.weights.raw import read_array
 
+FORMAT = "MindSpore checkpoint"
+
 #: An encrypted file begins with one of these, by cipher (MindSpore's crypto.cc: 0x7F3A5ED8 and the next).
 _CIPHERS = tuple(bytes([first]) + b"\x5e\x3a\x7f" for first in (0xD8, 0xD9, 0xDA, 0xDB))
 _CRC, _CRC_LENGTH = b"crc_num", 17
@@ -58,7 +60,7 @@ def read(path: Path, file: BinaryIO) -> Checkpoint:
 
     :raises DumpFormatError: not one value can be read
     """
-    found = Checkpoint(path, "MindSpore checkpoint")
+    found = Checkpoint(path, FORMAT)
     end = _end(file)
     last: _Value | None = None
     try:
@@ -73,6 +75,8 @@ def read(path: Path, file: BinaryIO) -> Checkpoint:
             raise DumpFormatError(f"{path}: not a checkpoint of MindSpore: {error}") from error
         found.problems.append(f"{path}: damaged at {error}: nothing behind it was compared")
     _add(found, path, last)
+    if last is not None and any(offset + size > end for offset, size in last.parts):
+        found.problems.append(f"{path}: cut off at byte {end}: nothing behind it was compared")
     return found
 
 
@@ -86,7 +90,7 @@ def _add(found: Checkpoint, path: Path, value: _Value | None) -> None:
     # A scalar has no dimensions, in some versions one of 0.
     shape = () if value.shape == [0] and any(size for _, size in value.parts) else tuple(value.shape)
     name = clean(value.tag)
-    found.weights[name] = Weight(name, dtype, shape, partial(read_array, path, name, dtype, shape, value.parts))
+    found.add(Weight(name, dtype, shape, partial(read_array, path, name, dtype, shape, value.parts)))
 
 
 def _end(file: BinaryIO) -> int:
@@ -122,7 +126,7 @@ def _read_tensor(file: BinaryIO, end: int, value: _Value) -> None:
     for number, part_end in _fields(file, end, value.shape):
         start = file.tell()
         if number == 1:  # packed
-            while file.tell() < part_end:
+            while file.tell() < part_end and len(value.shape) <= _MOST_DIMENSIONS:
                 value.shape.append(_varint(file))
         elif number == 2:
             value.dtype = _text(file, part_end)

@@ -6,9 +6,13 @@ import re
 from collections.abc import Callable, Hashable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
+
+from msprobe_ms.errors import DumpFormatError
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
@@ -34,6 +38,24 @@ class Weight:
     storage: Hashable = None
 
 
+#: Dimensions numpy has at most, and the largest size it counts with.
+_MOST_DIMENSIONS, _LARGEST_SIZE = 64, 2**63 - 1
+
+
+def _possible(path: Path, weight: Weight) -> Weight:
+    """The weight; where no array has its shape, one without it that says so when it is read."""
+    if len(weight.shape) <= _MOST_DIMENSIONS and all(0 <= size <= _LARGEST_SIZE for size in weight.shape):
+        return weight
+    said = (
+        f"{len(weight.shape)} dimensions" if len(weight.shape) > _MOST_DIMENSIONS else "a size beyond 2^63 or below 0"
+    )
+    return Weight(weight.name, weight.dtype, (), partial(_refuse, f"{path}: {weight.name[:200]}: {said}: no shape"))
+
+
+def _refuse(message: str) -> NoReturn:
+    raise DumpFormatError(message)
+
+
 @dataclass
 class Checkpoint:
     """The weights of one file, or of all shards of one model, by name in the order of the files.
@@ -49,6 +71,13 @@ class Checkpoint:
     problems: list[str] = field(default_factory=list)
     #: Closes what is open while weights can still be loaded.
     opened: ExitStack = field(default_factory=ExitStack)
+
+    def add(self, weight: Weight) -> None:
+        """A second tensor of one name is not compared, and told."""
+        if weight.name in self.weights:
+            self.problems.append(f"{self.path}: {weight.name[:200]}: the name is there twice; the first was compared")
+        else:
+            self.weights[weight.name] = _possible(self.path, weight)
 
     def skip(self, what: str, count: int = 1) -> None:
         self.skipped[what] = self.skipped.get(what, 0) + count

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
+from msprobe_ms.log import logger
 from msprobe_ms.mapping.cell import CellRules
+from msprobe_ms.mapping.data import listed
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.mapping.items import PARAMETER_SYNONYMS
 
@@ -18,16 +22,20 @@ _LEADING = frozenset(("module", "network"))
 
 #: What optimizers of MindSpore call their states: one of these, then the parameter's name.
 _STATES = (
-    "adam_m", "adam_v", "moments", "moment1", "moment2", "moment", "accum_update", "accum", "stat", "mean_square",
-    "mean_grad", "linear", "prev", "step_size", "ax", "eta", "mu", "max_exp_avg_sq", "exp_avg_sq_row", "exp_avg_sq_col",
-    "exp_avg_sq", "exp_avg", "vhat", "velocity", "square_avg", "acc_delta", "grad_avg", "momentum_buffer",
+    "adam_m", "adam_v", "moments", "moment1", "moment2", "moment", "accum_update", "accum", "mean_square", "mean_grad",
+    "max_exp_avg_sq", "exp_avg_sq_row", "exp_avg_sq_col", "exp_avg_sq", "exp_avg", "vhat", "square_avg", "acc_delta",
+    "grad_avg", "momentum_buffer",
 )  # fmt: skip
+#: The same, where a layer may well bear the name.
+_STATES_OR_LAYERS = ("stat", "linear", "prev", "step_size", "ax", "eta", "mu", "velocity")
 #: Single numbers that training keeps beside the parameters.
 _COUNTERS = frozenset(
     ("global_step", "learning_rate", "beta1_power", "beta2_power", "momentum", "weight_decay", "state_step", "lr",
      "afactor_step", "epoch", "epoch_num", "step_num", "batch_num", "current_iterator_step", "loss_scale",
      "last_overflow_iterator_step", "scale_sense")
 )  # fmt: skip
+#: Shapes of a single number.
+_SINGLE = ((), (1,))
 #: What a framework counts of a layer, without a twin in the other one.
 _BOOKKEEPING = "num_batches_tracked"
 
@@ -35,15 +43,31 @@ _BOOKKEEPING = "num_batches_tracked"
 _MOST_READINGS, _LONGEST_PREFIX = 64, 3
 
 
-def aside(name: str, shape: tuple[int, ...], names: Iterable[str]) -> str:
-    """What a tensor is if no parameter: ``optimizer states``, ``counters``; "" for a parameter. ``names``: a set."""
-    if name.rpartition(".")[2] == _BOOKKEEPING or (name in _COUNTERS and shape in ((), (1,))):
-        return "counters"
-    for state in _STATES:
-        # Their names come with a dot, an underscore, or both between.
-        if name.startswith(state) and name[len(state) :][:1] in (".", "_") and name[len(state) :].lstrip("._") in names:
-            return "optimizer states"
-    return ""
+def no_parameters(shapes: Mapping[str, tuple[int, ...]], *, of_mindspore: bool) -> dict[str, str]:
+    """Of the tensors of one file, by their shapes, those that are no parameters → ``optimizer states``, ``counters``.
+
+    A word that a layer may be called counts as a state's only in MindSpore's own format, and where each of its tensors
+    has the shape of the parameter it would belong to, or is a single number.
+    """
+    found = {name: "counters" for name, shape in shapes.items() if _counts(name, shape)}
+    for state in (*_STATES, *(_STATES_OR_LAYERS if of_mindspore else ())):
+        owners = {name: owner for name in shapes if (owner := _owner(name, state))}
+        if state in _STATES_OR_LAYERS and not all(
+            owner in shapes and shapes[name] in (shapes[owner], *_SINGLE) for name, owner in owners.items()
+        ):
+            continue
+        found |= {name: "optimizer states" for name, owner in owners.items() if owner in shapes}
+    return found
+
+
+def _counts(name: str, shape: tuple[int, ...]) -> bool:
+    return name.rpartition(".")[2] == _BOOKKEEPING or (name in _COUNTERS and shape in _SINGLE)
+
+
+def _owner(name: str, state: str) -> str:
+    """The parameter whose ``state`` has this name; they come with a dot, an underscore, or both between."""
+    rest = name[len(state) :]
+    return rest.lstrip("._") if rest[:1] in (".", "_") and name.startswith(state) else ""
 
 
 def pair_names(target: Sequence[str], golden: Sequence[str], mappings: Mappings) -> dict[str, tuple[str, str]]:
@@ -74,6 +98,7 @@ def pair_names(target: Sequence[str], golden: Sequence[str], mappings: Mappings)
                 if reading in canonical:
                     take(name, canonical[reading], how)
                     break
+    readings.tell_unmet()
     _take_prefixed(target, free, pairs, take)
     return pairs
 
@@ -83,12 +108,17 @@ def canonical_name(name: str) -> str:
     >>> canonical_name("module._backbone.layers.0._orig_mod.norm.gamma")
     'layers.0.norm.weight'
     """
+    *owner, last = _unwrapped(name, leading=True) or ("",)
+    return ".".join([*owner, PARAMETER_SYNONYMS.get(last, last)])
+
+
+def _unwrapped(name: str, *, leading: bool) -> tuple[str, ...]:
+    """The components without those of wrappers; ``leading``: nor those that only come first."""
     parts = [part for part in name.split(".") if part not in _WRAPPERS]
-    while len(parts) > 1 and parts[0] in _LEADING:
-        del parts[0]
-    if parts:
-        parts[-1] = PARAMETER_SYNONYMS.get(parts[-1], parts[-1])
-    return ".".join(parts)
+    first = 0
+    while leading and first < len(parts) - 1 and parts[first] in _LEADING:
+        first += 1
+    return tuple(parts[first:])
 
 
 def _by_canonical(names: Iterable[str]) -> dict[str, str]:
@@ -99,44 +129,91 @@ def _by_canonical(names: Iterable[str]) -> dict[str, str]:
     return {canonical: names[0] for canonical, names in found.items() if len(names) == 1}
 
 
+class _LayerRule(NamedTuple):
+    """``spoken``: what it is called in messages; ``top``: of children of the network alone."""
+
+    spoken: str
+    key: tuple[str, ...]
+    golden: tuple[str, ...]
+    top: bool
+
+
 class _Readings:
     """What a parameter may be called on the other side under the mappings."""
 
     def __init__(self, mappings: Mappings) -> None:
         #: A file of weights knows no classes: a layer rule holds wherever its child is met.
-        self._layer: dict[str, list[tuple[tuple[str, ...], tuple[str, ...], bool]]] = {}
+        self._layer: dict[str, list[_LayerRule]] = {}
         for parent, children in mappings.layer.items():
             for child, value in children.items():
-                key = tuple(child.split("."))
-                self._layer.setdefault(key[0], []).append((key, tuple(value.split(".")), parent == "TopLayer"))
+                top = parent == "TopLayer"
+                # The names it meets are without wrappers, at the top without leading ones.
+                key, golden = (_unwrapped(name, leading=top) for name in (child, value))
+                if key and not (top and key[0] in _LEADING):  # what is left is a wrapper
+                    rule = _LayerRule(f"{parent}.{child}", key, golden, top)
+                    self._layer.setdefault(key[0], []).append(rule)
+        for candidates in self._layer.values():
+            candidates.sort(key=lambda rule: -len(rule.key))
+        #: Rules that met no parameter yet.
+        self.unmet = {rule.spoken: None for candidates in self._layer.values() for rule in candidates}
         rules = {_without_class(key): _without_class(value) for key, value in (mappings.cell or {}).items()}
         self._cell = CellRules({key: value for key, value in rules.items() if key and value})
+        self.unmet |= dict.fromkeys(self._cell.spoken)
+        self._count = len(self.unmet)
         self.has_rules = bool(self._layer or self._cell.exact)
 
     def of(self, name: str) -> Iterator[tuple[str, str]]:
         """Readings with what they come from, the rules' before the name itself."""
         if self._layer:
-            for count, reading in enumerate(self._renamed(tuple(name.split(".")), 0)):
+            for count, reading in enumerate(self._renamed(tuple(name.split(".")))):
                 if count == _MOST_READINGS:
                     break
                 if (found := ".".join(reading)) != name:
                     yield canonical_name(found), "layer"
         owner, _, last = name.rpartition(".")
         path, parameter, used = self._cell.golden(owner, last)
+        for rule in used:
+            self.unmet.pop(rule, None)
         if used:
             yield canonical_name(f"{path}.{parameter}" if path else parameter), "cell"
         yield name, "name"
 
-    def _renamed(self, parts: tuple[str, ...], place: int) -> Iterator[tuple[str, ...]]:
-        """Every way to apply rules from ``place`` on, those with the longest keys first."""
-        if place == len(parts):
-            yield ()
+    def tell_unmet(self) -> None:
+        """Rules that came to nothing: a warning where none did, else a hint, for some modules have no parameters."""
+        if not self.unmet:
             return
-        rules = sorted(self._layer.get(parts[place], ()), key=lambda rule: -len(rule[0]))
-        for key, value, top in rules:
-            if parts[place : place + len(key)] == key and (place == 0 or not top):
-                yield from (value + rest for rest in self._renamed(parts, place + len(key)))
-        yield from ((parts[place], *rest) for rest in self._renamed(parts, place + 1))
+        met = self._count - len(self.unmet)
+        logger.log(
+            logging.INFO if met else logging.WARNING,
+            "%s of the layer and cell mapping meet no parameter of the target: %s%s",
+            f"{len(self.unmet)} of {self._count} rules" if met else "the rules",
+            listed(self.unmet),
+            " (modules without parameters have none)" if met else "",
+        )
+
+    def _renamed(self, parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """Every way to apply rules from the left, those with the longest keys first."""
+        # Not by recursion: a name of a file can have any number of components.
+        waiting: list[tuple[int, tuple[str, ...]]] = [(0, ())]
+        while waiting:
+            place, written = waiting.pop()
+            fitting: list[_LayerRule] = []
+            start = place
+            while place < len(parts) and not fitting:
+                fitting = [
+                    rule
+                    for rule in self._layer.get(parts[place], ())
+                    if parts[place : place + len(rule.key)] == rule.key and (place == 0 or not rule.top)
+                ]
+                place += not fitting
+            written += parts[start:place]
+            if not fitting:
+                yield written
+                continue
+            waiting.append((place + 1, (*written, parts[place])))
+            for rule in reversed(fitting):
+                self.unmet.pop(rule.spoken, None)
+                waiting.append((place + len(rule.key), written + rule.golden))
 
 
 def _without_class(name: str) -> str:

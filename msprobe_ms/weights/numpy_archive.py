@@ -17,6 +17,8 @@ from msprobe_ms.weights.model import Checkpoint, Weight, clean
 
 #: How many times smaller deflate can make anything; what claims more is no archive of numbers.
 _MOST_SHRUNK = 1100
+#: As numpy's own bound, in bytes.
+_LONGEST_HEADER = 10_000
 
 
 def read(path: Path, file: BinaryIO) -> Checkpoint:
@@ -39,12 +41,17 @@ def read(path: Path, file: BinaryIO) -> Checkpoint:
             found.problems.append(str(error))
             continue
         load = partial(_load, path, archive, record, name)
-        found.weights[name] = Weight(name, stored.newbyteorder("=").name, shape, load)
+        found.add(Weight(name, stored.newbyteorder("=").name, shape, load))
     return found
 
 
 def _open(path: Path, archive: zipfile.ZipFile, record: zipfile.ZipInfo) -> BinaryIO:
     try:
+        with archive.open(record) as member:
+            head = member.read(12)
+        # numpy reads a header whole before it refuses a long one, and 4 GiB of zeros deflate to 4 MiB.
+        if int.from_bytes(head[8 : 10 if head[6:7] == b"\1" else 12], "little") > _LONGEST_HEADER:
+            raise ValueError("its header is too long")
         return archive.open(record)  # type: ignore[return-value]
     except Exception as error:  # as above; also a password
         raise DumpFormatError(f"{path}: {clean(record.filename)[:200]}: {error}") from error
@@ -61,5 +68,5 @@ def _load(path: Path, archive: zipfile.ZipFile, record: zipfile.ZipInfo, name: s
         if len(data) < length:
             raise DumpFormatError(f"{path}: {name}: {len(data)} of {length} bytes are there")
         return np.frombuffer(data, stored).reshape(shape, order="F" if column_major else "C")
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, EOFError, ValueError, OverflowError, zipfile.BadZipFile, zlib.error) as error:
         raise DumpFormatError(f"{path}: {name}: damaged: {error}") from error

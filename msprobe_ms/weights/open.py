@@ -43,7 +43,7 @@ def open_weights(path: Path) -> Checkpoint:
             if not files[file]:
                 whole.problems.append(str(error))
             for name in files[file]:
-                whole.weights[name] = Weight(name, "unknown", (), partial(_refuse, error))
+                whole.add(Weight(name, "unknown", (), partial(_refuse, error)))
             continue
         whole.opened.push(shard.__exit__)
         whole.format = shard.format
@@ -55,7 +55,7 @@ def open_weights(path: Path) -> Checkpoint:
                     "ranks; name one file"
                 )
             holders[name] = file
-            whole.weights[name] = weight
+            whole.add(weight)
         for what, count in shard.skipped.items():
             whole.skip(what, count)
         whole.problems += shard.problems

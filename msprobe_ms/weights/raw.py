@@ -56,5 +56,5 @@ def read_array(
         if dtype in PLAIN:
             return buffer.view(np.dtype(dtype).newbyteorder("<")).reshape(shape)
         return narrow_floats.widen(buffer.view(f"<u{width}"), dtype).reshape(shape)
-    except ValueError as error:  # more dimensions than numpy has
+    except (ValueError, OverflowError) as error:  # more dimensions than numpy has
         raise DumpFormatError(f"{path}: {name}: shape {str(shape)[:100]} is impossible: {error}") from error

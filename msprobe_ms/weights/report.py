@@ -114,6 +114,8 @@ def _verdict(comparison: WeightComparison, paired: Sequence[WeightRow]) -> Itera
             yield "the furthest apart"
             for row in further:
                 yield from _row_lines(row)
+    elif lone and (damaged := _may_hold(comparison)):
+        yield f"INCOMPLETE: what was read agrees; the {damaged} is damaged, and what it lacks may be lost"
     elif lone:
         yield "DIVERGENT: what has a twin agrees, but parameters are missing on one side"
     elif comparison.problems:
@@ -124,6 +126,13 @@ def _verdict(comparison: WeightComparison, paired: Sequence[WeightRow]) -> Itera
         yield "CONSISTENT: all parameters are equal, but for the rounding of a cast"
     else:
         yield "CONSISTENT: all parameters are equal"
+
+
+def _may_hold(comparison: WeightComparison) -> str:
+    """The side or sides that lack parameters, if of each a part could not be read."""
+    lacking = {"target": comparison.with_result(ONLY_GOLDEN), "golden": comparison.with_result(ONLY_TARGET)}
+    sides = [side for side, rows in lacking.items() if rows]
+    return " and the ".join(sides) if all(getattr(comparison, side).problems for side in sides) else ""
 
 
 def _distance(row: WeightRow) -> float:

@@ -49,19 +49,21 @@ def read(path: Path, file: BinaryIO) -> Checkpoint:
     if not isinstance(header, dict):
         raise DumpFormatError(f"{path}: the header holds no object")
     header.pop("__metadata__", None)
-    places: list[tuple[int, int, str]] = []
-    found: dict[str, Weight] = {}
+    found: list[tuple[int, int, Weight]] = []
     for written, description in header.items():
         name = clean(written)
         begin, end, dtype, shape = _described(path, name, description)
-        places.append((begin, end, name))
         parts = [(8 + length + begin, end - begin)]
-        found[name] = Weight(name, dtype, shape, partial(read_array, path, name, dtype, shape, parts))
-    places.sort()
-    for (_, end, name), (begin, _, other) in itertools.pairwise(places):
+        load = partial(read_array, path, name, dtype, shape, parts)
+        found.append((begin, end, Weight(name, dtype, shape, load)))
+    found.sort(key=lambda place: place[:2])
+    checkpoint = Checkpoint(path, "safetensors")
+    for _, _, weight in found:
+        checkpoint.add(weight)
+    for (_, end, one), (begin, _, other) in itertools.pairwise(found):
         if begin < end:
-            raise DumpFormatError(f"{path}: the header is damaged: {name[:200]} and {other[:200]} overlap")
-    return Checkpoint(path, "safetensors", {name: found[name] for _, _, name in places})
+            raise DumpFormatError(f"{path}: the header is damaged: {one.name[:200]} and {other.name[:200]} overlap")
+    return checkpoint
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

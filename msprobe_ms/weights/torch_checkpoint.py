@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.store.torch_file import Archive, view_of
 from msprobe_ms.store.torch_pickle import Refused, TensorRecord
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
-from msprobe_ms.weights.torch_state import LONGEST_STATE, Stranger, read_state, tensors_in
+from msprobe_ms.weights.torch_state import LONGEST_STATE, Stranger, Unread, is_tensor, read_state, tensors_in
 
 #: Keys under which training checkpoints keep the model's state dict.
 _MODEL_KEYS = ("state_dict", "model_state_dict", "model", "module", "network", "net", "params", "weights")
@@ -30,14 +31,17 @@ def read(path: Path, archive: Archive) -> Checkpoint:
     reader = _Reader(path, archive)
     for keys, record in tensors_in(_model(value, found)):
         name = clean(".".join(keys)) or "tensor"
+        if isinstance(record, Unread):
+            found.add(Weight(name, "unknown", (), partial(_refuse, path, name, record.name)))
+            continue
         place = (record.storage.key, record.offset, record.shape, record.strides)
-        found.weights[name] = Weight(name, record.dtype, record.shape, partial(reader.load, name, record), place)
+        found.add(Weight(name, record.dtype, record.shape, partial(reader.load, name, record), place))
     return found
 
 
 def _model(value: object, found: Checkpoint) -> object:
     """The model's part of a training checkpoint, however deep; what lies beside it is counted."""
-    while isinstance(value, dict) and not any(isinstance(member, TensorRecord) for member in value.values()):
+    while isinstance(value, dict) and not any(is_tensor(member) for member in value.values()):
         key = next(
             (key for key in _MODEL_KEYS if isinstance(value.get(key), (dict, Stranger)) and _holds_tensors(value[key])),
             None,
@@ -53,6 +57,10 @@ def _model(value: object, found: Checkpoint) -> object:
 
 def _holds_tensors(value: object) -> bool:
     return next(tensors_in(value), None) is not None
+
+
+def _refuse(path: Path, name: str, made_by: str) -> NoReturn:
+    raise DumpFormatError(f"{path}: {name}: made by {clean(made_by)[:200]}, which is not read: a sparse tensor, say")
 
 
 class _Reader:

@@ -8,13 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
-from msprobe_ms.store.torch_pickle import LITERALS, STEPS, Machine, Refused, Step, TensorRecord, is_known, run_machine
+from msprobe_ms.store.torch_pickle import (
+    LITERALS,
+    STEPS,
+    Machine,
+    Refused,
+    Step,
+    Storage,
+    TensorRecord,
+    is_known,
+    run_machine,
+)
 
 #: Longest description read, in bytes; a tensor takes some 200.
 LONGEST_STATE = 64 << 20
 _DEEPEST = 64
+#: Values looked at in the arguments of one call; those that rebuild tensors have some ten.
+_MOST_LOOKED_AT = 100
 
 
 @dataclass(slots=True, eq=False)
@@ -25,6 +37,30 @@ class Stranger:
     state: object = None
 
 
+class Unread(Stranger):
+    """An object made of tensors or their numbers in a way that is not known here: a sparse or quantized tensor."""
+
+    __slots__ = ()
+
+
+def _stranger(name: str, arguments: object) -> Stranger:
+    return Unread(name) if _has_numbers(arguments) else Stranger(name)
+
+
+def _has_numbers(arguments: object) -> bool:
+    """Whether there is a tensor or a storage in what a call was given; looks no further than a call of torch goes."""
+    waiting = [arguments]
+    for _ in range(_MOST_LOOKED_AT):
+        if not waiting:
+            break
+        found = waiting.pop()
+        if isinstance(found, (TensorRecord, Storage, Unread)):
+            return True
+        if isinstance(found, (tuple, list)):
+            waiting += found[:_MOST_LOOKED_AT]
+    return False
+
+
 class _Lenient(Machine):
     def name(self, text: str) -> None:
         name = text.replace(" ", ".")
@@ -33,17 +69,35 @@ class _Lenient(Machine):
         else:
             self.stack.append(Stranger(name))
 
+    def storage(self, _: object) -> None:
+        kind, storage_type, key, *rest = self.stack.pop()
+        if isinstance(storage_type, Stranger) and type(key) is str:  # of numbers not known here: quantized
+            self.stack.append(Storage(key, None))
+        else:
+            self.stack.append((kind, storage_type, key, *rest))
+            super().storage(None)
+
     def reduce(self, _: object) -> None:
         arguments, made_by = self.stack.pop(), self.stack.pop()
+        if isinstance(made_by, Stranger) and _is_npu_tensor(made_by.name):
+            self.name("torch._utils _rebuild_tensor_v2")
+            made_by, arguments = self.stack.pop(), arguments[:6]  # what follows is the NPU's own layout
         if isinstance(made_by, Stranger):
-            self.stack.append(Stranger(made_by.name))
-        else:
-            self.stack += [made_by, arguments]
+            self.stack.append(_stranger(made_by.name, arguments))
+            return
+        depth = len(self.stack)
+        self.stack += [made_by, arguments]
+        try:
             super().reduce(None)
+        except (Refused, ValueError, TypeError, LookupError, AttributeError):
+            if not _has_numbers(arguments):
+                raise
+            # One tensor that cannot be rebuilt costs itself alone.
+            self.stack[depth:] = [Unread(str(made_by))]
 
     def new_object(self, _: object) -> None:
-        _arguments, made_by = self.stack.pop(), self.stack.pop()
-        self.stack.append(Stranger(str(getattr(made_by, "name", made_by))))
+        arguments, made_by = self.stack.pop(), self.stack.pop()
+        self.stack.append(_stranger(str(getattr(made_by, "name", made_by)), arguments))
 
     def new_object_with_keywords(self, _: object) -> None:
         self.stack.pop()
@@ -86,6 +140,7 @@ _LITERALS = LITERALS | {
 
 _STEPS: Mapping[str, Step] = {
     **STEPS,
+    "BINPERSID": lambda machine, _: machine.storage(_),
     "NEWOBJ": lambda machine, _: machine.new_object(_),
     "NEWOBJ_EX": lambda machine, _: machine.new_object_with_keywords(_),
     "BUILD": lambda machine, _: machine.build(_),
@@ -107,7 +162,11 @@ def read_state(data: bytes) -> object:
     return run_machine(_Lenient(_STEPS, _LITERALS), data)
 
 
-def tensors_in(value: object) -> Iterator[tuple[tuple[str, ...], TensorRecord]]:
+def _is_npu_tensor(name: str) -> bool:
+    return name.startswith("torch_npu.") and name.endswith("._rebuild_npu_tensor")
+
+
+def tensors_in(value: object) -> Iterator[tuple[tuple[str, ...], TensorRecord | Unread]]:
     """Every tensor with the keys that lead to it; a module that was saved whole gives those of its state dict."""
     # Each container once: references can form rings, and trees of exponential size.
     seen: set[int] = set()
@@ -115,11 +174,16 @@ def tensors_in(value: object) -> Iterator[tuple[tuple[str, ...], TensorRecord]]:
     waiting: list[tuple[tuple[str, ...], object]] = [((), value)]
     while waiting:
         path, found = waiting.pop()
-        if isinstance(found, TensorRecord):
+        if is_tensor(found):
             yield path, found
         elif isinstance(found, (dict, list, tuple, Stranger)) and id(found) not in seen and len(path) <= _DEEPEST:
             seen.add(id(found))
             waiting += reversed([((*path, *key), member) for key, member in _members(found)])
+
+
+def is_tensor(value: object) -> TypeGuard[TensorRecord | Unread]:
+    """Also one that cannot be read, unless it has a state, as a module has."""
+    return isinstance(value, TensorRecord) or (isinstance(value, Unread) and value.state is None)
 
 
 def _members(value: dict[Any, Any] | list[Any] | tuple[Any, ...] | Stranger) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+from msprobe_ms.mapping.files import TOP_LAYERS
 from msprobe_ms.mapping.layer import NOWHERE, LayerRules, ModuleTree, Parts
 
 Rules = dict[str, dict[str, str]]
@@ -52,6 +53,8 @@ class _Writer:
         for path, other in self.pairs.items():
             if other is not None and path:
                 base, base_there = self._base(path, other)
+                if self._class(base) in TOP_LAYERS:  # a mapping file means the network by it
+                    base, base_there = (), ()
                 key, value = without_common_end(path[len(base) :], other[len(base_there) :])
                 votes.setdefault((self._class(base), key), Counter())[value] += 1
         rules: Rules = {}
@@ -86,12 +89,18 @@ class _Writer:
 
     def _mend(self, rules: Rules, wrong: list[Parts]) -> None:
         """Modules without a twin are said to have none once a class, if all of that name are; the rest one by one."""
+        said: set[tuple[str, Parts]] = set()
         for path in wrong:
             wanted = self.pairs[path]
             if wanted is None and (parent := self._parent(path)):
-                key = path[len(parent) :]
-                children = rules.setdefault(self._class(parent), {})
-                if self._all_alone(self._class(parent), key) and children.setdefault(".".join(key), NOWHERE) == NOWHERE:
+                class_name, key = self._class(parent), path[len(parent) :]
+                if (class_name, key) in said:
+                    continue
+                # What a class was told before did not help: a rule with the whole path is in the way.
+                known = ".".join(key) in rules.get(class_name, {}) or class_name in TOP_LAYERS
+                if not known and self._all_alone(class_name, key):
+                    rules.setdefault(class_name, {})[".".join(key)] = NOWHERE
+                    said.add((class_name, key))
                     continue
             rules.setdefault(_TOP, {})[".".join(path)] = NOWHERE if wanted is None else ".".join(wanted)
 
