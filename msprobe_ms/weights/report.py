@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from msprobe_ms.compare.metrics import Missing
 from msprobe_ms.compare.profiles.base import Cell
 from msprobe_ms.compare.profiles.own import METRIC_TITLES
 from msprobe_ms.compare.report import write_table
+from msprobe_ms.compare.stamps import claimed_timestamp
 from msprobe_ms.weights.compare import (
     CAST,
     CLOSE,
@@ -41,12 +41,10 @@ def write_weights(comparison: WeightComparison, folder: Path, *, csv: bool = Fal
 
     :raises UsageError: the folder cannot be written
     """
-    moment = time.time()
-    while any(folder.glob(f"compare_*{(stamp := time.strftime('%Y%m%d%H%M%S', time.localtime(moment)))}*")):
-        moment += 1
-    path = folder / f"compare_weights_{stamp}.{'csv' if csv else 'xlsx'}"
     titles = [*_TITLES, *METRIC_TITLES.values(), "Paired By", "Note"]
-    write_table(path, titles, ((_cells(row), _colour(row)) for row in comparison.rows), _COLOURS)
+    with claimed_timestamp(folder) as stamp:
+        path = folder / f"compare_weights_{stamp}.{'csv' if csv else 'xlsx'}"
+        write_table(path, titles, ((_cells(row), _colour(row)) for row in comparison.rows), _COLOURS)
     return path
 
 
