@@ -31,6 +31,7 @@ class TensorSource:
         if recorded:
             candidates.append(Path(recorded))
         self.folder = next((folder for folder in candidates if _is_folder(folder)), None)
+        self._real_folder = os.path.realpath(self.folder) if self.folder is not None else ""
         # Of the candidates the recorded one is tried last.
         taken = self.folder if recorded and self.folder is candidates[-1] else None
         self.elsewhere = taken is not None and not _is_within(taken, dump_folder)
@@ -66,8 +67,10 @@ class TensorSource:
             raise MissingTensorError(f"{shown}: there is no folder {self._looked_in}")
         path = self.folder / data_name
         try:
-            real = Path(os.path.realpath(path))
-            if not real.is_relative_to(os.path.realpath(self.folder)):
+            real = Path(self._real_folder, data_name)
+            if "/" in data_name or real.is_symlink():  # any other file is where its name says
+                real = Path(os.path.realpath(real))
+            if not real.is_relative_to(self._real_folder):
                 raise DumpFormatError(f"{shown}: a link that leaves {self.folder}")
         except (OSError, ValueError) as error:
             raise DumpFormatError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
