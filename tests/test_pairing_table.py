@@ -76,6 +76,7 @@ def test_any_pairing_comes_back(tmp_path_factory, ours, theirs, everywhere):
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=3, unique=True))
+@example(["\u0301" * 500])
 @example(["\U0001f600", "\x7f\x85", '\\ud83d\\"'])
 def test_any_name_comes_back(tmp_path_factory, names):
     folder = tmp_path_factory.getbasetemp()

@@ -18,6 +18,8 @@ _HEADER = """\
 """
 #: Names that mean themselves in yaml, whatever stands around them.
 _PLAIN = re.compile(r"[A-Za-z]\w*(\.\w+)+", re.ASCII)
+#: Characters of a key without a mark, quotes and all.
+_LONGEST_KEY = 1000
 #: What may pair items otherwise than their entries alone would, so that they are written item by item.
 _ITEM_BY_ITEM = ("data", "api")
 
@@ -38,12 +40,12 @@ def _lines(pair: Pair) -> list[str]:
     if target is None:
         return [f"# only in the golden: {_spelled(golden.name)}"] if golden is not None else []
     if golden is None:
-        return [f"{_spelled(target.name)}: null"]
+        return [f"{_key(target.name)} null"]
     if pair.how == "group" and (lines := _group(pair)):
         return lines
     if pair.how in _ITEM_BY_ITEM and (lines := _items(pair)):
         return lines
-    return [f"{_spelled(target.name)}: {_spelled(golden.name)} # {pair.how}"]
+    return [f"{_key(target.name)} {_spelled(golden.name)} # {pair.how}"]
 
 
 def _group(pair: Pair) -> list[str]:
@@ -51,12 +53,18 @@ def _group(pair: Pair) -> list[str]:
     ours = dict.fromkeys(row.target.entry for row in pair.rows if row.target is not None)
     theirs = dict.fromkeys(row.golden.entry for row in pair.rows if row.golden is not None)
     golden = _spelled(JOINED.join(theirs))
-    return [f"{_spelled(name)}: {golden} # {pair.how}" for name in ours]
+    return [f"{_key(name)} {golden} # {pair.how}" for name in ours]
 
 
 def _items(pair: Pair) -> list[str]:
     both = [(row.target, row.golden) for row in pair.rows if row.target is not None]
-    return [f"{_spelled(mine.name)}: {_spelled(other.name) if other else 'null'} # {pair.how}" for mine, other in both]
+    return [f"{_key(mine.name)} {_spelled(other.name) if other else 'null'} # {pair.how}" for mine, other in both]
+
+
+def _key(name: str) -> str:
+    spelled = _spelled(name)
+    # Beyond 1,024 characters yaml asks for the mark of a key.
+    return f"{spelled}:" if len(spelled) < _LONGEST_KEY else f"? {spelled}\n:"
 
 
 def _spelled(name: str) -> str:
