@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,10 @@ import numpy as np
 import pytest
 
 # A busy machine is no reason to fail.
-hypothesis.settings.register_profile("patient", deadline=None)
+# The suite has to stay short; MSPROBE_EXAMPLES=1000 asks for more of each property.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, max_examples=int(os.environ.get("MSPROBE_EXAMPLES", "40"))
+)
 hypothesis.settings.load_profile("patient")
 
 
