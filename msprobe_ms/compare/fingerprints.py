@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msprobe_ms.compare.model import Row
+from msprobe_ms.store.model import Item
 
 Fingerprint = tuple[object, ...]
 TARGET, GOLDEN = 0, 1
@@ -19,7 +20,12 @@ def fingerprint(row: Row, side: int = TARGET) -> Fingerprint | None:
         maximum, minimum, mean, norm = table.figures[4 * number : 4 * number + 4]
         return None if maximum == minimum else (table.sort(number)[3], maximum, minimum, mean, norm)
     item = row.golden if side else row.target
-    if item is None or item.kind != "tensor" or item.norm is None or item.maximum == item.minimum:
+    return None if item is None else fingerprint_of(item)
+
+
+def fingerprint_of(item: Item) -> Fingerprint | None:
+    """The same of an item that is at hand."""
+    if item.kind != "tensor" or item.norm is None or item.maximum == item.minimum:
         return None
     return item.shape, item.maximum, item.minimum, item.mean, item.norm
 

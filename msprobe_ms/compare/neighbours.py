@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from msprobe_ms.compare.fingerprints import Fingerprint, fingerprint_of
 from msprobe_ms.store.model import Dump, Item
-
-#: What tells one recorded tensor from another.
-_Fingerprint = tuple[object, ...]
 
 
 class Neighbours:
@@ -16,21 +14,21 @@ class Neighbours:
 
     def __init__(self, dump: Dump, items: Iterable[Item]) -> None:
         self._dump = dump
-        wanted = {key for item in items if (key := _fingerprint(item)) is not None}
+        wanted = {key for item in items if (key := fingerprint_of(item)) is not None}
         self._order: dict[str, int] = {}
         #: Fingerprint → where it was given out, and where taken in: order of the entry, item.
-        self._made: dict[_Fingerprint, list[tuple[int, Item]]] = defaultdict(list)
-        self._used: dict[_Fingerprint, list[tuple[int, Item]]] = defaultdict(list)
+        self._made: dict[Fingerprint, list[tuple[int, Item]]] = defaultdict(list)
+        self._used: dict[Fingerprint, list[tuple[int, Item]]] = defaultdict(list)
         for order, entry in enumerate(dump.entries.values() if wanted else ()):
             self._order[entry.name] = order
             for item in entry.items:
-                if item.state in ("input", "output") and (key := _fingerprint(item)) in wanted and key is not None:
+                if item.state in ("input", "output") and (key := fingerprint_of(item)) in wanted and key is not None:
                     (self._used if item.state == "input" else self._made)[key].append((order, item))
 
     def producer(self, item: Item) -> Item | None:
         """The output that ``item`` was, of the nearest call before its own; None where none is recorded or it is
         constant, so that its figures tell nothing."""
-        key, place = _fingerprint(item), self._order.get(item.entry)
+        key, place = fingerprint_of(item), self._order.get(item.entry)
         if key is None or place is None:
             return None
         for order, made in reversed(self._made.get(key, ())):
@@ -40,7 +38,7 @@ class Neighbours:
 
     def consumers(self, item: Item) -> list[Item]:
         """The inputs that ``item`` became, in execution order; of calls inside one another only the outermost."""
-        key, place = _fingerprint(item), self._order.get(item.entry)
+        key, place = fingerprint_of(item), self._order.get(item.entry)
         if key is None or place is None:
             return []
         by_entry: dict[str, Item] = {}
@@ -63,9 +61,3 @@ def ancestors(dump: Dump, name: str) -> Iterator[str]:
         seen.add(entry.parent)
         yield entry.parent
         entry = dump.entries.get(entry.parent)
-
-
-def _fingerprint(item: Item) -> _Fingerprint | None:
-    if item.kind != "tensor" or item.norm is None or item.maximum == item.minimum:
-        return None
-    return item.shape, item.maximum, item.minimum, item.mean, item.norm

@@ -90,9 +90,7 @@ class _Walk:
             if value and len(path) == DEEPEST:
                 raise DumpFormatError(f"entry {self._entry!r}: nested deeper than {DEEPEST} levels below {state}")
             for key, member in value.items() if isinstance(value, dict) else enumerate(value):
-                below = (*path, str(key))
-                if not self._table.add_like((state, below, keyword), member):
-                    self.into(member, below, state, keyword)
+                self.into(member, (*path, str(key)), state, keyword)
         elif value is None:
             self._table.add((state, path, keyword))
         else:  # a bare JSON scalar, where the format wants {"type", "value"}
@@ -114,8 +112,6 @@ class _Walk:
             sort: Sort = ("tensor", kind, str(get("dtype")), _shape(get("shape")), _bool(get("requires_grad")))
             file = _string(get("data_name"), missing="-1")
             self._table.add(place, sort, (maximum, minimum, mean, norm), _string(get("md5")), file)
-            if isinstance(sort[3], tuple) and sort[2] == get("dtype"):
-                self._table.remember(leaf, sort)
 
     def _value(self, kind: str, value: Any, place: Place) -> None:
         """Leaves with a ``value``, as the tables of the format hold them (§11.1)."""

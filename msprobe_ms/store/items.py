@@ -39,7 +39,6 @@ class ItemTable:
         self.entries: list[str] = []
         self._known_places: dict[Place, int] = {}
         self._known_sorts: dict[Sort, int] = {}
-        self._leaf_sorts: dict[tuple[Any, ...], int] = {}
         self._known_odd: dict[tuple[type, Statistic], Figures] = {}
         self._place_list: list[Place] = []
         #: What follows the entry in the name of an item at each place.
@@ -82,34 +81,6 @@ class ItemTable:
             _put(self._checksums, number, checksum)
         if file is not None:
             _put(self._files, number, file)
-
-    def add_like(self, place: Place, leaf: dict[str, Any]) -> bool:
-        """Add a tensor's leaf as dump.json has it, where one of its place and sort was added before; else False.
-
-        Most leaves are such, and need none of what makes sure of the values of a leaf.
-        """
-        try:
-            code = self._known_places[place]
-            key = leaf["type"], leaf["dtype"], tuple(leaf["shape"]), leaf.get("requires_grad")
-            sort = self._leaf_sorts[key]
-            figures = leaf["Max"], leaf["Min"], leaf["Mean"], leaf["Norm"]
-        except (KeyError, TypeError):
-            return False
-        if len(leaf) != 7 + ("requires_grad" in leaf) or set(map(type, figures)) != {float}:
-            return False  # something else is said of it
-        self.places.append(code)
-        self.sorts.append(sort)
-        self.owners.append(len(self.entries) - 1)
-        self.figures.extend(figures)
-        return True
-
-    def remember(self, leaf: dict[str, Any], sort: Sort) -> None:
-        """Leaves that say the same as this one are of this sort."""
-        requires_grad = leaf.get("requires_grad")
-        if requires_grad is not sort[4]:
-            return  # it is no truth value, and may be a list
-        key = leaf["type"], leaf["dtype"], tuple(leaf["shape"]), requires_grad
-        self._leaf_sorts[key] = self._known_sorts[sort]
 
     def item(self, number: int) -> Item:
         """The item as a value of its own."""
