@@ -15,7 +15,7 @@ from msprobe_ms.errors import DumpFormatError, MissingTensorError
 from msprobe_ms.store import narrow_floats
 
 #: dtypes that a ``.bin`` may be of, by name in lower case: what numpy has, little-endian.
-_PLAIN = {
+PLAIN_DTYPES = {
     name: np.dtype(name).newbyteorder("<")
     for name in (
         "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -122,7 +122,7 @@ def _reread(file: BinaryIO, start: int, end: int) -> bytes:
 def _load_bin(path: Path, dtype: str | None, shape: tuple[int, ...] | None) -> np.ndarray:
     """Bytes alone: only the dump says what they are."""
     width = narrow_floats.bytes_of(dtype) if dtype else None
-    stored = np.dtype(f"<u{width}") if width else _PLAIN.get((dtype or "").lower())
+    stored = np.dtype(f"<u{width}") if width else PLAIN_DTYPES.get((dtype or "").lower())
     if stored is None:
         known = f"dtype {dtype[:100]} is none of numpy's" if dtype else "no dtype is known"
         raise DumpFormatError(f"{path}: {known}, and a .bin file holds bytes alone: it cannot be read")

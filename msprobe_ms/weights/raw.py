@@ -10,19 +10,12 @@ import numpy as np
 
 from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.store import narrow_floats
-
-#: dtypes with a numpy twin, little-endian in every format read here.
-PLAIN = frozenset(
-    (
-        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-        "float16", "float32", "float64", "complex64", "complex128",
-    )
-)  # fmt: skip
+from msprobe_ms.store.array_files import PLAIN_DTYPES
 
 
 def item_size(dtype: str) -> int | None:
     """Bytes of one element; None for a dtype that cannot be read."""
-    return np.dtype(dtype).itemsize if dtype in PLAIN else narrow_floats.bytes_of(dtype)
+    return np.dtype(dtype).itemsize if dtype in PLAIN_DTYPES else narrow_floats.bytes_of(dtype)
 
 
 def read_array(
@@ -53,7 +46,7 @@ def read_array(
     except OSError as error:
         raise DumpFormatError(f"{path}: {name}: cannot be read: {error.strerror or error}") from error
     try:
-        if dtype in PLAIN:
+        if dtype in PLAIN_DTYPES:
             return buffer.view(np.dtype(dtype).newbyteorder("<")).reshape(shape)
         return narrow_floats.widen(buffer.view(f"<u{width}"), dtype).reshape(shape)
     except (ValueError, OverflowError) as error:  # more dimensions than numpy has
