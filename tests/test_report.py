@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
+import struct
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,12 @@ from hypothesis import strategies as st
 
 from msprobe_ms.compare import report
 from msprobe_ms.compare.advisor import write_advice
+from msprobe_ms.compare.csv_table import looks_like_formula, write_csv
 from msprobe_ms.compare.measure import measure
 from msprobe_ms.compare.metrics import Missing
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
 from msprobe_ms.compare.profiles import PROFILES, judge
-from msprobe_ms.compare.report import looks_like_formula, write_summary, write_tables
+from msprobe_ms.compare.report import write_summary, write_tables
 from msprobe_ms.errors import UsageError
 
 STAMP = "20260102030405"
@@ -217,3 +220,23 @@ def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> N
             write(comparison, file / "below", STAMP)
     with pytest.raises(UsageError, match=str(file)):
         write_tables(comparison, LATEST, file / "below", STAMP)
+
+
+CELLS = st.one_of(st.floats(), st.none(), st.booleans(), st.integers(), st.text(max_size=5))
+
+
+@given(st.integers(2, 4).flatmap(lambda width: st.lists(st.lists(CELLS, min_size=width, max_size=width), min_size=1)))
+def test_a_csv_reader_gets_every_cell_of_a_table_back(rows: list[list[Any]]) -> None:
+    titles = [f"column {place}" for place in range(len(rows[0]))]
+    file = io.BytesIO()
+    write_csv(file, titles, rows)
+    header, *found = csv.reader(io.StringIO(file.getvalue().decode(), newline=""))
+    assert header == titles and len(found) == len(rows)
+    for texts, cells in zip(found, rows, strict=True):
+        for text, cell in zip(texts, cells, strict=True):
+            if isinstance(cell, float):
+                assert struct.pack("d", float(text)) == struct.pack("d", cell) or cell != cell
+            elif isinstance(cell, str):
+                assert text.replace("'", "") == cell.encode("utf-8", "backslashreplace").decode().replace("'", "")
+            else:
+                assert text == ("" if cell is None else str(cell))

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from msprobe_ms.compare.algorithms import load_algorithms
+from msprobe_ms.compare.csv_table import Cell
 from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.notebook import comparison_html
 from msprobe_ms.compare.places import plan
 from msprobe_ms.compare.profiles import PROFILES
-from msprobe_ms.compare.profiles.base import Cell
 from msprobe_ms.compare.report import summary, table, write_table, writing
 from msprobe_ms.compare.run import Options, Outcome, compare_dumps
 from msprobe_ms.compare.thresholds import load_thresholds

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.compare.figures import RELATIVES, STATISTICS
 from msprobe_ms.compare.model import Row
-from msprobe_ms.store.items import ItemTable
+from msprobe_ms.store.items import NULL, ItemTable, Sort
 from msprobe_ms.store.model import Item
 
 Floats = npt.NDArray[np.float64]
@@ -75,33 +74,38 @@ class Side:
 
     @property
     def names(self) -> Values:
-        return self._read(self._table.name, attrgetter("name"))
+        name = self._table.name
+        return [
+            name(number) if number is not None else getattr(self._item(place), "name", None)
+            for place, number in enumerate(self._numbers)
+        ]
 
     @property
     def dtypes(self) -> Values:
-        return self._read(lambda number: self._table.sort(number)[2], attrgetter("dtype"))
+        return [sort[2] for sort in self._sorts]
 
     @property
     def shapes(self) -> Values:
-        return self._read(lambda number: self._table.sort(number)[3], attrgetter("shape"))
+        return [sort[3] for sort in self._sorts]
 
     @property
     def requires_grad(self) -> Values:
-        return self._read(lambda number: self._table.sort(number)[4], attrgetter("requires_grad"))
+        return [sort[4] for sort in self._sorts]
 
     def read(self, read: Callable[[Item], object]) -> Values:
         """What else the items hold."""
         return [None if (item := self._item(place)) is None else read(item) for place in range(len(self._rows))]
 
-    def _read(self, stored: Callable[[int], object], read: Callable[[Item], object]) -> Values:
-        found: Values = []
-        for place, number in enumerate(self._numbers):
-            if number is not None:
-                found.append(stored(number))
-            else:
-                item = self._item(place)
-                found.append(None if item is None else read(item))
-        return found
+    @cached_property
+    def _sorts(self) -> list[Sort]:
+        sort = self._table.sort
+        return [
+            sort(number) if number is not None else self._sort_of(place) for place, number in enumerate(self._numbers)
+        ]
+
+    def _sort_of(self, place: int) -> Sort:
+        item = self._item(place)
+        return NULL if item is None else (item.kind, item.type, item.dtype, item.shape, item.requires_grad)
 
     def _item(self, place: int) -> Item | None:
         row = self._rows[place]

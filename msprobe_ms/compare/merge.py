@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import xlsxwriter
 import yaml
 
+from msprobe_ms.compare.csv_table import looks_like_formula
 from msprobe_ms.compare.profiles.base import BENCH_TITLES, DIFFERENCE_TITLES, NPU_TITLES
-from msprobe_ms.compare.report import ROWS_A_SHEET, looks_like_formula, writing
+from msprobe_ms.compare.report import ROWS_A_SHEET, writing
 from msprobe_ms.config.values import suggestion
 from msprobe_ms.errors import ConfigError, DumpFormatError, UsageError
 from msprobe_ms.log import logger

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from msprobe_ms.compare.csv_table import Cell, write_csv
 from msprobe_ms.compare.model import Comparison, Origin
-from msprobe_ms.compare.profiles.base import Block, Cell, Column, Line, Profile, lines
+from msprobe_ms.compare.profiles.base import Block, Column, Line, Profile, lines
 from msprobe_ms.errors import UsageError
 from msprobe_ms.store.atomic import replacing
 
@@ -28,12 +27,6 @@ ROWS_A_SHEET = 1_048_500
 _BLOCK = 512
 #: Excel's limit of characters in a cell.
 _LONGEST_CELL = 32_767
-#: What a spreadsheet program may take for the beginning of a formula, full-width twins included (formats §27).
-_FORMULA_STARTS = frozenset("=+-%@＝＋－％＠\t\r\n")
-#: What makes a csv reader need quotes around a text.
-_TO_QUOTE = re.compile(r'[",\r\n]')
-#: Texts that need quotes, or may be taken for a formula; all others are written as they are.
-_NOT_PLAIN = re.compile(f"""[",;\\r\\n]|^[{re.escape("".join(_FORMULA_STARTS))}]""")
 
 
 def write_tables(
@@ -83,7 +76,7 @@ def write_table(
     """
     with writing(path) as file:
         if path.suffix == ".csv":
-            _write_csv(file, titles, rows)
+            write_csv(file, titles, (row for row, _ in rows))
         else:
             _write_xlsx(file, titles, rows, colours)
 
@@ -145,61 +138,6 @@ def writing(path: Path) -> Iterator[BinaryIO]:
 
 def _strict_number(value: Cell) -> Cell:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _write_csv(file: BinaryIO, titles: Sequence[str], rows: Iterable[tuple[list[Cell], str]]) -> None:
-    """UTF-8, one header; text that looks like a formula gets a leading apostrophe, which spreadsheets show as text."""
-    text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="", write_through=False)
-    text.write(_csv_line(titles))
-    text.writelines(_csv_line(row) for row, _ in rows)
-    text.flush()
-    text.detach()
-
-
-def _csv_line(row: Sequence[Cell]) -> str:
-    """A line as the csv module writes it, in half its time: it looks at every character of every number."""
-    cells = [
-        repr(cell) if type(cell) is float else _csv_text(cell) if isinstance(cell, str) else _csv_other(cell)
-        for cell in row
-    ]
-    return ",".join(cells) + "\r\n"
-
-
-def _csv_other(cell: Cell) -> str:
-    return "" if cell is None else str(cell)
-
-
-def _csv_text(cell: str) -> str:
-    if _NOT_PLAIN.search(cell) is None:
-        return cell
-    cell = _inert(cell)
-    return '"' + cell.replace('"', '""') + '"' if _TO_QUOTE.search(cell) else cell
-
-
-def _inert(cell: str) -> str:
-    """The text made harmless: no spreadsheet program may take it, or a part behind a ``;``, for a formula."""
-    if cell[:1] not in _FORMULA_STARTS and ";" not in cell:
-        return cell
-    return ";".join("'" + part if _is_formula(part) else part for part in cell.split(";"))
-
-
-def looks_like_formula(text: str) -> bool:
-    """Whether a spreadsheet program could run ``text``: a formula's first character, also after a ``;``, no number."""
-    if text[:1] not in _FORMULA_STARTS and ";" not in text:
-        return False
-    return any(map(_is_formula, text.split(";")))
-
-
-def _is_formula(part: str) -> bool:
-    return part[:1] in _FORMULA_STARTS and not _is_number(part)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.removesuffix("%"))
-    except ValueError:
-        return False
-    return True
 
 
 def _write_xlsx(

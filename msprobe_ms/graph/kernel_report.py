@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from msprobe_ms.compare.csv_table import Cell
 from msprobe_ms.compare.dtypes import same_dtype
 from msprobe_ms.compare.figures import STATISTICS
 from msprobe_ms.compare.measure import NOTE
@@ -19,7 +20,6 @@ from msprobe_ms.compare.profiles.base import (
     NO_BENCH,
     NPU_TITLES,
     RELATIVE_TITLES,
-    Cell,
     shape_text,
 )
 from msprobe_ms.compare.profiles.v110_rules import V110Thresholds, text, token

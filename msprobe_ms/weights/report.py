@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from msprobe_ms.compare.csv_table import Cell
 from msprobe_ms.compare.metrics import Missing
-from msprobe_ms.compare.profiles.base import Cell
 from msprobe_ms.compare.profiles.own import METRIC_TITLES
 from msprobe_ms.compare.report import write_table
 from msprobe_ms.compare.stamps import claimed_timestamp

@@ -9,12 +9,10 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from msprobe_ms.compare.algorithms import Algorithm, message_of, metric_of
+from msprobe_ms.compare.csv_table import Cell
 from msprobe_ms.compare.figure_block import FigureBlock
 from msprobe_ms.compare.model import Comparison, Metrics, Pair, Row
 from msprobe_ms.store.model import Item
-
-#: What a spreadsheet cell can hold; None is a blank cell.
-Cell = str | float | int | bool | None
 
 NO_BENCH = "No bench data matched."
 

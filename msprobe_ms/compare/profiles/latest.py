@@ -10,6 +10,7 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from msprobe_ms.compare.algorithms import Algorithm
+from msprobe_ms.compare.csv_table import Cell
 from msprobe_ms.compare.figures import DIFFERENCES, RELATIVES, STATISTICS
 from msprobe_ms.compare.metrics import TENSOR_METRICS, Missing
 from msprobe_ms.compare.model import Comparison
@@ -18,7 +19,6 @@ from msprobe_ms.compare.profiles.base import (
     DIFFERENCE_TITLES,
     NPU_TITLES,
     RELATIVE_TITLES,
-    Cell,
     Column,
     Line,
     Profile,

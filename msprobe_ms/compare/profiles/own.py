@@ -12,6 +12,7 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from msprobe_ms.compare.algorithms import Algorithm
+from msprobe_ms.compare.csv_table import Cell
 from msprobe_ms.compare.figure_block import Side
 from msprobe_ms.compare.figures import RELATIVES, STATISTICS
 from msprobe_ms.compare.metrics import (
@@ -34,7 +35,6 @@ from msprobe_ms.compare.profiles.base import (
     NPU_TITLES,
     RELATIVE_TITLES,
     Block,
-    Cell,
     Column,
     Line,
     Profile,
@@ -85,6 +85,10 @@ class Own(Profile):
         judge(comparison)
 
 
+#: Types whose values are cells.
+_AS_THEY_ARE = frozenset((str, type(None)))
+
+
 def _cell(value: object) -> Cell:
     """A number, a text, or a blank for nothing; what is not finite is text, which every spreadsheet program shows."""
     if value is None:
@@ -95,11 +99,11 @@ def _cell(value: object) -> Cell:
 
 
 def _cells(values: Iterable[object]) -> list[Cell]:
-    # A float that is no number, or infinite, is the only one whose difference from itself is not 0.
-    return [
-        value if type(value) is str or (type(value) is float and value - value == 0.0) else _cell(value)
-        for value in values
-    ]
+    values = list(values)
+    kinds = set(map(type, values))
+    if kinds <= _AS_THEY_ARE or (kinds == {float} and math.isfinite(sum(values))):  # type: ignore[arg-type]
+        return values  # type: ignore[return-value]
+    return [value if type(value) is str else _cell(value) for value in values]
 
 
 Cells = Callable[[Block], list[Cell]]

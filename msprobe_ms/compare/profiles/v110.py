@@ -8,6 +8,7 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from msprobe_ms.compare.algorithms import Algorithm
+from msprobe_ms.compare.csv_table import Cell
 from msprobe_ms.compare.figures import STATISTICS, is_number
 from msprobe_ms.compare.metrics import (
     COSINE,
@@ -22,7 +23,6 @@ from msprobe_ms.compare.profiles.base import (
     DIFFERENCE_TITLES,
     NPU_TITLES,
     RELATIVE_TITLES,
-    Cell,
     Column,
     Line,
     Profile,
