@@ -150,7 +150,7 @@ def test_changed_values_differ(dumps: Dumps, target: str, golden: str, mode: str
             assert row.result in ("origin", "differs", "inherited", "error", "warning"), name
     if profile == "own":
         # A save that differs inherits from the one before it that does.
-        reasons = {name: re.sub("; inherited from .*", ".", row.reason) for name, row in found.items()}
+        reasons = {name: re.sub(", inherited from .*", ".", row.reason) for name, row in found.items()}
         assert reasons["other_shape"] == "The shapes differ: [2, 3] and [3, 2]."
         kinds = [dtype_text(golden_or, name) for golden_or, name in ((target, "float32"), (golden, "int32"))]
         assert reasons["other_kind"] == f"The dtypes differ in kind: {kinds[0]} and {kinds[1]}."

@@ -116,7 +116,7 @@ def test_what_inherits_says_from_whom() -> None:
     pair.rows[0].inherited_from = "Cell.fc1.Dense.forward.0"
     (cell,) = cells(judged(pair))
     assert (cell["Result"], cell["Inherited From"]) == ("inherited", "Cell.fc1.Dense.forward.0")
-    assert str(cell["Reason"]).endswith("; inherited from Cell.fc1.Dense.forward.0.")
+    assert str(cell["Reason"]).endswith(", inherited from Cell.fc1.Dense.forward.0.")
     assert pair.rows[0].colour == "yellow"
 
 

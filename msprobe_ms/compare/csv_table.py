@@ -25,6 +25,9 @@ _TO_QUOTE = re.compile(r'[",\r\n]')
 #: Texts that need quotes, or may be taken for a formula; all others are written as they are.
 _NOT_PLAIN = re.compile(f"""[",;\\r\\n]|^[{re.escape("".join(_FORMULA_STARTS))}]""")
 
+#: What the lines of a text hold when any of them is not written as it is; ends of lines apart.
+_MARKS = ('"', ",", ";", "\r", *(f"\n{start}" for start in sorted(_FORMULA_STARTS - {"\n"})))
+
 
 def write_csv(file: BinaryIO, titles: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
     """UTF-8, one header; text that looks like a formula gets a leading apostrophe, which spreadsheets show as text.
@@ -54,6 +57,8 @@ def _texts(cells: Sequence[Cell]) -> Iterable[str]:
     """The cells of a column as they stand in the file."""
     kinds = set(map(type, cells))
     if kinds == {str}:
+        if _are_plain(cells):  # type: ignore[arg-type]
+            return cells  # type: ignore[return-value]
         texts = {cell: _text(cell) for cell in set(cells)}  # type: ignore[arg-type]
         return map(texts.__getitem__, cells)
     if kinds == {float}:
@@ -63,6 +68,12 @@ def _texts(cells: Sequence[Cell]) -> Iterable[str]:
     floats = [cell for cell in cells if type(cell) is float]
     numbers = _numbers(floats)
     return [next(numbers) if type(cell) is float else _other(cell) for cell in cells]
+
+
+def _are_plain(cells: Sequence[str]) -> bool:
+    """Whether all of many texts are written as they are."""
+    lines = "\n".join(("", *cells))
+    return lines.count("\n") == len(cells) and not any(mark in lines for mark in _MARKS)
 
 
 def _numbers(floats: Sequence[float]) -> Iterator[str]:

@@ -22,6 +22,7 @@ class Row:
     Each is given as an item, or as its number in ``tables``; then the item is made when it is asked for, so that a
     million rows fit into memory.
 
+    ``state``      what the target's item is to its call, else the golden's
     ``measured``   filled by measure: metrics of real data, and notes; None where there are none
     ``deviation``  filled by measure: relative difference of the pair as one number (0 = equal, inf = not comparable
                    in value, e.g. other shape or one-sided NaN); None when there is nothing to compare
@@ -37,7 +38,7 @@ class Row:
 
     __slots__ = (
         "_golden", "_tables", "_target", "colour", "deviation", "inherited_from", "measured", "reason", "refuted",
-        "result", "tolerance",
+        "result", "state", "tolerance",
     )  # fmt: skip
 
     def __init__(
@@ -49,8 +50,10 @@ class Row:
         tolerance: float | None = None,
         *,
         tables: Tables | None = None,
+        state: str | None = None,
     ) -> None:
         self._target, self._golden, self._tables = target, golden, tables
+        self.state = self._state() if state is None else state
         self.measured = measured
         self.deviation, self.tolerance = deviation, tolerance
         self.refuted = False
@@ -78,9 +81,7 @@ class Row:
         place = self._golden if side else self._target
         return (self._tables[side], place) if type(place) is int else None  # type: ignore[index]
 
-    @property
-    def state(self) -> str:
-        """What the target's item is to its call, else the golden's."""
+    def _state(self) -> str:
         for side, place in enumerate((self._target, self._golden)):
             if place is not None:
                 return self._tables[side].state(place) if type(place) is int else place.state  # type: ignore

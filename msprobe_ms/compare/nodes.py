@@ -170,7 +170,7 @@ def _refute(nodes: list[Node]) -> None:
     norms = {key[-1] for key in doubted}
     for node in nodes if doubted else ():
         for row in node.pair.rows:
-            if norm_of(row) in norms and row.state == "input" and row.matched and (key := fingerprint(row)) is not None:
+            if row.state == "input" and norm_of(row) in norms and row.matched and (key := fingerprint(row)) is not None:
                 last[key] = node.order
                 if strain(row) > 1:
                     last_differing[key] = node.order

@@ -53,9 +53,9 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
     return pairs
 
 
-#: What two entries are, their figures apart, and the places of the items that stand beside each other in them.
+#: What two entries are, their figures apart; the places of the items that stand beside each other in them, and states.
 Layouts = tuple[bytes, bytes, str]
-Places = tuple[tuple[int | None, int | None], ...]
+Places = tuple[tuple[int | None, int | None, str], ...]
 
 
 class _AlikePairs:
@@ -75,10 +75,12 @@ class _AlikePairs:
         if places is None:
             places = self._known[key] = _places(ours, theirs)
         rows = []
-        for place, other in places:
+        for place, other, state in places:
             mine = None if place is None else ours.start + place
             golden = None if other is None else theirs.start + other
-            rows.append(Row(mine, mine if golden == mine else golden, tables=tables))  # one number, not two equal ones
+            if golden == mine:
+                golden = mine  # one number, not two equal ones
+            rows.append(Row(mine, golden, tables=tables, state=state))
         return rows
 
 
@@ -86,7 +88,11 @@ def _places(ours: ItemSlice, theirs: ItemSlice) -> Places:
     mine, others = list(ours), list(theirs)
     numbers = {id(item): number for items in (mine, others) for number, item in enumerate(items)}
     return tuple(
-        (None if item is None else numbers[id(item)], None if twin is None else numbers[id(twin)])
+        (
+            None if item is None else numbers[id(item)],
+            None if twin is None else numbers[id(twin)],
+            item.state if item is not None else twin.state if twin is not None else "",
+        )
         for item, twin in pair_items(mine, others)
     )
 

@@ -84,17 +84,19 @@ class _Walk:
         return ItemSlice(self._table, self._start, len(self._table))
 
     def into(self, value: Any, path: tuple[str, ...], state: str, keyword: bool = False) -> None:
-        if _is_leaf(value):
-            self._leaf(value, (state, path, keyword))
-        elif isinstance(value, (dict, list)):
+        kind = type(value)
+        if kind is dict or kind is list:
+            if kind is dict and type(value.get("type")) is str:
+                self._leaf(value, (state, path, keyword))
+                return
             if value and len(path) == DEEPEST:
                 raise DumpFormatError(f"entry {self._entry!r}: nested deeper than {DEEPEST} levels below {state}")
-            for key, member in value.items() if isinstance(value, dict) else enumerate(value):
+            for key, member in value.items() if kind is dict else enumerate(value):
                 self.into(member, (*path, str(key)), state, keyword)
         elif value is None:
             self._table.add((state, path, keyword))
         else:  # a bare JSON scalar, where the format wants {"type", "value"}
-            self._builtin(type(value).__name__, value, (state, path, keyword))
+            self._builtin(kind.__name__, value, (state, path, keyword))
 
     def _leaf(self, leaf: dict[str, Any], place: Place) -> None:
         kind = leaf["type"]

@@ -1,7 +1,8 @@
 """A JSON object of any size, member by member: its text passes through in blocks and is never held whole.
 
-The standard library's scanner does the parsing, one member's value at a time. A file that was cut off gives all
-members before the damage.
+Members that follow each other as the two before them did, as a program wrote them all, are parsed many at once by
+orjson; what it does not take (``NaN``, damage), and all others, by the standard library's scanner, a value at a time.
+A file that was cut off gives all members before the damage.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ from json.decoder import JSONDecodeError
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import orjson
+
 from msprobe_ms.errors import DamagedFileError, DumpFormatError
 
 #: Bytes read at a time; more where one value alone is larger.
 _BLOCK = 1 << 20
 #: Characters from the end of what was read within which the scanner may have missed the rest of a number or literal.
 _CUT = 16
+#: Characters of a value's end by which it is told from the ends of what it holds.
+_TAIL = 2
 _SURROGATE = re.compile("[\ud800-\udfff]")
 #: What ends a number.
 _ENDS = frozenset(" \t\n\r,}")
@@ -38,7 +43,7 @@ def members(path: Path, opened: str | None = None) -> Iterator[Member]:
     """The members of the object in ``path``; in place of the one named ``opened``, when it is an object, its members.
 
     An opened object comes first as a member of its own, with the value ``{}``. ``NaN`` and ``Infinity`` are numbers of
-    the format; half characters become ``?``.
+    the format; half characters become ``?``; integers beyond 64 bits may come as the nearest double.
 
     :raises DumpFormatError: the file cannot be read
     :raises DamagedFileError: what comes next is not the JSON of an object
@@ -69,6 +74,8 @@ class _Text:
         self._ended = False
         #: Lines that were dropped, and characters of the line that was being read then.
         self._lines, self._column = 0, 0
+        #: Where the last value ends, what lies between it and the key behind it, and whether that was searched for.
+        self._end, self._between, self._searched = 0, "", False
         self.text = ""
         self.place = 0
 
@@ -112,8 +119,28 @@ class _Text:
                 raise self._damaged("expected , or }", end)
             if self._may_hold_half_characters(end):
                 value = _without_lone_surrogates(value)
-            self.place = end
+            self.place = self._end = end
             return value
+
+    def many(self) -> dict[str, Any]:
+        """Take the whole members from the next key on, as far as can be told; the comma behind them is not taken.
+
+        A text that is an object when braces are put around it holds whole members: one that ends inside a value, or
+        inside a string, would lack their ends.
+        """
+        if self._end >= _TAIL:
+            self._between = self.text[self._end - _TAIL : self.place + 1]
+        last = -1 if self._searched or not self._between else self.text.rfind(self._between, self.place)
+        self._searched = True
+        if last < 0:
+            return {}
+        end = last + _TAIL
+        try:
+            found: dict[str, Any] = orjson.loads(f"{{{self.text[self.place : end]}}}")
+        except ValueError:
+            return {}
+        self.place = end
+        return found
 
     def _may_hold_half_characters(self, end: int) -> bool:
         if self.text.find("\\u", self.place, end) >= 0:
@@ -130,6 +157,7 @@ class _Text:
         rest = self.text[self.place :]
         raw = self._file.read(max(_BLOCK, len(rest)))  # growing reads keep the rescanning of one value linear
         self._ended = not raw
+        self._end, self._searched = 0, False
         self._lines, self._column = self._position(self.place)
         try:
             self.text, self.place = rest + self._decode(raw, final=self._ended), 0
@@ -158,6 +186,9 @@ def _object(text: _Text, opened: str | None, holder: str = "") -> Iterator[Membe
         text.take("}")
         return
     while True:
+        if text.next() == '"' and (holder or opened is None) and (found := text.many()):
+            yield from (Member(holder, key, value) for key, value in found.items())
+            text.take(",")
         if text.next() != '"':
             text.take('"')
         key = text.value()

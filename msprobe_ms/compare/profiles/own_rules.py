@@ -8,7 +8,7 @@ from msprobe_ms.compare.dtypes import parse_dtype
 from msprobe_ms.compare.measure import NOTE
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
 from msprobe_ms.compare.profiles.latest_rules import IGNORED, INPUTS_IGNORED
-from msprobe_ms.compare.profiles.wording import differences, remarks
+from msprobe_ms.compare.profiles.wording import deviates, differences, remarks
 from msprobe_ms.names import beginnings
 from msprobe_ms.store.items import Sort
 from msprobe_ms.store.model import Item
@@ -41,24 +41,26 @@ def judge(comparison: Comparison) -> None:
         is_named = pair.target is not None and pair.target.name in named
         whole = origins.get(pair.target.name) if is_named and pair.target else None
         for row in pair.rows:
-            if not is_named and row.deviation is not None and not row.differs and plain.is_(row):
-                row.result, row.reason, row.colour = AGREES, "", ""
-                continue
-            target = row.target
-            origin = _origin_of(row, target, origins, whole) if is_named else None
-            row.result, row.reason = _judged(pair, row, target, origin, comparison.mode)
+            if not is_named and plain.is_(row):
+                row.result, row.reason = _differing(pair, row, deviates(row)) if row.differs else (AGREES, "")
+            else:
+                target = row.target
+                origin = _origin_of(row, target, origins, whole) if is_named else None
+                row.result, row.reason = _judged(pair, row, target, origin, comparison.mode)
             row.colour = _COLOURS.get(row.result, "")
 
 
 class _Plain:
-    """Which rows nothing is to be said of when they agree, by what the dumps' columns hold: most of all rows."""
+    """Which rows nothing is to be said of but how far apart they are, by what the dumps' columns hold: most of all."""
 
     def __init__(self, mode: str) -> None:
         self._mode = mode
         self._sorts: dict[tuple[int, int], bool] = {}
 
     def is_(self, row: Row) -> bool:
-        if self._mode != "statistics" or row.refuted or row.measured or (numbers := row.numbers) is None:
+        if row.deviation is None or row.deviation == math.inf or row.refuted or row.measured:
+            return False
+        if self._mode != "statistics" or (numbers := row.numbers) is None:
             return False
         (ours, theirs), number, golden = numbers
         if number in ours.odd or golden in theirs.odd:
@@ -66,7 +68,7 @@ class _Plain:
         key = ours.sorts[number], theirs.sorts[golden]
         if key not in self._sorts:
             self._sorts[key] = _alike(ours.sort(number), theirs.sort(golden))
-        # Where both agree, the golden holds no NaN or infinity if the target does not.
+        # Where their distance is finite, the golden holds no NaN or infinity if the target does not.
         return self._sorts[key] and all(map(math.isfinite, ours.figures[4 * number : 4 * number + 2]))
 
 
@@ -108,15 +110,20 @@ def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mo
         return NOT_JUDGED, f"{reason}; later uses of it agree, or the two dumps record other parts of this gradient."
     if row.measured and (note := row.measured.get(NOTE)):
         reason = f"{reason} by its statistics. {note}"
-    if _is_ignored(pair, target):
+    return _differing(pair, row, reason)
+
+
+def _differing(pair: Pair, row: Row, reason: str) -> tuple[str, str]:
+    """The result of a row that differs and is no origin, and the reason in full."""
+    if _is_ignored(pair, row):
         return NOT_JUDGED, f"{reason}; what this call leaves here is undefined or a mere copy."
     if row.inherited_from:
-        return INHERITED, f"{reason}; inherited from {row.inherited_from}."
+        return INHERITED, f"{reason}, inherited from {row.inherited_from}."
     return DIFFERS, f"{reason}."
 
 
-def _is_ignored(pair: Pair, target: Item) -> bool:
+def _is_ignored(pair: Pair, row: Row) -> bool:
     parsed = pair.target.parsed if pair.target else None
     if parsed is None or parsed.is_module:
         return False
-    return parsed.name in IGNORED or (parsed.name in INPUTS_IGNORED and target.state == "input")
+    return parsed.name in IGNORED or (parsed.name in INPUTS_IGNORED and row.state == "input")

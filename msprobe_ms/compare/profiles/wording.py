@@ -44,7 +44,11 @@ def differences(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str
     if row.deviation == math.inf:
         yield "It differs from a golden of zeros"
     dtypes = "" if parse_dtype(target.dtype) == parse_dtype(golden.dtype) else f" ({target.dtype} and {golden.dtype})"
-    yield f"It deviates by {row.deviation:.3g}, beyond the tolerance {row.tolerance:.3g}{dtypes}"
+    yield f"{deviates(row)}{dtypes}"
+
+
+def deviates(row: Row) -> str:
+    return f"It deviates by {row.deviation:.3g}, beyond the tolerance {row.tolerance:.3g}"
 
 
 def remarks(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str]:
