@@ -12,10 +12,11 @@ from compare_parts import DATA, dump, null, scale_against_good, side_by_side, te
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.compare.measure import NOTE, measure, statistic_deviation
+from msprobe_ms.compare.measure import measure, statistic_deviation
 from msprobe_ms.compare.metrics import COSINE, MAX_ABSOLUTE, TENSOR_METRICS, Missing
 from msprobe_ms.compare.model import Row
 from msprobe_ms.compare.pair import pair
+from msprobe_ms.compare.real_data import NOTE
 from msprobe_ms.compare.tolerances import Tolerances
 from msprobe_ms.mapping.files import Mappings, load_mappings
 from msprobe_ms.store.model import Item

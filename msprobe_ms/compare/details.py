@@ -12,10 +12,10 @@ from msprobe_ms.compare.chosen import Chosen, choose
 from msprobe_ms.compare.element_lines import element_lines
 from msprobe_ms.compare.elements import rearranged, study
 from msprobe_ms.compare.figures import DIFFERENCES, RELATIVES, STATISTICS
-from msprobe_ms.compare.measure import NOTE
 from msprobe_ms.compare.model import Comparison, Pair, Row
 from msprobe_ms.compare.neighbours import Neighbours
 from msprobe_ms.compare.nodes import strain
+from msprobe_ms.compare.real_data import NOTE
 from msprobe_ms.compare.reasons import required_line
 from msprobe_ms.compare.report import writing
 from msprobe_ms.compare.run import Options, compare_dumps

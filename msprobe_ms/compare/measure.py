@@ -13,21 +13,21 @@ The deviation is relative to the tensor's own scale, so that one bound serves a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from msprobe_ms.compare.algorithms import Algorithm, measured_by
+from msprobe_ms.compare.algorithms import Algorithm
 from msprobe_ms.compare.dtypes import parse_dtype, same_dtype, same_signatures
 from msprobe_ms.compare.figure_columns import FigureColumns
 from msprobe_ms.compare.figures import STATISTICS
-from msprobe_ms.compare.metrics import MORE_METRICS, TENSOR_METRICS, Missing, tensor_difference
+from msprobe_ms.compare.metrics import MORE_METRICS, TENSOR_METRICS, Missing
 from msprobe_ms.compare.model import Pair, Row, Tables
+from msprobe_ms.compare.real_data import Measured, RealData
 from msprobe_ms.compare.rounded import rounded_on_one_side
 from msprobe_ms.compare.scale import GradientFloors, element_count, magnitude, root_mean_square
 from msprobe_ms.compare.tolerances import Carried, Tolerances
-from msprobe_ms.errors import MsprobeError
 from msprobe_ms.names import BACKWARD, PARAMETERS_GRAD
 from msprobe_ms.store.items import Sort
 from msprobe_ms.store.model import Dump, Item, Statistic
@@ -42,11 +42,6 @@ _EXTREME = 0.1
 #: Rows whose figures are measured at once: their columns stay in a core's cache.
 _AT_ONCE = 8192
 
-#: ``Row.metrics`` key of a sentence about what could not be measured, for the report.
-NOTE = "note"
-#: How the note of a tensor file that could not be read begins.
-NOT_COMPARED = "Real data not compared: "
-
 
 def measure(
     pairs: list[Pair],
@@ -58,34 +53,28 @@ def measure(
     *,
     more: bool = False,
     algorithms: Sequence[Algorithm] = (),
+    alone: bool = False,
 ) -> None:
     """Fill ``metrics``, ``deviation`` and ``tolerance`` of every row; ``mode`` is statistics, md5 or tensor.
 
     Of real data ``more`` measures ``MORE_METRICS`` as well, and ``algorithms`` are the user's own.
     A tensor file that cannot be read leaves its row with its statistics and a note. Tensors are loaded a pair at a
-    time (threads were measured and made it slower); nothing of the dumps is changed.
+    time, by processes when this comparison is ``alone`` on the machine and there are many (threads were measured and
+    made it slower); nothing of the dumps is changed.
     """
     tolerances = tolerances or Tolerances()
     floors = GradientFloors(golden.entries, tolerances.gradient_floor)
-    meter = _Meter(target, golden, mode, tolerances, floors, Carried(tolerances), _Metrics(more, tuple(algorithms)))
+    names = (*TENSOR_METRICS, *MORE_METRICS) if more else TENSOR_METRICS
+    meter = _Meter(target, golden, mode, tolerances, floors, Carried(tolerances), names)
     if mode == "statistics":
         meter.measure_figures(pairs)
+    elif mode == "tensor":
+        meter.measure_tensors(pairs, RealData(target.tensors, golden.tensors, more, algorithms), alone=alone)
     for number, pair in enumerate(pairs, 1):
         meter.measure_pair(pair)
         if progress:
             progress(number)
     meter.allow_for_updates(pairs)
-
-
-class _Metrics(NamedTuple):
-    """What is measured of real data: ``MORE_METRICS`` as well or not, and the user's own."""
-
-    more: bool
-    algorithms: tuple[Algorithm, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*TENSOR_METRICS, *MORE_METRICS) if self.more else TENSOR_METRICS
 
 
 class _Sorts(NamedTuple):
@@ -105,11 +94,13 @@ class _Meter:
         tolerances: Tolerances,
         floors: GradientFloors,
         carried: Carried,
-        metrics: _Metrics,
+        metrics: tuple[str, ...],
     ) -> None:
         self.target, self.golden, self.mode = target, golden, mode
         self.tolerances, self.floors, self.carried = tolerances, floors, carried
         self._metrics = metrics
+        #: The rows to come that have tensors in files, with what these differ by.
+        self._tensors: Iterator[tuple[Row, Measured]] = iter(())
         self._same_framework = target.framework == golden.framework
         self._sorts: dict[tuple[int, int, bool], _Sorts] = {}
         #: Whether a dtype narrower than another may hand on its rounding.
@@ -133,6 +124,11 @@ class _Meter:
                 _fill(columns, waiting)
                 waiting.clear()
         _fill(columns, waiting)
+
+    def measure_tensors(self, pairs: list[Pair], data: RealData, *, alone: bool) -> None:
+        """Have the tensors measured in the order of their rows, each when its row's turn comes or before."""
+        rows = (row for pair in pairs if pair.matched for row in pair.rows if row.matched)
+        self._tensors = data.of_rows(rows, self._same_weights, alone=alone)
 
     def measure_pair(self, pair: Pair) -> None:
         parsed = pair.golden.parsed if pair.golden else None
@@ -242,19 +238,14 @@ class _Meter:
         return (math.inf, True) if figures is None else (figures, False)
 
     def _real_data(self, row: Row, target: Item, golden: Item, floor: float) -> float | None:
-        row.measured = dict.fromkeys(self._metrics.names, Missing.NO_DATA)
+        row.measured = dict.fromkeys(self._metrics, Missing.NO_DATA)
         if target.data_name is None or golden.data_name is None:
             return None
-        try:
-            mine, theirs = self.target.tensors.load(target), self.golden.tensors.load(golden)
-        except (MsprobeError, OSError) as error:
-            row.measured[NOTE] = f"{NOT_COMPARED}{error}"
+        measured_row, (metrics, difference) = next(self._tensors)
+        assert measured_row is row
+        row.measured.update(metrics)
+        if difference is None:
             return None
-        if mine.shape != theirs.shape and self._same_weights(row):
-            mine = mine.reshape(theirs.shape)
-        difference = tensor_difference(mine, theirs, more=self._metrics.more)
-        row.measured.update(difference.metrics)
-        row.measured.update(measured_by(self._metrics.algorithms, mine, theirs))
         scale = max(difference.golden_rms, floor)
         return difference.error_rms / scale if scale > 0 else difference.relative_l2
 

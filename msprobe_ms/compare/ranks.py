@@ -77,10 +77,10 @@ def compare_twins(work: Work) -> Found:
         options = replace(work.options, algorithms=tuple(each.load() for each in work.algorithms))
         if work.output is None:
             ours, theirs = read_dump(twins.target), read_dump(twins.golden)
-            outcome = Outcome("", ours, theirs, compare_dumps(ours, theirs, options, progress=False), [])
+            outcome = Outcome("", ours, theirs, compare_dumps(ours, theirs, options, alone=False), [])
         else:
             outcome = compare_one(
-                twins.target, twins.golden, work.output, options, work.timestamp, twins.suffix, progress=False
+                twins.target, twins.golden, work.output, options, work.timestamp, twins.suffix, alone=False
             )
     except MsprobeError as error:
         return Found(twins.place, FAILED, problem=str(error))

@@ -81,8 +81,12 @@ def compare(target: Path, golden: Path, output: Path, options: Options) -> Itera
 
 
 @no_garbage_collection()
-def compare_dumps(target: Dump, golden: Dump, options: Options, *, progress: bool = True) -> Comparison:
-    """Pair, measure and judge two dumps already read; ``progress``: show a bar in a terminal when it takes long."""
+def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool = True) -> Comparison:
+    """Pair, measure and judge two dumps already read.
+
+    ``alone``: nothing else is compared beside it, so that it shows a bar in a terminal when it takes long, and begins
+    processes when there are many tensors.
+    """
     if target.mode == golden.mode:
         mode = target.mode
     else:
@@ -96,10 +100,10 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, progress: boo
     if options.algorithms and mode != "tensor":
         names = ", ".join(algorithm.name for algorithm in options.algorithms)
         logger.warning("%s not measured: that needs two dumps of task tensor", names)
-    with _progress(len(pairs), shown=progress) as tell:
+    with _progress(len(pairs), shown=alone) as tell:
         measure(
             pairs, target, golden, mode, tell, tolerances=options.thresholds.tolerances(),
-            more=profile.more_metrics, algorithms=profile.algorithms,
+            more=profile.more_metrics, algorithms=profile.algorithms, alone=alone,
         )  # fmt: skip
     origins, random = apart(find_origins(pairs, list(golden.entries.values())))
     origins = origins if options.fuzzy else tell_uneven_calls(origins, pairs)
@@ -132,9 +136,9 @@ def compare_one(
     timestamp: str,
     suffix: str = "",
     *,
-    progress: bool = True,
+    alone: bool = True,
 ) -> Outcome:
-    """Compare two dumps and write their reports, whose names end with ``suffix``.
+    """Compare two dumps and write their reports, whose names end with ``suffix``; ``alone`` as in ``compare_dumps``.
 
     Raises MsprobeError: what cannot be read, paired or written.
     """
@@ -144,7 +148,7 @@ def compare_one(
         alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}")
         options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
         aligned = [file]
-    comparison = compare_dumps(ours, theirs, options, progress=progress)
+    comparison = compare_dumps(ours, theirs, options, alone=alone)
     tables = write_tables(
         comparison, options.report, output, timestamp,
         csv=options.csv, stack=options.stack, name_suffix=suffix,

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from shlex import quote
 
 from msprobe_ms.compare.completeness import far_apart, has_modules, sides_without_values, unmatched_modules
-from msprobe_ms.compare.measure import NOT_COMPARED, NOTE
 from msprobe_ms.compare.metrics import COSINE
 from msprobe_ms.compare.model import Comparison, Origin, Pair
+from msprobe_ms.compare.real_data import NOT_COMPARED, NOTE
 from msprobe_ms.compare.reasons import required_line
 from msprobe_ms.compare.report import summary
 from msprobe_ms.compare.run import Outcome

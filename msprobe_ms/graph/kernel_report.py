@@ -11,7 +11,6 @@ from types import MappingProxyType
 from msprobe_ms.compare.csv_table import Cell
 from msprobe_ms.compare.dtypes import same_dtype
 from msprobe_ms.compare.figures import STATISTICS
-from msprobe_ms.compare.measure import NOTE
 from msprobe_ms.compare.metrics import COSINE, EUCLIDEAN, MAX_ABSOLUTE, TENSOR_METRICS, Missing
 from msprobe_ms.compare.model import Comparison, Pair, Row
 from msprobe_ms.compare.profiles.base import (
@@ -23,6 +22,7 @@ from msprobe_ms.compare.profiles.base import (
     shape_text,
 )
 from msprobe_ms.compare.profiles.v110_rules import V110Thresholds, text, token
+from msprobe_ms.compare.real_data import NOTE
 from msprobe_ms.compare.report import write_table
 from msprobe_ms.graph.kernel_dump import KernelDump
 from msprobe_ms.store.model import Item, Statistic

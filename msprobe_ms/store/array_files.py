@@ -6,6 +6,7 @@ import io
 import math
 import os
 import stat
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,6 +27,8 @@ PLAIN_DTYPES = {
 #: How MindSpore's kernel dump writes bfloat16, which numpy does not know.
 _BFLOAT16 = b"'<E2'"
 _LONGEST_HEADER = 10_000
+#: Bytes with the version and the length of a header, in either version of the format.
+_FIXED = 12
 
 
 def load_array(path: Path, dtype: str | None, shape: tuple[int, ...] | None = None) -> np.ndarray:
@@ -91,16 +94,7 @@ def _load_npy(path: Path, dtype: str | None) -> np.ndarray:
 def read_header(path: Path, file: BinaryIO, dtype: str | None) -> tuple[tuple[int, ...], bool, np.dtype]:
     """Shape, whether columns come first, and dtype, which is one of plain numbers or of ``narrow_floats``."""
     try:
-        npy: Any = np.lib.format
-        read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[npy.read_magic(file)]
-        start = file.tell()
-        try:
-            shape, column_major, stored = read(file)
-        except ValueError:
-            head = file.read(0) if (end := file.tell()) - start > _LONGEST_HEADER else _reread(file, start, end)
-            if _BFLOAT16 not in head:
-                raise
-            shape, column_major, stored = read(io.BytesIO(head.replace(_BFLOAT16, b"'|V2'")))
+        shape, column_major, stored = _parsed(_header(file))
     except OSError:
         raise
     except Exception as error:  # numpy evaluates the header as a literal, which can fail in any way
@@ -114,9 +108,27 @@ def read_header(path: Path, file: BinaryIO, dtype: str | None) -> tuple[tuple[in
     return shape, column_major, stored
 
 
-def _reread(file: BinaryIO, start: int, end: int) -> bytes:
-    file.seek(start)
-    return file.read(end - start)
+def _header(file: BinaryIO) -> bytes:
+    """What stands before the numbers: magic, version, the length of a literal, the literal."""
+    head = file.read(_FIXED)
+    end = 10 + int.from_bytes(head[8:10], "little") if head[6:7] == b"\1" else 12 + int.from_bytes(head[8:12], "little")
+    return head + file.read(max(0, min(end, _LONGEST_HEADER) - _FIXED))
+
+
+@lru_cache(maxsize=256)
+def _parsed(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """What a header says. A dump has few different ones, and numpy takes longer for one than to read its array."""
+    npy: Any = np.lib.format
+    file = io.BytesIO(header)
+    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[npy.read_magic(file)]
+    start = file.tell()
+    try:
+        found: tuple[tuple[int, ...], bool, np.dtype] = read(file)
+    except ValueError:
+        if _BFLOAT16 not in header:
+            raise
+        found = read(io.BytesIO(header[start:].replace(_BFLOAT16, b"'|V2'")))
+    return found
 
 
 def _load_bin(path: Path, dtype: str | None, shape: tuple[int, ...] | None) -> np.ndarray:

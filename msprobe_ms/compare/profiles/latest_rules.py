@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from msprobe_ms.compare.dtypes import parse_dtype
 from msprobe_ms.compare.figures import RELATIVES
-from msprobe_ms.compare.measure import NOTE, checksums_comparable, same_value
+from msprobe_ms.compare.measure import checksums_comparable, same_value
 from msprobe_ms.compare.metrics import COSINE, ONE_THOUSANDTH
 from msprobe_ms.compare.model import Comparison, Pair, Row
 from msprobe_ms.compare.profiles.base import NO_BENCH
 from msprobe_ms.compare.profiles.wording import differences
+from msprobe_ms.compare.real_data import NOTE
 from msprobe_ms.store.model import Item, Statistic
 
 PASS, WARNING, ERROR = "pass", "warning", "error"

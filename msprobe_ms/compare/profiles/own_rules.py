@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from msprobe_ms.compare.dtypes import parse_dtype
-from msprobe_ms.compare.measure import NOTE
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
 from msprobe_ms.compare.profiles.latest_rules import IGNORED, INPUTS_IGNORED
 from msprobe_ms.compare.profiles.wording import deviates, differences, remarks
+from msprobe_ms.compare.real_data import NOTE
 from msprobe_ms.names import beginnings
 from msprobe_ms.store.items import Sort
 from msprobe_ms.store.model import Item

@@ -10,11 +10,11 @@ from types import MappingProxyType
 from msprobe_ms.compare.csv_table import Cell
 from msprobe_ms.compare.dtypes import same_dtype
 from msprobe_ms.compare.figures import STATISTICS
-from msprobe_ms.compare.measure import NOTE
 from msprobe_ms.compare.metrics import COSINE, MAX_ABSOLUTE, ONE_THOUSANDTH, Missing
 from msprobe_ms.compare.model import Pair, Row
 from msprobe_ms.compare.profiles.base import NO_BENCH
 from msprobe_ms.compare.profiles.wording import WHY_MISSING, differences
+from msprobe_ms.compare.real_data import NOTE
 from msprobe_ms.store.model import Item, Statistic
 
 NOT_AVAILABLE = "N/A"

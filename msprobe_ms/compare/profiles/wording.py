@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator
 
 from msprobe_ms.compare.dtypes import parse_dtype
-from msprobe_ms.compare.measure import NOTE, checksums_comparable, same_value
+from msprobe_ms.compare.measure import checksums_comparable, same_value
 from msprobe_ms.compare.metrics import COSINE, Missing
 from msprobe_ms.compare.model import Row
+from msprobe_ms.compare.real_data import NOTE
 from msprobe_ms.store.model import Item, Statistic
 
 #: Why metrics of real data have no number, where the row itself does not say.

@@ -1,0 +1,119 @@
+"""The tensors of rows: loaded, measured, and let go of, a pair at a time, here or in processes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from typing import NamedTuple
+
+from msprobe_ms.compare.algorithms import Algorithm, measured_by
+from msprobe_ms.compare.metrics import TensorDifference, tensor_difference
+from msprobe_ms.compare.model import Metrics, Row
+from msprobe_ms.compare.scale import element_count
+from msprobe_ms.errors import MsprobeError
+from msprobe_ms.store.model import Item
+from msprobe_ms.store.tensors import TensorSource
+
+#: ``Row.metrics`` key of a sentence about what could not be measured, for the report.
+NOTE = "note"
+#: How the note of a tensor file that could not be read begins.
+NOT_COMPARED = "Real data not compared: "
+
+#: Elements from which on processes are begun for them: a core measures them in about a second, and a process takes half
+#: a second to begin.
+_WORTH_PROCESSES = 80_000_000
+#: Elements that a process is given at a time.
+_AT_A_TIME = 8_000_000
+#: Bytes that one element of a pair takes at most while it is measured.
+_ELEMENT = 32
+
+
+class TensorPair(NamedTuple):
+    """Two recorded tensors; ``reshaped``: weights of one layer that may have axes of length 1 in other places."""
+
+    target: Item
+    golden: Item
+    reshaped: bool
+
+
+class Measured(NamedTuple):
+    """What was measured, or, where there is no ``difference``, a note why nothing was."""
+
+    metrics: Metrics
+    difference: TensorDifference | None = None
+
+
+class RealData:
+    """Measures the tensors of two dumps; ``more``: ``MORE_METRICS`` as well; ``algorithms`` are the user's own."""
+
+    def __init__(
+        self, target: TensorSource, golden: TensorSource, more: bool, algorithms: Sequence[Algorithm] = ()
+    ) -> None:
+        self._target, self._golden, self._more, self._algorithms = target, golden, more, tuple(algorithms)
+
+    def of_rows(
+        self, rows: Iterable[Row], reshaped: Callable[[Row], bool], *, alone: bool
+    ) -> Iterator[tuple[Row, Measured]]:
+        """Each row that has two tensors in files, in order, with what they differ by.
+
+        ``alone``: this comparison has the machine to itself, so that processes may share the work.
+        """
+        found = [(row, TensorPair(*both, reshaped(row))) for row in rows if (both := _in_files(row)) is not None]
+        chunks = list(_chunks([pair for _, pair in found]))
+        spread = alone and not self._algorithms and len(chunks) > 1
+        if spread and sum(_size(pair) for _, pair in found) >= _WORTH_PROCESSES:
+            results = self._spread(chunks)
+        else:
+            results = (self.of(pair) for _, pair in found)
+        for (row, _), measured in zip(found, results, strict=True):
+            yield row, measured
+
+    def of(self, pair: TensorPair) -> Measured:
+        try:
+            target, golden = self._target.load(pair.target), self._golden.load(pair.golden)
+        except (MsprobeError, OSError) as error:
+            return Measured({NOTE: f"{NOT_COMPARED}{error}"})
+        if pair.reshaped and target.shape != golden.shape:
+            target = target.reshape(golden.shape)
+        difference = tensor_difference(target, golden, more=self._more)
+        return Measured({**difference.metrics, **measured_by(self._algorithms, target, golden)}, difference)
+
+    def _spread(self, chunks: list[list[TensorPair]]) -> Iterator[Measured]:
+        from msprobe_ms.compare.executors import Lost, processes, run_in_order  # here, as few comparisons need them
+
+        largest = max(map(_size, (pair for chunk in chunks for pair in chunk)), default=0)
+        with closing(processes(len(chunks), largest * _ELEMENT)) as pool:
+            for chunk, result in zip(chunks, run_in_order(partial(_of_all, self), chunks, pool), strict=True):
+                if isinstance(result, Lost):
+                    yield from [Measured({NOTE: f"{NOT_COMPARED}{result.reason}"})] * len(chunk)
+                else:
+                    yield from result
+
+
+def _of_all(data: RealData, pairs: list[TensorPair]) -> list[Measured]:
+    """Runs in a process of its own."""
+    return list(map(data.of, pairs))
+
+
+def _in_files(row: Row) -> tuple[Item, Item] | None:
+    target, golden = row.target, row.golden
+    if target is None or golden is None or target.data_name is None or golden.data_name is None:
+        return None
+    return (target, golden) if target.kind == golden.kind == "tensor" else None
+
+
+def _size(pair: TensorPair) -> int:
+    return max(element_count(pair.target), element_count(pair.golden))
+
+
+def _chunks(pairs: Iterable[TensorPair]) -> Iterator[list[TensorPair]]:
+    chunk, size = list[TensorPair](), 0
+    for pair in pairs:
+        chunk.append(pair)
+        size += _size(pair)
+        if size >= _AT_A_TIME:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

@@ -1,0 +1,85 @@
+"""Tensors measured by processes: what one process finds, whatever becomes of the files and of the workers."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from msprobe_ms.compare import real_data
+from msprobe_ms.compare.model import Row
+from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.store.reader import read_dump
+
+TENSORS = 12
+
+
+def write_dump(folder: Path, scale: float) -> Path:
+    tensors = folder / "dump_tensor_data"
+    tensors.mkdir(parents=True)
+    data = {}
+    for number in range(TENSORS):
+        array = np.random.default_rng(number).standard_normal((7, 11)).astype(np.float32)
+        array *= scale if number > TENSORS // 2 else 1
+        name = f"Functional.relu.{number}.forward"
+        figures = array.max(), array.min(), array.mean(), np.linalg.norm(array)
+        leaf = {"type": "mindspore.Tensor", "dtype": "Float32", "shape": [7, 11], "data_name": f"{name}.output.0.npy"}
+        leaf |= dict(zip(("Max", "Min", "Mean", "Norm"), map(float, figures), strict=True))
+        data[name] = {"input_args": [], "input_kwargs": {}, "output": [leaf]}
+        np.save(tensors / str(leaf["data_name"]), array)
+    (folder / "dump.json").write_text(
+        json.dumps({"task": "tensor", "level": "L1", "framework": "mindspore", "data": data})
+    )
+    return folder
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few tensors are many here."""
+    monkeypatch.setattr(real_data, "_WORTH_PROCESSES", 1)
+    monkeypatch.setattr(real_data, "_AT_A_TIME", 200)
+
+
+def rows(target: Path, golden: Path, *, alone: bool) -> list[Row]:
+    return list(compare_dumps(read_dump(target), read_dump(golden), Options(), alone=alone).rows)
+
+
+def pids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Where tensors are measured in this process: in others a change of it does not show."""
+    seen: list[int] = []
+    plain = real_data.RealData.of
+
+    def of(self: real_data.RealData, pair: real_data.TensorPair) -> real_data.Measured:
+        seen.append(os.getpid())
+        return plain(self, pair)
+
+    monkeypatch.setattr(real_data.RealData, "of", of)
+    return seen
+
+
+def test_processes_find_what_one_finds(tmp_path: Path, many: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, golden = write_dump(tmp_path / "target", 1.5), write_dump(tmp_path / "golden", 1.0)
+    (target / "dump_tensor_data" / "Functional.relu.3.forward.output.0.npy").write_bytes(b"\x93NUMPY")
+    (golden / "dump_tensor_data" / "Functional.relu.9.forward.output.0.npy").unlink()
+    here = pids(monkeypatch)
+    spread = rows(target, golden, alone=True)
+    assert not here, "measured elsewhere"
+    together = rows(target, golden, alone=False)
+    assert len(here) == TENSORS
+    assert [(row.measured, row.deviation, row.tolerance, row.result, row.reason) for row in spread] == [
+        (row.measured, row.deviation, row.tolerance, row.result, row.reason) for row in together
+    ]
+    notes = {number: str((row.measured or {}).get(real_data.NOTE)) for number, row in enumerate(spread)}
+    assert "the .npy header is damaged" in notes.pop(3)
+    assert "no such file" in notes.pop(9)
+    assert set(notes.values()) == {"None"}
+
+
+def test_a_few_tensors_are_not_worth_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dump = write_dump(tmp_path / "dump", 1.0)
+    here = pids(monkeypatch)
+    rows(dump, dump, alone=True)
+    assert len(here) == TENSORS
