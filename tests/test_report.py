@@ -204,7 +204,7 @@ def test_summary_of_consistent_dumps(tmp_path: Path) -> None:
 
 def test_a_report_that_fails_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     comparison = compared(one_pair())
-    comparison.pairs[0].rows[1] = Row("no item", None)  # type: ignore[arg-type]
+    comparison.pairs[0].rows[1] = Row("no item", None, state="output")  # type: ignore[arg-type]
     for as_csv in (True, False):
         with pytest.raises(AttributeError):
             write_tables(comparison, LATEST, tmp_path, STAMP, csv=as_csv)
