@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 ROWS_A_SHEET = 1_048_500
 #: Lines whose cells are filled at once.
 _BLOCK = 512
+#: Widths of columns that hold sentences or names, in characters.
+_WIDTHS = {"Reason": 70, "Err_message": 50, "Inherited From": 40}
 #: Excel's limit of characters in a cell.
 _LONGEST_CELL = 32_767
 
@@ -165,6 +167,8 @@ def _new_sheet(book: xlsxwriter.Workbook, titles: Sequence[str], header: Format)
     sheet.set_column(0, 1, 40)
     for place, title in enumerate(titles):
         sheet.write_string(0, place, title, header)
+        if title in _WIDTHS:
+            sheet.set_column(place, place, _WIDTHS[title])
     return sheet
 
 
