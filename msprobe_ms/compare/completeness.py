@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msprobe_ms.mapping.layer import NOWHERE
 from msprobe_ms.names import FORWARD
 
 #: Tolerances beyond which a value is far apart. Healthy nets of one weight stay below 10 however deep; after updates
@@ -50,10 +51,40 @@ def sides_without_values(pairs: Sequence[Pair]) -> list[str]:
 
 
 def unmatched_modules(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
-    """Names of forward module entries without a twin, of the target and of the golden."""
+    """Names of forward module entries without a twin, of the target and of the golden.
+
+    Those apart of which the mapping says so, and those that run inside of what the other side has fused.
+    """
+    expected = _expected_alone(pairs)
     ours = [pair.target for pair in pairs if pair.target is not None and pair.golden is None]
     theirs = [pair.golden for pair in pairs if pair.golden is not None and pair.target is None]
-    return [entry.name for entry in ours if _is_call(entry)], [entry.name for entry in theirs if _is_call(entry)]
+    names, others = ([entry.name for entry in side if _is_call(entry)] for side in (ours, theirs))
+    return [name for name in names if name not in expected], [name for name in others if name not in expected]
+
+
+def said_unmatched(pairs: Sequence[Pair]) -> list[str]:
+    """Names of forward module entries of which the mapping says that they have no twin."""
+    alone = [pair.target for pair in pairs if pair.target is not None and pair.how == NOWHERE]
+    return [entry.name for entry in alone if _is_call(entry)]
+
+
+def _expected_alone(pairs: Sequence[Pair]) -> set[str]:
+    """Names of entries without a twin that the mapping says have none, or that run inside of a fused module."""
+    expected = {pair.target.name for pair in pairs if pair.target is not None and pair.how == NOWHERE}
+    fused = [entry.name for pair in pairs if pair.fused for entry in (pair.target, pair.golden) if entry is not None]
+    for alone in (_targets, _goldens) if fused else ():
+        parents = {entry.name: entry.parent for entry in alone([pair for pair in pairs if not pair.matched])}
+        inside = dict.fromkeys(fused)
+        for name in parents:
+            path: dict[str, None] = {}
+            up: str | None = name
+            while up in parents and up not in path and up not in inside:
+                path[up] = None
+                up = parents[up]
+            if up in inside:
+                inside.update(path)
+        expected.update(inside)
+    return expected
 
 
 def has_modules(pairs: Sequence[Pair]) -> bool:
@@ -63,11 +94,13 @@ def has_modules(pairs: Sequence[Pair]) -> bool:
 
 def _counts(pairs: Sequence[Pair]) -> tuple[int, int, int]:
     """Values compared, and those without a twin of the target and of the golden."""
-    modules_only = has_modules(pairs)
+    modules_only, expected = has_modules(pairs), _expected_alone(pairs)
     compared = ours = theirs = 0
     for pair in pairs:
         entry = pair.target or pair.golden
         if entry is None or (modules_only and not _is_module(entry)):
+            continue
+        if not pair.matched and entry.name in expected:
             continue
         for row in pair.rows:
             compared += row.matched

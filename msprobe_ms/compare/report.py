@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from msprobe_ms.compare.joining import fused_modules
 from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.profiles.base import Block, Cell, Column, Line, Profile, lines
 from msprobe_ms.errors import UsageError
@@ -113,6 +114,7 @@ def summary(comparison: Comparison) -> dict[str, object]:
         "matched": matched,
         "unmatched_target": unmatched_target,
         "unmatched_golden": unmatched_golden,
+        "fused": [each._asdict() for each in fused_modules(comparison.pairs)],
         "damage": comparison.damage,
         "origins": list(map(_origin, comparison.origins)),
         "random_operations": list(map(_origin, comparison.random)),

@@ -16,6 +16,7 @@ from msprobe_ms.mapping.api import ApiRule, rules_by_side
 from msprobe_ms.mapping.calls import Scope, pair_calls
 from msprobe_ms.mapping.data import DataPairs, is_function
 from msprobe_ms.mapping.files import Mappings
+from msprobe_ms.mapping.fused import fused_modules
 from msprobe_ms.mapping.kernels import is_kernel, pair_kernels
 from msprobe_ms.mapping.modules import Module, destinations, modules_of
 from msprobe_ms.mapping.words import OPERATION, Words, figures_given
@@ -80,6 +81,8 @@ class _Pairing:
         ours, theirs = rules_by_side(mappings.api or (), target, golden)
         self.words = {True: Words(target, ours), False: Words(golden, theirs)}
         self.destinations = destinations(modules_of(target), modules_of(golden), mappings)
+        #: Modules of both sides that are several of the other side: what is called in them has no twins.
+        self.fused = fused_modules(self.destinations)
         #: One of the dumps knows no parents (level L1): all APIs are in one scope.
         self.flat = not all(any(entry.parent for entry in dump.entries.values()) for dump in (target, golden))
         #: Both dumps record the network itself as a module; else its APIs are those outside of all modules.
@@ -256,6 +259,8 @@ class _Pairing:
             parsed = entry.parsed
             if parsed is None or parsed.is_module or parsed.direction == DEBUG or entry.name in side.forwards:
                 continue
+            if self._in_fused(entry, ours):
+                continue
             if (scope := scope_of(entry, ours)) is not None:
                 words = None if taken(entry.name) else self.words[ours].of(entry)
                 scopes.setdefault((scope, parsed.direction), Scope()).hold(entry, words)
@@ -288,6 +293,7 @@ class _Pairing:
             if not taken(entry.name)
             and (entry.name not in side.forwards) == leaders
             and (functions or not is_function(entry.parsed))
+            and not (is_function(entry.parsed) and self._in_fused(entry, ours))
         )
         return [(key, entry) for key, entry in keyed if key is not None]
 
@@ -309,6 +315,10 @@ class _Pairing:
             return ((), word, parsed.direction)
         module = self._golden_module((parent.name, parent.class_name), ours)
         return (module, word, parsed.direction) if module else None
+
+    def _in_fused(self, entry: Entry, ours: bool) -> bool:
+        parent = _parent(entry) if self.fused[ours] else None
+        return parent is not None and (parent.name, parent.class_name) in self.fused[ours]
 
     def _golden_module(self, module: Module, ours: bool) -> Module | None:
         if not ours:
