@@ -87,6 +87,15 @@ def test_modules_said_to_have_no_twin_are_not_missed() -> None:
     assert compare_dumps(target, golden, found_by_itself).verdict == "incomplete"
 
 
+def test_a_frameworks_own_parts_of_a_paired_layer_are_not_missed() -> None:
+    target = calls("Cell.rnn._DynamicGRU.forward.0", "Cell.gru.GRU.forward.0")
+    target.entries["Cell.rnn._DynamicGRU.forward.0"].parent = "Cell.gru.GRU.forward.0"
+    golden = calls("Cell.gru.GRU.forward.0", "Cell.wrapper.Wrapper.forward.0")
+    assert told(target, golden)[0] == "consistent"
+    target.entries["Cell.rnn._DynamicGRU.forward.0"].parent = None
+    assert told(target, golden)[0] == "incomplete"
+
+
 def test_an_origin_stays_divergent() -> None:
     common = functions("Functional.relu", 1)
     target, golden = calls(*common, *functions("Mint.exp", 3)), calls(*common, *functions("Functional.exp", 3))

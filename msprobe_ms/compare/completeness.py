@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.mapping.layer import NOWHERE
@@ -53,7 +53,7 @@ def sides_without_values(pairs: Sequence[Pair]) -> list[str]:
 def unmatched_modules(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
     """Names of forward module entries without a twin, of the target and of the golden.
 
-    Those apart of which the mapping says so, and those that run inside of what the other side has fused.
+    Those apart that are rightly without one.
     """
     expected = _expected_alone(pairs)
     ours = [pair.target for pair in pairs if pair.target is not None and pair.golden is None]
@@ -69,22 +69,35 @@ def said_unmatched(pairs: Sequence[Pair]) -> list[str]:
 
 
 def _expected_alone(pairs: Sequence[Pair]) -> set[str]:
-    """Names of entries without a twin that the mapping says have none, or that run inside of a fused module."""
+    """Names of entries that are rightly without a twin.
+
+    The mapping says so; they run inside of a fused module; or they are a framework's own parts of a layer that has a
+    twin (``LSTM`` runs ``_DynamicLSTM``).
+    """
     expected = {pair.target.name for pair in pairs if pair.target is not None and pair.how == NOWHERE}
+    alone = [pair for pair in pairs if not pair.matched]
     fused = [entry.name for pair in pairs if pair.fused for entry in (pair.target, pair.golden) if entry is not None]
-    for alone in (_targets, _goldens) if fused else ():
-        parents = {entry.name: entry.parent for entry in alone([pair for pair in pairs if not pair.matched])}
-        inside = dict.fromkeys(fused)
-        for name in parents:
-            path: dict[str, None] = {}
-            up: str | None = name
-            while up in parents and up not in path and up not in inside:
-                path[up] = None
-                up = parents[up]
-            if up in inside:
-                inside.update(path)
-        expected.update(inside)
+    for side in (_targets, _goldens):
+        parts = [entry for entry in side(alone) if entry.parsed and entry.parsed.class_name.startswith("_")]
+        paired = {entry.name for entry in side(pair for pair in pairs if pair.matched)} if parts else set()
+        expected.update(entry.name for entry in parts if entry.parent in paired)
+        if fused:
+            expected |= _inside(fused, {entry.name: entry.parent for entry in side(alone)})
     return expected
+
+
+def _inside(calls: Iterable[str], parents: Mapping[str, str | None]) -> set[str]:
+    """Those of ``parents`` (entry → what encloses it) that run in one of the calls, however deep."""
+    inside = set(calls)
+    for name in parents:
+        path: dict[str, None] = {}
+        up: str | None = name
+        while up is not None and up in parents and up not in path and up not in inside:
+            path[up] = None
+            up = parents[up]
+        if up in inside:
+            inside.update(path)
+    return inside
 
 
 def has_modules(pairs: Sequence[Pair]) -> bool:
@@ -109,11 +122,11 @@ def _counts(pairs: Sequence[Pair]) -> tuple[int, int, int]:
     return compared, ours, theirs
 
 
-def _targets(pairs: Sequence[Pair]) -> Iterator[Entry]:
+def _targets(pairs: Iterable[Pair]) -> Iterator[Entry]:
     return (pair.target for pair in pairs if pair.target is not None)
 
 
-def _goldens(pairs: Sequence[Pair]) -> Iterator[Entry]:
+def _goldens(pairs: Iterable[Pair]) -> Iterator[Entry]:
     return (pair.golden for pair in pairs if pair.golden is not None)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from msprobe_ms.mapping.align import align, align_by_marks
 from msprobe_ms.mapping.api import ApiRule, rules_by_side
+from msprobe_ms.mapping.around import places_of_untwinned, scope_of
 from msprobe_ms.mapping.calls import Scope, pair_calls
 from msprobe_ms.mapping.data import DataPairs, is_function
 from msprobe_ms.mapping.files import Mappings
@@ -89,6 +90,12 @@ class _Pairing:
         self.rooted = any(not path for path, _ in self.destinations)
         self.twins: dict[str, Twin] = {}
         self.claimed: dict[str, str] = {}
+        self.paired_modules = {
+            True: set(self.destinations),
+            False: {found.module for found in self.destinations.values()},
+        }
+        #: Module calls of both sides without a twin → the call of the other side that encloses what they enclose.
+        self.around: dict[bool, dict[str, str | None]] = {True: {}, False: {}}
         #: Where a compiled graph takes part, the number of a kernel does not say which it is.
         self.kernels = pair_kernels(target, golden)
 
@@ -231,6 +238,12 @@ class _Pairing:
 
     def _by_scope(self, scope_of: Callable[[Entry, bool], Hashable | None]) -> None:
         """APIs inside one call of one module, or all together at level L1."""
+        back = {golden: name for name, twin in self.twins.items() for golden in twin.all_golden}
+        forth = {name: twin.golden for name, twin in self.twins.items()}
+        self.around = {
+            True: places_of_untwinned(self.ours.entries, self.theirs.entries, forth),
+            False: places_of_untwinned(self.theirs.entries, self.ours.entries, back),
+        }
         others = self._scopes(self.theirs, scope_of)
         for (scope, direction), calls in self._scopes(self.ours, scope_of).items():
             if (scope, direction) not in others:
@@ -272,6 +285,9 @@ class _Pairing:
         if parent is None:
             return ()
         call = parent.index or 0
+        if entry.parent in self.around[ours] and (parent.name, parent.class_name) not in self.paired_modules[ours]:
+            place = self.around[ours][entry.parent]
+            return scope_of(place) if ours or place is None else self._scope_of_twin(place)
         if not ours:
             return (parent.name, parent.class_name, call)
         twin = self.twins.get(entry.parent or "")
@@ -280,6 +296,11 @@ class _Pairing:
             return (golden.name, golden.class_name, golden.index or 0)
         found = self.destinations.get((parent.name, parent.class_name))
         return (*found.module, call) if found else None
+
+    def _scope_of_twin(self, name: str) -> Hashable | None:
+        """The scope of the golden call that stands beside a target one."""
+        twin = self.twins.get(name)
+        return scope_of(twin.golden) if twin else None
 
     # Fuzzy: call indices say nothing.
 
