@@ -10,6 +10,7 @@ from msprobe_ms.compare.measure import measure
 from msprobe_ms.compare.model import Comparison
 from msprobe_ms.compare.run import Options, Outcome, compare_dumps
 from msprobe_ms.compare.verdict import verdict_lines
+from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.store.model import Dump
 
 
@@ -69,6 +70,30 @@ def test_modules_without_a_twin_on_both_sides_are_incomplete() -> None:
     verdict, lines = told(calls(*common, "Cell.a.Dense.forward.0"), calls(*common, "Cell.b.Dense.forward.0"))
     assert verdict == "incomplete"
     assert lines[1].endswith("INCOMPLETE: modules without a twin were not compared; map them first")
+
+
+def test_modules_said_to_have_no_twin_are_not_missed() -> None:
+    common = [f"Cell.l{number}.Dense.forward.0" for number in range(9)]
+    target = calls(*common, "Cell.a.inner.Dense.forward.0", "Cell.a.Block.forward.0")
+    golden = calls(*common, "Cell.b.inner.Dense.forward.0", "Cell.b.Block.forward.0")
+    mappings = Mappings(layer={"TopLayer": {"a": "unmatched"}})
+    comparison = compare_dumps(target, golden, Options(mappings=mappings))
+    assert comparison.verdict == "consistent"
+    lines = list(verdict_lines(Outcome("", target, golden, comparison, [])))
+    said = "Cell.a.inner.Dense.forward.0, Cell.a.Block.forward.0"
+    assert f"not compared, as the mapping says they have no twin: {said}" in lines
+    assert not any(line.startswith("modules only in the target") for line in lines)
+    found_by_itself = Options(mappings=Mappings(automatic=mappings.layer))
+    assert compare_dumps(target, golden, found_by_itself).verdict == "incomplete"
+
+
+def test_a_frameworks_own_parts_of_a_paired_layer_are_not_missed() -> None:
+    target = calls("Cell.rnn._DynamicGRU.forward.0", "Cell.gru.GRU.forward.0")
+    target.entries["Cell.rnn._DynamicGRU.forward.0"].parent = "Cell.gru.GRU.forward.0"
+    golden = calls("Cell.gru.GRU.forward.0", "Cell.wrapper.Wrapper.forward.0")
+    assert told(target, golden)[0] == "consistent"
+    target.entries["Cell.rnn._DynamicGRU.forward.0"].parent = None
+    assert told(target, golden)[0] == "incomplete"
 
 
 def test_an_origin_stays_divergent() -> None:

@@ -13,7 +13,9 @@ from benchmarks.faults.jobs import AGAIN, DYNAMIC, MINDSPORE, PYTORCH, Job
 from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.run import Options, compare_dumps
 from msprobe_ms.mapping.automatic import align_modules
+from msprobe_ms.mapping.data import parts_named
 from msprobe_ms.mapping.files import Mappings
+from msprobe_ms.names import beginnings, parse_entry
 from msprobe_ms.store.find import find_dumps
 from msprobe_ms.store.model import Dump, Entry
 from msprobe_ms.store.reader import read_dump
@@ -144,13 +146,19 @@ def _aligned(case: Case, root: Path, target: Dump, golden: Dump) -> tuple[Compar
 def is_planted(origin: Origin, fault: Fault, target: Dump) -> bool:
     """Whether the origin names the planted module, a function called in it, or what takes its wrong value in."""
     entry = _entry_of(origin.target, target)
-    if entry is None or entry.parsed is None:
-        return False
+    if entry is None:  # of several modules that the golden has fused
+        return fault.node in _parts_of(origin.target)
     module = _module_of(entry, target)
     if module == fault.node:
         return True
-    takes_in = entry.parsed.is_module and origin.target.startswith(f"{entry.name}.input.")
+    takes_in = entry.parsed is not None and entry.parsed.is_module and origin.target.startswith(f"{entry.name}.input.")
     return module in fault.takes and (takes_in or target.mode in fault.unseen)
+
+
+def _parts_of(name: str) -> set[str]:
+    """Paths of the modules that are fused, by the name of a value of theirs."""
+    parsed = next((found for begin in beginnings(name) if (found := parse_entry(begin))), None)
+    return parts_named(parsed.name) if parsed else set()
 
 
 def _module_of(entry: Entry, dump: Dump) -> str:
@@ -160,9 +168,7 @@ def _module_of(entry: Entry, dump: Dump) -> str:
 
 
 def _entry_of(name: str, dump: Dump) -> Entry | None:
-    while name and name not in dump.entries:
-        name = name.rpartition(".")[0]
-    return dump.entries.get(name)
+    return next((dump.entries[begin] for begin in beginnings(name) if begin in dump.entries), None)
 
 
 def _read(step: Path) -> Dump:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from msprobe_ms.compare.model import Pair, Row
 from msprobe_ms.compare.nodes import strain
 from msprobe_ms.errors import UsageError
-from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName
+from msprobe_ms.mapping.data import is_fused, parts_named
+from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName, beginnings, parse_entry
 from msprobe_ms.store.model import Entry
 
 _NEAR = 5
@@ -59,11 +60,23 @@ def choose(name: str, pairs: list[Pair]) -> Chosen:
         return Chosen(_call(named, entries), named)
     if (found := _item(name, entries)) is not None:
         return Chosen([found[0]], *found)
+    if joined := _joined(name, entries):
+        return choose(joined, pairs)
     calls = _calls_named(name, pairs, entries)
     if not calls:
         raise UsageError(_unknown(name, entries))
     worst = max(calls, key=lambda call: max((strain(row) for pair in call for row in pair.rows), default=0.0))
     return Chosen(worst, worst[0], None, [_name(call[0]) for call in calls if call is not worst])
+
+
+def _joined(name: str, entries: dict[str, Pair]) -> str:
+    """The same of all modules that the other side has fused with the one it names; "" where it has not."""
+    own = next((own for begin in beginnings(name) if (own := parse_entry(begin)) and own.is_module), None)
+    for entry in entries if own is not None else ():
+        parsed = parse_entry(entry) if is_fused(entry) else None
+        if own is not None and parsed is not None and own.name in parts_named(parsed.name):
+            return str(replace(own, name=parsed.name)) + name[len(str(own)) :]
+    return ""
 
 
 def _item(name: str, entries: dict[str, Pair]) -> tuple[Pair, Row] | None:
@@ -123,7 +136,8 @@ def _short_names(entry: Entry) -> list[str]:
     if not parsed.is_module:
         whole = _dotted(parsed.prefix, parsed.name)
         return [whole, parsed.name, *([] if parsed.index is None else [f"{whole}.{parsed.index}"])]
-    tails = [part for part in (parsed.name, _dotted(parsed.name, parsed.class_name)) if part]
+    names = [parsed.name, *(parts_named(parsed.name) if is_fused(parsed.name) else ())]
+    tails = [tail for name in names for tail in (name, _dotted(name, parsed.class_name)) if tail]
     return [*tails, *(_dotted(parsed.prefix, tail) for tail in tails)]
 
 

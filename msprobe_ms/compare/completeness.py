@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msprobe_ms.mapping.layer import NOWHERE
 from msprobe_ms.names import FORWARD
 
 #: Tolerances beyond which a value is far apart. Healthy nets of one weight stay below 10 however deep; after updates
@@ -50,10 +51,53 @@ def sides_without_values(pairs: Sequence[Pair]) -> list[str]:
 
 
 def unmatched_modules(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
-    """Names of forward module entries without a twin, of the target and of the golden."""
+    """Names of forward module entries without a twin, of the target and of the golden.
+
+    Those apart that are rightly without one.
+    """
+    expected = _expected_alone(pairs)
     ours = [pair.target for pair in pairs if pair.target is not None and pair.golden is None]
     theirs = [pair.golden for pair in pairs if pair.golden is not None and pair.target is None]
-    return [entry.name for entry in ours if _is_call(entry)], [entry.name for entry in theirs if _is_call(entry)]
+    names, others = ([entry.name for entry in side if _is_call(entry)] for side in (ours, theirs))
+    return [name for name in names if name not in expected], [name for name in others if name not in expected]
+
+
+def said_unmatched(pairs: Sequence[Pair]) -> list[str]:
+    """Names of forward module entries of which the mapping says that they have no twin."""
+    alone = [pair.target for pair in pairs if pair.target is not None and pair.how == NOWHERE]
+    return [entry.name for entry in alone if _is_call(entry)]
+
+
+def _expected_alone(pairs: Sequence[Pair]) -> set[str]:
+    """Names of entries that are rightly without a twin.
+
+    The mapping says so; they run inside of a fused module; or they are a framework's own parts of a layer that has a
+    twin (``LSTM`` runs ``_DynamicLSTM``).
+    """
+    expected = {pair.target.name for pair in pairs if pair.target is not None and pair.how == NOWHERE}
+    alone = [pair for pair in pairs if not pair.matched]
+    fused = [entry.name for pair in pairs if pair.fused for entry in (pair.target, pair.golden) if entry is not None]
+    for side in (_targets, _goldens):
+        parts = [entry for entry in side(alone) if entry.parsed and entry.parsed.class_name.startswith("_")]
+        paired = {entry.name for entry in side(pair for pair in pairs if pair.matched)} if parts else set()
+        expected.update(entry.name for entry in parts if entry.parent in paired)
+        if fused:
+            expected |= _inside(fused, {entry.name: entry.parent for entry in side(alone)})
+    return expected
+
+
+def _inside(calls: Iterable[str], parents: Mapping[str, str | None]) -> set[str]:
+    """Those of ``parents`` (entry → what encloses it) that run in one of the calls, however deep."""
+    inside = set(calls)
+    for name in parents:
+        path: dict[str, None] = {}
+        up: str | None = name
+        while up is not None and up in parents and up not in path and up not in inside:
+            path[up] = None
+            up = parents[up]
+        if up in inside:
+            inside.update(path)
+    return inside
 
 
 def has_modules(pairs: Sequence[Pair]) -> bool:
@@ -63,11 +107,13 @@ def has_modules(pairs: Sequence[Pair]) -> bool:
 
 def _counts(pairs: Sequence[Pair]) -> tuple[int, int, int]:
     """Values compared, and those without a twin of the target and of the golden."""
-    modules_only = has_modules(pairs)
+    modules_only, expected = has_modules(pairs), _expected_alone(pairs)
     compared = ours = theirs = 0
     for pair in pairs:
         entry = pair.target or pair.golden
         if entry is None or (modules_only and not _is_module(entry)):
+            continue
+        if not pair.matched and entry.name in expected:
             continue
         for row in pair.rows:
             compared += row.matched
@@ -76,11 +122,11 @@ def _counts(pairs: Sequence[Pair]) -> tuple[int, int, int]:
     return compared, ours, theirs
 
 
-def _targets(pairs: Sequence[Pair]) -> Iterator[Entry]:
+def _targets(pairs: Iterable[Pair]) -> Iterator[Entry]:
     return (pair.target for pair in pairs if pair.target is not None)
 
 
-def _goldens(pairs: Sequence[Pair]) -> Iterator[Entry]:
+def _goldens(pairs: Iterable[Pair]) -> Iterator[Entry]:
     return (pair.golden for pair in pairs if pair.golden is not None)
 
 

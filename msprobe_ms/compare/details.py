@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msprobe_ms.compare.chosen import Chosen, choose
@@ -18,7 +18,7 @@ from msprobe_ms.compare.nodes import strain
 from msprobe_ms.compare.real_data import NOTE
 from msprobe_ms.compare.reasons import required_line
 from msprobe_ms.compare.report import writing
-from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.compare.run import Options, as_paired, compare_dumps
 from msprobe_ms.compare.stamps import claimed_timestamp
 from msprobe_ms.compare.standing import standing
 from msprobe_ms.errors import CompareError, MsprobeError
@@ -49,7 +49,8 @@ def node_report(target: Path, golden: Path, name: str, options: Options) -> Node
     :raises MsprobeError: a dump cannot be read, a side has several ranks, or nothing has this name
     """
     ours, theirs = read_dump(_one(target)), read_dump(_one(golden))
-    comparison = compare_dumps(ours, theirs, options)
+    ours, theirs, mappings = as_paired(ours, theirs, options)
+    comparison = compare_dumps(ours, theirs, replace(options, align=False, mappings=mappings))
     chosen = choose(name, comparison.pairs)
     entry = chosen.named.target or chosen.named.golden
     assert entry is not None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from msprobe_ms.compare.completeness import far_apart, is_incomplete, sides_without_values
 from msprobe_ms.compare.figures import Metrics, statistic_metrics
+from msprobe_ms.mapping.data import is_fused
 from msprobe_ms.store.items import ItemTable
 from msprobe_ms.store.model import Entry, Item
 
@@ -123,6 +124,7 @@ class Pair:
     ``how`` names what paired them: ``name``, ``cell``, ``layer``, ``api``, ``data``, ``scope`` (functions of the same
     meaning in one call of a module), ``group`` or "" for an unmatched entry. In a ``group`` several entries of one side
     are one of the other together: rows hold items of all of them, the pair names the last of their forward calls.
+    An entry without a twin of which the layer mapping says so is ``unmatched``.
     """
 
     target: Entry | None
@@ -133,6 +135,13 @@ class Pair:
     @property
     def matched(self) -> bool:
         return self.target is not None and self.golden is not None
+
+    @property
+    def fused(self) -> bool:
+        """Whether one of the two was made of several modules (see ``joining``)."""
+        if self.target is None or self.golden is None:
+            return False
+        return is_fused(self.target.name) or is_fused(self.golden.name)
 
 
 @dataclass(slots=True)

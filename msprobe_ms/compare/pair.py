@@ -10,6 +10,8 @@ from msprobe_ms.mapping.api import ApiRule, split_listed
 from msprobe_ms.mapping.data import DataPairs, resolve_data
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.mapping.items import pair_items
+from msprobe_ms.mapping.layer import NOWHERE
+from msprobe_ms.mapping.modules import Module, said_unmatched
 from msprobe_ms.mapping.table import pair_entries
 from msprobe_ms.store.items import ItemSlice
 from msprobe_ms.store.model import Dump, Entry, Item
@@ -24,13 +26,13 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
     """
     said = resolve_data(mappings.data, target, golden)
     twins = pair_entries(target, golden, mappings, said, fuzzy=fuzzy)
-    placed = said.placed
+    placed, unmatched = said.placed, said_unmatched(target, mappings.layer)
     alike = _AlikePairs()
     pairs = []
     for entry in target.entries.values():
         twin = twins.get(entry.name)
         if twin is None:
-            pairs.append(_alone(entry, golden, said))
+            pairs.append(_alone(entry, golden, said, unmatched))
         elif twin.ours and entry.name != twin.ours[-1]:
             continue  # It has its rows beside the last of its group.
         elif twin.ours or is_spelled_differently(entry, golden.entries[twin.golden], twin):
@@ -110,14 +112,16 @@ def _placed_rows(entry: Entry, twin: Entry, said: DataPairs, placed: set[str], r
     return sorted(rows, key=lambda row: order[row.target.name] if row.target else len(order))
 
 
-def _alone(entry: Entry, golden: Dump, said: DataPairs) -> Pair:
+def _alone(entry: Entry, golden: Dump, said: DataPairs, unmatched: set[Module]) -> Pair:
     """An entry without a twin; single items may still stand beside items the data mapping names."""
     if not said.items:
         rows = _rows_alone(entry.items, ours=True)
     else:
         rows = [Row(item, said.items.get(item.name)) for item in entry.items]
     other = golden.entries.get(said.fallback.get(entry.name, ""))
-    return Pair(entry, other, rows, "data" if other else "")
+    parsed = entry.parsed
+    how = NOWHERE if parsed and parsed.is_module and (parsed.name, parsed.class_name) in unmatched else ""
+    return Pair(entry, other, rows, "data" if other else how)
 
 
 def _rows_alone(items: Sequence[Item], *, ours: bool) -> list[Row]:

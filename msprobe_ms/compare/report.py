@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from msprobe_ms.compare.csv_table import Cell, write_csv
+from msprobe_ms.compare.joining import fused_modules
 from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.profiles.base import Block, Column, Line, Profile, lines
 from msprobe_ms.errors import UsageError
@@ -108,6 +109,7 @@ def summary(comparison: Comparison) -> dict[str, object]:
         "matched": matched,
         "unmatched_target": unmatched_target,
         "unmatched_golden": unmatched_golden,
+        "fused": [each._asdict() for each in fused_modules(comparison.pairs)],
         "damage": comparison.damage,
         "origins": list(map(_origin, comparison.origins)),
         "random_operations": list(map(_origin, comparison.random)),

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from msprobe_ms.compare.advisor import write_advice
 from msprobe_ms.compare.algorithms import Algorithm
+from msprobe_ms.compare.fused_parts import tell_parts
+from msprobe_ms.compare.joining import join_fused
 from msprobe_ms.compare.measure import Progress, measure
 from msprobe_ms.compare.model import Comparison
 from msprobe_ms.compare.origin import apart, find_origins
@@ -92,9 +94,7 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool =
     else:
         mode = "statistics"
         logger.info("target is a %s dump and golden a %s dump: statistics are compared", target.mode, golden.mode)
-    mappings = options.mappings
-    if options.align:
-        mappings = replace(mappings, automatic=align_modules(target, golden).rules)
+    target, golden, mappings = as_paired(target, golden, options)
     pairs = pair(target, golden, mappings, fuzzy=options.fuzzy)
     profile = options.report
     if options.algorithms and mode != "tensor":
@@ -107,12 +107,21 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool =
         )  # fmt: skip
     origins, random = apart(find_origins(pairs, list(golden.entries.values())))
     origins = origins if options.fuzzy else tell_uneven_calls(origins, pairs)
+    origins = tell_parts(origins, pairs, target, golden)
     damage = [f"{side}: {dump.damage}" for side, dump in (("target", target), ("golden", golden)) if dump.damage]
     if damage:  # the gradients may have been lost with the rest
         origins = [origin for origin in origins if origin.kind != "missing gradient"]
     comparison = Comparison(mode, pairs, origins, random, damage)
     judge(comparison, profile)
     return comparison
+
+
+def as_paired(target: Dump, golden: Dump, options: Options) -> tuple[Dump, Dump, Mappings]:
+    """The dumps as they are paired: what one side has fused is one on the other side as well; and by which mappings."""
+    mappings = options.mappings
+    if options.align:
+        mappings = replace(mappings, automatic=align_modules(target, golden).rules)
+    return *join_fused(target, golden, mappings), mappings
 
 
 @contextmanager

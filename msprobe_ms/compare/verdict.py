@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
-from msprobe_ms.compare.completeness import far_apart, has_modules, sides_without_values, unmatched_modules
+from msprobe_ms.compare.completeness import (
+    far_apart,
+    has_modules,
+    said_unmatched,
+    sides_without_values,
+    unmatched_modules,
+)
+from msprobe_ms.compare.joining import fused_modules
 from msprobe_ms.compare.metrics import COSINE
 from msprobe_ms.compare.model import Comparison, Origin, Pair
 from msprobe_ms.compare.real_data import NOT_COMPARED, NOTE
@@ -82,6 +89,7 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
         lines = list(_differing_lines(comparison))
         yield f"CONSISTENT: {'no layer is the origin of an error' if lines else _NOTHING_DIFFERS}"
         yield from lines
+    yield from _fused_lines(comparison)
     yield from _unmatched_lines(outcome)
     for file in outcome.files:
         yield f"report: {file}"
@@ -138,8 +146,8 @@ def _is_call(pair: Pair) -> bool:
     return entry is not None and (entry.parsed is None or entry.parsed.direction != PARAMETERS_GRAD)
 
 
-def _more(names: list[str]) -> str:
-    return f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
+def _more(names: list[str], told: int = _TOLD) -> str:
+    return f" and {len(names) - told} more" if len(names) > told else ""
 
 
 def _way_to_more(outcome: Outcome) -> str:
@@ -197,8 +205,21 @@ def _call_site(entry: Entry, pairs: dict[str, Pair]) -> str:
     return " ".join(frames[0].split()) if frames else ""
 
 
+def _fused_lines(comparison: Comparison) -> Iterator[str]:
+    if not (fused := fused_modules(comparison.pairs)):
+        return
+    more = f" and {len(fused) - 1} more" if len(fused) > 1 else ""
+    yield f"fused on one side and compared as one: {fused[0].target} = {fused[0].golden}{more}"
+    if lost := [name for each in fused for name in each.not_compared]:
+        why = "" if comparison.mode == "tensor" else " (of the sum of gradients only real data tells)"
+        count = sum(each.values for each in fused)
+        yield f"  not compared are {len(lost)} of their {count} values: {lost[0]}{_more(lost, 1)}{why}"
+
+
 def _unmatched_lines(outcome: Outcome) -> Iterator[str]:
     ours, theirs = unmatched_modules(outcome.comparison.pairs)
+    if said := said_unmatched(outcome.comparison.pairs):
+        yield f"not compared, as the mapping says they have no twin: {', '.join(said[:_TOLD])}{_more(said)}"
     for side, names in (("target", ours), ("golden", theirs)):
         if names:
             yield f"modules only in the {side}: {', '.join(names[:_TOLD])}{_more(names)}"

@@ -79,7 +79,7 @@ class _Resolving:
 
     def add(self, name: str, golden_name: str | None) -> None:
         if name in self.target.entries:
-            goldens = golden_name.split(JOINED) if golden_name is not None else []
+            goldens = self._goldens(golden_name)
             if all(each in self.golden.entries for each in goldens):
                 self._add_entry(name, goldens)
                 return
@@ -87,9 +87,13 @@ class _Resolving:
             self._add_item(self.ours[name], self.theirs[golden_name] if golden_name is not None else None)
             return
         missing = _missing(name, "target", self.target, self.ours)
-        for each in [] if golden_name is None else golden_name.split(JOINED):
+        for each in self._goldens(golden_name):
             missing += _missing(each, "golden", self.golden, self.theirs)
         self.unknown.extend(missing or [f"{name}: {golden_name} (an entry beside an item)"])
+
+    def _goldens(self, name: str | None) -> list[str]:
+        """The golden entries that a value names; a module made of several (see ``fused``) bears all their names."""
+        return [] if name is None else [name] if name in self.golden.entries else name.split(JOINED)
 
     def _add_entry(self, name: str, goldens: list[str]) -> None:
         if not goldens:
@@ -153,6 +157,22 @@ def _as_forward(names: list[str], dump: Dump) -> tuple[str, ...]:
         return -order[name] if parsed is not None and parsed.direction == BACKWARD else order[name]
 
     return tuple(sorted(names, key=place))
+
+
+def is_fused(path: str) -> bool:
+    """Whether this is the path of several modules, whose entries were joined."""
+    return JOINED in path
+
+
+def parts_named(path: str) -> set[str]:
+    """What the modules may be called that such a path names, from wherever in it they begin.
+
+    >>> sorted(parts_named("attention.q + k"))
+    ['attention.k', 'attention.q', 'k']
+    """
+    first, *others = path.split(JOINED)
+    above = [first[: place + 1] for place, character in enumerate(first) if character == "."]
+    return {first, *others, *(start + part for start in above for part in others)}
 
 
 def is_function(parsed: EntryName | None) -> bool:

@@ -16,6 +16,7 @@ import yaml
 from msprobe_ms.errors import MappingError
 from msprobe_ms.log import logger
 from msprobe_ms.mapping.api import STATES, ApiRule, Place
+from msprobe_ms.mapping.data import JOINED
 
 #: Largest mapping file read, in bytes: a data mapping of 100,000 items is about 12 MB.
 LARGEST_FILE = 64 * 1024 * 1024
@@ -30,7 +31,7 @@ TOP_LAYERS = ("TopLayer", "Cell")
 _ACCEPTED = {
     "cell": "a flat yaml of target cell to golden module, for example\n    fc2.Dense: fc2.Linear",
     "layer": "a yaml of parent class to renamed children, for example\n"
-    "    TopLayer:\n      network: module\n    Attention:\n      out_proj: dense",
+    "    TopLayer:\n      network: module\n    Attention:\n      out_proj: dense\n      q + k + v: qkv",
     "data": "a flat yaml of target name to golden name, for example\n"
     "    Cell.fc1.Dense.forward.0.output.0: Module.fc1.Linear.forward.0.output.0",
     "api": "a yaml list of rules, for example\n"
@@ -100,12 +101,23 @@ def _layer_rules(path: Path) -> dict[str, dict[str, str]]:
     for parent, children in _read("layer", path).items():
         checked = rules.setdefault("TopLayer" if parent in TOP_LAYERS else parent, {})
         for child, value in children.items():
-            golden = value.partition("(")[0].strip()
-            if not golden or "" in golden.split(".") or "" in child.split("."):
+            name, golden = _spaced(child), _spaced(value.partition("(")[0])
+            parts = [*name.split(JOINED), *golden.split(JOINED)]
+            if any("" in part.split(".") for part in parts):
                 raise _wrong("layer", path, f"{parent}.{child}", f"{child!r}: {value!r} is no dotted module name")
-            if checked.setdefault(child, golden) != golden:
+            if len(parts) > 2 and JOINED in name and JOINED in golden:
+                raise _wrong("layer", path, f"{parent}.{child}", "one of the two sides of what is fused is one module")
+            if checked.setdefault(name, golden) != golden:
                 raise _wrong("layer", path, f"{parent}.{child}", "TopLayer and Cell mean the same and disagree here")
     return rules
+
+
+def _spaced(name: str) -> str:
+    """
+    >>> _spaced("q+ k +v")
+    'q + k + v'
+    """
+    return JOINED.join(part.strip() for part in name.split("+"))
 
 
 def _api_rules(path: Path) -> tuple[ApiRule, ...]:

@@ -23,6 +23,11 @@ NOWHERE = "unmatched"
 Parts = tuple[str, ...]
 
 
+def is_nowhere(value: str) -> bool:
+    """Whether a rule says that a child has no twin."""
+    return value.rpartition(".")[2] == NOWHERE
+
+
 @dataclass
 class ModuleTree:
     """The modules of one dump: path → class, and the numbered children of each container."""
@@ -63,7 +68,7 @@ class LayerRules:
             f"{parent}.{child}"
             for parent, children in rules.items()
             for child, value in children.items()
-            if value.rpartition(".")[2] == NOWHERE
+            if is_nowhere(value)
         }
         self._walked: dict[str, tuple[str, tuple[str, ...]]] = {}
 
@@ -85,14 +90,14 @@ class LayerRules:
 
     def _step(self, parts: Parts, place: int, result: Parts) -> tuple[int, Parts, str]:
         """From here: components taken, what the golden calls them, the rule's name ("" where the name stays)."""
-        for parent in self._names_of(parts[:place]):
+        for parent in self.names_of(parts[:place]):
             for key, value in self.rules.get(parent, {}).get(parts[place], ()):
                 if parts[place : place + len(key)] == key:
                     return len(key), value, f"{parent}.{'.'.join(key)}"
         number = self._renumbered(parts, place, result)
         return 1, (number,), "" if number == parts[place] else _RENUMBERING
 
-    def _names_of(self, path: Parts) -> Parts:
+    def names_of(self, path: Parts) -> Parts:
         """What a rule may call this parent: its class, else its attribute; the network also TopLayer."""
         class_name = self.target.classes.get(path)
         if not path:

@@ -11,7 +11,7 @@ from msprobe_ms.log import logger
 from msprobe_ms.mapping.cell import CellRules
 from msprobe_ms.mapping.data import listed
 from msprobe_ms.mapping.files import Mappings
-from msprobe_ms.mapping.layer import LayerRules, ModuleTree
+from msprobe_ms.mapping.layer import LayerRules, ModuleTree, is_nowhere
 from msprobe_ms.names import parse_entry
 from msprobe_ms.store.model import Dump
 
@@ -71,6 +71,15 @@ def destinations(ours: list[Module], theirs: list[Module], mappings: Mappings) -
         logger.warning("two target modules for one golden module, the less specific is unmatched: %s", listed(losers))
     place.warn_idle_rules(ours, missed)
     return dict(winners.values())
+
+
+def said_unmatched(dump: Dump, rules: Mapping[str, Mapping[str, str]]) -> set[Module]:
+    """The target's modules of which a layer mapping says that they have no twin, and all inside of them."""
+    if not any(is_nowhere(value) for children in rules.values() for value in children.values()):
+        return set()
+    modules = modules_of(dump)
+    walk = LayerRules(rules, ModuleTree.of(modules), ModuleTree())
+    return {module for module in modules if not walk.nowhere.isdisjoint(walk.golden_path(module[0])[1])}
 
 
 class _Placing:

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 from msprobe_ms.mapping.align import align, align_by_marks
 from msprobe_ms.mapping.api import ApiRule, rules_by_side
+from msprobe_ms.mapping.around import places_of_untwinned, scope_of
 from msprobe_ms.mapping.calls import Scope, pair_calls
 from msprobe_ms.mapping.data import DataPairs, is_function
 from msprobe_ms.mapping.files import Mappings
+from msprobe_ms.mapping.fused import fused_modules
 from msprobe_ms.mapping.kernels import is_kernel, pair_kernels
 from msprobe_ms.mapping.modules import Module, destinations, modules_of
 from msprobe_ms.mapping.words import OPERATION, Words, figures_given
@@ -80,12 +82,20 @@ class _Pairing:
         ours, theirs = rules_by_side(mappings.api or (), target, golden)
         self.words = {True: Words(target, ours), False: Words(golden, theirs)}
         self.destinations = destinations(modules_of(target), modules_of(golden), mappings)
+        #: Modules of both sides that are several of the other side: what is called in them has no twins.
+        self.fused = fused_modules(self.destinations)
         #: One of the dumps knows no parents (level L1): all APIs are in one scope.
         self.flat = not all(any(entry.parent for entry in dump.entries.values()) for dump in (target, golden))
         #: Both dumps record the network itself as a module; else its APIs are those outside of all modules.
         self.rooted = any(not path for path, _ in self.destinations)
         self.twins: dict[str, Twin] = {}
         self.claimed: dict[str, str] = {}
+        self.paired_modules = {
+            True: set(self.destinations),
+            False: {found.module for found in self.destinations.values()},
+        }
+        #: Module calls of both sides without a twin → the call of the other side that encloses what they enclose.
+        self.around: dict[bool, dict[str, str | None]] = {True: {}, False: {}}
         #: Where a compiled graph takes part, the number of a kernel does not say which it is.
         self.kernels = pair_kernels(target, golden)
 
@@ -228,6 +238,12 @@ class _Pairing:
 
     def _by_scope(self, scope_of: Callable[[Entry, bool], Hashable | None]) -> None:
         """APIs inside one call of one module, or all together at level L1."""
+        back = {golden: name for name, twin in self.twins.items() for golden in twin.all_golden}
+        forth = {name: twin.golden for name, twin in self.twins.items()}
+        self.around = {
+            True: places_of_untwinned(self.ours.entries, self.theirs.entries, forth),
+            False: places_of_untwinned(self.theirs.entries, self.ours.entries, back),
+        }
         others = self._scopes(self.theirs, scope_of)
         for (scope, direction), calls in self._scopes(self.ours, scope_of).items():
             if (scope, direction) not in others:
@@ -256,6 +272,8 @@ class _Pairing:
             parsed = entry.parsed
             if parsed is None or parsed.is_module or parsed.direction == DEBUG or entry.name in side.forwards:
                 continue
+            if self._in_fused(entry, ours):
+                continue
             if (scope := scope_of(entry, ours)) is not None:
                 words = None if taken(entry.name) else self.words[ours].of(entry)
                 scopes.setdefault((scope, parsed.direction), Scope()).hold(entry, words)
@@ -267,6 +285,9 @@ class _Pairing:
         if parent is None:
             return ()
         call = parent.index or 0
+        if entry.parent in self.around[ours] and (parent.name, parent.class_name) not in self.paired_modules[ours]:
+            place = self.around[ours][entry.parent]
+            return scope_of(place) if ours or place is None else self._scope_of_twin(place)
         if not ours:
             return (parent.name, parent.class_name, call)
         twin = self.twins.get(entry.parent or "")
@@ -275,6 +296,11 @@ class _Pairing:
             return (golden.name, golden.class_name, golden.index or 0)
         found = self.destinations.get((parent.name, parent.class_name))
         return (*found.module, call) if found else None
+
+    def _scope_of_twin(self, name: str) -> Hashable | None:
+        """The scope of the golden call that stands beside a target one."""
+        twin = self.twins.get(name)
+        return scope_of(twin.golden) if twin else None
 
     # Fuzzy: call indices say nothing.
 
@@ -288,6 +314,7 @@ class _Pairing:
             if not taken(entry.name)
             and (entry.name not in side.forwards) == leaders
             and (functions or not is_function(entry.parsed))
+            and not (is_function(entry.parsed) and self._in_fused(entry, ours))
         )
         return [(key, entry) for key, entry in keyed if key is not None]
 
@@ -309,6 +336,10 @@ class _Pairing:
             return ((), word, parsed.direction)
         module = self._golden_module((parent.name, parent.class_name), ours)
         return (module, word, parsed.direction) if module else None
+
+    def _in_fused(self, entry: Entry, ours: bool) -> bool:
+        parent = _parent(entry) if self.fused[ours] else None
+        return parent is not None and (parent.name, parent.class_name) in self.fused[ours]
 
     def _golden_module(self, module: Module, ours: bool) -> Module | None:
         if not ours:

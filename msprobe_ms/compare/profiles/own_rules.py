@@ -27,6 +27,7 @@ RESULTS = (ORIGIN, INHERITED, DIFFERS, RANDOM, UNMATCHED, NOT_JUDGED, NOT_COMPAR
 
 _COLOURS = {ORIGIN: "red", INHERITED: "yellow", DIFFERS: "yellow"}
 
+NO_SUM = "It is a sum of what several modules give out, of which their figures do not tell."
 NO_CALL = "The golden has no such call."
 NO_VALUE = "The golden's call has no such value."
 PASSED_ON = "It only passes from call to call inside of what is one call of the other side."
@@ -102,7 +103,7 @@ def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mo
         return UNMATCHED, NO_VALUE if pair.matched else NO_CALL
     said = remarks(row, target, golden, mode)
     if row.deviation is None:
-        return NOT_COMPARED, next(said, "There are no figures to compare.")
+        return NOT_COMPARED, next(said, NO_SUM if pair.fused else "There are no figures to compare.")
     if not row.differs and not row.refuted:
         return AGREES, next(said, "")
     reason = next(differences(row, target, golden, mode))

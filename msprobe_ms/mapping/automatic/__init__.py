@@ -19,7 +19,7 @@ from msprobe_ms.mapping.automatic.fused import find_fused, norms_add_up
 from msprobe_ms.mapping.automatic.inner import inside, match_inner
 from msprobe_ms.mapping.automatic.layers import Found, match_layers, match_left
 from msprobe_ms.mapping.automatic.outline import Node, Outline, outline
-from msprobe_ms.mapping.automatic.rules import Rules, confidences, rule_lines, rules_used, write_rules
+from msprobe_ms.mapping.automatic.rules import Rules, add_fused, confidences, rule_lines, rules_used, write_rules
 from msprobe_ms.mapping.automatic.whole import match_whole
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.model import Dump
@@ -62,6 +62,9 @@ class Alignment:
     def lines_for(self, ours: Container[Module], theirs: Container[Module]) -> list[str]:
         """Of the rules as yaml those that pair modules of ``ours`` with modules of ``theirs``."""
         paths = [module[0] for module, (other, _) in self.pairs.items() if module in ours and other in theirs]
+        for group, others, _ in self.fused:
+            if all(module in ours for module in group) and all(module in theirs for module in others):
+                paths += [path for path, _ in group]
         used = {rule for path in paths for rule in self._used[path]}
         chosen = {
             parent: kept
@@ -144,6 +147,12 @@ def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
         sure_enough = confidence >= _LEAST_CONFIDENCE and _can_be_written(node, other)
         (pairs if sure_enough else doubtful)[node.module] = (other.module, confidence)
     rules, notes, used = _rules_of(pairs, modules, others)
+    together = [
+        (tuple(modules[node].module for node in group.ours), tuple(others[node].module for node in group.theirs))
+        for group in fused
+    ]
+    for (group, _), rule in zip(together, _add_fused(rules, together, modules, others), strict=True):
+        used |= {path: (".".join(rule),) for path, _ in group}
     taken = {module for module, _ in pairs.values()}
     return Alignment(
         pairs,
@@ -151,12 +160,8 @@ def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
         [node.module for node in modules if node.module not in pairs],
         [node.module for node in others if node.module not in taken],
         [
-            (
-                tuple(modules[node].module for node in group.ours),
-                tuple(others[node].module for node in group.theirs),
-                _proven([modules[node] for node in group.ours], [others[node] for node in group.theirs]),
-            )
-            for group in fused
+            (*both, _proven([modules[node] for node in group.ours], [others[node] for node in group.theirs]))
+            for group, both in zip(fused, together, strict=True)
         ],
         rules,
         notes,
@@ -206,6 +211,16 @@ def _rules_of(
     by_path = {module[0]: confidence for module, (_, confidence) in pairs.items()}
     used = rules_used(rules, by_path, modules, others)
     return rules, confidences(rules, by_path, used), used
+
+
+def _add_fused(
+    rules: Rules,
+    groups: Sequence[tuple[tuple[Module, ...], tuple[Module, ...]]],
+    ours: Sequence[Node],
+    theirs: Sequence[Node],
+) -> list[tuple[str, str]]:
+    paths = [([path for path, _ in mine], [path for path, _ in others]) for mine, others in groups]
+    return add_fused(rules, paths, [node.module for node in ours], [node.module for node in theirs])
 
 
 def _proven(ours: list[Node], theirs: list[Node]) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from msprobe_ms.mapping.data import JOINED
 from msprobe_ms.mapping.files import TOP_LAYERS
 from msprobe_ms.mapping.layer import NOWHERE, LayerRules, ModuleTree, Parts
 
@@ -17,7 +18,7 @@ _TOP = "TopLayer"
 _MOST_ROUNDS = 64
 
 #: What needs no quotes in yaml, whatever stands around it.
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*( \+ [A-Za-z0-9_.\-]+)*")
 
 
 def write_rules(
@@ -122,6 +123,43 @@ def rule_lines(rules: Rules, notes: Mapping[tuple[str, str], float]) -> Iterator
         for child, value in children.items():
             note = notes.get((parent, child))
             yield f"  {_scalar(child)}: {_scalar(value)}" + ("" if note is None else f"  # {note:.2f}")
+
+
+def add_fused(
+    rules: Rules,
+    groups: Iterable[tuple[Sequence[str], Sequence[str]]],
+    target: Iterable[tuple[str, str]],
+    golden: Iterable[tuple[str, str]],
+) -> list[tuple[str, str]]:
+    """Say in ``rules`` which paths of both sides are the same together; returns (parent, child) of each rule.
+
+    It stands under the class of the module around them where that leads to the golden ones too, else under TopLayer.
+    """
+    walk = LayerRules(rules, tree := ModuleTree.of(target), ModuleTree.of(golden))
+    added = []
+    for ours, theirs in groups:
+        above = _common(ours)
+        led = _parts(walk.golden_path(".".join(above))[0])
+        parent = tree.classes.get(above, above[-1]) if above else _TOP
+        child, value = _joined(ours, len(above)), _joined(theirs, len(led))
+        inside = _common(theirs)[: len(led)] == led
+        if parent in TOP_LAYERS or not inside or rules.get(parent, {}).get(child, value) != value:
+            parent, child, value = _TOP, _joined(ours, 0), _joined(theirs, 0)
+        rules.setdefault(parent, {})[child] = value
+        added.append((parent, child))
+    return added
+
+
+def _common(paths: Sequence[str]) -> Parts:
+    """What encloses all of them."""
+    above = _parts(paths[0])[:-1]
+    while not all(_parts(path)[: len(above)] == above for path in paths):
+        above = above[:-1]
+    return above
+
+
+def _joined(paths: Sequence[str], start: int) -> str:
+    return JOINED.join(".".join(_parts(path)[start:]) for path in paths)
 
 
 def rules_used(

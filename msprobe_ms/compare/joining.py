@@ -1,0 +1,206 @@
+"""Fused projections: the side that has the parts is compared as if it had been fused as well.
+
+Of each call of the parts an entry is made, whose tensors are theirs one behind another. The figures of such a tensor
+follow from those of its parts, so a fault in a fused module is found in statistics as well as in real data. Parts that
+take in one tensor each hand back a share of its gradient: of their sum only real data tells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from msprobe_ms.compare.dtypes import parse_dtype
+from msprobe_ms.compare.joined_tensors import JoinedTensors, Layout, Recipe
+from msprobe_ms.compare.model import Pair
+from msprobe_ms.mapping.data import JOINED
+from msprobe_ms.mapping.files import Mappings
+from msprobe_ms.mapping.fused import Fusion, find_fusions
+from msprobe_ms.mapping.modules import Module
+from msprobe_ms.names import BACKWARD, FORWARD
+from msprobe_ms.store.model import Dump, Entry, Item, Statistic
+
+#: How far apart the norms of one tensor may be that several modules took in.
+_SAME = 1e-3
+
+#: Maximum, minimum, mean, norm.
+_Figures = tuple[Statistic, Statistic, Statistic, Statistic]
+_NO_FIGURES: _Figures = (None, None, None, None)
+
+
+def join_fused(target: Dump, golden: Dump, mappings: Mappings) -> tuple[Dump, Dump]:
+    """The two dumps with one module for all parts of what is fused on the other side; neither of them is changed."""
+    ours, theirs = find_fusions(target, golden, mappings)
+    joined = _Joining(target, golden, ours).run() if ours else target
+    return joined, _Joining(golden, target, theirs).run() if theirs else golden
+
+
+class FusedModules(NamedTuple):
+    """The paths that were compared as one, how many values, and the names of those of which nothing was."""
+
+    target: str
+    golden: str
+    values: int
+    not_compared: list[str]
+
+
+def fused_modules(pairs: Sequence[Pair]) -> list[FusedModules]:
+    """What was fused on one side, of measured pairs."""
+    found: dict[tuple[str, str], FusedModules] = {}
+    for pair in pairs:
+        if pair.fused and pair.target and pair.golden and pair.target.parsed and pair.golden.parsed:
+            key = pair.target.parsed.name, pair.golden.parsed.name
+            items = [(row, row.target or row.golden) for row in pair.rows]
+            tensors = [(row, item) for row, item in items if item is not None and item.kind == "tensor"]
+            lost = [item.name for row, item in tensors if row.deviation is None]
+            known = found.get(key, FusedModules(*key, 0, []))
+            found[key] = FusedModules(*key, known.values + len(tensors), known.not_compared + lost)
+    return list(found.values())
+
+
+class _Joining:
+    """``parts`` is the dump that has the parts, ``whole`` the other."""
+
+    def __init__(self, parts: Dump, whole: Dump, fusions: Sequence[Fusion]) -> None:
+        self.parts, self.whole = parts, whole
+        self.tensors = JoinedTensors(parts.tensors)
+        self.fusions = {module: fusion for fusion in fusions for module in fusion.parts}
+        self.layouts = {fusion.path: Layout(parts.tensors, whole.tensors) for fusion in fusions}
+
+    def run(self) -> Dump:
+        """A joined entry stands where the last of its parts stood; what was called in one of them, in it."""
+        joined = {name: entry for entry, parts in self._joined() for name in parts}
+        waiting = {entry.name: sum(other is entry for other in joined.values()) for entry in joined.values()}
+        entries: dict[str, Entry] = {}
+        for name, entry in self.parts.entries.items():
+            if (made := joined.get(name)) is not None:
+                waiting[made.name] -= 1
+                if not waiting[made.name]:
+                    entries[made.name] = made
+            elif (around := joined.get(entry.parent or "")) is not None:
+                entries[name] = replace(entry, parent=around.name)
+            else:
+                entries[name] = entry
+        return replace(self.parts, entries=entries, tensors=self.tensors)
+
+    def _joined(self) -> Iterator[tuple[Entry, list[str]]]:
+        """Joined entries and the names of their parts, of the calls that all parts and the whole made."""
+        wholes = self._calls(self.whole, {fusion.whole for fusion in self.fusions.values()})
+        calls: dict[tuple[str, str, int], tuple[Fusion, dict[Module, Entry]]] = {}
+        for (module, direction, number), entry in self._calls(self.parts, set(self.fusions)).items():
+            fusion = self.fusions[module]
+            calls.setdefault((fusion.path, direction, number), (fusion, {}))[1][module] = entry
+        for (_, direction, number), (fusion, found) in calls.items():
+            whole = wholes.get((fusion.whole, direction, number))
+            parts = [found[module] for module in fusion.parts if module in found]
+            if whole is not None and len(parts) == len(fusion.parts) and (direction != FORWARD or _take_in_one(parts)):
+                yield self._join(fusion, parts, whole), [part.name for part in parts]
+
+    @staticmethod
+    def _calls(dump: Dump, modules: set[Module]) -> dict[tuple[Module, str, int], Entry]:
+        """The calls of these modules by direction and number."""
+        return {
+            ((parsed.name, parsed.class_name), parsed.direction, parsed.index or 0): entry
+            for entry in dump.entries.values()
+            if (parsed := entry.parsed) and parsed.is_module and (parsed.name, parsed.class_name) in modules
+        }
+
+    def _join(self, fusion: Fusion, parts: list[Entry], whole: Entry) -> Entry:
+        first = parts[0].parsed
+        assert first is not None
+        parsed = replace(first, name=fusion.path)
+        places = [{(item.state, item.path): item for item in part.items} for part in parts]
+        items = [
+            self._item(
+                item._replace(entry=str(parsed)), [each[place] for each in places if place in each], whole, fusion
+            )
+            for place, item in places[0].items()
+        ]
+        recomputed = all(part.recomputed for part in parts)
+        return Entry(str(parsed), parsed, items, parts[-1].parent, parts[0].stack, recomputed)
+
+    def _item(self, first: Item, parts: list[Item], whole: Entry, fusion: Fusion) -> Item:
+        """What all parts have in one place as one item, which ``first`` becomes."""
+        if len(parts) < len(fusion.parts) or any(item.kind != "tensor" for item in parts):
+            return first
+        direction = whole.parsed.direction if whole.parsed else ""
+        if (direction, first.state) == (FORWARD, "input"):
+            return first
+        if (direction, first.state) == (BACKWARD, "output"):
+            return self._made(first, parts, Recipe(parts), first.shape, _NO_FIGURES)
+        for other in sorted(whole.in_state(first.state), key=lambda item: item.path != first.path):
+            if (axis := _axis([item.shape for item in parts], other.shape)) is not None:
+                layout = self.layouts[fusion.path]
+                layout.learn(parts, other, axis)
+                return self._made(first, parts, Recipe(parts, axis, layout), other.shape, _figures(parts))
+        return first._replace(data_name=None, md5=None, maximum=None, minimum=None, mean=None, norm=None)
+
+    def _made(
+        self, first: Item, parts: list[Item], recipe: Recipe, shape: tuple[int, ...] | str | None, figures: _Figures
+    ) -> Item:
+        files = [item.data_name for item in parts]
+        maximum, minimum, mean, norm = figures
+        item = first._replace(
+            dtype=max((item.dtype for item in parts), key=lambda dtype: parse_dtype(dtype).epsilon),
+            shape=shape, maximum=maximum, minimum=minimum, mean=mean, norm=norm,
+            md5=None, data_name=None if None in files else JOINED.join(map(str, files)),
+        )  # fmt: skip
+        self.tensors.add(item, recipe)
+        return item
+
+
+def _take_in_one(parts: Sequence[Entry]) -> bool:
+    """Whether all take in the same, as far as their figures tell."""
+    taken = [[item for item in part.in_state("input") if item.kind == "tensor"] for part in parts]
+    return all(
+        len(each) == len(taken[0])
+        and all(one.shape == two.shape and _near(one.norm, two.norm) for one, two in zip(each, taken[0], strict=True))
+        for each in taken
+    )
+
+
+def _near(one: Statistic, other: Statistic) -> bool:
+    if not (isinstance(one, float) and isinstance(other, float)) or one == other or one != one or other != other:
+        return True
+    return abs(one - other) <= _SAME * max(abs(one), abs(other))
+
+
+def _axis(parts: Sequence[object], whole: object) -> int | None:
+    """The axis along which the parts are as long as the whole, all others being equal."""
+    if not isinstance(whole, tuple) or not all(isinstance(part, tuple) and len(part) == len(whole) for part in parts):
+        return None
+    differing = [
+        axis
+        for axis, length in enumerate(whole)
+        if any(part[axis] != length for part in parts)  # type: ignore[index]
+    ]
+    if len(differing) != 1 or sum(part[differing[0]] for part in parts) != whole[differing[0]]:  # type: ignore[index]
+        return None
+    return differing[0]
+
+
+def _figures(parts: Sequence[Item]) -> _Figures:
+    """Of tensors one behind another: the extremes of their extremes, the mean of all elements, the root of squares."""
+    names = ("maximum", "minimum", "mean", "norm")
+    maxima, minima, means, norms = (_numbers([getattr(item, name) for item in parts]) for name in names)
+    counts = [math.prod(item.shape) if isinstance(item.shape, tuple) else 0 for item in parts]
+    total = sum(counts)
+    return (
+        _extreme(max, maxima),
+        _extreme(min, minima),
+        sum(mean * count for mean, count in zip(means, counts, strict=True)) / total if means and total else None,
+        math.hypot(*norms) if norms else None,
+    )
+
+
+def _extreme(of: Callable[[list[float]], float], values: list[float]) -> float | None:
+    """NaN where there is one: no comparison with it tells anything."""
+    return next((value for value in values if value != value), of(values)) if values else None
+
+
+def _numbers(figures: Sequence[Statistic]) -> list[float]:
+    """[] where one of them is no number."""
+    numbers = [figure for figure in figures if isinstance(figure, (int, float))]
+    return numbers if len(numbers) == len(figures) else []

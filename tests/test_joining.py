@@ -1,0 +1,364 @@
+"""A fused projection beside its parts: healthy nets are consistent, and faults are found where they were made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from built_dumps import dump as built
+from built_dumps import entry, paired
+from compare_parts import dump, tensor
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+import msprobe_ms.pytorch
+from msprobe_ms.compare.details import node_report
+from msprobe_ms.compare.joining import join_fused
+from msprobe_ms.compare.pair import pair
+from msprobe_ms.compare.report import summary
+from msprobe_ms.compare.run import Options, Outcome, compare_dumps
+from msprobe_ms.compare.verdict import verdict_lines
+from msprobe_ms.errors import MappingError
+from msprobe_ms.mapping.files import Mappings, load_mappings
+from msprobe_ms.store.find import find_dumps
+from msprobe_ms.store.model import Dump
+from msprobe_ms.store.reader import read_dump
+
+WIDTH, HEADS = 16, 4
+#: Lengths of q, k and v: grouped keys and values.
+LENGTHS = (16, 8, 8)
+FUSED_THERE = Mappings(layer={"Attention": {"q + k + v": "qkv"}})
+FUSED_HERE = Mappings(layer={"Attention": {"qkv": "q + k + v"}})
+
+
+class Attention(nn.Module):
+    """``qkv`` as one, or ``q``, ``k`` and ``v``; ``interleaved``: a share of each for every pair of heads."""
+
+    def __init__(self, fused: bool, interleaved: bool = False) -> None:
+        super().__init__()
+        if fused:
+            self.qkv = nn.Linear(WIDTH, sum(LENGTHS))
+        else:
+            self.q, self.k, self.v = (nn.Linear(WIDTH, length) for length in LENGTHS)
+        self.out = nn.Linear(WIDTH, WIDTH)
+        self.fused, self.interleaved = fused, interleaved
+        #: What is done to q, k and v behind the projection.
+        self.between: Callable[[Sequence[Tensor]], Sequence[Tensor]] = tuple
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.between(self.projected(x))
+        q, k, v = (each.unflatten(-1, (-1, WIDTH // HEADS)).transpose(1, 2) for each in (q, k, v))
+        k, v = (each.repeat_interleave(2, 1) for each in (k, v))
+        return self.out((torch.softmax(q @ k.transpose(2, 3) / 2, -1) @ v).transpose(1, 2).flatten(2))
+
+    def projected(self, x: Tensor) -> Sequence[Tensor]:
+        if not self.fused:
+            return self.q(x), self.k(x), self.v(x)
+        if not self.interleaved:
+            return self.qkv(x).split(LENGTHS, -1)
+        groups = self.qkv(x).unflatten(-1, (2, -1))
+        return [each.flatten(-2) for each in groups.split([length // 2 for length in LENGTHS], -1)]
+
+
+class Net(nn.Module):
+    def __init__(self, fused: bool, interleaved: bool = False) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.norm = nn.LayerNorm(WIDTH)
+        self.attention = Attention(False)
+        self.head = nn.Linear(WIDTH, 4)
+        if fused:
+            parts = self.attention
+            self.attention = Attention(True, interleaved)
+            self.attention.out = parts.out
+            for name in ("weight", "bias"):
+                each = [getattr(part, name) for part in (parts.q, parts.k, parts.v)]
+                shares = [half for group in range(2) for half in (part.chunk(2)[group] for part in each)]
+                getattr(self.attention.qkv, name).data.copy_(torch.cat(shares if interleaved else each))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.attention(self.norm(x)))
+
+
+def recorded(folder: Path, net: Net, task: str = "tensor", level: str = "L0") -> Dump:
+    torch.manual_seed(2)
+    with msprobe_ms.pytorch.record(net, level=level, task=task, dump_path=folder):
+        net(torch.randn(2, 6, WIDTH)).square().sum().backward()
+    (path,) = find_dumps(folder).values()
+    return read_dump(path)
+
+
+class Twice(torch.autograd.Function):
+    """The same forward, twice the gradient."""
+
+    @staticmethod
+    def forward(context, value):
+        return value.view_as(value)
+
+    @staticmethod
+    def backward(context, gradient):
+        return 2 * gradient
+
+
+def more(amount: float) -> Callable[[nn.Module], None]:
+    """Change the rows of k, which are 16 to 24 of the fused ones."""
+
+    def change(net: Net) -> None:
+        attention = net.attention
+        weight = attention.qkv.weight.data[16:24] if attention.fused else attention.k.weight.data
+        weight.mul_(amount)
+
+    return change
+
+
+def behind(change: Callable[[Tensor], Tensor]) -> Callable[[Net], None]:
+    """Change k on its way into the attention."""
+
+    def apply(net: Net) -> None:
+        net.attention.between = lambda each: (each[0], change(each[1]), each[2])
+
+    return apply
+
+
+def scaled(net: Net) -> None:
+    """The projection itself computes something else from right weights."""
+    projection = net.attention.qkv if net.attention.fused else net.attention.k
+    compute = projection.forward
+    projection.forward = lambda x: compute(x) * 1.01
+
+
+FAULTS = {
+    "weight": (more(1.5), ".forward.0.parameters.weight"),
+    "scale": (scaled, ".forward.0.output.0"),
+    "behind": (behind(lambda k: k * 1.01), "Attention.forward.0.output.0"),
+}
+
+
+def outcome(target: Dump, golden: Dump, mappings: Mappings | None = None) -> Outcome:
+    options = Options(align=True) if mappings is None else Options(mappings=mappings)
+    return Outcome("", target, golden, compare_dumps(target, golden, options), [])
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool, str, str], Dump]:
+    made: dict[tuple[bool, str, str], Dump] = {}
+
+    def of(fused: bool, task: str, level: str = "L0") -> Dump:
+        key = (fused, task, level)
+        if key not in made:
+            made[key] = recorded(tmp_path_factory.mktemp("healthy"), Net(fused), task, level)
+        return made[key]
+
+    return of
+
+
+@pytest.mark.parametrize("level", ["L0", "mix"])
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+@pytest.mark.parametrize("fused", [True, False])
+def test_healthy_nets_are_consistent_wholly(healthy, fused: bool, task: str, level: str) -> None:
+    target, golden = healthy(fused, task, level), healthy(not fused, task, level)
+    for mappings in (None, FUSED_HERE if fused else FUSED_THERE):
+        found = outcome(target, golden, mappings)
+        assert found.comparison.verdict == "consistent"
+        one, several = "attention.qkv", "attention.q + k + v"
+        sides = f"{one} = {several}" if fused else f"{several} = {one}"
+        lines = list(verdict_lines(found))
+        assert f"fused on one side and compared as one: {sides}" in lines
+        assert not any(line.startswith("modules only") for line in lines)
+        (told,) = summary(found.comparison)["fused"]  # type: ignore[misc]
+        assert f"{told['target']} = {told['golden']}" == sides
+        lost = [name.partition(".Linear.")[2] for name in told["not_compared"]]
+        assert (told["values"], lost) == (8, [] if task == "tensor" else ["backward.0.output.0"])
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+@pytest.mark.parametrize("fused", [True, False])
+def test_a_fault_is_found_where_it_was_made(healthy, tmp_path: Path, fused: bool, task: str, fault: str) -> None:
+    plant, place = FAULTS[fault]
+    net = Net(fused)
+    plant(net)
+    found = outcome(recorded(tmp_path, net, task), healthy(not fused, task))
+    origin = found.comparison.origins[0]
+    assert (
+        origin.target.endswith(place)
+        and f"attention.{'qkv' if fused else 'q + k + v'}" in origin.target + origin.reason
+    )
+    if fault == "behind":
+        assert "attention.out.Linear.forward.0.input.0" in origin.reason
+    elif task == "tensor":
+        assert ("of 3 fused only k differs" in origin.reason) == (fault == "weight" or not fused)
+
+
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+@pytest.mark.parametrize("fused", [True, False])
+def test_a_wrong_gradient_behind_it_is_found_in_backward(healthy, tmp_path: Path, fused: bool, task: str) -> None:
+    net = Net(fused)
+    behind(Twice.apply)(net)
+    (origin, *_) = outcome(recorded(tmp_path, net, task), healthy(not fused, task)).comparison.origins
+    assert "attention" in origin.target and ".backward.0." in origin.target
+    assert f"attention.{'qkv' if fused else 'q + k + v'}.Linear.backward.0.input.0" in origin.target + origin.reason
+
+
+def test_interleaved_rows_are_found(healthy, tmp_path: Path) -> None:
+    """A share of q, k and v for each group of heads, as Megatron has it; a fault among them as well."""
+    parts = healthy(False, "tensor")
+    found = outcome(recorded(tmp_path / "fused", Net(True, interleaved=True)), parts).comparison
+    assert found.verdict == "consistent"
+    assert max(row.deviation or 0.0 for pair in found.pairs if pair.fused for row in pair.rows) < 1e-6
+    net = Net(True, interleaved=True)
+    net.attention.qkv.weight.data[8:12].mul_(1.5)
+    (origin, *_) = outcome(recorded(tmp_path / "faulty", net), parts).comparison.origins
+    assert origin.reason.endswith("of 3 fused only k differs")
+
+
+def test_rows_in_no_known_order_leave_the_figures(healthy, tmp_path: Path) -> None:
+    net = Net(True)
+    order = torch.randperm(sum(LENGTHS))
+    for values in (net.attention.qkv.weight, net.attention.qkv.bias):
+        values.data.copy_(values.data[order])
+    found = outcome(recorded(tmp_path, net), healthy(False, "tensor"), FUSED_HERE)
+    lines = list(verdict_lines(found))
+    assert "nothing tells in which order the other side has these rows" in "\n".join(lines)
+    rows = {row.target.name: row for row in found.comparison.rows if row.target is not None}
+    assert (rows["Module.attention.qkv.Linear.forward.0.parameters.weight"].deviation or 0.0) < 1e-6
+
+
+def test_a_node_is_told_by_the_name_of_a_part(healthy) -> None:
+    target, golden = healthy(False, "tensor"), healthy(True, "tensor")
+    for name in ("attention.k", "Module.attention.k.Linear", "Module.attention.k.Linear.forward.0"):
+        report = node_report(target.path, golden.path, name, Options(align=True))
+        assert report.node == "Module.attention.q + k + v.Linear.forward.0"
+    report = node_report(target.path, golden.path, "Module.attention.k.Linear.forward.0.output.0", Options(align=True))
+    assert report.lines[0] == "Module.attention.q + k + v.Linear.forward.0.output.0" and not report.differs
+
+
+arrays = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=6)
+
+
+@given(st.lists(arrays, min_size=2, max_size=4))
+def test_figures_of_joined_tensors_are_those_of_the_concatenation(parts: list[list[float]]) -> None:
+    def call(name: str, values: list[float]) -> list:
+        whole = f"Cell.a.{name}.Dense.forward.0"
+        return [tensor("input.0", [1.0], whole), tensor("output.0", np.array(values), whole)]
+
+    names = [f"p{number}" for number in range(len(parts))]
+    target = dump([item for name, values in zip(names, parts, strict=True) for item in call(name, values)])
+    joined = [value for values in parts for value in values]
+    golden = dump(call("whole", joined))
+    rule = {"a": {" + ".join(names): "whole"}}
+    ours, theirs = join_fused(target, golden, Mappings(layer=rule))
+    (made,) = ours.entries.values()
+    exact = golden.entries["Cell.a.whole.Dense.forward.0"].items[1]
+    item = made.items[1]
+    assert theirs is golden and item.shape == exact.shape
+    assert (item.maximum, item.minimum) == (exact.maximum, exact.minimum)
+    assert item.mean == pytest.approx(exact.mean, abs=1e-9) and item.norm == pytest.approx(exact.norm, abs=1e-9)
+
+
+def test_nan_in_one_part_is_nan_in_all() -> None:
+    names = ("Cell.a.p.Dense.forward.0", "Cell.a.q.Dense.forward.0")
+    values = ([1.0, 2.0], [math.nan, 0.0])
+    target = dump([tensor("output.0", each, name) for each, name in zip(values, names, strict=True)])
+    golden = dump([tensor("output.0", values[0] + values[1], "Cell.a.whole.Dense.forward.0")])
+    ours, _ = join_fused(target, golden, Mappings(layer={"a": {"p + q": "whole"}}))
+    (item,) = ours.entries["Cell.a.p + q.Dense.forward.0"].items
+    assert all(math.isnan(figure) for figure in (item.maximum, item.minimum, item.mean, item.norm))
+
+
+class TestWhatIsJoined:
+    """Where the parts are no parts of the whole, they stay what they are."""
+
+    WHOLE = entry("Module.a.whole.Linear.forward.0", {"input.0": (2, 4), "output.0": (2, 6)})
+
+    @staticmethod
+    def parts(*outputs: tuple[int, ...], inputs: Sequence[tuple[int, ...]] = ((2, 4), (2, 4))) -> Dump:
+        names = ("p", "q")
+        return built("mindspore", *(
+            entry(f"Cell.a.{name}.Dense.forward.0", {"input.0": taken, "output.0": given})
+            for name, taken, given in zip(names, inputs, outputs, strict=True)
+        ))  # fmt: skip
+
+    def pairs(self, target: Dump, golden: Dump, mappings: Mappings) -> dict[str, str]:
+        return paired(pair(*join_fused(target, golden, mappings), mappings))
+
+    @pytest.mark.parametrize("kind", ["layer", "automatic"])
+    def test_by_a_layer_mapping(self, kind: str) -> None:
+        target, golden = self.parts((2, 3), (2, 3)), built("pytorch", self.WHOLE)
+        joined = "Cell.a.p + q.Dense.forward.0"
+        assert self.pairs(target, golden, Mappings(**{kind: {"a": {"p + q": "whole"}}})) == {joined: self.WHOLE.name}
+        assert self.pairs(golden, target, Mappings(**{kind: {"a": {"whole": "p + q"}}})) == {self.WHOLE.name: joined}
+        top = Mappings(**{kind: {"TopLayer": {"a.p + a.q": "a.whole"}}})
+        assert self.pairs(target, golden, top) == {"Cell.a.p + a.q.Dense.forward.0": self.WHOLE.name}
+
+    def test_by_a_data_mapping(self) -> None:
+        """As compare writes it."""
+        target, golden = self.parts((2, 3), (2, 3)), built("pytorch", self.WHOLE)
+        said = {"Cell.a.p + q.Dense.forward.0": self.WHOLE.name}
+        assert self.pairs(target, golden, Mappings(data=said)) == said
+        back = {golden: target for target, golden in said.items()}
+        assert self.pairs(golden, target, Mappings(data=back)) == back
+
+    def test_what_the_user_says_of_a_part_counts_before_what_was_found(self) -> None:
+        target, golden = self.parts((2, 3), (2, 3)), built("pytorch", self.WHOLE)
+        automatic = {"a": {"p + q": "whole"}}
+        name = "Cell.a.p.Dense.forward.0"
+        said = Mappings(data={name: self.WHOLE.name}, automatic=automatic)
+        assert self.pairs(target, golden, said) == {name: self.WHOLE.name}
+        assert self.pairs(target, golden, Mappings(cell={"a.p": "a.whole"}, automatic=automatic)) == said.data
+
+    def test_parts_that_take_in_other_things_are_not_joined(self) -> None:
+        target, golden = self.parts((2, 3), (2, 3), inputs=((2, 4), (2, 5))), built("pytorch", self.WHOLE)
+        ours, _ = join_fused(target, golden, Mappings(layer={"a": {"p + q": "whole"}}))
+        assert list(ours.entries) == list(target.entries)
+
+    def test_a_rule_without_its_modules_joins_nothing_and_is_named(self, caplog: pytest.LogCaptureFixture) -> None:
+        target, golden = self.parts((2, 3), (2, 3)), built("pytorch", self.WHOLE)
+        assert self.pairs(target, golden, Mappings(layer={"a": {"p + r": "whole"}})) == {}
+        assert "mapping rules that meet no module of the target: a.p + r" in caplog.text
+
+    def test_outputs_that_make_no_whole_are_compared_with_nothing(self) -> None:
+        target, golden = self.parts((2, 3), (2, 2)), built("pytorch", self.WHOLE)
+        mappings = Mappings(layer={"a": {"p + q": "whole"}})
+        ours, _ = join_fused(target, golden, mappings)
+        (made,) = ours.entries.values()
+        assert made.items[1].maximum is None and made.items[1].data_name is None
+
+    def test_what_runs_inside_of_them_does_not_count(self) -> None:
+        """Layers and functions in fused modules have no twins; that alone makes nothing incomplete."""
+        shapes = {"input.0": (2, 4), "output.0": (2, 3)}
+        parts = [
+            made
+            for name in ("p", "q")
+            for made in (
+                entry(f"Cell.a.{name}.inner.Dense.forward.0", shapes, f"Cell.a.{name}.Column.forward.0"),
+                entry(f"Cell.a.{name}.Column.forward.0", shapes),
+            )
+        ]
+        inner = entry("Module.a.whole.gather.Linear.forward.0", {"output.0": (2, 6)}, "Module.a.whole.Row.forward.0")
+        whole = entry("Module.a.whole.Row.forward.0", {"input.0": (2, 4), "output.0": (2, 6)})
+        options = Options(mappings=Mappings(layer={"a": {"p + q": "whole"}}))
+        found = compare_dumps(built("mindspore", *parts), built("pytorch", inner, whole), options)
+        assert found.verdict == "consistent"
+
+
+def test_the_file_says_it_in_any_spacing(tmp_path: Path) -> None:
+    file = tmp_path / "layer.yaml"
+    file.write_text("Attention:\n  q+k +v: qkv (Linear)\nMLP:\n  gate_up: gate + up\n")
+    assert load_mappings(layer=file).layer == {"Attention": {"q + k + v": "qkv"}, "MLP": {"gate_up": "gate + up"}}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [("q + k: a + b", "one of the two sides of what is fused is one module"), ("q +: qkv", "is no dotted module name")],
+)
+def test_what_the_file_cannot_mean_is_refused(tmp_path: Path, line: str, message: str) -> None:
+    file = tmp_path / "layer.yaml"
+    file.write_text(f"Attention:\n  {line}\n")
+    with pytest.raises(MappingError, match=message):
+        load_mappings(layer=file)
