@@ -12,7 +12,7 @@ from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.store.torch_file import Archive, view_of
 from msprobe_ms.store.torch_pickle import Refused, TensorRecord
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
-from msprobe_ms.weights.torch_state import LONGEST_STATE, Stranger, Unread, is_tensor, read_state, tensors_in
+from msprobe_ms.weights.torch_state import LONGEST_STATE, Stranger, Unread, is_tensor, mapping_in, read_state, tensors_in
 
 #: Keys under which training checkpoints keep the model's state dict.
 _MODEL_KEYS = ("state_dict", "model_state_dict", "model", "module", "network", "net", "params", "weights")
@@ -41,17 +41,15 @@ def read(path: Path, archive: Archive) -> Checkpoint:
 
 def _model(value: object, found: Checkpoint) -> object:
     """The model's part of a training checkpoint, however deep; what lies beside it is counted."""
-    while isinstance(value, dict) and not any(is_tensor(member) for member in value.values()):
-        key = next(
-            (key for key in _MODEL_KEYS if isinstance(value.get(key), (dict, Stranger)) and _holds_tensors(value[key])),
-            None,
-        )
+    while (content := mapping_in(value)) and not any(map(is_tensor, content.values())):
+        parts = {key: content[key] for key in _MODEL_KEYS if isinstance(content.get(key), (dict, Stranger))}
+        key = next((key for key, part in parts.items() if _holds_tensors(part)), None)
         if key is None:
             break
-        for other, member in value.items():
+        for other, member in content.items():
             if other != key and (count := sum(1 for _ in tensors_in(member))):
                 found.skip(f"tensors under {clean(str(other))[:100]}", count)
-        value = value[key]
+        value = content[key]
     return value
 
 

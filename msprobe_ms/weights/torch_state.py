@@ -7,7 +7,7 @@ Where ``store.torch_pickle`` refuses whatever is no part of one tensor, here the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from msprobe_ms.store.torch_pickle import (
@@ -25,16 +25,23 @@ from msprobe_ms.store.torch_pickle import (
 #: Longest description read, in bytes; a tensor takes some 200.
 LONGEST_STATE = 64 << 20
 _DEEPEST = 64
+#: What a module keeps its state dict's tensors in.
+_OF_MODULES = ("_parameters", "_buffers", "_modules")
 #: Values looked at in the arguments of one call; those that rebuild tensors have some ten.
 _MOST_LOOKED_AT = 100
 
 
 @dataclass(slots=True, eq=False)
 class Stranger:
-    """An object that is not rebuilt: the class or function that would, and its state."""
+    """An object that is not rebuilt: the class or function that would, its state, and what it was filled with.
+
+    ``items``  of a dict of the user's own class; ``values`` of such a list
+    """
 
     name: str
     state: object = None
+    items: dict[str | int, Any] = field(default_factory=dict)
+    values: list[Any] = field(default_factory=list)
 
 
 class Unread(Stranger):
@@ -83,7 +90,8 @@ class _Lenient(Machine):
             self.name("torch._utils _rebuild_tensor_v2")
             made_by, arguments = self.stack.pop(), arguments[:6]  # what follows is the NPU's own layout
         if isinstance(made_by, Stranger):
-            self.stack.append(_stranger(made_by.name, arguments))
+            dictionary = made_by.name == "collections.defaultdict"
+            self.stack.append({} if dictionary else _stranger(made_by.name, arguments))
             return
         depth = len(self.stack)
         self.stack += [made_by, arguments]
@@ -110,14 +118,20 @@ class _Lenient(Machine):
 
     def update(self, pairs: list[Any]) -> None:
         target = self.stack[-1]
-        if isinstance(target, dict):
+        filled = target.items if isinstance(target, Stranger) else target
+        if isinstance(filled, dict):
             for key, value in zip(pairs[::2], pairs[1::2], strict=True):
-                if type(key) in (str, int):  # hashing a tuple of tuples of … can take for ever
-                    target[key] = value
+                if type(key) in (float, bool, type(None)):
+                    key = str(key)
+                elif type(key) not in (str, int):  # hashing a tuple of tuples of … can take for ever
+                    key = f"({type(key).__name__} {len(filled)})"
+                filled[key] = value
 
     def extend(self, values: list[Any]) -> None:
-        if isinstance(self.stack[-1], list):
-            self.stack[-1].extend(values)
+        target = self.stack[-1]
+        filled = target.values if isinstance(target, Stranger) else target
+        if isinstance(filled, list):
+            filled.extend(values)
 
     def empty_set(self, _: object) -> None:
         self.stack.append(Stranger("set"))
@@ -167,7 +181,8 @@ def _is_npu_tensor(name: str) -> bool:
 
 
 def tensors_in(value: object) -> Iterator[tuple[tuple[str, ...], TensorRecord | Unread]]:
-    """Every tensor with the keys that lead to it; a module that was saved whole gives those of its state dict."""
+    """Every tensor with the keys that lead to it; a module that was saved whole gives those of its state dict, any other
+    object those of its attributes."""
     # Each container once: references can form rings, and trees of exponential size.
     seen: set[int] = set()
     # Not by recursion: nesting can be deeper than the interpreter's stack.
@@ -181,6 +196,11 @@ def tensors_in(value: object) -> Iterator[tuple[tuple[str, ...], TensorRecord | 
             waiting += reversed([((*path, *key), member) for key, member in _members(found)])
 
 
+def mapping_in(value: object) -> dict[Any, Any]:
+    """What a dict holds, also one of the user's own class; {} for anything else."""
+    return value if isinstance(value, dict) else value.items if isinstance(value, Stranger) else {}
+
+
 def is_tensor(value: object) -> TypeGuard[TensorRecord | Unread]:
     """Also one that cannot be read, unless it has a state, as a module has."""
     return isinstance(value, TensorRecord) or (isinstance(value, Unread) and value.state is None)
@@ -189,7 +209,12 @@ def is_tensor(value: object) -> TypeGuard[TensorRecord | Unread]:
 def _members(value: dict[Any, Any] | list[Any] | tuple[Any, ...] | Stranger) -> Iterator[tuple[tuple[str, ...], Any]]:
     if isinstance(value, Stranger):
         state = value.state if isinstance(value.state, dict) else {}
-        yield from (((), state.get(key)) for key in ("_parameters", "_buffers", "_modules"))
+        if _OF_MODULES[0] in state:
+            yield from (((), state.get(key)) for key in _OF_MODULES)
+        else:
+            yield from (((str(key),), member) for key, member in state.items())
+        yield from (((str(key),), member) for key, member in value.items.items())
+        yield from (((str(place),), member) for place, member in enumerate(value.values))
     elif isinstance(value, dict):
         yield from (((str(key),), member) for key, member in value.items())
     else:
