@@ -61,7 +61,7 @@ class Layout:
             self._sample = parts, whole, axis
             self._size = size if whole.state == "parameters" else 0
 
-    def arrangement(self) -> Arrangement | None:
+    def known(self) -> Arrangement | None:
         """None where no arrangement brings rows beside their like."""
         if not self._asked:
             self._asked = True
@@ -70,16 +70,9 @@ class Layout:
 
     def _seen(self, parts: Sequence[Item], whole: Item, axis: int) -> Arrangement | None:
         try:
-            marks = [_marks(self._parts.load(item), axis) for item in parts]
-            wanted = _marks(self._whole.load(whole), axis)
+            return arrangement([self._parts.load(item) for item in parts], self._whole.load(whole), axis)
         except (MsprobeError, OSError):
             return None
-        if sum(map(len, marks)) != len(wanted):
-            return None
-        near = _NEAR * float(np.std(wanted))
-        alike = {each: np.count_nonzero(np.abs(each.join(marks, 0) - wanted) <= near) for each in _arrangements(marks)}
-        best = max(alike, key=alike.__getitem__)  # of equals the plainest
-        return best if alike[best] >= min(len(wanted), _SHARE * len(wanted) + _BEYOND) else None
 
 
 class Recipe(NamedTuple):
@@ -116,7 +109,7 @@ class JoinedTensors(TensorSource):
         arrays = [self._source.load(part) for part in recipe.parts]
         if recipe.axis is None:
             return np.sum(arrays, axis=0)
-        arrangement = recipe.layout.arrangement() if recipe.layout else None
+        arrangement = recipe.layout.known() if recipe.layout else None
         if arrangement is None:
             raise MissingTensorError(f"{item.name}: nothing tells in which order the other side has these rows")
         return arrangement.join(arrays, recipe.axis)
@@ -124,7 +117,7 @@ class JoinedTensors(TensorSource):
     def sections(self, item: Item) -> Sections | None:
         """Where its parts lie in a joined tensor; None where it is none, or nobody knows."""
         recipe = self._recipes.get(item.name)
-        arrangement = recipe.layout.arrangement() if recipe is not None and recipe.layout is not None else None
+        arrangement = recipe.layout.known() if recipe is not None and recipe.layout is not None else None
         if recipe is None or recipe.axis is None or arrangement is None:
             return None
         lengths = [part.shape[recipe.axis] for part in recipe.parts if isinstance(part.shape, tuple)]
@@ -136,6 +129,28 @@ class JoinedTensors(TensorSource):
         recipe = self._recipes.get(item.name)
         files = [self._source.where(part) for part in recipe.parts] if recipe else [self._source.where(item)]
         return ", ".join(filter(None, files))
+
+
+def arrangement(parts: Sequence[Array], whole: Array, axis: int) -> Arrangement | None:
+    """How the whole has its parts; None where no arrangement brings rows beside their like."""
+    marks, wanted = [_marks(part, axis) for part in parts], _marks(whole, axis)
+    if sum(map(len, marks)) != len(wanted):
+        return None
+    near = _NEAR * float(np.std(wanted))
+    alike = {each: np.count_nonzero(np.abs(each.join(marks, 0) - wanted) <= near) for each in _arrangements(marks)}
+    best = max(alike, key=alike.__getitem__)  # of equals the plainest
+    return best if alike[best] >= min(len(wanted), _SHARE * len(wanted) + _BEYOND) else None
+
+
+def joining_axis(parts: Sequence[object], whole: object) -> int | None:
+    """The axis along which shapes are together as long as the whole, all others being equal; None: there is none."""
+    if not isinstance(whole, tuple):
+        return None
+    shapes = [part for part in parts if isinstance(part, tuple) and len(part) == len(whole)]
+    axes = [axis for axis, length in enumerate(whole) if any(shape[axis] != length for shape in shapes)]
+    if len(shapes) != len(parts) or len(axes) != 1 or sum(shape[axes[0]] for shape in shapes) != whole[axes[0]]:
+        return None
+    return axes[0]
 
 
 def _marks(array: Array, axis: int) -> Rows:

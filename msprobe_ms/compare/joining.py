@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from msprobe_ms.compare.dtypes import parse_dtype
-from msprobe_ms.compare.joined_tensors import JoinedTensors, Layout, Recipe
+from msprobe_ms.compare.joined_tensors import JoinedTensors, Layout, Recipe, joining_axis
 from msprobe_ms.compare.model import Pair
 from msprobe_ms.mapping.data import JOINED
 from msprobe_ms.mapping.files import Mappings
@@ -131,7 +131,7 @@ class _Joining:
         if (direction, first.state) == (BACKWARD, "output"):
             return self._made(first, parts, Recipe(parts), first.shape, _NO_FIGURES)
         for other in sorted(whole.in_state(first.state), key=lambda item: item.path != first.path):
-            if (axis := _axis([item.shape for item in parts], other.shape)) is not None:
+            if (axis := joining_axis([item.shape for item in parts], other.shape)) is not None:
                 layout = self.layouts[fusion.path]
                 layout.learn(parts, other, axis)
                 return self._made(first, parts, Recipe(parts, axis, layout), other.shape, _figures(parts))
@@ -165,20 +165,6 @@ def _near(one: Statistic, other: Statistic) -> bool:
     if not (isinstance(one, float) and isinstance(other, float)) or one == other or one != one or other != other:
         return True
     return abs(one - other) <= _SAME * max(abs(one), abs(other))
-
-
-def _axis(parts: Sequence[object], whole: object) -> int | None:
-    """The axis along which the parts are as long as the whole, all others being equal."""
-    if not isinstance(whole, tuple) or not all(isinstance(part, tuple) and len(part) == len(whole) for part in parts):
-        return None
-    differing = [
-        axis
-        for axis, length in enumerate(whole)
-        if any(part[axis] != length for part in parts)  # type: ignore[index]
-    ]
-    if len(differing) != 1 or sum(part[differing[0]] for part in parts) != whole[differing[0]]:  # type: ignore[index]
-        return None
-    return differing[0]
 
 
 def _figures(parts: Sequence[Item]) -> _Figures:

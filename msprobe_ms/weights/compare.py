@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,10 +11,12 @@ from msprobe_ms.compare.dtypes import coarser, parse_dtype, same_dtype
 from msprobe_ms.compare.elements import cause_of
 from msprobe_ms.compare.metrics import Measured, tensor_difference
 from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.mapping.data import is_fused
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.weights import mindspore_file
+from msprobe_ms.weights.fused import joined_weight, order_of, pair_joined
 from msprobe_ms.weights.model import Checkpoint, Weight
-from msprobe_ms.weights.names import no_parameters, pair_names
+from msprobe_ms.weights.names import no_parameters, said_unmatched
 
 #: What a pair can be. ``CAST``: no number is off by more than the rounding from one dtype to the other; ``CLOSE``: on
 #: the whole no further apart than one rounding.
@@ -22,6 +24,8 @@ EQUAL, CAST, CLOSE, DIFFERS, SHAPE = "equal", "equal when cast", "close", "diffe
 UNREADABLE = "not compared"
 #: What a parameter of one side alone can be.
 ONLY_TARGET, ONLY_GOLDEN, TIED = "only in the target", "only in the golden", "tied"
+#: The mapping says that it has no twin.
+SAID = "unmatched"
 
 #: Elements a block.
 _BLOCK = 1 << 16
@@ -42,6 +46,8 @@ class WeightRow:
     deviation: float | None = None
     tolerance: float | None = None
     metrics: dict[str, Measured] = field(default_factory=dict)
+    #: What one of the two was made of, where the other side has several parameters as one.
+    parts: Sequence[Weight] = ()
 
     @property
     def name(self) -> str:
@@ -82,12 +88,7 @@ def compare_weights(
     """
     comparison = WeightComparison(target, golden)
     ours, theirs = (_parameters(comparison, side, each) for side, each in (("target", target), ("golden", golden)))
-    pairs = pair_names([*ours], [*theirs], mappings)
-    taken = {name for name, _ in pairs.values()}
-    for name, weight in ours.items():
-        twin, how = pairs.get(name, ("", ""))
-        comparison.rows.append(WeightRow(weight, theirs.get(twin), how, "" if twin else ONLY_TARGET))
-    comparison.rows += [WeightRow(None, each, "", ONLY_GOLDEN) for name, each in theirs.items() if name not in taken]
+    comparison.rows += _rows(ours, theirs, mappings)
     for number, row in enumerate(comparison.rows, 1):
         if row.target is not None and row.golden is not None:
             _measure(row, row.target, row.golden)
@@ -108,9 +109,28 @@ def _parameters(comparison: WeightComparison, side: str, checkpoint: Checkpoint)
     return {name: weight for name, weight in checkpoint.weights.items() if name not in others}
 
 
+def _rows(ours: Mapping[str, Weight], theirs: Mapping[str, Weight], mappings: Mappings) -> Iterator[WeightRow]:
+    """Every parameter of the target with its twin, or alone, then those of the golden that are left."""
+    pairs, here, there = pair_joined([*ours], [*theirs], mappings)
+    alone = said_unmatched([*ours], mappings)
+    joined = {part: name for name, parts in here.items() for part in parts}
+    for name in dict.fromkeys(joined.get(name, name) for name in ours):
+        twin, how = pairs.get(name, ("", ""))
+        weight, golden = ours.get(name), theirs.get(twin)
+        parts = [ours[part] for part in here.get(name, ())] or [theirs[part] for part in there.get(twin, ())]
+        if weight is None:
+            weight = joined_weight(name, parts, golden)
+        elif parts:
+            golden = joined_weight(twin, parts, weight)
+        yield WeightRow(weight, golden, how, "" if twin else SAID if name in alone else ONLY_TARGET, parts=parts)
+    taken = {part for name, _ in pairs.values() for part in there.get(name, (name,))}
+    yield from (WeightRow(None, each, "", ONLY_GOLDEN) for name, each in theirs.items() if name not in taken)
+
+
 def _measure(row: WeightRow, target: Weight, golden: Weight) -> None:
     try:
         mine, theirs = target.load(), golden.load()
+        order = order_of(row.parts, golden if is_fused(target.name) else target) if row.parts else ""
     except (DumpFormatError, MemoryError) as error:
         row.result, row.note = UNREADABLE, str(error) or "there is not memory enough for it"
         return
@@ -118,14 +138,15 @@ def _measure(row: WeightRow, target: Weight, golden: Weight) -> None:
     row.metrics, row.deviation = difference.metrics, difference.relative_l2
     # Weights are stored, not computed: one rounding is all that may lie between them.
     row.tolerance = coarser(target.dtype, golden.dtype).epsilon
-    notes = [] if same_dtype(target.dtype, golden.dtype) else [f"{target.dtype} against {golden.dtype}"]
+    dtypes = [] if same_dtype(target.dtype, golden.dtype) else [f"{target.dtype} against {golden.dtype}"]
+    notes = [*dtypes, order]
     if mine.shape != theirs.shape:
         row.result = SHAPE
         notes.append(_like(mine, theirs, row.tolerance))
     elif row.deviation == 0:
         row.result = EQUAL
     elif row.deviation <= row.tolerance:
-        cast = bool(notes) and mine.dtype.kind != "c" and _is_rounding(mine, theirs, target.dtype, golden.dtype)
+        cast = bool(dtypes) and mine.dtype.kind != "c" and _is_rounding(mine, theirs, target.dtype, golden.dtype)
         row.result = CAST if cast else CLOSE
     else:
         row.result = DIFFERS

@@ -12,6 +12,7 @@ from msprobe_ms.mapping.cell import CellRules
 from msprobe_ms.mapping.data import listed
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.mapping.items import PARAMETER_SYNONYMS
+from msprobe_ms.mapping.layer import NOWHERE
 
 #: Components that wrappers put in front of or between names, and that no layer is called.
 _WRAPPERS = frozenset(
@@ -70,11 +71,14 @@ def _owner(name: str, state: str) -> str:
     return rest.lstrip("._") if rest[:1] in (".", "_") and name.startswith(state) else ""
 
 
-def pair_names(target: Sequence[str], golden: Sequence[str], mappings: Mappings) -> dict[str, tuple[str, str]]:
+def pair_names(
+    target: Sequence[str], golden: Sequence[str], mappings: Mappings, *, tell: bool = True
+) -> dict[str, tuple[str, str]]:
     """Target name → (golden name, what paired them); each golden name once.
 
     The surest first: the data mapping, equal names, names cleared of wrappers and with the rules of the mappings
-    applied, last one prefix that the rest of one side has more than the other.
+    applied, last one prefix that the rest of one side has more than the other. Those that a layer mapping says are
+    ``unmatched`` have the data mapping alone. ``tell``: of rules that come to nothing.
     """
     pairs: dict[str, tuple[str, str]] = {}
     free = dict.fromkeys(golden)
@@ -92,15 +96,35 @@ def pair_names(target: Sequence[str], golden: Sequence[str], mappings: Mappings)
         for name in target:
             take(name, name, "name")
     canonical = _by_canonical(free)
+    alone = set[str]()
     for name in target:
         if name not in pairs:
             for reading, how in readings.of(canonical_name(name)):
-                if reading in canonical:
+                if how == NOWHERE:
+                    alone.add(name)
+                elif reading in canonical and not (how == "name" and name in alone):
                     take(name, canonical[reading], how)
                     break
-    readings.tell_unmet()
-    _take_prefixed(target, free, pairs, take)
+    if tell:
+        readings.tell_unmet()
+    _take_prefixed([name for name in target if name not in alone], free, pairs, take)
     return pairs
+
+
+def said_unmatched(target: Sequence[str], mappings: Mappings) -> set[str]:
+    """Target names that a layer mapping says have no twin."""
+    readings = _Readings(mappings)
+    return {name for name in target if any(how == NOWHERE for _, how in readings.of(canonical_name(name)))}
+
+
+def is_top(parent: str) -> bool:
+    """Whether a rule of a layer mapping speaks of the network's own children."""
+    return parent == "TopLayer"
+
+
+def without_wrappers(name: str) -> str:
+    """The name of a module without those of wrappers around it; "" where nothing is left."""
+    return ".".join(_unwrapped(f"{name}.", leading=True)[:-1])
 
 
 def canonical_name(name: str) -> str:
@@ -146,7 +170,7 @@ class _Readings:
         self._layer: dict[str, list[_LayerRule]] = {}
         for parent, children in mappings.layer.items():
             for child, value in children.items():
-                top = parent == "TopLayer"
+                top = is_top(parent)
                 # The names it meets are without wrappers, at the top without leading ones.
                 key, golden = (_unwrapped(name, leading=top) for name in (child, value))
                 if key and not (top and key[0] in _LEADING):  # what is left is a wrapper
@@ -169,7 +193,7 @@ class _Readings:
                 if count == _MOST_READINGS:
                     break
                 if (found := ".".join(reading)) != name:
-                    yield canonical_name(found), "layer"
+                    yield canonical_name(found), NOWHERE if NOWHERE in reading else "layer"
         owner, _, last = name.rpartition(".")
         path, parameter, used = self._cell.golden(owner, last)
         for rule in used:

@@ -19,6 +19,7 @@ from msprobe_ms.weights.compare import (
     EQUAL,
     ONLY_GOLDEN,
     ONLY_TARGET,
+    SAID,
     SHAPE,
     TIED,
     UNREADABLE,
@@ -156,5 +157,8 @@ def _lone_lines(comparison: WeightComparison) -> Iterator[str]:
         if rows := comparison.with_result(result):
             more = f" and {len(rows) - _TOLD} more" if len(rows) > _TOLD else ""
             yield f"{result} ({len(rows)}): {', '.join(row.name for row in rows[:_TOLD])}{more}"
+    if said := comparison.with_result(SAID):
+        more = f" and {len(said) - _TOLD} more" if len(said) > _TOLD else ""
+        yield f"not compared, as the mapping says ({len(said)}): {', '.join(row.name for row in said[:_TOLD])}{more}"
     for row in comparison.with_result(TIED)[:_TOLD]:
         yield f"tied: {row.name} has {row.note}"

@@ -12,7 +12,15 @@ from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.store.torch_file import Archive, view_of
 from msprobe_ms.store.torch_pickle import Refused, TensorRecord
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
-from msprobe_ms.weights.torch_state import LONGEST_STATE, Stranger, Unread, is_tensor, mapping_in, read_state, tensors_in
+from msprobe_ms.weights.torch_state import (
+    LONGEST_STATE,
+    Stranger,
+    Unread,
+    is_tensor,
+    mapping_in,
+    read_state,
+    tensors_in,
+)
 
 #: Keys under which training checkpoints keep the model's state dict.
 _MODEL_KEYS = ("state_dict", "model_state_dict", "model", "module", "network", "net", "params", "weights")

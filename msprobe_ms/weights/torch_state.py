@@ -181,8 +181,10 @@ def _is_npu_tensor(name: str) -> bool:
 
 
 def tensors_in(value: object) -> Iterator[tuple[tuple[str, ...], TensorRecord | Unread]]:
-    """Every tensor with the keys that lead to it; a module that was saved whole gives those of its state dict, any other
-    object those of its attributes."""
+    """Every tensor with the keys that lead to it.
+
+    A module that was saved whole gives those of its state dict, any other object those of its attributes.
+    """
     # Each container once: references can form rings, and trees of exponential size.
     seen: set[int] = set()
     # Not by recursion: nesting can be deeper than the interpreter's stack.
