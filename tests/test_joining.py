@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from built_dumps import dump as built
-from built_dumps import entry, paired
+from built_dumps import entry, paired, rows
 from compare_parts import dump, tensor
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +29,7 @@ from msprobe_ms.mapping.files import Mappings, load_mappings
 from msprobe_ms.store.find import find_dumps
 from msprobe_ms.store.model import Dump
 from msprobe_ms.store.reader import read_dump
+from msprobe_ms.store.tensors import TensorSource
 
 WIDTH, HEADS = 16, 4
 #: Lengths of q, k and v: grouped keys and values.
@@ -217,6 +219,17 @@ def test_interleaved_rows_are_found(healthy, tmp_path: Path) -> None:
     assert origin.reason.endswith("of 3 fused only k differs")
 
 
+def test_other_processes_need_not_find_the_order_again(healthy, tmp_path: Path) -> None:
+    whole = recorded(tmp_path, Net(True, interleaved=True))
+    _, theirs = join_fused(whole, healthy(False, "tensor"), FUSED_HERE)
+    (item,) = theirs.entries["Module.attention.q + k + v.Linear.forward.0"].in_state("output")
+    sent = pickle.loads(pickle.dumps(theirs.tensors))
+    (tmp_path / "step0").rename(tmp_path / "moved")
+    output = whole.entries["Module.attention.qkv.Linear.forward.0"].items[1]
+    wanted = TensorSource(next((tmp_path / "moved").iterdir())).load(output)
+    np.testing.assert_allclose(sent.load(item), wanted, atol=1e-5)
+
+
 def test_rows_in_no_known_order_leave_the_figures(healthy, tmp_path: Path) -> None:
     net = Net(True)
     order = torch.randperm(sum(LENGTHS))
@@ -323,11 +336,45 @@ class TestWhatIsJoined:
         assert "mapping rules that meet no module of the target: a.p + r" in caplog.text
 
     def test_outputs_that_make_no_whole_are_compared_with_nothing(self) -> None:
-        target, golden = self.parts((2, 3), (2, 2)), built("pytorch", self.WHOLE)
         mappings = Mappings(layer={"a": {"p + q": "whole"}})
-        ours, _ = join_fused(target, golden, mappings)
+        ours, theirs = join_fused(self.parts((2, 3), (2, 2)), built("pytorch", self.WHOLE), mappings)
         (made,) = ours.entries.values()
-        assert made.items[1].maximum is None and made.items[1].data_name is None
+        assert [item.suffix for item in made.items] == ["input.0", "output.p.0", "output.q.0"]
+        assert [row.matched for row in pair(ours, theirs, mappings)[0].rows] == [True, False, False, False]
+
+    def test_a_bias_that_not_all_parts_have_stands_for_itself(self) -> None:
+        """Whisper's keys have none."""
+        bias = {"parameters.weight": (3, 4), "parameters.bias": (3,)}
+        target = built(
+            "mindspore",
+            entry("Cell.a.p.Dense.forward.0", bias),
+            entry("Cell.a.q.Dense.forward.0", {"parameters.weight": (3, 4)}),
+        )
+        whole = entry("Module.a.whole.Linear.forward.0", {"parameters.weight": (6, 4), "parameters.bias": (6,)})
+        mappings = Mappings(layer={"a": {"p + q": "whole"}})
+        (found,) = pair(*join_fused(target, built("pytorch", whole), mappings), mappings)
+        joined = "Cell.a.p + q.Dense.forward.0"
+        assert rows([found]) == [
+            (f"{joined}.parameters.weight", f"{whole.name}.parameters.weight"),
+            (f"{joined}.parameters.p.bias", None),
+            (None, f"{whole.name}.parameters.bias"),
+        ]
+
+    def test_a_gradient_that_does_not_reach_all_parts(self) -> None:
+        """What came back of those it reached is compared; nothing is missing on either side."""
+        forward, backward = {"input.0": (2, 4), "output.0": (2, 3)}, {"input.0": (2, 3), "output.0": (2, 4)}
+        target = built(
+            "mindspore",
+            entry("Cell.a.p.Dense.forward.0", forward),
+            entry("Cell.a.q.Dense.forward.0", forward),
+            entry("Cell.a.q.Dense.backward.0", backward),
+        )
+        theirs = entry("Module.a.whole.Linear.backward.0", {"input.0": (2, 6), "output.0": (2, 4)})
+        mappings = Mappings(layer={"a": {"p + q": "whole"}})
+        both = join_fused(target, built("pytorch", self.WHOLE, theirs), mappings)
+        found = pair(*both, mappings)
+        assert paired(found)["Cell.a.p + q.Dense.backward.0"] == theirs.name
+        assert [row.matched for row in found[1].rows] == [False, True, False]
 
     def test_what_runs_inside_of_them_does_not_count(self) -> None:
         """Layers and functions in fused modules have no twins; that alone makes nothing incomplete."""

@@ -68,6 +68,11 @@ class Layout:
             self._known = self._seen(*self._sample) if self._sample is not None else None
         return self._known
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Found once, before it goes to other processes."""
+        self.known()
+        return self.__dict__
+
     def _seen(self, parts: Sequence[Item], whole: Item, axis: int) -> Arrangement | None:
         try:
             return arrangement([self._parts.load(item) for item in parts], self._whole.load(whole), axis)

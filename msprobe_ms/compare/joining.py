@@ -19,7 +19,7 @@ from msprobe_ms.mapping.data import JOINED
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.mapping.fused import Fusion, find_fusions
 from msprobe_ms.mapping.modules import Module
-from msprobe_ms.names import BACKWARD, FORWARD
+from msprobe_ms.names import BACKWARD, FORWARD, parse_entry
 from msprobe_ms.store.model import Dump, Entry, Item, Statistic
 
 #: How far apart the norms of one tensor may be that several modules took in.
@@ -95,7 +95,9 @@ class _Joining:
         for (_, direction, number), (fusion, found) in calls.items():
             whole = wholes.get((fusion.whole, direction, number))
             parts = [found[module] for module in fusion.parts if module in found]
-            if whole is not None and len(parts) == len(fusion.parts) and (direction != FORWARD or _take_in_one(parts)):
+            # A gradient may not reach all parts; they are called all or they are none.
+            called = direction != FORWARD or (len(parts) == len(fusion.parts) and _take_in_one(parts))
+            if whole is not None and called:
                 yield self._join(fusion, parts, whole), [part.name for part in parts]
 
     @staticmethod
@@ -110,45 +112,55 @@ class _Joining:
     def _join(self, fusion: Fusion, parts: list[Entry], whole: Entry) -> Entry:
         first = parts[0].parsed
         assert first is not None
-        parsed = replace(first, name=fusion.path)
-        places = [{(item.state, item.path): item for item in part.items} for part in parts]
-        items = [
-            self._item(
-                item._replace(entry=str(parsed)), [each[place] for each in places if place in each], whole, fusion
-            )
-            for place, item in places[0].items()
-        ]
+        parsed = replace(first, name=fusion.path, class_name=fusion.parts[0][1])
+        places: dict[tuple[str, tuple[str, ...]], list[Item]] = {}
+        for part in parts:
+            for item in part.items:
+                places.setdefault((item.state, item.path), []).append(item)
+        items = [made for alike in places.values() for made in self._items(str(parsed), alike, whole, fusion)]
         recomputed = all(part.recomputed for part in parts)
         return Entry(str(parsed), parsed, items, parts[-1].parent, parts[0].stack, recomputed)
 
-    def _item(self, first: Item, parts: list[Item], whole: Entry, fusion: Fusion) -> Item:
-        """What all parts have in one place as one item, which ``first`` becomes."""
-        if len(parts) < len(fusion.parts) or any(item.kind != "tensor" for item in parts):
-            return first
+    def _items(self, entry: str, alike: list[Item], whole: Entry, fusion: Fusion) -> Iterator[Item]:
+        """What the parts have in one place as one item; each by itself where they make nothing that the whole has."""
+        first = alike[0]._replace(entry=entry)
         direction = whole.parsed.direction if whole.parsed else ""
-        if (direction, first.state) == (FORWARD, "input"):
-            return first
-        if (direction, first.state) == (BACKWARD, "output"):
-            return self._made(first, parts, Recipe(parts), first.shape, _NO_FIGURES)
-        for other in sorted(whole.in_state(first.state), key=lambda item: item.path != first.path):
-            if (axis := joining_axis([item.shape for item in parts], other.shape)) is not None:
-                layout = self.layouts[fusion.path]
-                layout.learn(parts, other, axis)
-                return self._made(first, parts, Recipe(parts, axis, layout), other.shape, _figures(parts))
-        return first._replace(data_name=None, md5=None, maximum=None, minimum=None, mean=None, norm=None)
+        parts = [item for item in alike if item.kind == "tensor"]
+        if not parts or (direction, first.state) == (FORWARD, "input"):
+            yield first
+        elif (direction, first.state) == (BACKWARD, "output"):  # where none came back it adds nothing
+            yield self._made(first, parts, Recipe(parts), parts[0].shape, _NO_FIGURES)
+        elif (found := _like(parts, whole) if len(parts) == len(fusion.parts) else None) is not None:
+            other, axis = found
+            layout = self.layouts[fusion.path]
+            layout.learn(parts, other, axis)
+            yield self._made(first, parts, Recipe(parts, axis, layout), other.shape, _figures(parts))
+        else:
+            for item in alike:
+                parsed = parse_entry(item.entry)
+                name = parsed.name.rpartition(".")[2] if parsed else item.entry
+                yield item._replace(entry=entry, path=(name, *item.path))
 
     def _made(
         self, first: Item, parts: list[Item], recipe: Recipe, shape: tuple[int, ...] | str | None, figures: _Figures
     ) -> Item:
         files = [item.data_name for item in parts]
         maximum, minimum, mean, norm = figures
-        item = first._replace(
-            dtype=max((item.dtype for item in parts), key=lambda dtype: parse_dtype(dtype).epsilon),
-            shape=shape, maximum=maximum, minimum=minimum, mean=mean, norm=norm,
+        dtype = max((item.dtype for item in parts), key=lambda dtype: parse_dtype(dtype).epsilon)
+        item = parts[0]._replace(
+            entry=first.entry, dtype=dtype, shape=shape, maximum=maximum, minimum=minimum, mean=mean, norm=norm,
             md5=None, data_name=None if None in files else JOINED.join(map(str, files)),
         )  # fmt: skip
         self.tensors.add(item, recipe)
         return item
+
+
+def _like(parts: Sequence[Item], whole: Entry) -> tuple[Item, int] | None:
+    """The whole's item that the parts make along an axis, rather the one of their name; None: there is none."""
+    for item in sorted(whole.in_state(parts[0].state), key=lambda item: item.path != parts[0].path):
+        if (axis := joining_axis([part.shape for part in parts], item.shape)) is not None:
+            return item, axis
+    return None
 
 
 def _take_in_one(parts: Sequence[Entry]) -> bool:

@@ -27,7 +27,7 @@ RESULTS = (ORIGIN, INHERITED, DIFFERS, RANDOM, UNMATCHED, NOT_JUDGED, NOT_COMPAR
 
 _COLOURS = {ORIGIN: "red", INHERITED: "yellow", DIFFERS: "yellow"}
 
-NO_SUM = "It is a sum of what several modules give out, of which their figures do not tell."
+NO_SUM = "This gradient is the sum of what several modules hand back, which their figures do not tell."
 NO_CALL = "The golden has no such call."
 NO_VALUE = "The golden's call has no such value."
 PASSED_ON = "It only passes from call to call inside of what is one call of the other side."
