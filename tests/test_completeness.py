@@ -8,6 +8,7 @@ from compare_parts import dump, side_by_side, tensor
 from msprobe_ms.compare.completeness import far_apart
 from msprobe_ms.compare.measure import measure
 from msprobe_ms.compare.model import Comparison
+from msprobe_ms.compare.report import summary
 from msprobe_ms.compare.run import Options, Outcome, compare_dumps
 from msprobe_ms.compare.verdict import verdict_lines
 from msprobe_ms.mapping.files import Mappings
@@ -83,6 +84,9 @@ def test_modules_said_to_have_no_twin_are_not_missed() -> None:
     said = "Cell.a.inner.Dense.forward.0, Cell.a.Block.forward.0"
     assert f"not compared, as the mapping says they have no twin: {said}" in lines
     assert not any(line.startswith("modules only in the target") for line in lines)
+    assert summary(comparison)["said_unmatched"] == said.split(", ")
+    (reason,) = {row.reason for row in comparison.rows if not row.in_golden}
+    assert reason == "The layer mapping says that it has no twin."
     found_by_itself = Options(mappings=Mappings(automatic=mappings.layer))
     assert compare_dumps(target, golden, found_by_itself).verdict == "incomplete"
 

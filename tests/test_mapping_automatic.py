@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -401,6 +402,19 @@ def test_bare_lm_compares_and_writes_the_mapping(tmp_path: Path, capsys: pytest.
         next(folder.glob("compare_result_*.csv")).read_text() for folder in (tmp_path / "bare", tmp_path / "back")
     ]
     assert tables[0] == tables[1]
+
+
+def test_the_mapping_written_for_one_rank_serves_all_that_are_like_it(tmp_path: Path) -> None:
+    for side in ("mindspore", "pytorch"):
+        for rank in range(2):
+            shutil.copytree(DATA / f"encoder_{side}_L0", tmp_path / side / "step0" / f"rank{rank}")
+    sides = ["-tp", str(tmp_path / "mindspore"), "-gp", str(tmp_path / "pytorch"), "--csv"]
+    assert main(["compare", *sides, "-o", str(tmp_path / "bare"), "-lm"]) == 0
+    files = sorted((tmp_path / "bare").glob("layer_mapping_*.yaml"))
+    assert [file.stem.rpartition("_")[0] for file in files] == ["layer_mapping_rank0", "layer_mapping_rank1"]
+    assert main(["compare", *sides, "-o", str(tmp_path / "back"), "-lm", str(files[1])]) == 0
+    tables = [sorted((tmp_path / folder).glob("compare_result_rank*.csv")) for folder in ("bare", "back")]
+    assert [path.read_text() for path in tables[0]] == [path.read_text() for path in tables[1]]
 
 
 def test_what_the_user_says_of_a_module_counts_before_what_was_found() -> None:

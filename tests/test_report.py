@@ -194,6 +194,7 @@ def test_summary_is_strict_json_and_counts_rows(tmp_path: Path) -> None:
             }
         ],
         "random_operations": [],
+        "said_unmatched": [],
         "fused": [],
     }
 

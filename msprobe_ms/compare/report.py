@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from msprobe_ms.compare.completeness import said_unmatched
 from msprobe_ms.compare.csv_table import Cell, write_csv
 from msprobe_ms.compare.joining import fused_modules
 from msprobe_ms.compare.model import Comparison, Origin
@@ -109,6 +110,7 @@ def summary(comparison: Comparison) -> dict[str, object]:
         "matched": matched,
         "unmatched_target": unmatched_target,
         "unmatched_golden": unmatched_golden,
+        "said_unmatched": said_unmatched(comparison.pairs),
         "fused": [each._asdict() for each in fused_modules(comparison.pairs)],
         "damage": comparison.damage,
         "origins": list(map(_origin, comparison.origins)),

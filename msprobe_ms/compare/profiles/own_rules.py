@@ -9,6 +9,7 @@ from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
 from msprobe_ms.compare.profiles.latest_rules import IGNORED, INPUTS_IGNORED
 from msprobe_ms.compare.profiles.wording import deviates, differences, remarks
 from msprobe_ms.compare.real_data import NOTE
+from msprobe_ms.mapping.layer import NOWHERE
 from msprobe_ms.names import beginnings
 from msprobe_ms.store.items import Sort
 from msprobe_ms.store.model import Item
@@ -28,6 +29,7 @@ RESULTS = (ORIGIN, INHERITED, DIFFERS, RANDOM, UNMATCHED, NOT_JUDGED, NOT_COMPAR
 _COLOURS = {ORIGIN: "red", INHERITED: "yellow", DIFFERS: "yellow"}
 
 NO_SUM = "This gradient is the sum of what several modules hand back, which their figures do not tell."
+SAID_ALONE = "The layer mapping says that it has no twin."
 NO_CALL = "The golden has no such call."
 NO_VALUE = "The golden's call has no such value."
 PASSED_ON = "It only passes from call to call inside of what is one call of the other side."
@@ -100,7 +102,7 @@ def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mo
     if target is None or golden is None:
         if pair.how == "group" and target is not None and target.kind == "tensor":
             return UNMATCHED, PASSED_ON
-        return UNMATCHED, NO_VALUE if pair.matched else NO_CALL
+        return UNMATCHED, NO_VALUE if pair.matched else SAID_ALONE if pair.how == NOWHERE else NO_CALL
     said = remarks(row, target, golden, mode)
     if row.deviation is None:
         return NOT_COMPARED, next(said, NO_SUM if pair.fused else "There are no figures to compare.")
