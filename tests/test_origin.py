@@ -112,6 +112,14 @@ def test_an_input_a_little_beyond_its_bound_after_noise_of_that_size_is_no_origi
     assert origins(noisy, node("Cell.b.Dense.backward.0", input_0=FAULT, output_0=FAULT)) != []
 
 
+def test_an_input_that_jumps_after_drift_just_beyond_the_bound_is_an_origin() -> None:
+    """A recurrent layer gives out 1.08 tolerances; the code after it drops a residual."""
+    drifted = node("Cell.gru.GRU.forward.0", input_0=0, output_0=1.08)
+    assert origins(drifted, node("Cell.norm.LayerNorm.forward.0", None, (7.0, 2.0), input_0=8e4, output_0=9e4)) == [
+        "Cell.norm.LayerNorm.forward.0.input.0"
+    ]
+
+
 def test_after_an_origin_inputs_that_seem_to_agree_prove_less() -> None:
     later = node("Cell.b.Dense.forward.0", None, (7.0, 2.0), input_0=0.7, output_0=6)
     assert origins(node("Cell.a.Norm.forward.0", input_0=REST, output_0=FAULT), later) == [
@@ -183,6 +191,33 @@ class TestDrift:
         found = only(*deep)
         assert found.target == "Cell.layers.3.L.forward.0.output.0"
         assert found.reason.startswith("error grows by degrees")
+
+    def test_the_place_where_it_grows_most_is_told_with_it(self) -> None:
+        found = only(
+            node("Cell.a.L.forward.0", input_0=0.5, output_0=1.5),
+            node("Cell.b.L.forward.0", None, (7.0, 2.0), input_0=1.5, output_0=3.0),
+            node("Cell.c.L.forward.0", None, (8.0, 2.0), input_0=3.0, output_0=24.0),
+        )
+        assert (found.kind, found.target) == ("drift", "Cell.a.L.forward.0.output.0")
+        assert found.reason.endswith("it grows most at Cell.c.L.forward.0.output.0, from 3 to 24 times its tolerance")
+
+    def test_a_jump_after_drift_too_far_to_be_judged_is_where_the_error_begins(self) -> None:
+        found = only(
+            node("Cell.a.L.forward.0", input_0=0.5, output_0=4.0),
+            node("Cell.b.L.forward.0", None, (7.0, 2.0), input_0=4.0, output_0=12.0),
+            node("Cell.c.L.forward.0", None, (8.0, 2.0), input_0=12.0, output_0=FAULT),
+        )
+        assert (found.kind, found.target) == ("drift", "Cell.c.L.forward.0.output.0")
+        assert "most comes in here: Cell.c.L.forward.0.output.0, from 12 to 400 times its tolerance" in found.reason
+
+    def test_gradients_that_switches_explain_do_not_hide_what_forward_drifts_by(self) -> None:
+        forward = [
+            node(f"Cell.{i}.relu.ReLU.forward.0", None, (i, 2.0), size=20_000, input_0=2.0**i, output_0=2.0 ** (i + 1))
+            for i in range(5)
+        ]
+        gradient = node("Cell.1.relu.ReLU.backward.0", size=20_000, input_0=REST, output_0=500)
+        assert origins(*forward, gradient) == ["Cell.0.relu.ReLU.forward.0.output.0"]
+        assert origins(*forward[:2], gradient) == []
 
     def test_a_fault_beyond_drift_is_found_at_the_fault(self) -> None:
         assert origins(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from msprobe_ms.compare.completeness import far_apart, has_modules, sides_without_values, unmatched_modules
+from msprobe_ms.compare.growth import steepest_of
 from msprobe_ms.compare.metrics import COSINE
 from msprobe_ms.compare.model import Comparison, Origin, Pair
 from msprobe_ms.compare.real_data import NOT_COMPARED, NOTE
@@ -68,6 +69,8 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
             "  updates of the parameters make rounding grow from step to step, which hides where an error begins: "
             "compare the first step, where both have the same weights"
         )
+        if growth := steepest_of(comparison.pairs):
+            yield f"  the error grows most at {growth}"
     elif comparison.damage:
         yield "CONSISTENT as far as it goes, but INCOMPLETE: a dump is not whole; of what it lacks nothing can be told"
         yield from _differing_lines(comparison)
