@@ -27,12 +27,8 @@ class Growth(NamedTuple):
 
     def __str__(self) -> str:
         name = self.row.target.name if self.row.target is not None else ""
-        after = (
-            f"to {self.after:.3g} times its tolerance"
-            if math.isfinite(self.after)
-            else "times its tolerance to infinity"
-        )
-        return f"{name}, from {self.before:.3g} {after}"
+        after = f"{self.after:.3g} times its tolerance" if math.isfinite(self.after) else "beyond measure"
+        return f"{name}, from {self.before:.3g} to {after}"
 
 
 def drift(nodes: list[Node], *, switched: bool) -> list[Origin]:

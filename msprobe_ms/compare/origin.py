@@ -127,27 +127,29 @@ class _Search:
                     self._sharpen(node)
                     self._found(node, self._reasons.result(node))
                 self._explain(node)
+        elif fresh and node.name in self._odd and self._may_be_told(node):
+            self._found(node, self._reasons.width(node))
+            self._explain(node)
         elif self._takes_too_much(node):
             # What encloses it took the difference in earlier, though its entry stands later.
             outer = next((up for up in reversed([*node.ancestors()]) if up.strain_in > self._rest(up)), node)
-            if outer.parent is None or not (outer.parent.strain_parameters > 1 or self._gives_too_much(outer.parent)):
+            if outer.parent and (outer.parent.strain_parameters > 1 or self._gives_too_much(outer.parent)):
+                # Now, as what differs inside of it will hide it.
+                self._judge(outer.parent)
+            else:
                 self._sharpen(outer)
                 self._found(outer, self._reasons.arrival(outer))
                 self._explain(outer)
-        elif fresh and not self.origins and self.seen <= _DRIFT and not node.is_backward:
-            self._judge_finely(node)
-
-    def _judge_finely(self, node: Node) -> None:
-        """What lies within the tolerance of a net may be more than one layer adds; and dtypes differ."""
-        if node.name in self._odd:
-            self._found(node, self._reasons.width(node))
-            self._explain(node)
-        elif (too_much := added(node, self.seen)) is not None:
+        elif fresh and self._may_be_told(node) and (too_much := added(node, self.seen)) is not None:
             row, explained = too_much
             row.tolerance = explained
             node.measure()
             self._found(node, self._reasons.result(node))
             self._explain(node)
+
+    def _may_be_told(self, node: Node) -> bool:
+        """Whether what lies within the tolerance of a net can be told: it may be more than one layer adds."""
+        return not self.origins and self.seen <= _DRIFT and not node.is_backward
 
     def _rest(self, node: Node) -> float:
         """The strain that says nothing: a net's rounding, or hardly any where all was equal to the bit so far."""
