@@ -147,5 +147,9 @@ def test_trainings_that_have_gone_far_apart_are_not_consistent() -> None:
     given = side_by_side((tensor("output.0", np.ones(4)), tensor("output.0", np.ones(4) * 1.001)))
     measure([taken, given], dump([]), dump([]), "statistics")
     assert [far_apart([taken]), far_apart([given])] == [1, 0]
-    assert Comparison("statistics", [taken]).verdict == "incomplete"
+    comparison = Comparison("statistics", [taken])
+    assert comparison.verdict == "incomplete"
+    lines = list(verdict_lines(Outcome("", dump([]), dump([]), comparison, [])))
+    assert lines[1] == "INCOMPLETE: no layer is the origin of an error, yet 1 inputs of calls lie far apart"
+    assert lines[3] == ("  the error grows most at Functional.op.0.forward.input.0, from 1 to 999 times its tolerance")
     assert Comparison("statistics", [given]).verdict == "consistent"

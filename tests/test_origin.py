@@ -106,10 +106,29 @@ def test_the_input_of_what_encloses_a_module_differed_before_the_modules_own() -
     assert found.target == "Cell.a.Layer.forward.0.input.1"
 
 
+def test_what_differs_inside_a_call_does_not_hide_that_the_call_differs() -> None:
+    """In dumps equal to the bit so far, both within the tolerance of a net: the call inside takes in what was cast."""
+    equal = [node(f"Cell.{i}.Dense.forward.0", None, (i, 2.0), input_0=0, output_0=0) for i in range(4)]
+    found = only(
+        *equal,
+        node("Primitive.conv2d.Conv2D.0.forward", "Cell.out.Conv2d.forward.0", (7.0, 2.0), input_0=0.18, output_0=0.1),
+        node("Cell.out.Conv2d.forward.0", None, (8.0, 2.0), input_0=0, output_0=0.13),
+    )
+    assert found.target == "Cell.out.Conv2d.forward.0.output.0"
+
+
 def test_an_input_a_little_beyond_its_bound_after_noise_of_that_size_is_no_origin() -> None:
     noisy = node("Cell.a.Dense.backward.0", input_0=REST, output_0=0.6)
     assert origins(noisy, node("Cell.b.Dense.backward.0", input_0=1.1, output_0=1.1)) == []
     assert origins(noisy, node("Cell.b.Dense.backward.0", input_0=FAULT, output_0=FAULT)) != []
+
+
+def test_an_input_that_jumps_after_drift_just_beyond_the_bound_is_an_origin() -> None:
+    """A recurrent layer gives out 1.08 tolerances; the code after it drops a residual."""
+    drifted = node("Cell.gru.GRU.forward.0", input_0=0, output_0=1.08)
+    assert origins(drifted, node("Cell.norm.LayerNorm.forward.0", None, (7.0, 2.0), input_0=8e4, output_0=9e4)) == [
+        "Cell.norm.LayerNorm.forward.0.input.0"
+    ]
 
 
 def test_after_an_origin_inputs_that_seem_to_agree_prove_less() -> None:
@@ -183,6 +202,33 @@ class TestDrift:
         found = only(*deep)
         assert found.target == "Cell.layers.3.L.forward.0.output.0"
         assert found.reason.startswith("error grows by degrees")
+
+    def test_the_place_where_it_grows_most_is_told_with_it(self) -> None:
+        found = only(
+            node("Cell.a.L.forward.0", input_0=0.5, output_0=1.5),
+            node("Cell.b.L.forward.0", None, (7.0, 2.0), input_0=1.5, output_0=3.0),
+            node("Cell.c.L.forward.0", None, (8.0, 2.0), input_0=3.0, output_0=24.0),
+        )
+        assert (found.kind, found.target) == ("drift", "Cell.a.L.forward.0.output.0")
+        assert found.reason.endswith("it grows most at Cell.c.L.forward.0.output.0, from 3 to 24 times its tolerance")
+
+    def test_a_jump_after_drift_too_far_to_be_judged_is_where_the_error_begins(self) -> None:
+        found = only(
+            node("Cell.a.L.forward.0", input_0=0.5, output_0=4.0),
+            node("Cell.b.L.forward.0", None, (7.0, 2.0), input_0=4.0, output_0=12.0),
+            node("Cell.c.L.forward.0", None, (8.0, 2.0), input_0=12.0, output_0=FAULT),
+        )
+        assert (found.kind, found.target) == ("drift", "Cell.c.L.forward.0.output.0")
+        assert "most comes in here: Cell.c.L.forward.0.output.0, from 12 to 400 times its tolerance" in found.reason
+
+    def test_gradients_that_switches_explain_do_not_hide_what_forward_drifts_by(self) -> None:
+        forward = [
+            node(f"Cell.{i}.relu.ReLU.forward.0", None, (i, 2.0), size=20_000, input_0=2.0**i, output_0=2.0 ** (i + 1))
+            for i in range(5)
+        ]
+        gradient = node("Cell.1.relu.ReLU.backward.0", size=20_000, input_0=REST, output_0=500)
+        assert origins(*forward, gradient) == ["Cell.0.relu.ReLU.forward.0.output.0"]
+        assert origins(*forward[:2], gradient) == []
 
     def test_a_fault_beyond_drift_is_found_at_the_fault(self) -> None:
         assert origins(
@@ -501,6 +547,32 @@ class TestWidths:
         assert (found.kind, found.target) == ("precision", "Cell.0.Dense.forward.0.output.0")
         assert "its output.0 is Float16 against Float32, which hardly any other call's is" in found.reason
         assert found.required_tolerance == 3e-4
+
+    @staticmethod
+    def narrowed_inside(narrow: int, count: int = 3) -> list[Pair]:
+        """Layers whose only recorded call takes in and gives out float16 in the first ``narrow`` of them."""
+        pairs = []
+        for number in range(count):
+            layer, product = f"Cell.{number}.Dense.forward.0", f"Primitive.matmul.MatMul.{number}.forward"
+            inside = node(product, layer, input_0=0, output_0=0.1)
+            for place, row in enumerate(inside.rows if number < narrow else ()):
+                assert row.target is not None
+                inside.rows[place] = Row(row.target._replace(dtype="Float16"), row.golden, None, 3e-4, 4e-3)
+            pairs += [inside, node(layer, None, input_0=0, output_0=0.1)]
+            pairs += [node(f"Cell.{number}.{i}.ReLU.forward.0", input_0=0.1, output_0=0.1) for i in range(12)]
+        return pairs
+
+    def test_a_call_is_named_though_its_input_was_cast_inside_the_layer_around_it(self) -> None:
+        found = only(*self.narrowed_inside(1))
+        assert (found.kind, found.target) == ("precision", "Primitive.matmul.MatMul.0.forward.output.0")
+        assert found.reason.startswith(
+            "the call around it takes in one dtype on both sides, but its output.0 is Float16"
+        )
+        assert found.reason.endswith("called in Cell.0.Dense.forward.0")
+
+    def test_where_all_calls_of_a_kind_are_narrowed_it_is_meant(self) -> None:
+        """Three of 42 calls, but all the matrix products there are."""
+        assert origins(*self.narrowed_inside(3)) == []
 
     def test_mixed_precision_is_nobodys_fault(self) -> None:
         assert origins(*self.calls(8)) == []

@@ -5,21 +5,34 @@ In mixed precision many calls narrow what they take in, and all is as it should 
 
 from __future__ import annotations
 
+from collections import Counter
+
 from msprobe_ms.compare.dtypes import parse_dtype
 from msprobe_ms.compare.model import Row
 from msprobe_ms.compare.nodes import Node
 
 #: The share of calls up to which another width is the exception.
 _FEW = 0.1
+#: The same among calls of one kind: mixed precision narrows by kind (all matrix products, no normalisation).
+_FEW_OF_A_KIND = 0.5
 
 
 def odd_widths(nodes: list[Node]) -> set[str]:
-    """Names of the calls that alone give out floats of another width than their twin's; none where many do."""
+    """Names of the calls in which floats become of another width than their twin's; none where that is no exception."""
     if _one_width(nodes):
         return set()
     calls = [node for node in nodes if not node.is_backward and not node.is_save]
-    found = {node.name for node in calls if _changes_width(node)}
-    return found if len(found) <= max(1.0, _FEW * len(calls)) else set()
+    found = [node for node in calls if _changes_width(node)]
+    if len(found) > max(1.0, _FEW * len(calls)):
+        return set()
+    together, odd = Counter(map(_what, calls)), Counter(map(_what, found))
+    return {node.name for node in found if odd[_what(node)] <= max(1.0, _FEW_OF_A_KIND * together[_what(node)])}
+
+
+def _what(node: Node) -> str:
+    """The class or function called."""
+    parsed = node.parsed
+    return node.name if parsed is None else parsed.class_name if parsed.is_module else parsed.name
 
 
 def _one_width(nodes: list[Node]) -> bool:
@@ -32,8 +45,23 @@ def _one_width(nodes: list[Node]) -> bool:
 
 
 def _changes_width(node: Node) -> bool:
-    inputs, outputs = list(map(_widths, node.rows("input"))), list(map(_widths, node.rows("output")))
-    return any(mine != other for mine, other in outputs) and all(mine == other for mine, other in inputs)
+    """Whether what it gives out is of another width, and what it takes in, or what the call around it does, is not.
+
+    Casts are not always recorded: then a call inside a layer takes in other widths than the layer.
+    """
+    if _are_equal(node, "output"):
+        return False
+    return _are_equal(node, "input") or (node.parent is not None and _are_equal(node.parent, "input"))
+
+
+def _are_equal(node: Node, state: str) -> bool:
+    return not any(map(is_of_two_widths, node.rows(state)))
+
+
+def is_of_two_widths(row: Row) -> bool:
+    """Whether both sides are floats and one of them is the narrower."""
+    mine, other = _widths(row)
+    return mine != other
 
 
 def _widths(row: Row) -> tuple[float, float]:

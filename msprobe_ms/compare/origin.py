@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msprobe_ms.compare.between import Between
-from msprobe_ms.compare.expected import GAIN, added, bound, rest_of_equals
+from msprobe_ms.compare.expected import GAIN, GAIN_IN_DOUBT, added, bound, rest_of_equals
+from msprobe_ms.compare.growth import drift
 from msprobe_ms.compare.harmless import forgive_parameters, updated
 from msprobe_ms.compare.inheritance import tell_inheritance
 from msprobe_ms.compare.kinds import Kind
@@ -27,15 +28,13 @@ from msprobe_ms.compare.last_nodes import refute_last_nodes
 from msprobe_ms.compare.missing_gradients import find_missing_gradients
 from msprobe_ms.compare.model import Origin, Pair
 from msprobe_ms.compare.narrowing import odd_widths
-from msprobe_ms.compare.nodes import Node, nodes_of, strain, worst
-from msprobe_ms.compare.reasons import Reasons, figures, origin_at
+from msprobe_ms.compare.nodes import Node, nodes_of, strain
+from msprobe_ms.compare.reasons import Reasons
 from msprobe_ms.compare.shared import refute_parts
 from msprobe_ms.store.model import Entry
 
 #: Inputs strained beyond 1 by no more than this may still be drift; a node that multiplies it is to blame all the same.
 _DRIFT = 3.0
-#: Where nothing jumps, error that grew by degrees is told from this strain on; below it the net is only deep.
-_DRIFTED = 10.0
 #: Times that what a module gives out is strained more than its parameter before another fault must be in it.
 _PARAMETER = 100.0
 #: Layers that were equal to the bit from which on the two dumps are of one machine.
@@ -59,8 +58,8 @@ def find_origins(pairs: list[Pair], golden: Sequence[Entry] = ()) -> list[Origin
             break
     named = {origin.target for _, origin in search.origins.values()}
     lost = [each for each in find_missing_gradients(pairs) if each[1].target not in named]
-    if not search.origins and not lost and not search.switched:
-        return _drift(nodes)
+    if not search.origins and not lost and (drifted := drift(nodes, switched=search.switched > 0)):
+        return drifted
     tell_inheritance(nodes, {node: node.name for node in search.origins})
     return [origin for _, origin in sorted((*search.origins.values(), *lost), key=lambda each: each[0])]
 
@@ -128,27 +127,29 @@ class _Search:
                     self._sharpen(node)
                     self._found(node, self._reasons.result(node))
                 self._explain(node)
+        elif fresh and node.name in self._odd and self._may_be_told(node):
+            self._found(node, self._reasons.width(node))
+            self._explain(node)
         elif self._takes_too_much(node):
             # What encloses it took the difference in earlier, though its entry stands later.
             outer = next((up for up in reversed([*node.ancestors()]) if up.strain_in > self._rest(up)), node)
-            if outer.parent is None or not (outer.parent.strain_parameters > 1 or self._gives_too_much(outer.parent)):
+            if outer.parent and (outer.parent.strain_parameters > 1 or self._gives_too_much(outer.parent)):
+                # Now, as what differs inside of it will hide it.
+                self._judge(outer.parent)
+            else:
                 self._sharpen(outer)
                 self._found(outer, self._reasons.arrival(outer))
                 self._explain(outer)
-        elif fresh and not self.origins and self.seen <= _DRIFT and not node.is_backward:
-            self._judge_finely(node)
-
-    def _judge_finely(self, node: Node) -> None:
-        """What lies within the tolerance of a net may be more than one layer adds; and dtypes differ."""
-        if node.name in self._odd:
-            self._found(node, self._reasons.width(node))
-            self._explain(node)
-        elif (too_much := added(node, self.seen)) is not None:
+        elif fresh and self._may_be_told(node) and (too_much := added(node, self.seen)) is not None:
             row, explained = too_much
             row.tolerance = explained
             node.measure()
             self._found(node, self._reasons.result(node))
             self._explain(node)
+
+    def _may_be_told(self, node: Node) -> bool:
+        """Whether what lies within the tolerance of a net can be told: it may be more than one layer adds."""
+        return not self.origins and self.seen <= _DRIFT and not node.is_backward
 
     def _rest(self, node: Node) -> float:
         """The strain that says nothing: a net's rounding, or hardly any where all was equal to the bit so far."""
@@ -167,11 +168,14 @@ class _Search:
 
     def _takes_too_much(self, node: Node) -> bool:
         """Whether an input differs by far more than anything did before."""
-        if self.seen > 1 or not node.strain_in:
+        # Once something jumped, all may have inherited; what only drifted explains no jump.
+        if not node.strain_in or self.seen > (1 if self._trained else _DRIFT):
             return False
         rest = _DRIFT if self._trained else self._rest(node)
-        before = max(self.seen, *(self._noise.get(up, 0.0) for up in (None, *node.ancestors())))
-        return before <= 1 and node.strain_in > max(rest, GAIN * before)
+        noise = max(self._noise.get(up, 0.0) for up in (None, *node.ancestors()))
+        before = max(self.seen, noise)
+        gain = GAIN_IN_DOUBT if before > 1 else GAIN
+        return noise <= 1 and node.strain_in > max(rest, gain * before)
 
     def _sharpen(self, node: Node) -> None:
         """Where all was equal so far, what differs within the tolerance of a net differs all the same."""
@@ -186,15 +190,3 @@ class _Search:
 
     def _explain(self, node: Node) -> None:
         self._explained.update((node, *node.ancestors()))
-
-
-def _drift(nodes: list[Node]) -> list[Origin]:
-    """Nothing jumps, yet something is far out of bounds: the first node that is out of bounds at all."""
-    if any(node.noise for node in nodes) or all(strain(row) <= _DRIFTED for node in nodes for row in node.pair.rows):
-        return []
-    for node in nodes:
-        row = worst(node.pair.rows)
-        if row is not None and strain(row) > 1:
-            reason = f"error grows by degrees and crosses the tolerance here: {figures(row)}"
-            return [origin_at(row, reason, "drift")]
-    return []

@@ -7,6 +7,7 @@ import math
 from msprobe_ms.compare.between import Between
 from msprobe_ms.compare.kinds import Kind
 from msprobe_ms.compare.model import Metrics, Origin, Row
+from msprobe_ms.compare.narrowing import is_of_two_widths
 from msprobe_ms.compare.nodes import RESULTS, Node, strain, worst
 
 _SEED = "seed both sides alike (seed_all), or take dropout out (seed_all with rm_dropout) and dump both again"
@@ -54,15 +55,14 @@ class Reasons:
 
     def width(self, node: Node) -> Origin:
         """A float dtype of another width than the twin's."""
-        row = next(
-            row for row in node.rows("output") if row.target and row.golden and row.target.dtype != row.golden.dtype
-        )
+        row = next(filter(is_of_two_widths, node.rows("output")))
         assert row.target is not None and row.golden is not None
-        item = row.target
+        item, taken = row.target, "what it takes in is of one dtype on both sides"
+        if any(map(is_of_two_widths, node.rows("input"))):
+            taken = "the call around it takes in one dtype on both sides"
         reason = (
-            f"what it takes in is of one dtype on both sides, but its {item.suffix} is {item.dtype} against "
-            f"{row.golden.dtype}, which hardly any other call's is: it alone computes in another precision; "
-            f"{figures(row)}{_around(node)}"
+            f"{taken}, but its {item.suffix} is {item.dtype} against {row.golden.dtype}, which hardly any other call's "
+            f"is: it alone computes in another precision; {figures(row)}{_around(node)}"
         )
         return origin_at(row, reason, "precision")
 

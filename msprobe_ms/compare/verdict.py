@@ -12,6 +12,7 @@ from msprobe_ms.compare.completeness import (
     sides_without_values,
     unmatched_modules,
 )
+from msprobe_ms.compare.growth import steepest_of
 from msprobe_ms.compare.joining import fused_modules
 from msprobe_ms.compare.metrics import COSINE
 from msprobe_ms.compare.model import Comparison, Origin, Pair
@@ -75,6 +76,8 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
             "  updates of the parameters make rounding grow from step to step, which hides where an error begins: "
             "compare the first step, where both have the same weights"
         )
+        if growth := steepest_of(comparison.pairs):
+            yield f"  the error grows most at {growth}"
     elif comparison.damage:
         yield "CONSISTENT as far as it goes, but INCOMPLETE: a dump is not whole; of what it lacks nothing can be told"
         yield from _differing_lines(comparison)
