@@ -157,6 +157,11 @@ class Total:
     files: list[Path]
     first_origin: str = ""
 
+    @property
+    def failed(self) -> int:
+        """Pairs that could not be compared."""
+        return self.counts[FAILED]
+
 
 class Gathering:
     """Takes results one by one, in the plan's order, and holds only what the total needs: ``with Gathering(…) as …``.
@@ -256,8 +261,8 @@ def _head(total: Total, plan: Plan) -> dict[str, Any]:
     first = total.first_rank
     return {
         "verdict": total.verdict,
-        "compared": total.counts.total() - total.counts[FAILED],
-        "failed": total.counts[FAILED],
+        "compared": total.counts.total() - total.failed,
+        "failed": total.failed,
         "only_in_target": [str(place) for place in plan.only_target],
         "only_in_golden": [str(place) for place in plan.only_golden],
         "first_step": total.first_step,
