@@ -200,7 +200,9 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
     from tqdm import tqdm
 
     from msprobe_ms.compare.cluster import cluster
-    from msprobe_ms.compare.ranks import Gathering, compare_all, found_lines, total_lines
+    from msprobe_ms.compare.ranks import compare_all
+    from msprobe_ms.compare.ranks_total import Gathering
+    from msprobe_ms.compare.ranks_verdict import found_lines, total_lines
     from msprobe_ms.compare.stamps import claimed_timestamp
 
     number = len(plan.twins)
