@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from msprobe_ms.compare.agreement import checksums_comparable, same_value
 from msprobe_ms.compare.dtypes import parse_dtype
 from msprobe_ms.compare.figures import RELATIVES
-from msprobe_ms.compare.measure import checksums_comparable, same_value
 from msprobe_ms.compare.metrics import COSINE, ONE_THOUSANDTH
 from msprobe_ms.compare.model import Comparison, Pair, Row
 from msprobe_ms.compare.profiles.base import NO_BENCH

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from msprobe_ms.compare.agreement import checksums_comparable, same_value
 from msprobe_ms.compare.dtypes import parse_dtype
-from msprobe_ms.compare.measure import checksums_comparable, same_value
 from msprobe_ms.compare.metrics import COSINE, Missing
 from msprobe_ms.compare.model import Row
 from msprobe_ms.compare.real_data import NOTE
