@@ -1,0 +1,38 @@
+"""Yaml files that users write: read within a bound, and what is wrong with one in words."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+
+
+class UnreadableError(Exception):
+    """Why a file is no text: to be told after its name."""
+
+
+def read_text(path: Path, most: int) -> str:
+    """The text of a file of at most ``most`` bytes: UTF-8, or UTF-16 where a byte order mark says so, as yaml has it.
+
+    :raises UnreadableError: it cannot be read, is larger, or is no text
+    """
+    try:
+        with Path(path).open("rb") as file:
+            raw = file.read(most + 1)
+    except OSError as error:
+        reason = error.strerror or error
+        raise UnreadableError(f"cannot be read: {reason}; a readable yaml file is needed") from None
+    if len(raw) > most:
+        raise UnreadableError(f"larger than {most // 2**20} MiB, the most that is read")
+    try:
+        return raw.decode("utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise UnreadableError(f"line {line} is not UTF-8 text; save the file as UTF-8") from None
+
+
+def not_yaml(error: Exception) -> str:
+    """``line 3, column 5: this is not yaml: …``, of what a yaml parser raised."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+    return f"{place}this is not yaml: {problem}"
