@@ -1,8 +1,9 @@
-"""Yaml files that users write: read within a bound, and what is wrong with one in words."""
+"""Yaml files of users: read within a bound, what is wrong with one in words, and names written into one."""
 
 from __future__ import annotations
 
 import codecs
+import json
 from pathlib import Path
 
 
@@ -36,3 +37,22 @@ def not_yaml(error: Exception) -> str:
     place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
     problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
     return f"{place}this is not yaml: {problem}"
+
+
+def quoted(text: str) -> str:
+    """As a yaml scalar in quotes, that any parser reads as this text.
+
+    >>> print(quoted('a "b" \\n é'))
+    "a \\"b\\" \\n é"
+    """
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    """As in JSON, but that yaml takes no halves of characters; one that stands alone has no spelling in it at all."""
+    code = ord(character)
+    if character in '"\\' or not character.isprintable():
+        if code > 0xFFFF:
+            return f"\\U{code:08x}"
+        return "\\ufffd" if 0xD800 <= code <= 0xDFFF else json.dumps(character)[1:-1]
+    return character
