@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms import __version__
+from msprobe_ms.command_line import DONE, FAILED, add_command
 from msprobe_ms.compare import commands as compares
 from msprobe_ms.compat.neighbour import warn_of_conflict
 from msprobe_ms.convert import commands as conversion
@@ -18,9 +19,6 @@ from msprobe_ms.graph import commands as kernels
 from msprobe_ms.names import counted_entries
 from msprobe_ms.store.journal import JOURNAL_NAME
 from msprobe_ms.weights import commands as weights
-
-#: Exit statuses: done, could not be done; 1 is a divergence that --exit-code asked for.
-_DONE, _FAILED = 0, 2
 
 _RUN_EPILOG = """\
 examples:
@@ -39,16 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.command is None:
         parser.print_help()
-        return _FAILED
+        return FAILED
     try:
         return int(options.run(options))
     except MsprobeError as error:
         print(f"msprobe: {error}", file=sys.stderr)
-        return _FAILED
+        return FAILED
     except BrokenPipeError:
         # Whoever read our output has seen enough; what is still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _DONE
+        return DONE
     except KeyboardInterrupt:
         print("msprobe: interrupted", file=sys.stderr)
         return 130
@@ -73,18 +71,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_recover(commands: Any) -> None:
-    parser = commands.add_parser("recover", help="rebuild the JSON files of a dump whose process was killed")
+    parser = add_command(commands, "recover", _recover, "rebuild the JSON files of a dump whose process was killed")
     parser.add_argument("folder", type=Path, metavar="DIR", help="a dump folder, one of its steps, or a rank of a step")
-    parser.set_defaults(run=_recover)
 
 
 def _add_run(commands: Any) -> None:
-    parser = commands.add_parser(
-        "run",
-        help="run a training script that was not edited, and record it",
-        epilog=_RUN_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = add_command(commands, "run", _run, "run a training script that was not edited, and record it", _RUN_EPILOG)
     parser.add_argument("--config", type=Path, metavar="FILE", help="config.json (default: statistics at level L1)")
     parser.add_argument("--level", help="overrides the file: L0, L1, mix, L2")
     parser.add_argument("--task", help="overrides the file: statistics, tensor")
@@ -93,7 +85,6 @@ def _add_run(commands: Any) -> None:
     parser.add_argument("-m", action="store_true", dest="as_module", help="what follows is the name of a module")
     parser.add_argument("script", metavar="SCRIPT", help="the training script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGS", help="its arguments")
-    parser.set_defaults(run=_run)
 
 
 def _steps(text: str) -> list[int | str]:
@@ -134,4 +125,4 @@ def _recover(options: argparse.Namespace) -> int:
     for result in (*indexed, *(recover(options.folder) if has_journals or not indexed else ())):
         failed = failed or bool(result.problem)
         print(f"{result.folder}: {result.problem or f'{counted_entries(result.entries)} recovered'}")
-    return _FAILED if failed else _DONE
+    return FAILED if failed else DONE

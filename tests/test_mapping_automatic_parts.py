@@ -108,9 +108,11 @@ def test_what_a_class_says_gives_way_to_the_whole_path() -> None:
 
 
 def test_names_that_yaml_would_misread_are_quoted(tmp_path) -> None:
-    rules = {"Layer": {"null": "5", "on": "a: b", "x y": "#"}, "TopLayer": {"layers.0": "h.0"}}
+    rules = {"Layer": {"null": "5", "on": "a: b", "x y": "#", "\x7f\u2028": '"\\'}, "TopLayer": {"层.0": "h.0"}}
+    text = "\n".join(rule_lines(rules, {("Layer", "on"): 0.5}))
+    assert '"层.0": h.0' in text
     file = tmp_path / "layer.yaml"
-    file.write_text("\n".join(rule_lines(rules, {("Layer", "on"): 0.5})))
+    file.write_text(text, encoding="utf-8")
     assert load_mappings(layer=file).layer == rules
 
 

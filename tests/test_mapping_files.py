@@ -82,6 +82,7 @@ def test_names_keep_their_spelling(write):
 
 def test_byte_order_mark_and_windows_line_ends(write):
     assert load_mappings(data=write(b"\xef\xbb\xbfa: b\r\nc: d\r\n")).data == {"a": "b", "c": "d"}
+    assert load_mappings(data=write("a: b\r\nc: d\r\n".encode("utf-16"))).data == {"a": "b", "c": "d"}
 
 
 @pytest.mark.parametrize("text", ["", "# only a comment\n", "---\n", "~\n"])
@@ -105,7 +106,11 @@ def test_an_empty_file_is_an_empty_mapping_and_said(write, caplog, monkeypatch, 
         ("data", "? [a, b]\n: c\n", "line 1: a list as a key; a key is a name"),
         ("data", "x: &x y\nz: *x\n", "z (line 2): a yaml alias where one golden name is expected"),
         ("data", "a: b\n---\nc: d\n", "line 2: a second document; one is read"),
-        ("data", "a: b\n  c: : d\n", "this is not yaml"),
+        (
+            "data",
+            "a: b\n  c: : d\n",
+            "line 2, column 4: this is not yaml: mapping values are not allowed in this context",
+        ),
         ("data", "<<: {a: b}\n", "line 1: the text '<<' as a key"),
         ("layer", "fc1: fc2\n", "fc1 (line 1): the text 'fc2' where the renamed children of this class are expected"),
         ("layer", "Net:\n  a: {b: c}\n", "Net → a (line 2): a mapping where one golden name is expected"),
@@ -124,8 +129,9 @@ def test_refusals_name_file_key_and_example(write, kind, text, said):
 
 
 def test_missing_file_folder_and_wrong_encoding(tmp_path, write):
-    assert refusal(cell=tmp_path / "no.yaml") == (
-        f"cell mapping {tmp_path / 'no.yaml'}: No such file or directory; a readable yaml file is needed"
+    missing = tmp_path / "no.yaml"
+    assert refusal(cell=missing) == (
+        f"cell mapping {missing}: cannot be read: No such file or directory; a readable yaml file is needed"
     )
     assert "Is a directory" in refusal(layer=tmp_path)
     assert "line 2 is not UTF-8 text; save the file as UTF-8" in refusal(data=write(b"a: b\n\xff: c\n"))

@@ -12,7 +12,8 @@ from compare_parts import DATA, dump, null, scale_against_good, side_by_side, te
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.compare.measure import measure, statistic_deviation
+from msprobe_ms.compare.figure_deviation import statistic_deviation
+from msprobe_ms.compare.measure import measure
 from msprobe_ms.compare.metrics import COSINE, MAX_ABSOLUTE, TENSOR_METRICS, Missing
 from msprobe_ms.compare.model import Row
 from msprobe_ms.compare.pair import pair

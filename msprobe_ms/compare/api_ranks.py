@@ -17,7 +17,9 @@ from msprobe_ms.compare.first_rank import FirstRank
 from msprobe_ms.compare.model import Origin
 from msprobe_ms.compare.notebook import ranks_html
 from msprobe_ms.compare.places import Plan, Twins
-from msprobe_ms.compare.ranks import Found, Gathering, Total, compare_all, found_lines, rank_name, total_lines
+from msprobe_ms.compare.ranks import Found, compare_all
+from msprobe_ms.compare.ranks_total import Gathering, Total, rank_name
+from msprobe_ms.compare.ranks_verdict import found_lines, total_lines
 from msprobe_ms.compare.run import Options
 from msprobe_ms.compare.stamps import claimed_timestamp
 from msprobe_ms.store.find import Place

@@ -10,7 +10,7 @@ from functools import cached_property
 from msprobe_ms.compare.fingerprints import GOLDEN, TARGET, fingerprint, norm_of
 from msprobe_ms.compare.model import Pair, Row
 from msprobe_ms.compare.nodes import Node, strain
-from msprobe_ms.store.model import Entry
+from msprobe_ms.store.model import Entry, ancestors
 
 
 class Between:
@@ -144,13 +144,13 @@ class _Calls:
     def __init__(self, entries: Sequence[Entry], twins: set[str]) -> None:
         self._entries, self._twins = entries, twins
         self._places = {each.name: number for number, each in enumerate(entries)}
-        self._parents = {each.name: each.parent for each in entries}
+        self._by_name = {each.name: each for each in entries}
 
     def unpaired_before(self, entry: Entry) -> Iterator[Entry]:
         """The unpaired calls in the direction of ``entry`` before it, the last first; calls inside it are none."""
         for number in reversed(range(self._places.get(entry.name, 0))):
             each = self._entries[number]
-            if _direction(each) != _direction(entry) or self._is_inside(each, entry):
+            if _direction(each) != _direction(entry) or entry.name in ancestors(self._by_name, each.name):
                 continue
             if each.name in self._twins:
                 return
@@ -165,22 +165,10 @@ class _Calls:
         found: dict[str, list[Entry]] = defaultdict(list)
         for each in self._entries:
             if each.name not in self._twins and each.parsed is not None:
-                name, seen = each.parent, {each.name}
-                while name is not None and name not in self._twins and name not in seen:
-                    seen.add(name)
-                    name = self._parents.get(name)
-                if name is not None:
-                    found[name].append(each)
+                around = ancestors(self._by_name, each.name)
+                if (outer := next((up for up in around if up in self._twins), None)) is not None:
+                    found[outer].append(each)
         return dict(found)
-
-    def _is_inside(self, entry: Entry, outer: Entry) -> bool:
-        name, seen = entry.parent, set[str]()
-        while name is not None and name not in seen:
-            if name == outer.name:
-                return True
-            seen.add(name)
-            name = self._parents.get(name)
-        return False
 
 
 def _direction(entry: Entry | None) -> str:

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msprobe_ms.command_line import DONE, FAILED, add_command, add_output, exit_status, numbers, output_folder
 from msprobe_ms.errors import DumpFormatError, UsageError
 from msprobe_ms.graph import commands as kernels
 from msprobe_ms.log import logger
@@ -15,9 +16,6 @@ from msprobe_ms.log import logger
 if TYPE_CHECKING:
     from msprobe_ms.compare.places import Plan
     from msprobe_ms.compare.run import Options
-
-#: Exit statuses: done, divergence found (with --exit-code), a pair that could not be compared.
-_DONE, _DIVERGENT, _FAILED = 0, 1, 2
 
 #: Up to so many pairs of dumps each is told in full; of more, so many have a line.
 _TOLD_IN_FULL, _MOST_TOLD = 8, 40
@@ -49,23 +47,27 @@ It writes multi_ranks_compare_merge_<time>.xlsx: rows are NPU Name, columns rank
 
 
 def add_compare(commands: Any) -> None:
-    parser = commands.add_parser(
-        "compare",
-        help="compare two dumps and say where the error begins",
-        epilog=_COMPARE_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_command(
+        commands, "compare", _compare, "compare two dumps and say where the error begins", _COMPARE_EPILOG
     )
+    _add_sides(parser.add_argument_group("dumps: either -i, or -tp and -gp"))
+    _add_report(parser.add_argument_group("report"))
+    _add_pairing(parser.add_argument_group("pairing"))
+
+
+def _add_sides(sides: Any) -> None:
     dump = "a dump.json, a rank or step folder, a dump root"
-    sides = parser.add_argument_group("dumps: either -i, or -tp and -gp")
     sides.add_argument("-i", "--input_path", type=Path, metavar="FILE", help="compare.json naming both dumps")
     sides.add_argument("-tp", "--target_path", type=Path, metavar="PATH", help=f"the dump under suspicion: {dump}")
     sides.add_argument("-gp", "--golden_path", type=Path, metavar="PATH", help=f"the dump to trust: {dump}")
     chosen = "to compare: 0,1 or 0-3 (default all)"
-    sides.add_argument("--rank", type=kernels.numbers, metavar="N,N,…", help=f"the ranks {chosen}")
-    sides.add_argument("--step", type=kernels.numbers, metavar="N,N,…", help=f"the steps {chosen}")
+    sides.add_argument("--rank", type=numbers, metavar="N,N,…", help=f"the ranks {chosen}")
+    sides.add_argument("--step", type=numbers, metavar="N,N,…", help=f"the steps {chosen}")
     sides.add_argument("--scheduler", metavar="ADDRESS", help="compare ranks and steps on the Dask cluster there")
-    report = parser.add_argument_group("report")
-    report.add_argument("-o", "--output_path", type=Path, metavar="DIR", help="where reports go (default ./output)")
+
+
+def _add_report(report: Any) -> None:
+    add_output(report, "where reports go (default ./output)")
     report.add_argument("-s", "--stack_mode", action="store_true", help="add the column of call sites")
     report.add_argument("-c", "--compare_only", action="store_true", help="no advisor file")
     form = report.add_mutually_exclusive_group()
@@ -85,7 +87,9 @@ def add_compare(commands: Any) -> None:
     )  # fmt: skip
     report.add_argument("--exit-code", action="store_true", help="exit with 1 when the dumps diverge")
     report.add_argument("--node", metavar="NAME", help=_NODE_HELP)
-    pairing = parser.add_argument_group("pairing")
+
+
+def _add_pairing(pairing: Any) -> None:
     pairing.add_argument(
         "-f", "-fm", "--fuzzy_match", action="store_true", help="ignore call indices while pairing entries"
     )
@@ -101,16 +105,11 @@ def add_compare(commands: Any) -> None:
         help="functions of two frameworks pair across modules too, by the built-in table and rules from a file",
     )  # fmt: skip
     pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full item names")
-    parser.set_defaults(run=_compare)
 
 
 def add_merge_result(commands: Any) -> None:
-    parser = commands.add_parser(
-        "merge_result",
-        help="lay single columns of the tables of many ranks side by side",
-        epilog=_MERGE_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    told = "lay single columns of the tables of many ranks side by side"
+    parser = add_command(commands, "merge_result", _merge_result, told, _MERGE_EPILOG)
     parser.add_argument(
         "-i", "--input_dir", type=Path, required=True, metavar="DIR", help="the folder with compare_result_rank*_*"
     )
@@ -118,7 +117,6 @@ def add_merge_result(commands: Any) -> None:
     parser.add_argument(
         "-config", "--config", type=Path, required=True, metavar="YAML", help="which rows and columns (see below)"
     )
-    parser.set_defaults(run=_merge_result)
 
 
 def _merge_result(options: argparse.Namespace) -> int:
@@ -128,7 +126,7 @@ def _merge_result(options: argparse.Namespace) -> int:
     output = options.output_dir or Path("output")
     with claimed_timestamp(output, "multi_ranks_compare_merge_") as timestamp:
         print(f"report: {merge(options.input_dir, output, read_choice(options.config), timestamp)}")
-    return _DONE
+    return DONE
 
 
 class _Sides(NamedTuple):
@@ -154,7 +152,7 @@ def _compare(options: argparse.Namespace) -> int:
         if options.thresholds or algorithms:
             raise UsageError("compare: --thresholds and -alg are for dumps with a dump.json, not for raw kernel files")
         divergent = kernels.compare(sides.target, sides.golden, sides.ranks or [], sides.steps or [], options)
-        return _DIVERGENT if divergent and options.exit_code else _DONE
+        return exit_status(options, divergent=divergent)
     old_form = options.input_path is not None
     profile = options.profile or ("v110" if old_form else "own")
     cell, api = (
@@ -180,7 +178,7 @@ def _compare(options: argparse.Namespace) -> int:
     if options.node is not None:
         raise UsageError(f"compare: --node looks at one rank and step, here are {len(chosen.twins)}; choose one")
     run = _compare_all if len(chosen.twins) > 1 else _compare_one
-    return run(chosen, options.output_path or Path("output"), settings, options)
+    return run(chosen, output_folder(options), settings, options)
 
 
 def _compare_one(plan: Plan, output: Path, settings: Options, options: argparse.Namespace) -> int:
@@ -195,14 +193,16 @@ def _compare_one(plan: Plan, output: Path, settings: Options, options: argparse.
     with claimed_timestamp(output) as timestamp:
         outcome = compare_one(twins.target, twins.golden, output, settings, timestamp)
     print("\n".join(verdict_lines(outcome)), flush=True)
-    return _DIVERGENT if outcome.comparison.verdict == "divergent" and options.exit_code else _DONE
+    return exit_status(options, divergent=outcome.comparison.verdict == "divergent")
 
 
 def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from msprobe_ms.compare.cluster import cluster
-    from msprobe_ms.compare.ranks import FAILED, Gathering, compare_all, found_lines, total_lines
+    from msprobe_ms.compare.ranks import compare_all
+    from msprobe_ms.compare.ranks_total import Gathering
+    from msprobe_ms.compare.ranks_verdict import found_lines, total_lines
     from msprobe_ms.compare.stamps import claimed_timestamp
 
     number = len(plan.twins)
@@ -224,9 +224,9 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
     if not in_full and shown > _MOST_TOLD:
         print(f"and {shown - _MOST_TOLD} more that are not consistent, see the summary")
     print("\n".join(total_lines(total, plan)), flush=True)
-    if total.counts[FAILED]:
-        return _FAILED
-    return _DIVERGENT if total.verdict == "divergent" and options.exit_code else _DONE
+    if total.failed:
+        return FAILED
+    return exit_status(options, divergent=total.verdict == "divergent")
 
 
 def _tell_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> int:
@@ -236,7 +236,7 @@ def _tell_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> int
     print("\n".join(report.lines), flush=True)
     if options.output_path is not None:
         print(f"report: {write_node(report, options.output_path)}")
-    return _DIVERGENT if report.differs and options.exit_code else _DONE
+    return exit_status(options, divergent=report.differs)
 
 
 def _means_kernels(sides: _Sides) -> bool:

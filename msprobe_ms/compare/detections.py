@@ -7,12 +7,25 @@ consistency of the whole network: problem nodes, single-point errors, all well),
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from msprobe_ms.compare.advice import (
+    ADVICE_BY_KIND,
+    BETWEEN_ADVICE,
+    GENERAL_ADVICE,
+    GRADIENT_ADVICE,
+    INPUT_ADVICE,
+    NON_FINITE_ADVICE,
+    OVERFLOW_ADVICE,
+    PARAMETER_ADVICE,
+    PERHAPS,
+    RANDOM_ADVICE,
+    operation_advice,
+)
 from msprobe_ms.compare.dtypes import parse_dtype
+from msprobe_ms.compare.figures import odd_figures
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, beginnings, parse_entry
 
@@ -25,85 +38,6 @@ CONSISTENCY = "whole-network consistency"
 
 #: Origins that get advice of their own; mend the first, then compare again.
 _TOLD = 3
-
-_OVERFLOW_ADVICE = (
-    "Float16 ends at 65504. Compute this operation in float32 or bfloat16 (keep it off the list of what mixed "
-    "precision casts), or scale its input down; of a gradient lower the loss scale, or let it adapt. Mend this first: "
-    "all that is computed from it is lost."
-)
-_NON_FINITE_ADVICE = (
-    "Look at what goes in: a division by 0, a logarithm or root of what is not positive, an exponential of what is "
-    "large, a row that is masked out wholly, memory that nothing wrote. Mend this first: all that is computed from it "
-    "is lost."
-)
-_INPUT_ADVICE = (
-    "Give both the same data: save one batch and load it in both scripts, shuffling and augmentation off, the same "
-    "dtype and scaling; seed both (seed_all) before the networks are built."
-)
-_BETWEEN_ADVICE = (
-    "What was recorded before agrees, so this comes from code that was not recorded, an in-place change, a weight, an "
-    "argument or a constant: look at the lines just before this call, or dump at level mix to see them."
-)
-_PARAMETER_ADVICE = (
-    "Load one checkpoint into both networks, after building and before training, with names mapped and shapes checked "
-    "(a weight may need transposing). In later steps compare optimizer, learning rate, weight decay and gradient "
-    "clipping, and the gradients of the step before."
-)
-_MISSING_GRADIENT_ADVICE = (
-    "Compare which parameters are frozen (requires_grad), what is detached (stop_gradient), and which weights the "
-    "optimizer or value_and_grad is given."
-)
-#: By the kind of an origin, where that says more than its place.
-_BY_KIND = {
-    "precision": "Give both the same dtype here: compare the lists of mixed precision, its level, and explicit casts.",
-    "collective": "What another rank gave differs: compare the ranks, beginning with the first that differs.",
-    "drift": "No node is to blame alone. Compare the first step from one checkpoint, in one precision; then look at "
-    "accumulation dtypes and at the optimizer.",
-    "missing gradient": _MISSING_GRADIENT_ADVICE,
-}
-_RANDOM_ADVICE = (
-    " Random operations differ ({}), so what follows them cannot be told: switch dropout off on both sides "
-    "(seed_all with rm_dropout=True), or save the random tensor once and load it in both."
-)
-_GRADIENT_ADVICE = (
-    "Its forward call agrees, so look at backward: a backward of one's own (bprop, autograd.Function), what is "
-    "detached or frozen, accumulation, clipping and the loss scale."
-)
-_PERHAPS = "Perhaps only a consequence of the suspect above: mend that first. "
-_GENERAL_ADVICE = (
-    "Compare the arguments and attributes of this call in both scripts, then run it alone on its dumped inputs (task "
-    "tensor)."
-)
-
-#: What usually differs, by a pattern of the class or API name. The first that fits counts.
-_OPERATIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), advice)
-    for pattern, advice in (
-        ("batch_?norm", "Compare training or evaluation mode, epsilon, the running statistics, and momentum: 0.9 in "
-         "MindSpore is 0.1 in PyTorch."),
-        ("(layer|rms|group|instance)_?norm", "Compare epsilon (MindSpore's defaults differ from PyTorch's), the axes "
-         "it works over, and weight and bias."),
-        ("gelu|silu|swish", "Compare the approximation: exact or by tanh."),
-        ("softmax|attention|masked_fill|sdpa", "Compare the mask (sign, shape, fill value, dtype), the axis, the scale "
-         "and the causal flag; switch dropout off."),
-        ("dropout", "Switch dropout off on both sides: seed_all(rm_dropout=True), p=0 or evaluation mode."),
-        ("cross_?entropy|nll|loss", "Compare reduction, ignored index, label smoothing, class weights, and whether it "
-         "expects logits or probabilities."),
-        ("conv", "Compare padding and pad_mode (MindSpore pads to the same size by default), stride, dilation, groups "
-         "and bias."),
-        ("pool", "Compare padding, stride, ceil_mode and whether padding counts in an average."),
-        ("lstm|gru|rnn", "Compare the order of the gates, both biases, the directions, the initial state and the "
-         "layout of the batch."),
-        ("embedding|gather", "Compare the indices and their offset, the padding index and the table."),
-        ("dense|linear|matmul|addmm|bmm|einsum", "Compare whether the weight is transposed and a bias is there, and "
-         "the precision of the product (HF32 or TF32, float16)."),
-        ("interpolate|resize|upsample|grid_sample", "Compare the mode and align_corners."),
-        ("all_?reduce|reduce_?scatter|all_?gather|all_?to_?all|broadcast", "Compare the group, its ranks and the "
-         "operation (sum or mean), and this step on the other ranks."),
-        (r"sum|mean|reduce|\bnorm\b|std|var", "Compare the axis, whether it is kept, and the dtype it adds in."),
-        (r"cast|\bto\b|astype", "Compare the dtype it casts to."),
-    )
-)  # fmt: skip
 
 
 class Finding(NamedTuple):
@@ -144,12 +78,12 @@ def detect(comparison: Comparison) -> Iterator[Finding]:
     """All that can be said of a judged comparison; the last is always about the network as a whole."""
     survey = _survey(comparison)
     if survey.half:
-        yield Finding(FP16_OVERFLOW, *survey.half, f"{_first_of(survey.halves)}{_OVERFLOW_ADVICE}")
+        yield Finding(FP16_OVERFLOW, *survey.half, f"{_first_of(survey.halves)}{OVERFLOW_ADVICE}")
     if survey.odd:
-        yield Finding(NON_FINITE, *survey.odd, f"{_first_of(survey.odds)}{_NON_FINITE_ADVICE}")
+        yield Finding(NON_FINITE, *survey.odd, f"{_first_of(survey.odds)}{NON_FINITE_ADVICE}")
     for place, origin in enumerate(comparison.origins[:_TOLD]):
         found = _of_origin(origin, survey)
-        perhaps = _PERHAPS if place and origin.kind in ("computation", "outside") else ""
+        perhaps = PERHAPS if place and origin.kind in ("computation", "outside") else ""
         yield found._replace(advice=f"{perhaps}{found.advice}")
     if survey.differing and survey.last and not survey.last_differs and not survey.gradients_differ:
         yield Finding(SINGLE_POINT, *survey.differing, _single_point(survey))
@@ -219,8 +153,7 @@ def _is_odd(row: Row, side: int) -> bool:
         first = 4 * stored[1]
         return not all(map(math.isfinite, stored[0].figures[first : first + 2]))
     item = row.golden if side else row.target
-    figures = (item.maximum, item.minimum) if item is not None else ()
-    return any(isinstance(value, float) and not math.isfinite(value) for value in figures)
+    return item is not None and bool(odd_figures(item))
 
 
 def _direction(pair: Pair) -> str:
@@ -234,12 +167,12 @@ def _first_of(count: int) -> str:
 
 def _of_origin(origin: Origin, survey: _Survey) -> Finding:
     number = survey.rows.get(origin.target)
-    if origin.kind in _BY_KIND:
-        return Finding(PROBLEM_NODE, number, origin.target, f"{_sentence(origin.reason)} {_BY_KIND[origin.kind]}")
+    if origin.kind in ADVICE_BY_KIND:
+        return Finding(PROBLEM_NODE, number, origin.target, f"{_sentence(origin.reason)} {ADVICE_BY_KIND[origin.kind]}")
     if origin.state == "parameters":
-        return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_sentence(origin.reason)} {_PARAMETER_ADVICE}")
+        return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_sentence(origin.reason)} {PARAMETER_ADVICE}")
     if origin.state == "input":
-        advice = _BETWEEN_ADVICE if survey.after_agreement.get(origin.target) else _INPUT_ADVICE
+        advice = BETWEEN_ADVICE if survey.after_agreement.get(origin.target) else INPUT_ADVICE
         return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_sentence(origin.reason)} {advice}")
     return Finding(PROBLEM_NODE, number, origin.target, f"{_sentence(origin.reason)} {_by_operation(origin, survey)}")
 
@@ -249,12 +182,10 @@ def _by_operation(origin: Origin, survey: _Survey) -> str:
     for entry in (_entry_name(origin.target), survey.enclosing.get(origin.target, "")):
         parsed = parse_entry(entry) if entry else None
         if parsed is not None and parsed.direction in (BACKWARD, PARAMETERS_GRAD):
-            return _GRADIENT_ADVICE
-        name = (parsed.class_name or parsed.name).lower() if parsed else ""
-        for pattern, advice in _OPERATIONS:
-            if pattern.search(name):
-                return advice
-    return _GENERAL_ADVICE
+            return GRADIENT_ADVICE
+        if parsed is not None and (advice := operation_advice(parsed.class_name or parsed.name)):
+            return advice
+    return GENERAL_ADVICE
 
 
 def _entry_name(item: str) -> str:
@@ -278,7 +209,7 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
     twinless = "1 value has no twin and was" if alone == 1 else f"{alone} values have no twin and were"
     without = f" {twinless} not compared." if alone else ""
     if comparison.random:
-        without += _RANDOM_ADVICE.format(comparison.random[0].target)
+        without += RANDOM_ADVICE.format(comparison.random[0].target)
     if survey.differing:
         if comparison.origins:
             advice = "Mend the first suspect above and compare again: most of the others inherit its error."

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.compare.dtypes import parse_dtype
+from msprobe_ms.compare.figure_deviation import EXTREME
 from msprobe_ms.compare.rounded import rounded_on_one_side
 from msprobe_ms.store.items import ItemTable
 
@@ -19,19 +20,15 @@ Floats = npt.NDArray[np.float64]
 
 
 class FigureColumns:
-    """The figures of a target's and a golden's items.
+    """The figures of a target's and a golden's items."""
 
-    ``extreme``: what a figure of one element counts beside the figures of all, in floats; where one side was rounded to
-    a narrower float it counts in full.
-    """
-
-    def __init__(self, target: ItemTable, golden: ItemTable, extreme: float) -> None:
-        self._target, self._golden, self._extreme = target, golden, extreme
+    def __init__(self, target: ItemTable, golden: ItemTable) -> None:
+        self._target, self._golden = target, golden
         self._ours = np.frombuffer(target.figures, np.float64).reshape(-1, 4)
         self._theirs = np.frombuffer(golden.figures, np.float64).reshape(-1, 4)
         sorts = golden.known_sorts
         self._counts = np.array([_count(sort[3]) for sort in sorts], np.float64)
-        self._shares = np.array([extreme if parse_dtype(sort[2]).epsilon else 1.0 for sort in sorts])
+        self._shares = np.array([EXTREME if parse_dtype(sort[2]).epsilon else 1.0 for sort in sorts])
         self._single = np.array([parse_dtype(sort[2]).name == "float32" for sort in sorts])
         self._sorts = np.frombuffer(golden.sorts, np.uint32)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeGuard
 
 from msprobe_ms.store.model import Item, Statistic
 
@@ -14,13 +15,22 @@ STATISTICS = ("maximum", "minimum", "mean", "norm")
 DIFFERENCES = ("max_difference", "min_difference", "mean_difference", "norm_difference")
 RELATIVES = ("max_relative", "min_relative", "mean_relative", "norm_relative")
 
-
 _NUMBER = (int, float)
 
 
 def is_number(value: Statistic) -> bool:
     """Whether a statistic is a number (bools count, as 0 and 1)."""
     return isinstance(value, (int, float))
+
+
+def is_odd(value: object) -> TypeGuard[float]:
+    """Whether a statistic is NaN or infinite."""
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def odd_figures(item: Item) -> list[float]:
+    """What of Max and Min is NaN or infinite."""
+    return [value for value in (item.maximum, item.minimum) if is_odd(value)]
 
 
 def statistic_metrics(target: Item, golden: Item) -> Metrics:

@@ -16,28 +16,22 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
+from msprobe_ms.compare.agreement import checksums_comparable, may_agree, no_gradient, same_value, without_ones
 from msprobe_ms.compare.algorithms import Algorithm
-from msprobe_ms.compare.dtypes import parse_dtype, same_dtype, same_signatures
+from msprobe_ms.compare.dtypes import parse_dtype, same_signatures
 from msprobe_ms.compare.figure_columns import FigureColumns
-from msprobe_ms.compare.figures import STATISTICS
+from msprobe_ms.compare.figure_deviation import statistic_deviation
 from msprobe_ms.compare.metrics import MORE_METRICS, TENSOR_METRICS, Missing
 from msprobe_ms.compare.model import Pair, Row, Tables
 from msprobe_ms.compare.real_data import Measured, RealData
-from msprobe_ms.compare.rounded import rounded_on_one_side
-from msprobe_ms.compare.scale import GradientFloors, element_count, magnitude, root_mean_square
+from msprobe_ms.compare.scale import GradientFloors
 from msprobe_ms.compare.tolerances import Carried, Tolerances
 from msprobe_ms.names import BACKWARD, PARAMETERS_GRAD
 from msprobe_ms.store.items import Sort
-from msprobe_ms.store.model import Dump, Item, Statistic
+from msprobe_ms.store.model import Dump, Item
 
 #: Called after each pair with the number of pairs done.
 Progress = Callable[[int], object]
-
-#: What a figure of one element counts beside the figures of all: a kernel's approximation may be coarse in one spot
-#: (MindSpore's tanh on CPU is off by 1e-4 where it saturates, by 1e-6 elsewhere).
-_EXTREME = 0.1
 
 #: Rows whose figures are measured at once: their columns stay in a core's cache.
 _AT_ONCE = 8192
@@ -112,7 +106,7 @@ class _Meter:
         if tables is None:
             return
         self._mixed = len({_epsilon(sort[2]) for table in tables for sort in table.known_sorts} - {0.0}) > 1
-        columns, waiting = FigureColumns(*tables, _EXTREME), list[tuple[Row, int, int, float]]()
+        columns, waiting = FigureColumns(*tables), list[tuple[Row, int, int, float]]()
         for pair in pairs:
             if pair.matched:
                 floors = self.floors.of(pair)
@@ -163,12 +157,12 @@ class _Meter:
     def _compare_sorts(self, ours: Sort, theirs: Sort, gradient: bool) -> _Sorts:
         dtypes = ours[2], theirs[2]
         bound = self.tolerances.bound(*dtypes, exact=False, same_framework=self._same_framework, gradient=gradient)
-        return _Sorts(_comparable(*dtypes, ours[3], theirs[3]), bound, dtypes)
+        return _Sorts(may_agree(*dtypes, ours[3], theirs[3]), bound, dtypes)
 
     def _measure_row(self, row: Row, target: Item, golden: Item, floor: float, gradient: bool) -> None:
         if target.kind == "tensor" and golden.kind == "tensor":
             deviation, exact = self._tensor_deviation(row, target, golden, floor)
-        elif gradient and _no_gradient(target) and _no_gradient(golden):
+        elif gradient and no_gradient(target) and no_gradient(golden):
             deviation, exact = 0.0, True
         else:
             deviation, exact = self._value_deviation(target, golden), True
@@ -218,7 +212,7 @@ class _Meter:
             exact = deviation is not None
         if deviation is None:
             deviation = statistic_deviation(target, golden, floor)
-        if not _comparable(target.dtype, golden.dtype, target.shape, golden.shape) and not self._same_weights(row):
+        if not may_agree(target.dtype, golden.dtype, target.shape, golden.shape) and not self._same_weights(row):
             deviation = math.inf
         return deviation, exact
 
@@ -228,7 +222,7 @@ class _Meter:
             return False
         target, golden = row.target, row.golden
         assert target is not None and golden is not None
-        return _comparable(target.dtype, golden.dtype, _without_ones(target.shape), _without_ones(golden.shape))
+        return may_agree(target.dtype, golden.dtype, without_ones(target.shape), without_ones(golden.shape))
 
     def _checksum_deviation(self, target: Item, golden: Item, floor: float) -> tuple[float, bool]:
         """Checksums agree or not; across frameworks, whose bits never agree, the figures beside them decide."""
@@ -274,75 +268,5 @@ def _fill(columns: FigureColumns, waiting: list[tuple[Row, int, int, float]]) ->
             row.deviation = deviation
 
 
-def _comparable(mine: str | None, theirs: str | None, shape: object, other_shape: object) -> bool:
-    """Whether two tensors of these dtypes and shapes may agree in value at all."""
-    if shape is None or other_shape is None:  # of a file so damaged that nothing tells
-        return True
-    return shape == other_shape and parse_dtype(mine).kind == parse_dtype(theirs).kind
-
-
-def _without_ones(shape: object) -> object:
-    return tuple(length for length in shape if length != 1) if isinstance(shape, tuple) else shape
-
-
 def _epsilon(dtype: str | None) -> float:
     return parse_dtype(dtype).epsilon
-
-
-def _no_gradient(item: Item) -> bool:
-    """No gradient reached this place: one framework leaves it out, another hands on zeros."""
-    return item.kind == "null" or (item.kind == "tensor" and item.maximum == item.minimum == 0)
-
-
-def checksums_comparable(target: Item, golden: Item) -> bool:
-    """Whether both have a checksum, of bytes of one dtype: equal numbers of two dtypes have other bytes."""
-    return target.md5 is not None and golden.md5 is not None and same_dtype(target.dtype, golden.dtype)
-
-
-def same_value(target: Item, golden: Item) -> bool:
-    """Whether two plain values mean the same: numbers by value, dtypes across frameworks, anything else as text."""
-    mine, theirs = target.maximum, golden.maximum
-    if mine is None or theirs is None:
-        return mine is theirs and str(target.shape) == str(golden.shape)
-    if isinstance(mine, str) or isinstance(theirs, str):
-        return str(mine) == str(theirs) or same_dtype(str(mine), str(theirs))
-    if {target.kind, golden.kind} == {"tensor", "value"}:  # a scalar that a compiled graph holds in its own precision
-        return math.isclose(
-            mine, theirs, rel_tol=parse_dtype((target if target.kind == "tensor" else golden).dtype).epsilon
-        )
-    return mine == theirs or (mine != mine and theirs != theirs)
-
-
-def statistic_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | None:
-    """The four figures of two tensors as one relative difference; None when no figure is known on both sides.
-
-    ``floor``: least root mean square the tensor is held against (see ``Tolerances.gradient_floor``).
-    """
-    rms = max(root_mean_square(golden) or 0.0, floor)
-    peak = max(magnitude(golden.maximum), magnitude(golden.minimum))
-    length = math.sqrt(max(1, element_count(golden)))
-    scales = (max(peak, rms), max(peak, rms), rms or peak, max(magnitude(golden.norm), rms * length))
-    most, least, mean, norm = (
-        _part(getattr(target, name), getattr(golden, name), scale)
-        for name, scale in zip(STATISTICS, scales, strict=True)
-    )
-    whole = [part for part in (mean, norm) if part is not None]
-    share = _EXTREME if whole and parse_dtype(golden.dtype).epsilon and not _is_rounded(target, golden) else 1.0
-    return max([*whole, *(share * part for part in (most, least) if part is not None)], default=None)
-
-
-def _is_rounded(target: Item, golden: Item) -> bool:
-    """Whether float32 on one side alone went through a narrower float."""
-    ends = target.maximum, target.minimum, golden.maximum, golden.minimum
-    if parse_dtype(golden.dtype).name != "float32" or not all(isinstance(end, float) for end in ends):
-        return False
-    return bool(rounded_on_one_side(np.array([ends[:2]], np.float64), np.array([ends[2:]], np.float64))[0])
-
-
-def _part(mine: Statistic, theirs: Statistic, scale: float) -> float | None:
-    if not (isinstance(mine, (int, float)) and isinstance(theirs, (int, float))):
-        return None
-    if mine == theirs or (mine != mine and theirs != theirs):
-        return 0.0
-    delta = abs(mine - theirs)
-    return delta / scale if scale > 0 and math.isfinite(delta) else math.inf

@@ -20,6 +20,7 @@ from msprobe_ms.compare.csv_table import looks_like_formula
 from msprobe_ms.compare.profiles.base import BENCH_TITLES, DIFFERENCE_TITLES, NPU_TITLES
 from msprobe_ms.compare.report import ROWS_A_SHEET, writing
 from msprobe_ms.config.values import suggestion
+from msprobe_ms.documents import UnreadableError, not_yaml, read_text
 from msprobe_ms.errors import ConfigError, DumpFormatError, UsageError
 from msprobe_ms.log import logger
 
@@ -72,15 +73,11 @@ def read_choice(path: Path) -> Choice:
     :raises ConfigError: it cannot be read, or is not of this form
     """
     try:
-        with path.open("rb") as file:
-            raw = file.read(_LARGEST + 1)
-        if len(raw) > _LARGEST:
-            raise ConfigError(f"{path}: larger than {_LARGEST} bytes; {_ACCEPTED}")
-        content = yaml.safe_load(raw)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}; {_ACCEPTED}") from error
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: this is not yaml: {' '.join(str(error).split())}; {_ACCEPTED}") from error
+        content = yaml.safe_load(read_text(path, _LARGEST))
+    except UnreadableError as error:
+        raise ConfigError(f"{path}: {error}; {_ACCEPTED}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: {not_yaml(error)}; {_ACCEPTED}") from None
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: holds no keys; {_ACCEPTED}")
     for key in content:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from msprobe_ms.compare.fingerprints import Fingerprint, fingerprint_of
-from msprobe_ms.store.model import Dump, Item
+from msprobe_ms.store.model import Dump, Item, ancestors
 
 
 class Neighbours:
@@ -32,7 +32,7 @@ class Neighbours:
         if key is None or place is None:
             return None
         for order, made in reversed(self._made.get(key, ())):
-            if order < place and item.entry not in ancestors(self._dump, made.entry):
+            if order < place and item.entry not in ancestors(self._dump.entries, made.entry):
                 return made
         return None
 
@@ -45,19 +45,9 @@ class Neighbours:
         for order, used in self._used.get(key, ()):
             if order > place:
                 by_entry.setdefault(used.entry, used)
-        own = set(ancestors(self._dump, item.entry))
+        own = set(ancestors(self._dump.entries, item.entry))
         return [
             user
             for name, user in by_entry.items()
-            if name not in own and by_entry.keys().isdisjoint(ancestors(self._dump, name))
+            if name not in own and by_entry.keys().isdisjoint(ancestors(self._dump.entries, name))
         ]
-
-
-def ancestors(dump: Dump, name: str) -> Iterator[str]:
-    """The entries around an entry, from the inside out."""
-    seen = {name}
-    entry = dump.entries.get(name)
-    while entry is not None and entry.parent is not None and entry.parent not in seen:
-        seen.add(entry.parent)
-        yield entry.parent
-        entry = dump.entries.get(entry.parent)

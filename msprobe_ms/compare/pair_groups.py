@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msprobe_ms.compare.model import Pair, Row
+from msprobe_ms.mapping.claims import Twin
 from msprobe_ms.mapping.data import DataPairs, is_function
 from msprobe_ms.mapping.groups import pair_tensors
 from msprobe_ms.mapping.items import pair_items
-from msprobe_ms.mapping.table import Twin
 from msprobe_ms.store.items import ItemSlice, ItemTable
 from msprobe_ms.store.model import Dump, Entry, Item
 

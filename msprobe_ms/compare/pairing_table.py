@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from msprobe_ms.compare.model import Pair
+from msprobe_ms.documents import quoted
 from msprobe_ms.mapping.data import JOINED
 from msprobe_ms.store.atomic import replacing
 
@@ -68,12 +68,4 @@ def _key(name: str) -> str:
 
 
 def _spelled(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) else f'"{"".join(map(_escaped, name))}"'
-
-
-def _escaped(character: str) -> str:
-    """As in JSON, but that yaml takes no halves of characters; one that stands alone has no spelling in it at all."""
-    code = ord(character)
-    if code > 0xFFFF:
-        return f"\\U{code:08x}"
-    return "\\ufffd" if 0xD800 <= code <= 0xDFFF else json.dumps(character)[1:-1]
+    return name if _PLAIN.fullmatch(name) else quoted(name)

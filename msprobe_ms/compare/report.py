@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from msprobe_ms.compare.completeness import said_unmatched
 from msprobe_ms.compare.csv_table import Cell, write_csv
+from msprobe_ms.compare.figures import is_odd
 from msprobe_ms.compare.joining import fused_modules
 from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.profiles.base import Block, Column, Line, Profile, lines
@@ -143,7 +143,7 @@ def writing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _strict_number(value: Cell) -> Cell:
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    return str(value) if is_odd(value) else value
 
 
 def _write_xlsx(

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from msprobe_ms.compare.chosen import Chosen
 from msprobe_ms.compare.model import Comparison, Origin
-from msprobe_ms.compare.neighbours import ancestors
-from msprobe_ms.store.model import Dump
+from msprobe_ms.store.model import Dump, ancestors
 
 _AGREES = "nothing here differs by more than its dtype explains"
 _REFUTED = "what differs here is what was recorded; every later use of the tensor agrees"
@@ -18,7 +17,7 @@ def standing(chosen: Chosen, comparison: Comparison, target: Dump) -> Iterator[s
     names = {pair.target.name for pair in chosen.pairs if pair.target is not None}
     entries = {id(origin): _entry_name(target, origin) for origin in comparison.origins}
     own = [origin for origin in comparison.origins if entries[id(origin)] in names]
-    inside = [origin for origin in comparison.origins if names & set(ancestors(target, entries[id(origin)]))]
+    inside = [origin for origin in comparison.origins if names & set(ancestors(target.entries, entries[id(origin)]))]
     if own:
         yield from (f"ORIGIN: {origin.target}: {origin.reason}" for origin in own)
     elif inside:

@@ -19,6 +19,7 @@ from msprobe_ms.compare.profiles.own import Own
 from msprobe_ms.compare.profiles.v110 import V110
 from msprobe_ms.compare.profiles.v110_rules import V110Thresholds
 from msprobe_ms.compare.tolerances import Tolerances
+from msprobe_ms.documents import UnreadableError, not_yaml, read_text
 from msprobe_ms.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     Figures = TypeVar("Figures", bound=DataclassInstance)
 
 #: Largest file read, in bytes: all thresholds there are take 2 KB.
-LARGEST_FILE = 1 << 20
+_LARGEST_FILE = 2**20
 
 #: Section → what its keys are the fields of. ``own`` judges by the tolerances alone.
 SECTIONS: Mapping[str, type] = {"v110": V110Thresholds, "latest": LatestThresholds, "tolerances": Tolerances}
@@ -130,21 +131,11 @@ class _Reader:
 
     def _root(self) -> yaml.Node | None:
         try:
-            with open(self.path, "rb") as file:
-                raw = file.read(LARGEST_FILE + 1)
-        except OSError as error:
-            raise UsageError(f"thresholds {self.path}: cannot be read: {error.strerror}") from None
-        if len(raw) > LARGEST_FILE:
-            raise UsageError(f"thresholds {self.path}: larger than {LARGEST_FILE >> 20} MiB, the most that is read")
-        try:
-            return yaml.compose(raw.decode("utf-8-sig"), Loader=yaml.SafeLoader)
-        except UnicodeDecodeError:
-            raise UsageError(f"thresholds {self.path}: not UTF-8 text") from None
+            return yaml.compose(read_text(self.path, _LARGEST_FILE), Loader=yaml.SafeLoader)
+        except UnreadableError as error:
+            raise UsageError(f"thresholds {self.path}: {error}") from None
         except (yaml.YAMLError, RecursionError) as error:
-            mark = getattr(error, "problem_mark", None)
-            line = f"line {mark.line + 1}: " if mark else ""
-            problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
-            raise UsageError(f"thresholds {self.path}: {line}this is not yaml: {problem}") from None
+            raise UsageError(f"thresholds {self.path}: {not_yaml(error)}") from None
 
     def _wrong(self, node: yaml.Node, what: str, accepted: str) -> UsageError:
         return UsageError(f"thresholds {self.path}: line {node.start_mark.line + 1}: {what}; accepted: {accepted}")

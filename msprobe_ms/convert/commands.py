@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from msprobe_ms.command_line import DONE, FAILED, add_command, add_output
+
 _EPILOG = """\
 examples:
   msprobe convert dump/step0/rank0/dump_tensor_data/Cell.fc.Dense.forward.0.output.0.npy --to txt
@@ -18,23 +20,15 @@ csv  the same rows, nothing else: of (2, 3, 4) six rows of four
 Of .bin files the dump.json beside them, or their own name, tells dtype and shape; else --dtype and --shape have to.
 bfloat16 and float8 become float32. Links inside a folder that lead out of it are not followed."""
 
-_DONE, _FAILED = 0, 2
-
 
 def add_convert(commands: Any) -> None:
-    parser = commands.add_parser(
-        "convert",
-        help="write tensor files of a dump as npy, txt or csv",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = add_command(commands, "convert", _run, "write tensor files of a dump as npy, txt or csv", _EPILOG)
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help=".npy, .bin or .pt, or a folder of them")
     parser.add_argument("--to", required=True, choices=("npy", "txt", "csv"), help="what they become")
-    parser.add_argument("-o", "--output_path", type=Path, metavar="DIR", help="where to (default: beside each file)")
+    add_output(parser, "where to (default: beside each file)")
     parser.add_argument("--dtype", metavar="NAME", help="what .bin files hold: float32, bfloat16, int64, …")
     parser.add_argument("--shape", type=_shape, metavar="N,N,…", help="their shape; () for a single number")
     parser.add_argument("--overwrite", action="store_true", help="replace files that exist")
-    parser.set_defaults(run=_run)
 
 
 def _shape(text: str) -> tuple[int, ...]:
@@ -61,4 +55,4 @@ def _run(options: argparse.Namespace) -> int:
     if failed or not done:
         print(f"msprobe: {done} converted, {failed} not" if failed else "msprobe: no .npy, .bin or .pt in it",
               file=sys.stderr)  # fmt: skip
-    return _FAILED if failed or not done else _DONE
+    return FAILED if failed or not done else DONE

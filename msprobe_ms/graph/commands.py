@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from msprobe_ms.command_line import DONE, FAILED, add_command, add_output, output_folder
 from msprobe_ms.errors import UsageError
 from msprobe_ms.names import counted_entries
-
-Run = Callable[[argparse.Namespace], int]
 
 _INDEX_EPILOG = """\
 A step is an iteration as the framework counts it: of a script with one compiled graph, one step of training each.
@@ -25,45 +23,21 @@ examples:
 
 
 def add_index(commands: Any) -> None:
-    parser = commands.add_parser(
-        "index",
-        help="write dump.json for the raw kernel files of compiled graphs",
-        epilog=_INDEX_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_command(
+        commands, "index", _index, "write dump.json for the raw kernel files of compiled graphs", _INDEX_EPILOG
     )
     parser.add_argument(
         "root", type=Path, metavar="DIR", help="a folder with kernel files: a dump, a rank, an iteration"
     )
-    parser.add_argument(
-        "-o", "--output_path", type=Path, metavar="DIR", help="where the index goes (default: the dump)"
-    )
-    parser.set_defaults(run=_index)
+    add_output(parser, "where the index goes (default: the dump)")
 
 
 def add_overflow_check(commands: Any) -> None:
-    parser = commands.add_parser(
-        "overflow_check",
-        help="find the first call or kernel that makes NaN or infinity of finite inputs",
-        epilog=_OVERFLOW_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    told = "find the first call or kernel that makes NaN or infinity of finite inputs"
+    parser = add_command(commands, "overflow_check", _overflow_check, told, _OVERFLOW_EPILOG)
     dump = "a dump.json, a rank or step folder, or raw kernel files"
     parser.add_argument("-i", "--input_path", type=Path, metavar="PATH", required=True, help=dump)
-    parser.add_argument(
-        "-o", "--output_path", type=Path, metavar="DIR", help="where the answer goes (default ./output)"
-    )
-    parser.set_defaults(run=_overflow_check)
-
-
-def numbers(text: str) -> list[int]:
-    """``0,3`` and ``0-3`` of the command line."""
-    found: list[int] = []
-    for part in filter(None, text.split(",")):
-        first, dash, last = part.partition("-")
-        if not (first.isdecimal() and (last.isdecimal() or not dash)) or len(first) + len(last) > 12:
-            raise argparse.ArgumentTypeError(f"{part!r} is no number; accepted are 0,3 or 0-3")
-        found += range(int(first), int(last or first) + 1)
-    return found
+    add_output(parser, "where the answer goes (default ./output)")
 
 
 def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], options: argparse.Namespace) -> bool:
@@ -86,7 +60,7 @@ def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], opti
             "compare their indices instead (msprobe index), or leave it out"
         )
     profile = options.profile or ("v110" if options.input_path is not None else "latest")
-    output, divergent = options.output_path or Path("output"), False
+    output, divergent = output_folder(options), False
     for outcome in compare_kernels(target, golden, output, ranks=ranks, steps=steps, profile=profile, csv=options.csv):
         print("\n".join(verdict_lines(outcome)), flush=True)
         divergent = divergent or outcome.comparison.verdict == "divergent"
@@ -125,7 +99,7 @@ def _index(options: argparse.Namespace) -> int:
     for result in index_root(options.root, options.output_path):
         failed = failed or bool(result.problem)
         print(f"{result.folder}: {result.problem or counted_entries(result.entries)}")
-    return 2 if failed else 0
+    return FAILED if failed else DONE
 
 
 def _overflow_check(options: argparse.Namespace) -> int:
@@ -134,5 +108,5 @@ def _overflow_check(options: argparse.Namespace) -> int:
     answers = first_bad(options.input_path)
     for answer in answers:
         print("\n".join(answer_lines(answer)))
-    print(f"report: {write_answer(answers, options.output_path or Path('output'))}")
-    return 0
+    print(f"report: {write_answer(answers, output_folder(options))}")
+    return DONE

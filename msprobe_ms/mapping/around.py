@@ -7,9 +7,10 @@ other side, its own functions belong to that place as well. It may be the script
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from itertools import takewhile
 
 from msprobe_ms.names import parse_entry
-from msprobe_ms.store.model import Entry
+from msprobe_ms.store.model import Entry, ancestors
 
 
 def places_of_untwinned(
@@ -24,11 +25,8 @@ def places_of_untwinned(
         entry, other = entries.get(name), others.get(twin)
         if entry is None or other is None or entry.parsed is None or not entry.parsed.is_module:
             continue
-        around, seen = entry.parent, set[str]()
-        while around is not None and around not in twins and around not in seen:
-            seen.add(around)
+        for around in takewhile(lambda call: call not in twins, ancestors(entries, name)):
             found.setdefault(around, set()).add(other.parent)
-            around = entries[around].parent if around in entries else None
     return {name: next(iter(places)) for name, places in found.items() if len(places) == 1}
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import yaml
 
+from msprobe_ms.documents import UnreadableError, not_yaml, read_text
 from msprobe_ms.errors import MappingError
 from msprobe_ms.log import logger
 from msprobe_ms.mapping.api import STATES, ApiRule, Place
@@ -173,32 +174,13 @@ def _place(path: Path, place: str, key: str, text: str) -> Place:
 
 def _read(kind: str, path: Path, part: Callable[[_Reader], Any] | None = None) -> Any:
     """The file's texts as a dict (of dicts, for a layer mapping), or what ``part`` reads."""
-    text = _text(kind, path)
     try:
-        reader = _Reader(kind, path, yaml.parse(text, Loader=_LOADER))
+        reader = _Reader(kind, path, yaml.parse(read_text(path, LARGEST_FILE), Loader=_LOADER))
         return part(reader) if part else reader.document()
+    except UnreadableError as error:
+        raise MappingError(f"{kind} mapping {path}: {error}") from None
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "somewhere"
-        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise _wrong(kind, path, place, f"this is not yaml: {problem}") from None
-
-
-def _text(kind: str, path: Path) -> str:
-    path = Path(path)
-    try:
-        with path.open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        reason = error.strerror or error
-        raise MappingError(f"{kind} mapping {path}: {reason}; a readable yaml file is needed") from None
-    if len(raw) > LARGEST_FILE:
-        raise MappingError(f"{kind} mapping {path}: larger than {LARGEST_FILE // 2**20} MiB, the most that is read")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise MappingError(f"{kind} mapping {path}: line {line} is not UTF-8 text; save the file as UTF-8") from None
+        raise MappingError(f"{kind} mapping {path}: {not_yaml(error)}.\n  Accepted: {_ACCEPTED[kind]}") from None
 
 
 def _wrong(kind: str, path: Path, place: str, what: str) -> MappingError:

@@ -8,61 +8,22 @@ they pair inside their enclosing module's call by what they do (``calls``). An A
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator
 
 from msprobe_ms.mapping.align import align, align_by_marks
 from msprobe_ms.mapping.api import ApiRule, rules_by_side
 from msprobe_ms.mapping.around import places_of_untwinned, scope_of
 from msprobe_ms.mapping.calls import Scope, pair_calls
+from msprobe_ms.mapping.claims import Claims, Twin
 from msprobe_ms.mapping.data import DataPairs, is_function
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.mapping.fused import fused_modules
 from msprobe_ms.mapping.kernels import is_kernel, pair_kernels
+from msprobe_ms.mapping.meanings import Side, meaning_of
 from msprobe_ms.mapping.modules import Module, destinations, modules_of
 from msprobe_ms.mapping.words import OPERATION, Words, figures_given
 from msprobe_ms.names import BACKWARD, DEBUG, FORWARD, EntryName, parse_entry
 from msprobe_ms.store.model import Dump, Entry
-
-
-@dataclass(frozen=True, slots=True)
-class Twin:
-    """The golden entry of a target entry and what paired them.
-
-    ``how``     ``data``, ``layer``, ``cell``, ``api`` (a rule about APIs), ``scope`` (the built-in table, inside
-                one call of a module), ``group`` or ``name``
-    ``ours``    target entries that are the golden one together, as in the order of the forward; each has this twin
-    ``theirs``  golden entries that are this target entry together; the last is ``golden``
-    ``rule``    the user's rule about this API, which may say which items belong together
-    """
-
-    golden: str
-    how: str
-    ours: tuple[str, ...] = ()
-    theirs: tuple[str, ...] = ()
-    rule: ApiRule | None = None
-
-    @property
-    def all_golden(self) -> tuple[str, ...]:
-        return self.theirs or (self.golden,)
-
-
-class _Side:
-    """One dump, indexed by what its names mean.
-
-    ``by_meaning``  call → entry name
-    ``forwards``    backward or parameter gradient entry → its forward entry, where the dump holds it
-    """
-
-    def __init__(self, dump: Dump) -> None:
-        self.entries = dump.entries
-        self.by_meaning = {_meaning(entry.parsed): name for name, entry in self.entries.items() if entry.parsed}
-        self.forwards: dict[str, str] = {}
-        for name, entry in self.entries.items():
-            if entry.parsed is None or entry.parsed.direction in (FORWARD, DEBUG):
-                continue
-            if forward := self.by_meaning.get(_meaning(entry.parsed.in_direction(FORWARD))):
-                self.forwards[name] = forward
 
 
 def pair_entries(
@@ -74,7 +35,7 @@ def pair_entries(
 
 class _Pairing:
     def __init__(self, target: Dump, golden: Dump, mappings: Mappings, said: DataPairs, fuzzy: bool) -> None:
-        self.ours, self.theirs, self.said, self.fuzzy = _Side(target), _Side(golden), said, fuzzy
+        self.ours, self.theirs, self.said, self.fuzzy = Side(target), Side(golden), said, fuzzy
         renamed = bool(mappings.layer or mappings.cell or mappings.automatic)
         self.scoped = renamed or (target.framework == "mindspore") != (golden.framework == "mindspore")
         #: An API mapping, if only of the built-in table: what no scope pairs, pairs wherever it was called.
@@ -88,8 +49,7 @@ class _Pairing:
         self.flat = not all(any(entry.parent for entry in dump.entries.values()) for dump in (target, golden))
         #: Both dumps record the network itself as a module; else its APIs are those outside of all modules.
         self.rooted = any(not path for path, _ in self.destinations)
-        self.twins: dict[str, Twin] = {}
-        self.claimed: dict[str, str] = {}
+        self.claims = Claims(said.alone, self._rule)
         self.paired_modules = {
             True: set(self.destinations),
             False: {found.module for found in self.destinations.values()},
@@ -100,10 +60,10 @@ class _Pairing:
         self.kernels = pair_kernels(target, golden)
 
     def run(self) -> dict[str, Twin]:
-        self._claim_all(self.said.entries, "data")
+        self.claims.claim_all(self.said.entries, "data")
         for ours, theirs in self.said.groups:
-            self._claim_group(ours, theirs, "group")
-        self._claim_all(self.kernels, "name")
+            self.claims.claim_group(ours, theirs, "group")
+        self.claims.claim_all(self.kernels, "name")
         leaders = [entry for entry in self.ours.entries.values() if entry.name not in self.ours.forwards]
         followers = [entry for entry in self.ours.entries.values() if entry.name in self.ours.forwards]
         if self.fuzzy:
@@ -118,43 +78,20 @@ class _Pairing:
             settled = self._by_figures()
             self._by_call([entry for entry in leaders if entry.name not in settled])
             self._follow(followers)
-            self._by_call([entry for entry in followers if self.ours.forwards[entry.name] not in self.twins])
+            self._by_call([entry for entry in followers if self.ours.forwards[entry.name] not in self.claims.twins])
         if self.scoped or self.everywhere:
             self._by_scope(self._scope)
             if self.everywhere:
                 self._by_scope(_whole_step)
             self._follow(followers)
-        self._claim_all(self.said.fallback, "data")
-        return self.twins
-
-    # One entry at a time: claims.
-
-    def _claim(self, name: str, golden: str | None, how: str) -> None:
-        if golden is not None and not (self._has_place(name) or golden in self.claimed):
-            self.twins[name] = Twin(golden, how, rule=self._rule(name, golden))
-            self.claimed[golden] = name
-
-    def _claim_group(self, ours: Sequence[str], theirs: Sequence[str], how: str) -> None:
-        """Several entries of one side beside one of the other; both in the order of the forward calls."""
-        taken = any(map(self._has_place, ours)) or any(name in self.claimed for name in theirs)
-        if ours and theirs and not taken:
-            twin = Twin(theirs[-1], how, tuple(ours), tuple(theirs) if len(theirs) > 1 else ())
-            self.twins.update(dict.fromkeys(ours, twin))
-            self.claimed.update(dict.fromkeys(theirs, ours[-1]))
+        self.claims.claim_all(self.said.fallback, "data")
+        return self.claims.twins
 
     def _rule(self, name: str, golden: str) -> ApiRule | None:
         """The rule that speaks of both."""
         ours = self.words[True].rule(self.ours.entries[name])
         theirs = self.words[False].rule(self.theirs.entries[golden])
         return ours if ours and theirs and ours.word == theirs.word else None
-
-    def _has_place(self, name: str) -> bool:
-        """Whether it is said what stands beside a target entry, were it nothing."""
-        return name in self.twins or name in self.said.alone
-
-    def _claim_all(self, pairs: dict[str, str], how: str) -> None:
-        for name, golden in pairs.items():
-            self._claim(name, golden, how)
 
     def _how(self, parsed: EntryName | None) -> str:
         found = self.destinations.get((parsed.name, parsed.class_name)) if parsed and parsed.is_module else None
@@ -175,10 +112,10 @@ class _Pairing:
                 settled.update(call.name for call in calls)
                 for place, other in pairs:
                     call = calls[place]
-                    self._claim(call.name, others[other].name, self._how(call.parsed))
+                    self.claims.claim(call.name, others[other].name, self._how(call.parsed))
         return settled
 
-    def _forwards(self, side: _Side) -> dict[Hashable, list[Entry]]:
+    def _forwards(self, side: Side) -> dict[Hashable, list[Entry]]:
         """Forward calls that pair by number, by what they are calls of."""
         ours = side is self.ours
         groups: dict[Hashable, list[Entry]] = {}
@@ -191,7 +128,7 @@ class _Pairing:
                 key = self._golden_module((parsed.name, parsed.class_name), ours)
             elif not (self.scoped or self.words[ours].rule(entry)):
                 key = (parsed.prefix, parsed.name, "")
-            if key is not None and not (self._has_place(entry.name) if ours else entry.name in self.claimed):
+            if key is not None and not self.claims.taken(entry.name, ours):
                 groups.setdefault(key, []).append(entry)
         return groups
 
@@ -202,27 +139,27 @@ class _Pairing:
             if self.kernels and is_kernel(entry):
                 continue
             if parsed is None:
-                self._claim(entry.name, entry.name if entry.name in self.theirs.entries else None, "name")
+                self.claims.claim(entry.name, entry.name if entry.name in self.theirs.entries else None, "name")
             elif parsed.is_module:
                 if found := self.destinations.get((parsed.name, parsed.class_name)):
                     meaning = ("module", *found.module, parsed.direction, parsed.index or 0)
-                    self._claim(entry.name, self.theirs.by_meaning.get(meaning), found.how)
+                    self.claims.claim(entry.name, self.theirs.by_meaning.get(meaning), found.how)
             elif parsed.direction == DEBUG or not (self.scoped or self.words[True].rule(entry)):
-                self._claim(entry.name, self.theirs.by_meaning.get(_meaning(parsed)), "name")
+                self.claims.claim(entry.name, self.theirs.by_meaning.get(meaning_of(parsed)), "name")
 
     def _follow(self, followers: list[Entry]) -> None:
         """A backward goes where its forward went."""
         for entry in followers:
             if self.kernels and is_kernel(entry):
                 continue
-            forward = self.twins.get(self.ours.forwards[entry.name])
+            forward = self.claims.twins.get(self.ours.forwards[entry.name])
             if forward and forward.ours:
                 self._follow_group(forward)
                 continue
             twin = self.theirs.entries[forward.golden].parsed if forward else None
             if forward and twin and entry.parsed:
-                golden = self.theirs.by_meaning.get(_meaning(twin.in_direction(entry.parsed.direction)))
-                self._claim(entry.name, golden, forward.how)
+                golden = self.theirs.by_meaning.get(meaning_of(twin.in_direction(entry.parsed.direction)))
+                self.claims.claim(entry.name, golden, forward.how)
 
     def _follow_group(self, forward: Twin) -> None:
         """The backwards of a group, as far as there are any, beside its twin's."""
@@ -230,16 +167,16 @@ class _Pairing:
             [
                 name
                 for parsed in (side.entries[name].parsed for name in names)
-                if parsed and (name := side.by_meaning.get(_meaning(parsed.in_direction(BACKWARD))))
+                if parsed and (name := side.by_meaning.get(meaning_of(parsed.in_direction(BACKWARD))))
             ]
             for side, names in ((self.ours, forward.ours), (self.theirs, forward.all_golden))
         )
-        self._claim_group(ours, theirs, forward.how)
+        self.claims.claim_group(ours, theirs, forward.how)
 
     def _by_scope(self, scope_of: Callable[[Entry, bool], Hashable | None]) -> None:
         """APIs inside one call of one module, or all together at level L1."""
-        back = {golden: name for name, twin in self.twins.items() for golden in twin.all_golden}
-        forth = {name: twin.golden for name, twin in self.twins.items()}
+        back = {golden: name for name, twin in self.claims.twins.items() for golden in twin.all_golden}
+        forth = {name: twin.golden for name, twin in self.claims.twins.items()}
         self.around = {
             True: places_of_untwinned(self.ours.entries, self.theirs.entries, forth),
             False: places_of_untwinned(self.theirs.entries, self.ours.entries, back),
@@ -252,21 +189,20 @@ class _Pairing:
             for found in pair_calls(calls, twins, forward=direction == FORWARD, module=bool(scope)):
                 if found.how == "group":
                     ours, theirs = ([each.name for each in side] for side in (found.target, found.golden))
-                    self._claim_group(ours, theirs, found.how)
+                    self.claims.claim_group(ours, theirs, found.how)
                 else:
                     entry, other = found.target[0], found.golden[0]
                     how = found.how or self._api_how(entry, self._how(_parent(entry)))
-                    self._claim(entry.name, other.name, how)
+                    self.claims.claim(entry.name, other.name, how)
 
     def _api_how(self, entry: Entry, how: str) -> str:
         return "api" if self.words[True].rule(entry) else how
 
     def _scopes(
-        self, side: _Side, scope_of: Callable[[Entry, bool], Hashable | None]
+        self, side: Side, scope_of: Callable[[Entry, bool], Hashable | None]
     ) -> dict[tuple[Hashable, str], Scope]:
         """APIs by the scope they were called in and their direction."""
         ours = side is self.ours
-        taken = self._has_place if ours else self.claimed.__contains__
         scopes: dict[tuple[Hashable, str], Scope] = {}
         for entry in side.entries.values():
             parsed = entry.parsed
@@ -275,7 +211,7 @@ class _Pairing:
             if self._in_fused(entry, ours):
                 continue
             if (scope := scope_of(entry, ours)) is not None:
-                words = None if taken(entry.name) else self.words[ours].of(entry)
+                words = None if self.claims.taken(entry.name, ours) else self.words[ours].of(entry)
                 scopes.setdefault((scope, parsed.direction), Scope()).hold(entry, words)
         return scopes
 
@@ -290,7 +226,7 @@ class _Pairing:
             return scope_of(place) if ours or place is None else self._scope_of_twin(place)
         if not ours:
             return (parent.name, parent.class_name, call)
-        twin = self.twins.get(entry.parent or "")
+        twin = self.claims.twins.get(entry.parent or "")
         golden = self.theirs.entries[twin.golden].parsed if twin else None
         if golden is not None:
             return (golden.name, golden.class_name, golden.index or 0)
@@ -299,19 +235,18 @@ class _Pairing:
 
     def _scope_of_twin(self, name: str) -> Hashable | None:
         """The scope of the golden call that stands beside a target one."""
-        twin = self.twins.get(name)
+        twin = self.claims.twins.get(name)
         return scope_of(twin.golden) if twin else None
 
     # Fuzzy: call indices say nothing.
 
-    def _free(self, side: _Side, *, leaders: bool, functions: bool = True) -> list[tuple[Hashable, Entry]]:
+    def _free(self, side: Side, *, leaders: bool, functions: bool = True) -> list[tuple[Hashable, Entry]]:
         """Entries not yet paired, in execution order, with the name that stays when call indices are dropped."""
         ours = side is self.ours
-        taken = self._has_place if ours else self.claimed.__contains__
         keyed: Iterator[tuple[Hashable | None, Entry]] = (
             (self._free_key(entry, ours), entry)
             for entry in side.entries.values()
-            if not taken(entry.name)
+            if not self.claims.taken(entry.name, ours)
             and (entry.name not in side.forwards) == leaders
             and (functions or not is_function(entry.parsed))
             and not (is_function(entry.parsed) and self._in_fused(entry, ours))
@@ -351,7 +286,7 @@ class _Pairing:
         for place, other in align([key for key, _ in ours], [key for key, _ in theirs]):
             entry = ours[place][1]
             module = entry.parsed if entry.parsed and entry.parsed.is_module else _parent(entry)
-            self._claim(entry.name, theirs[other][1].name, self._api_how(entry, self._how(module)))
+            self.claims.claim(entry.name, theirs[other][1].name, self._api_how(entry, self._how(module)))
 
     def _enclosing(self, entry: Entry) -> EntryName | None:
         """The module call around an API; None outside of all, and where the two dumps cannot both tell."""
@@ -361,13 +296,6 @@ class _Pairing:
 
 def _parent(entry: Entry) -> EntryName | None:
     return parse_entry(entry.parent) if entry.parent else None
-
-
-def _meaning(parsed: EntryName) -> Hashable:
-    """What an entry is, spelled the same for Cell and Module and for gradients with and without a call index."""
-    if parsed.is_module:
-        return ("module", parsed.name, parsed.class_name, parsed.direction, parsed.index or 0)
-    return (parsed.prefix, parsed.name, parsed.direction, parsed.index)
 
 
 def _whole_step(entry: Entry, ours: bool) -> Hashable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -85,6 +85,19 @@ class Entry:
 
     def in_state(self, state: str) -> list[Item]:
         return [item for item in self.items if item.state == state]
+
+
+def ancestors(entries: Mapping[str, Entry], name: str) -> Iterator[str]:
+    """The names of the calls around an entry, from the inside out.
+
+    Of calls that enclose each other, as a damaged construct.json says, each comes once.
+    """
+    seen = {name}
+    entry = entries.get(name)
+    while entry is not None and entry.parent is not None and entry.parent not in seen:
+        seen.add(entry.parent)
+        yield entry.parent
+        entry = entries.get(entry.parent)
 
 
 @dataclass(slots=True)

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from msprobe_ms.command_line import FAILED, add_command, add_output, exit_status, output_folder
+
 _EPILOG = """\
 examples:
   msprobe compare_weights net.ckpt model.safetensors
@@ -14,21 +16,15 @@ examples:
 Read are .ckpt of MindSpore, .safetensors, .pt, .pth and .bin of torch.save, .npz, and folders with the shards of one
 model; a file tells its format itself. Neither framework has to be installed. See docs/compare_weights.md."""
 
-_DONE, _DIVERGENT, _FAILED = 0, 1, 2
 #: Parameters from which on a progress bar is worth its line.
 _LONG = 500
 
 
 def add_compare_weights(commands: Any) -> None:
-    parser = commands.add_parser(
-        "compare_weights",
-        help="compare two checkpoints parameter by parameter",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = add_command(commands, "compare_weights", _run, "compare two checkpoints parameter by parameter", _EPILOG)
     parser.add_argument("target", type=Path, metavar="TARGET", help="the weights under suspicion: a file or a folder")
     parser.add_argument("golden", type=Path, metavar="GOLDEN", help="the weights to trust")
-    parser.add_argument("-o", "--output_path", type=Path, metavar="DIR", help="where the table goes (default ./output)")
+    add_output(parser, "where the table goes (default ./output)")
     parser.add_argument("--csv", action="store_true", help="write the table as csv (default: xlsx)")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when a parameter differs or is missing")
     pairing = parser.add_argument_group("pairing")
@@ -37,7 +33,6 @@ def add_compare_weights(commands: Any) -> None:
     )
     pairing.add_argument("-cm", "--cell_mapping", type=Path, metavar="YAML", help="renames of modules")
     pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full parameter names")
-    parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -61,7 +56,7 @@ def _run(options: argparse.Namespace) -> int:
         with tqdm(total=len(target.weights), unit="parameter", disable=quiet) as bar:
             comparison = compare_weights(target, golden, mappings, lambda done, _: bar.update(done - bar.n))
     print("\n".join(weight_lines(comparison)), flush=True)
-    print(f"report: {write_weights(comparison, options.output_path or Path('output'), csv=options.csv)}")
+    print(f"report: {write_weights(comparison, output_folder(options), csv=options.csv)}")
     if comparison.problems:
-        return _FAILED
-    return _DIVERGENT if comparison.divergent and options.exit_code else _DONE
+        return FAILED
+    return exit_status(options, divergent=comparison.divergent)

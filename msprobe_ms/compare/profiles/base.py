@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -11,6 +10,7 @@ from typing import NamedTuple
 from msprobe_ms.compare.algorithms import Algorithm, message_of, metric_of
 from msprobe_ms.compare.csv_table import Cell
 from msprobe_ms.compare.figure_block import FigureBlock
+from msprobe_ms.compare.figures import is_odd
 from msprobe_ms.compare.model import Comparison, Metrics, Pair, Row
 from msprobe_ms.store.model import Item
 
@@ -134,7 +134,7 @@ def algorithm_columns(algorithms: Iterable[Algorithm], mode: str) -> Iterator[Co
 def _own_metric(metric: str, absent: str) -> Callable[[Line], Cell]:
     def cell(line: Line) -> Cell:
         value = line.metrics.get(metric, absent)
-        return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        return str(value) if is_odd(value) else value
 
     return cell
 

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from msprobe_ms.compare.agreement import checksums_comparable, same_value
 from msprobe_ms.compare.dtypes import parse_dtype
-from msprobe_ms.compare.figures import RELATIVES
-from msprobe_ms.compare.measure import checksums_comparable, same_value
+from msprobe_ms.compare.figures import RELATIVES, odd_figures
 from msprobe_ms.compare.metrics import COSINE, ONE_THOUSANDTH
 from msprobe_ms.compare.model import Comparison, Pair, Row
 from msprobe_ms.compare.profiles.base import NO_BENCH
 from msprobe_ms.compare.profiles.wording import differences
 from msprobe_ms.compare.real_data import NOTE
-from msprobe_ms.store.model import Item, Statistic
+from msprobe_ms.store.model import Item
 
 PASS, WARNING, ERROR = "pass", "warning", "error"
 _SEVERITY = {PASS: 0, WARNING: 1, ERROR: 2}
@@ -150,8 +150,8 @@ def _tensor_findings(row: Row, target: Item, golden: Item) -> Iterator[Finding]:
         yield Finding(ERROR, f"The dtypes differ in kind: {target.dtype} and {golden.dtype}.")
     elif mine != theirs and (mine.epsilon or not frameworks_differ):
         yield Finding(WARNING, f"The dtypes differ: {target.dtype} and {golden.dtype}.")
-    odd = [value for value in (target.maximum, target.minimum) if _not_finite(value)]
-    if odd and row.differs and not any(map(_not_finite, (golden.maximum, golden.minimum))):
+    odd = odd_figures(target)
+    if odd and row.differs and not odd_figures(golden):
         yield Finding(ERROR, f"The tensor holds {odd[0]}, the golden's figures are finite.")
     if None not in (target.requires_grad, golden.requires_grad) and target.requires_grad != golden.requires_grad:
         level = WARNING if frameworks_differ else ERROR
@@ -187,10 +187,6 @@ def _numbers(rows: list[Row], metric: str) -> list[float]:
 def _least(rows: list[Row], metric: str) -> float:
     """The smallest figure of the inputs; -inf, so that no rule fires, where there is none."""
     return min(_numbers(rows, metric), default=-math.inf)
-
-
-def _not_finite(value: Statistic) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _value(item: Item) -> str:

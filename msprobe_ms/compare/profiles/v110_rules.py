@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from msprobe_ms.compare.csv_table import Cell
 from msprobe_ms.compare.dtypes import same_dtype
-from msprobe_ms.compare.figures import STATISTICS
+from msprobe_ms.compare.figures import STATISTICS, odd_figures
 from msprobe_ms.compare.metrics import COSINE, MAX_ABSOLUTE, ONE_THOUSANDTH, Missing
 from msprobe_ms.compare.model import Pair, Row
 from msprobe_ms.compare.profiles.base import NO_BENCH
@@ -195,8 +195,7 @@ def checksum(item: Item) -> str | None:
 
 
 def _overflows(row: Row) -> bool:
-    figures = (row.target.maximum, row.target.minimum) if row.target else ()
-    return any(isinstance(value, float) and not math.isfinite(value) for value in figures)
+    return row.target is not None and bool(odd_figures(row.target))
 
 
 def _comparable(row: Row, mode: str) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from msprobe_ms.compare.agreement import checksums_comparable, same_value
 from msprobe_ms.compare.dtypes import parse_dtype
-from msprobe_ms.compare.measure import checksums_comparable, same_value
+from msprobe_ms.compare.figures import odd_figures
 from msprobe_ms.compare.metrics import COSINE, Missing
 from msprobe_ms.compare.model import Row
 from msprobe_ms.compare.real_data import NOTE
-from msprobe_ms.store.model import Item, Statistic
+from msprobe_ms.store.model import Item
 
 #: Why metrics of real data have no number, where the row itself does not say.
 WHY_MISSING = {
@@ -95,12 +96,8 @@ def _shape(item: Item) -> str:
 
 def _odd(item: Item) -> str:
     """The first of Max and Min that is not finite, in words; "" where both are."""
-    return next((_spoken(value) for value in (item.maximum, item.minimum) if _is_odd(value)), "")
+    return next(map(_spoken, odd_figures(item)), "")
 
 
-def _is_odd(value: Statistic) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
-
-
-def _spoken(value: Statistic) -> str:
+def _spoken(value: float) -> str:
     return "NaN" if value != value else "infinity" if value == math.inf else "-infinity"

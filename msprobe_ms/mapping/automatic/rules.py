@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from msprobe_ms.documents import quoted
 from msprobe_ms.mapping.data import JOINED
 from msprobe_ms.mapping.files import TOP_LAYERS
 from msprobe_ms.mapping.layer import NOWHERE, LayerRules, ModuleTree, Parts
@@ -196,7 +196,7 @@ def without_common_end(name: Parts, value: Parts) -> tuple[Parts, Parts]:
 def _scalar(text: str) -> str:
     """As yaml: quoted where it would read as something else."""
     plain = _PLAIN.fullmatch(text) and text.lower() != "null"
-    return text if plain else json.dumps(text, ensure_ascii=False)
+    return text if plain else quoted(text)
 
 
 def _parts(path: str) -> Parts:
