@@ -17,9 +17,18 @@ from msprobe_ms.store.model import Dump
 
 def tell_parts(origins: Sequence[Origin], pairs: Sequence[Pair], target: Dump, golden: Dump) -> list[Origin]:
     """The origins, those in fused modules with a word on which of them differ where not all do."""
+    if not any(is_fused(origin.target) or is_fused(origin.golden) for origin in origins):
+        return list(origins)
+    rows = {
+        row.target.name: row
+        for pair in pairs
+        if pair.fused
+        for row in pair.rows
+        if row.measured and row.target is not None and row.golden is not None
+    }
     told = []
     for origin in origins:
-        row = _row(origin, pairs) if is_fused(origin.target) or is_fused(origin.golden) else None
+        row = rows.get(origin.target)
         parts = list(_parts(row, target, golden)) if row is not None else []
         differing = [name for name, deviation in parts if deviation > ((row and row.tolerance) or 0.0)]
         if 0 < len(differing) < len(parts):
@@ -27,11 +36,6 @@ def tell_parts(origins: Sequence[Origin], pairs: Sequence[Pair], target: Dump, g
             origin = replace(origin, reason=f"{origin.reason}; of {len(parts)} fused only {names}")
         told.append(origin)
     return told
-
-
-def _row(origin: Origin, pairs: Sequence[Pair]) -> Row | None:
-    rows = (row for pair in pairs if pair.fused for row in pair.rows)
-    return next((row for row in rows if row.measured and row.target and row.target.name == origin.target), None)
 
 
 def _parts(row: Row, target: Dump, golden: Dump) -> Iterator[tuple[str, float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 from msprobe_ms.compare.between import Between
 from msprobe_ms.compare.kinds import Kind
@@ -83,9 +84,14 @@ class Reasons:
                 source += f"; {places}"
         return origin_at(row, f"{figures(row)}, {before}; {source}{_around(node)}", "outside")
 
+    @cached_property
+    def _holders(self) -> set[str]:
+        """Modules with parameters."""
+        return {each.module for each in self._nodes if any(True for _ in each.rows("parameters"))}
+
     def _other_parameters(self, node: Node) -> str:
         """How many modules it shares this with: one is a slip, all are an update."""
-        holders = {each.module for each in self._nodes if any(True for _ in each.rows("parameters"))}
+        holders = self._holders
         others = {each.module for each in self._nodes if each.strain_parameters > 1} - {node.module}
         return (
             f" (so do parameters of {len(others)} of the {len(holders) - 1} other modules with parameters)"
