@@ -25,6 +25,7 @@ from msprobe_ms.compare.harmless import forgive_parameters, updated
 from msprobe_ms.compare.inheritance import tell_inheritance
 from msprobe_ms.compare.kinds import Kind
 from msprobe_ms.compare.last_nodes import refute_last_nodes
+from msprobe_ms.compare.masks import Load
 from msprobe_ms.compare.missing_gradients import find_missing_gradients
 from msprobe_ms.compare.model import Origin, Pair
 from msprobe_ms.compare.narrowing import odd_widths
@@ -41,10 +42,11 @@ _PARAMETER = 100.0
 _EQUALS = 3
 
 
-def find_origins(pairs: list[Pair], golden: Sequence[Entry] = ()) -> list[Origin]:
+def find_origins(pairs: list[Pair], golden: Sequence[Entry] = (), load: Load | None = None) -> list[Origin]:
     """The origins among measured pairs, in execution order; [] when the two dumps agree.
 
     ``golden``: all entries of the golden dump in execution order, to tell which of them lie unpaired before an origin.
+    ``load``: the tensors of a row, where elements were recorded.
     Fills ``Row.refuted`` and ``Row.inherited_from``.
     """
     refute_parts(pairs)
@@ -52,7 +54,7 @@ def find_origins(pairs: list[Pair], golden: Sequence[Entry] = ()) -> list[Origin
     nodes = nodes_of(pairs)
     if trained := updated(nodes):
         forgive_parameters(nodes)
-    search = _Search(Reasons(nodes, Between(nodes, pairs, golden), trained), odd_widths(nodes), trained)
+    search = _Search(Reasons(nodes, Between(nodes, pairs, golden), trained, load), odd_widths(nodes), trained)
     for node in nodes:
         if not search.visit(node):
             break

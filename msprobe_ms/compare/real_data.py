@@ -7,6 +7,9 @@ from contextlib import closing
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from msprobe_ms.compare.algorithms import Algorithm, measured_by
 from msprobe_ms.compare.metrics import TensorDifference, tensor_difference
 from msprobe_ms.compare.model import Metrics, Row
@@ -89,6 +92,18 @@ class RealData:
                     yield from [Measured({NOTE: f"{NOT_COMPARED}{result.reason}"})] * len(chunk)
                 else:
                     yield from result
+
+
+def load_both(
+    target: TensorSource, golden: TensorSource, row: Row
+) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]] | None:
+    """The tensors of a row; None where one has no file or cannot be read."""
+    if (both := _in_files(row)) is None:
+        return None
+    try:
+        return target.load(both[0]), golden.load(both[1])
+    except (MsprobeError, OSError):
+        return None
 
 
 def _of_all(data: RealData, pairs: list[TensorPair]) -> list[Measured]:

@@ -7,20 +7,33 @@ from functools import cached_property
 
 from msprobe_ms.compare.between import Between
 from msprobe_ms.compare.kinds import Kind
+from msprobe_ms.compare.masks import Load, Masked, masked
 from msprobe_ms.compare.model import Metrics, Origin, Row
 from msprobe_ms.compare.narrowing import is_of_two_widths
 from msprobe_ms.compare.nodes import RESULTS, Node, strain, worst
 
 _SEED = "seed both sides alike (seed_all), or take dropout out (seed_all with rm_dropout) and dump both again"
 _RANDOM = f"it draws random numbers, so its result differs by right, and what follows it cannot be told: {_SEED}"
+_MASKED = (
+    "where neither side is zero they agree, and which places are zero on one side alone is chance: probably dropout, "
+    "called as a function in code that was not recorded; it differs by right, and what follows it cannot be told: "
+    f"{_SEED}"
+)
+_PERHAPS_MASKED = (
+    "; the figures differ no more than two random masks make them: if dropout is called there as a function, "
+    f"it differs by right: {_SEED}"
+)
 _COLLECTIVE = "what this rank hands in agrees, so another rank's share differs: look there"
 
 
 class Reasons:
-    """Tells origins, given all nodes of the comparison, what lies between them and whether updates have been."""
+    """Tells origins, given all nodes of the comparison, what lies between them and whether updates have been.
 
-    def __init__(self, nodes: list[Node], between: Between, trained: bool) -> None:
-        self._nodes, self._between, self._trained = nodes, between, trained
+    ``load`` gives the tensors of a row, where they were recorded.
+    """
+
+    def __init__(self, nodes: list[Node], between: Between, trained: bool, load: Load | None = None) -> None:
+        self._nodes, self._between, self._trained, self._load = nodes, between, trained, load
 
     def parameter(self, node: Node, more: bool) -> Origin:
         """A parameter that differs; ``more``: what the module gives out differs by more than it explains."""
@@ -52,7 +65,12 @@ class Reasons:
             return origin_at(row, f"{reason}; {_RANDOM}", "random")
         if node.kind is Kind.COLLECTIVE:
             return origin_at(row, f"{reason}; {_COLLECTIVE}{_around(node)}", "collective")
-        return origin_at(row, f"{reason}{_alone(node)}{self._reordered(node)}{self._inside(node)}{_around(node)}")
+        # Code of the user's own: a module that calls others.
+        random = masked(row, self._load) if node.children and not node.is_backward else Masked.NO
+        if random is Masked.PROBABLY:
+            return origin_at(row, f"{reason}; {_MASKED}", "random")
+        reason += f"{_alone(node)}{self._reordered(node)}{self._inside(node)}{_around(node)}"
+        return origin_at(row, f"{reason}{_PERHAPS_MASKED if random is Masked.PERHAPS else ''}")
 
     def width(self, node: Node) -> Origin:
         """A float dtype of another width than the twin's."""
@@ -71,6 +89,11 @@ class Reasons:
         """An input that differs though nothing computed before it does."""
         row = next((row for row in node.rows("input") if strain(row) > 1), None) or worst(node.rows("input"))
         assert row is not None
+        random = Masked.NO if node.is_backward else masked(row, self._load)
+        if random is Masked.PROBABLY:
+            return origin_at(
+                row, f"{figures(row)}, though nothing before it that was compared differs; {_MASKED}", "random"
+            )
         if calls := self._between.calls(node.pair):
             before = "though nothing before it that was compared differs"
             source = f"calls without a twin come right before it: {calls}: look there, or pair them by a mapping"
@@ -82,6 +105,8 @@ class Reasons:
                 source = "it comes from outside: input data, a weight, an argument, or code that was not recorded"
             if places := self._between.places(node, row):
                 source += f"; {places}"
+        if random is Masked.PERHAPS and self._between.made(node, row):
+            source += _PERHAPS_MASKED
         return origin_at(row, f"{figures(row)}, {before}; {source}{_around(node)}", "outside")
 
     @cached_property

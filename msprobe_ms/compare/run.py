@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from msprobe_ms.compare.advisor import write_advice
@@ -20,6 +21,7 @@ from msprobe_ms.compare.pairing_table import write_pairing
 from msprobe_ms.compare.places import plan
 from msprobe_ms.compare.profiles import judge
 from msprobe_ms.compare.profiles.base import Profile
+from msprobe_ms.compare.real_data import load_both
 from msprobe_ms.compare.report import write_summary, write_tables
 from msprobe_ms.compare.stamps import claimed_timestamp
 from msprobe_ms.compare.thresholds import Thresholds
@@ -105,7 +107,8 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool =
             pairs, target, golden, mode, tell, tolerances=options.thresholds.tolerances(),
             more=profile.more_metrics, algorithms=profile.algorithms, alone=alone,
         )  # fmt: skip
-    origins, random = apart(find_origins(pairs, list(golden.entries.values())))
+    load = partial(load_both, target.tensors, golden.tensors) if mode == "tensor" else None
+    origins, random = apart(find_origins(pairs, list(golden.entries.values()), load))
     origins = origins if options.fuzzy else tell_uneven_calls(origins, pairs)
     origins = tell_parts(origins, pairs, target, golden)
     damage = [f"{side}: {dump.damage}" for side, dump in (("target", target), ("golden", golden)) if dump.damage]

@@ -118,7 +118,7 @@ def _spaced(name: str) -> str:
     >>> _spaced("q+ k +v")
     'q + k + v'
     """
-    return JOINED.join(part.strip() for part in name.split("+"))
+    return JOINED.join(part.strip(" \t") for part in name.split("+"))
 
 
 def _api_rules(path: Path) -> tuple[ApiRule, ...]:
