@@ -5,6 +5,12 @@ from __future__ import annotations
 import codecs
 import json
 from pathlib import Path
+from typing import Any
+
+import yaml
+
+#: libyaml is about eight times faster; both give the same.
+FASTEST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class UnreadableError(Exception):

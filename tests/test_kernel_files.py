@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from kernel_dumps import compiled_dump, lay_out, raw_files
 
 from msprobe_ms.errors import DumpFormatError, MissingTensorError, MsprobeError
-from msprobe_ms.graph.kernel_files import KernelFile, parse_file_name, read_kernel_files
+from msprobe_ms.graph.kernel_file import KernelFile
+from msprobe_ms.graph.kernel_files import parse_file_name, read_kernel_files
 from msprobe_ms.graph.launches import launches
 from msprobe_ms.summary import statistics
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from msprobe_ms.graph.graph_ir import Graph
-from msprobe_ms.graph.kernel_files import KernelFile
+from msprobe_ms.graph.kernel_file import KernelFile
 from msprobe_ms.graph.scope import Cells
 from msprobe_ms.log import logger
 

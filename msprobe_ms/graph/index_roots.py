@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.errors import MsprobeError
-from msprobe_ms.graph.kernel_files import KernelFile
+from msprobe_ms.graph.kernel_file import KernelFile
 from msprobe_ms.graph.kernel_folders import KernelFolder, find_kernel_folders, need_kernel_folders, read_folders
 from msprobe_ms.graph.kernel_index import write_index
 from msprobe_ms.store.recover import Recovered

@@ -9,7 +9,7 @@ import numpy as np
 
 from msprobe_ms.errors import MissingTensorError
 from msprobe_ms.graph.kernel_entries import kernel_entries
-from msprobe_ms.graph.kernel_files import KernelFile
+from msprobe_ms.graph.kernel_file import KernelFile
 from msprobe_ms.graph.launches import Launch
 from msprobe_ms.graph.scope import Cells
 from msprobe_ms.names import SCOPE, parse_entry

@@ -12,7 +12,7 @@ import numpy as np
 
 from msprobe_ms.errors import MsprobeError
 from msprobe_ms.graph.graphs import Graphs
-from msprobe_ms.graph.kernel_files import INPUT, OUTPUT, KernelFile
+from msprobe_ms.graph.kernel_file import INPUT, OUTPUT, KernelFile
 from msprobe_ms.graph.launches import Launch, ScopePaths, launches
 from msprobe_ms.graph.scope import Cells, cell_entry, parse_scope
 from msprobe_ms.graph.unwritten import Unwritten

@@ -13,20 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from msprobe_ms.errors import MissingTensorError
-from msprobe_ms.graph.kernel_tables import MAPPING, STATISTIC, StatisticRow, dtype_name, read_mapping, read_statistics
+from msprobe_ms.graph.kernel_file import KernelFile, dtype_name
+from msprobe_ms.graph.kernel_tables import MAPPING, STATISTIC, read_mapping, read_statistics
 from msprobe_ms.log import logger
-from msprobe_ms.names import PARAMETER
-from msprobe_ms.store.array_files import array_header, load_array
-from msprobe_ms.summary import Statistics
-
-INPUT = "input"
-OUTPUT = "output"
 
 #: The longest names are texts of scopes; beyond this nobody wrote them.
 _LONGEST = 1 << 16
@@ -34,62 +26,6 @@ _NAME = re.compile(
     r"(?P<op_type>[^.]+)\.(?P<op_name>.+)\.(?P<task>\d{1,18})\.(?P<stream>\d{1,18})\.(?P<timestamp>\d{1,30})"
     r"\.(?P<io>input|output)\.(?P<slot>\d{1,9})(?:\.(?P<format>[^.]+))?(?:\.(?P<dtype>[^.]+))?\.(?P<suffix>npy|bin)"
 )
-#: Names without a dtype (GE) whose two-byte items have none either can only be of this.
-_TWO_BYTES = "BFloat16"
-
-
-@dataclass(frozen=True, slots=True)
-class KernelFile:
-    """One tensor that a kernel took in or gave out: a file, or a row of ``statistic.csv``.
-
-    ``path``       the file; for a row the table that holds it
-    ``op_name``    the scope path with ``_`` for ``/`` (as in file names), or with ``/`` where a table has it so
-    ``timestamp``  microseconds; of one launch's files each may have its own
-    ``io``         ``input`` or ``output``
-    ``dtype``      as the name has it (``Float32``), None where it does not say
-    ``shape``      known beforehand for rows of a table, and for ``.bin`` files that a table beside them speaks of
-    ``figures``    Max, Min, Mean, Norm of a row of a table; None for files
-    """
-
-    path: Path
-    op_type: str
-    op_name: str
-    task: int
-    stream: int
-    timestamp: int
-    io: str
-    slot: int
-    format: str = ""
-    dtype: str | None = None
-    shape: tuple[int, ...] | None = None
-    figures: Statistics | None = None
-
-    @property
-    def is_parameter(self) -> bool:
-        return self.op_type == PARAMETER
-
-    @property
-    def order(self) -> tuple[int, bool, int]:
-        """Sorts into launch order; of one moment inputs come first."""
-        return self.timestamp, self.io == OUTPUT, self.slot
-
-    def load(self) -> np.ndarray:
-        """The tensor; bfloat16 as float32 with the same bits. A ``.bin`` whose shape nothing tells is 1-D.
-
-        :raises MissingTensorError: a row of a table, or the file is gone
-        :raises DumpFormatError: the file is damaged, no regular file, or of a dtype that nothing tells
-        """
-        if self.figures is not None:
-            raise MissingTensorError(f"{self.path}: holds statistics, no tensors")
-        stored = self.dtype if self.path.suffix == ".bin" else self.dtype or _TWO_BYTES
-        return load_array(self.path, stored, self.shape)
-
-    def header(self) -> tuple[tuple[int, ...] | None, str | None]:
-        """Shape and dtype without the tensor, as far as they can be known. Raises as ``load``."""
-        if self.figures is not None or self.path.suffix == ".bin":
-            return self.shape, self.dtype
-        shape, stored = array_header(self.path, self.dtype or _TWO_BYTES)
-        return shape, self.dtype or (_TWO_BYTES if stored.kind == "V" else dtype_name(stored.name))
 
 
 def parse_file_name(path: Path, name: str | None = None) -> KernelFile | None:
@@ -141,7 +77,7 @@ def _read_folder(folder: Path, paths: list[Path]) -> Iterator[KernelFile]:
     has_bytes = any(file.path.suffix == ".bin" for file in files)
     if not tables and has_bytes and (folder / STATISTIC).exists():
         tables = [folder / STATISTIC]
-    rows = [_row_file(path, row) for path in tables for row in read_statistics(path)]
+    rows = [row for path in tables for row in read_statistics(path)]
     told = {_identity(row): row for row in rows}
     for file in files:
         row = told.pop(_identity(file), None)
@@ -159,11 +95,6 @@ def _named(path: Path, names: dict[str, str]) -> KernelFile | None:
     if found is None:
         logger.warning("%s: %s says it stands for %.200r, which is no kernel file", path, MAPPING, name)
     return found
-
-
-def _row_file(path: Path, row: StatisticRow) -> KernelFile:
-    place = (row.op_type, row.op_name, row.task, row.stream, row.timestamp, row.io, row.slot)
-    return KernelFile(path, *place, dtype=row.dtype, shape=row.shape, figures=row.figures)
 
 
 def _identity(file: KernelFile) -> tuple[object, ...]:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msprobe_ms.errors import DumpFormatError
-from msprobe_ms.graph.kernel_files import KernelFile, parse_file_name, read_kernel_files
+from msprobe_ms.graph.kernel_file import KernelFile
+from msprobe_ms.graph.kernel_files import parse_file_name, read_kernel_files
 from msprobe_ms.graph.kernel_tables import MAPPING, STATISTIC
 
 _ACCEPTED = (

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msprobe_ms.graph.kernel_entries import kernel_entries
-from msprobe_ms.graph.kernel_files import KernelFile
+from msprobe_ms.graph.kernel_file import KernelFile
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.export import dump_head, write_json
 from msprobe_ms.store.records import Envelope

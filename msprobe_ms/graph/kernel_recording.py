@@ -11,7 +11,8 @@ from msprobe_ms.config import Config
 from msprobe_ms.errors import MsprobeError, UsageError
 from msprobe_ms.frameworks.base import Framework, KernelDump
 from msprobe_ms.graph.kernel_config import NOWHERE
-from msprobe_ms.graph.kernel_files import KernelFile, read_kernel_files
+from msprobe_ms.graph.kernel_file import KernelFile
+from msprobe_ms.graph.kernel_files import read_kernel_files
 from msprobe_ms.graph.kernel_index import write_index
 from msprobe_ms.graph.kernel_statistics import reduce
 from msprobe_ms.log import logger

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from msprobe_ms.errors import MsprobeError, UsageError
-from msprobe_ms.graph.kernel_files import KernelFile
+from msprobe_ms.graph.kernel_file import KernelFile
 from msprobe_ms.graph.kernel_tables import (
     DATA_SIZE,
     DATA_TYPE,

@@ -8,9 +8,9 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.graph.kernel_file import KernelFile, dtype_name
 from msprobe_ms.store.array_files import check_regular
 from msprobe_ms.store.model import Statistic
 from msprobe_ms.summary import Statistics
@@ -25,38 +25,6 @@ DATA_SIZE, DATA_TYPE, SHAPE = "Data Size", "Data Type", "Shape"
 FIGURES = ("Max Value", "Min Value", "Avg Value", "L2Norm Value")
 NAN_COUNT, POSITIVE_INF_COUNT, NEGATIVE_INF_COUNT = "NaN Count", "Positive Inf Count", "Negative Inf Count"
 
-#: dtype texts by lower case, as dump.json spells them.
-_DTYPES = {
-    name.lower(): name
-    for name in (
-        "Bool", "Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float16", "Float32",
-        "Float64", "BFloat16", "Complex64", "Complex128", "Float8E4M3FN", "Float8E5M2", "Int4", "HiFloat8",
-    )
-}  # fmt: skip
-
-
-class StatisticRow(NamedTuple):
-    """One tensor's row of ``statistic.csv``."""
-
-    op_type: str
-    op_name: str
-    task: int
-    stream: int
-    timestamp: int
-    io: str
-    slot: int
-    dtype: str | None
-    shape: tuple[int, ...] | None
-    figures: Statistics
-
-
-def dtype_name(text: str) -> str:
-    """
-    >>> dtype_name("float32"), dtype_name("DT_FLOAT")
-    ('Float32', 'DT_FLOAT')
-    """
-    return _DTYPES.get(text.strip().lower().removeprefix("kNumberType".lower()), text.strip())
-
 
 def read_mapping(folder: Path) -> dict[str, str]:
     """Short file name → the name it stands for; {} where the folder has no ``mapping.csv``.
@@ -69,7 +37,7 @@ def read_mapping(folder: Path) -> dict[str, str]:
     return {row[0].strip(): row[1].strip() for row in _rows(path) if len(row) >= 2}
 
 
-def read_statistics(path: Path) -> Iterator[StatisticRow]:
+def read_statistics(path: Path) -> Iterator[KernelFile]:
     """The rows of a ``statistic.csv``, with nine columns or more, in any age's order behind the first seven.
 
     A cut off last row, which a killed process leaves, and rows of other lengths are passed over.
@@ -79,7 +47,7 @@ def read_statistics(path: Path) -> Iterator[StatisticRow]:
     header, rows = read_table(path)
     places = {title: place for place, title in enumerate(header)}
     for row in rows:
-        if len(row) == len(header) and (read := _read_row(row, places)) is not None:
+        if len(row) == len(header) and (read := _read_row(path, row, places)) is not None:
             yield read
 
 
@@ -104,7 +72,7 @@ def _rows(path: Path) -> Iterator[list[str]]:
         raise DumpFormatError(f"{path}: not a table: {error}") from error
 
 
-def _read_row(row: list[str], places: dict[str, int]) -> StatisticRow | None:
+def _read_row(path: Path, row: list[str], places: dict[str, int]) -> KernelFile | None:
     op_type, op_name, task, stream, timestamp, direction, slot = (cell.strip() for cell in row[: len(LEADING)])
 
     def cell(title: str) -> str:
@@ -125,7 +93,8 @@ def _read_row(row: list[str], places: dict[str, int]) -> StatisticRow | None:
     if _whole(cell(NEGATIVE_INF_COUNT)) and minimum == minimum:
         minimum = -math.inf
     figures = Statistics(maximum, minimum, mean, norm)
-    return StatisticRow(op_type, op_name, task_id, stream_id, moment, direction, place, dtype, shape, figures)
+    told = (op_type, op_name, task_id, stream_id, moment, direction, place)
+    return KernelFile(path, *told, dtype=dtype, shape=shape, figures=figures)
 
 
 def _whole(text: str) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from msprobe_ms.graph.kernel_files import INPUT, OUTPUT, KernelFile
+from msprobe_ms.graph.kernel_file import INPUT, OUTPUT, KernelFile
 from msprobe_ms.log import logger
 
 EXECUTION_ORDER = "execution_order"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from msprobe_ms.calls import Subject
 from msprobe_ms.frameworks.base import CompiledCall, Framework
 from msprobe_ms.hooks.communication import CollectiveOperator
 from msprobe_ms.hooks.modules import ModuleHooks
-from msprobe_ms.hooks.patch import Patch
+from msprobe_ms.hooks.patch import Patch, Patches, taken_off
 from msprobe_ms.hooks.wrapped import call_recorded
 from msprobe_ms.recorder import Recorder
 from msprobe_ms.trouble import Trouble
@@ -52,26 +52,18 @@ class JitHooks:
         self._searched: set[Any] = set()
         #: Whether a graph ran that has no entry.
         self.saw_unrecorded = False
-        self._patches = [Patch(holder, name, self._wrap) for holder, name in framework.graph_calls()]
-        self._patches += [Patch(holder, name, wrap) for holder, name, wrap in framework.dynamic_instead()]
+        graphs = [Patch(holder, name, self._wrap) for holder, name in framework.graph_calls()]
+        dynamic = [Patch(holder, name, wrap) for holder, name, wrap in framework.dynamic_instead()]
+        self._patches = Patches([*graphs, *dynamic])
 
     def install(self) -> None:
-        for patch in self._patches:
-            patch.apply()
+        self._patches.apply()
 
     def remove(self) -> None:
-        for patch in reversed(self._patches):
-            patch.undo()
+        self._patches.undo()
 
-    @contextmanager
-    def suspended(self) -> Iterator[None]:
-        installed = any(patch.applied for patch in self._patches)
-        self.remove()
-        try:
-            yield
-        finally:
-            if installed:
-                self.install()
+    def suspended(self) -> AbstractContextManager[None]:
+        return taken_off(self, installed=self._patches.applied)
 
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)

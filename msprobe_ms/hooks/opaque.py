@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any, Protocol
 
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.hooks.patch import Patch
+from msprobe_ms.hooks.patch import Patch, Patches
 from msprobe_ms.recorder import Recorder
 
 
@@ -24,15 +24,13 @@ class OpaqueCalls:
     def __init__(self, framework: Framework, recorder: Recorder, hooks: Sequence[Suspendable]) -> None:
         self._recorder = recorder
         self._hooks = hooks
-        self._patches = [Patch(holder, name, self._wrap) for holder, name in framework.opaque_calls()]
+        self._patches = Patches(Patch(holder, name, self._wrap) for holder, name in framework.opaque_calls())
 
     def install(self) -> None:
-        for patch in self._patches:
-            patch.apply()
+        self._patches.apply()
 
     def remove(self) -> None:
-        for patch in reversed(self._patches):
-            patch.undo()
+        self._patches.undo()
 
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)

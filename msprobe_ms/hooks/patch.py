@@ -1,9 +1,10 @@
-"""One attribute of a module or class, replaced and put back."""
+"""Attributes of modules and classes, replaced and put back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 #: Stands for an attribute that a class inherits and does not have itself.
 _INHERITED: Any = object()
@@ -50,6 +51,44 @@ class Patch:
             else:
                 setattr(self._holder, self._name, self._before)
         self.applied = False
+
+
+class Patches:
+    """Several, applied in their order and undone the other way round."""
+
+    def __init__(self, patches: Iterable[Patch]) -> None:
+        self._patches = list(patches)
+
+    @property
+    def applied(self) -> bool:
+        return any(patch.applied for patch in self._patches)
+
+    def apply(self) -> None:
+        for patch in self._patches:
+            patch.apply()
+
+    def undo(self) -> None:
+        for patch in reversed(self._patches):
+            patch.undo()
+
+
+class Hooks(Protocol):
+    """What can be put on and taken off again."""
+
+    def install(self) -> None: ...
+
+    def remove(self) -> None: ...
+
+
+@contextmanager
+def taken_off(hooks: Hooks, *, installed: bool) -> Iterator[None]:
+    """Without these hooks; afterwards they are there again if they were ``installed``."""
+    hooks.remove()
+    try:
+        yield
+    finally:
+        if installed:
+            hooks.install()
 
 
 def do_all(actions: Iterable[Callable[[], None]]) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from msprobe_ms.frameworks.base import Framework, Removable
+from msprobe_ms.hooks.patch import taken_off
 
 
 class TokenWindow:
@@ -38,15 +39,8 @@ class TokenWindow:
             hook.remove()
         self._hooks = ()
 
-    @contextmanager
-    def suspended(self) -> Iterator[None]:
-        installed = bool(self._hooks)
-        self.remove()
-        try:
-            yield
-        finally:
-            if installed:
-                self.install()
+    def suspended(self) -> AbstractContextManager[None]:
+        return taken_off(self, installed=bool(self._hooks))
 
     def _before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if self._first <= next(self._calls) <= self._last:

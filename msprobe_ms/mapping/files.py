@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import yaml
 
-from msprobe_ms.documents import UnreadableError, not_yaml, read_text
+from msprobe_ms.documents import FASTEST_LOADER, UnreadableError, not_yaml, read_text
 from msprobe_ms.errors import MappingError
 from msprobe_ms.log import logger
 from msprobe_ms.mapping.api import STATES, ApiRule, Place
@@ -22,8 +22,6 @@ from msprobe_ms.mapping.data import JOINED
 #: Largest mapping file read, in bytes: a data mapping of 100,000 items is about 12 MB.
 LARGEST_FILE = 64 * 1024 * 1024
 
-#: libyaml is about eight times faster; both give the same events.
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULLS = ("", "~", "null", "Null", "NULL")
 
 #: First level of a layer mapping that stands for the network itself: 1.1.0 wrote ``Cell``, later versions ``TopLayer``.
@@ -175,7 +173,7 @@ def _place(path: Path, place: str, key: str, text: str) -> Place:
 def _read(kind: str, path: Path, part: Callable[[_Reader], Any] | None = None) -> Any:
     """The file's texts as a dict (of dicts, for a layer mapping), or what ``part`` reads."""
     try:
-        reader = _Reader(kind, path, yaml.parse(read_text(path, LARGEST_FILE), Loader=_LOADER))
+        reader = _Reader(kind, path, yaml.parse(read_text(path, LARGEST_FILE), Loader=FASTEST_LOADER))
         return part(reader) if part else reader.document()
     except UnreadableError as error:
         raise MappingError(f"{kind} mapping {path}: {error}") from None

@@ -15,9 +15,9 @@ from typing import Any
 
 import yaml
 
+from msprobe_ms.documents import FASTEST_LOADER
 from msprobe_ms.names import EntryName
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PRIMITIVE = "Primitive"
 #: Endings of primitive classes that stand for a form of the operator: ``MatMulExt``, ``PadV3``, ``GatherD``.
 _FORM = re.compile(r"(Ext|(?<=[a-z])V\d|(?<=[a-z])D)$")
@@ -86,7 +86,7 @@ def _joined(name: str) -> str:
 
 def _read(name: str) -> dict[str, Any]:
     text = resources.files(__package__ or "msprobe_ms.mapping").joinpath(name).read_text(encoding="utf-8")
-    return yaml.load(text, Loader=_LOADER)  # noqa: S506 - safe, whichever of the two it is
+    return yaml.load(text, Loader=FASTEST_LOADER)  # noqa: S506 - safe, whichever of the two it is
 
 
 def _parts(text: str) -> tuple[Part, ...]:
