@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from msprobe_ms.compare.dtypes import parse_dtype
 from msprobe_ms.compare.figure_deviation import EXTREME
+from msprobe_ms.compare.fills import FILL, TIMES
 from msprobe_ms.compare.rounded import rounded_on_one_side
 from msprobe_ms.store.items import ItemTable
 
@@ -46,8 +47,10 @@ class FigureColumns:
             rms = np.maximum(rms, np.asarray(floors, np.float64))
             peak = np.maximum(sizes[:, 0], sizes[:, 1])
             extreme = np.maximum(peak, rms)
+            filled = (golden[:, 1] <= FILL) & (sizes[:, 0] > 0) & (TIMES * sizes[:, 0] <= sizes[:, 1])
+            largest = np.where(filled, sizes[:, 0], extreme)
             norm = np.maximum(sizes[:, 3], rms * np.sqrt(np.maximum(counts, 1)))
-            scales = np.stack((extreme, extreme, np.where(rms > 0, rms, peak), norm), axis=1)
+            scales = np.stack((largest, extreme, np.where(rms > 0, rms, peak), norm), axis=1)
             parts = _parts(mine, golden, scales)
         rounded = self._single[sorts] & rounded_on_one_side(mine[:, :2], golden[:, :2])
         ends = np.where(rounded, 1.0, self._shares[sorts])[:, None] * parts[:, :2]

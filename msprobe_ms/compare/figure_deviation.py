@@ -8,6 +8,7 @@ import numpy as np
 
 from msprobe_ms.compare.dtypes import parse_dtype
 from msprobe_ms.compare.figures import STATISTICS
+from msprobe_ms.compare.fills import is_filled
 from msprobe_ms.compare.rounded import rounded_on_one_side
 from msprobe_ms.compare.scale import element_count, magnitude, root_mean_square
 from msprobe_ms.store.model import Item, Statistic
@@ -25,7 +26,8 @@ def statistic_deviation(target: Item, golden: Item, floor: float = 0.0) -> float
     rms = max(root_mean_square(golden) or 0.0, floor)
     peak = max(magnitude(golden.maximum), magnitude(golden.minimum))
     length = math.sqrt(max(1, element_count(golden)))
-    scales = (max(peak, rms), max(peak, rms), rms or peak, max(magnitude(golden.norm), rms * length))
+    largest = magnitude(golden.maximum) if is_filled(golden.maximum, golden.minimum) else max(peak, rms)
+    scales = (largest, max(peak, rms), rms or peak, max(magnitude(golden.norm), rms * length))
     most, least, mean, norm = (
         _part(getattr(target, name), getattr(golden, name), scale)
         for name, scale in zip(STATISTICS, scales, strict=True)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from msprobe_ms.compare.fingerprints import Fingerprint, fingerprint, norm_of
+from msprobe_ms.compare.fingerprints import GOLDEN, TARGET, Fingerprint, fingerprint, norm_of
 from msprobe_ms.compare.kinds import Kind, kind_of
 from msprobe_ms.compare.kinks import allowed_by_kinks, is_smooth
 from msprobe_ms.compare.model import Pair, Row
@@ -63,7 +63,18 @@ class Node:
 
     @property
     def kind(self) -> Kind:
-        return kind_of(self.parsed)
+        kind = kind_of(self.parsed)
+        return Kind.OTHER if kind is Kind.RANDOM and self._hands_on() else kind
+
+    def _hands_on(self) -> bool:
+        """Whether it gives out on both sides what it took in: a dropout of probability 0 draws nothing."""
+        taken, given = next(self.rows("input"), None), next(self.rows("output"), None)
+        if taken is None or given is None:
+            return False
+        return all(
+            (print_in := fingerprint(taken, side)) is not None and print_in == fingerprint(given, side)
+            for side in (TARGET, GOLDEN)
+        )
 
     @property
     def is_save(self) -> bool:

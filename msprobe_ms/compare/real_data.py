@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.compare.algorithms import Algorithm, measured_by
+from msprobe_ms.compare.fills import is_filled, unfilled_difference
 from msprobe_ms.compare.metrics import TensorDifference, tensor_difference
 from msprobe_ms.compare.model import Metrics, Row
 from msprobe_ms.compare.scale import element_count
@@ -80,6 +81,8 @@ class RealData:
         if pair.reshaped and target.shape != golden.shape:
             target = target.reshape(golden.shape)
         difference = tensor_difference(target, golden, more=self._more)
+        if isinstance(fill := pair.golden.minimum, float) and is_filled(pair.golden.maximum, fill):
+            difference = unfilled_difference(target, golden, fill, difference)
         return Measured({**difference.metrics, **measured_by(self._algorithms, target, golden)}, difference)
 
     def _spread(self, chunks: list[list[TensorPair]]) -> Iterator[Measured]:
