@@ -361,7 +361,7 @@ class TestWhatIsJoined:
         ]
 
     def test_a_gradient_that_does_not_reach_all_parts(self) -> None:
-        """What came back of those it reached is compared; nothing is missing on either side."""
+        """Nothing is missing on either side, but what is no whole is compared with nothing."""
         forward, backward = {"input.0": (2, 4), "output.0": (2, 3)}, {"input.0": (2, 3), "output.0": (2, 4)}
         target = built(
             "mindspore",
@@ -375,6 +375,8 @@ class TestWhatIsJoined:
         found = pair(*both, mappings)
         assert paired(found)["Cell.a.p + q.Dense.backward.0"] == theirs.name
         assert [row.matched for row in found[1].rows] == [False, True, False]
+        item = both[0].entries["Cell.a.p + q.Dense.backward.0"].items[1]
+        assert item.suffix == "output.0" and item.norm is None and item.data_name is None
 
     def test_what_runs_inside_of_them_does_not_count(self) -> None:
         """Layers and functions in fused modules have no twins; that alone makes nothing incomplete."""
