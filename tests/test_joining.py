@@ -207,6 +207,15 @@ def test_a_wrong_gradient_behind_it_is_found_in_backward(healthy, tmp_path: Path
     assert f"attention.{'qkv' if fused else 'q + k + v'}.Linear.backward.0.input.0" in origin.target + origin.reason
 
 
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+def test_a_gradient_lost_behind_one_part_is_missed(healthy, tmp_path: Path, task: str) -> None:
+    net = Net(False)
+    behind(Tensor.detach)(net)
+    missing, wrong, *_ = outcome(recorded(tmp_path, net, task), healthy(True, task)).comparison.origins
+    assert missing.kind == "missing gradient" and ".attention.q + k + v.Linear." in missing.target
+    assert wrong.target == "Module.attention.Attention.backward.0.output.0"
+
+
 def test_interleaved_rows_are_found(healthy, tmp_path: Path) -> None:
     """A share of q, k and v for each group of heads, as Megatron has it; a fault among them as well."""
     parts = healthy(False, "tensor")
