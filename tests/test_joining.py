@@ -207,6 +207,15 @@ def test_a_wrong_gradient_behind_it_is_found_in_backward(healthy, tmp_path: Path
     assert f"attention.{'qkv' if fused else 'q + k + v'}.Linear.backward.0.input.0" in origin.target + origin.reason
 
 
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+def test_a_gradient_lost_behind_one_part_is_missed(healthy, tmp_path: Path, task: str) -> None:
+    net = Net(False)
+    behind(Tensor.detach)(net)
+    missing, wrong, *_ = outcome(recorded(tmp_path, net, task), healthy(True, task)).comparison.origins
+    assert missing.kind == "missing gradient" and ".attention.q + k + v.Linear." in missing.target
+    assert wrong.target == "Module.attention.Attention.backward.0.output.0"
+
+
 def test_interleaved_rows_are_found(healthy, tmp_path: Path) -> None:
     """A share of q, k and v for each group of heads, as Megatron has it; a fault among them as well."""
     parts = healthy(False, "tensor")
@@ -361,7 +370,7 @@ class TestWhatIsJoined:
         ]
 
     def test_a_gradient_that_does_not_reach_all_parts(self) -> None:
-        """What came back of those it reached is compared; nothing is missing on either side."""
+        """Nothing is missing on either side, but what is no whole is compared with nothing."""
         forward, backward = {"input.0": (2, 4), "output.0": (2, 3)}, {"input.0": (2, 3), "output.0": (2, 4)}
         target = built(
             "mindspore",
@@ -375,6 +384,8 @@ class TestWhatIsJoined:
         found = pair(*both, mappings)
         assert paired(found)["Cell.a.p + q.Dense.backward.0"] == theirs.name
         assert [row.matched for row in found[1].rows] == [False, True, False]
+        item = both[0].entries["Cell.a.p + q.Dense.backward.0"].items[1]
+        assert item.suffix == "output.0" and item.norm is None and item.data_name is None
 
     def test_what_runs_inside_of_them_does_not_count(self) -> None:
         """Layers and functions in fused modules have no twins; that alone makes nothing incomplete."""

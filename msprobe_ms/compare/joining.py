@@ -128,8 +128,10 @@ class _Joining:
         parts = [item for item in alike if item.kind == "tensor"]
         if not parts or (direction, first.state) == (FORWARD, "input"):
             yield first
-        elif (direction, first.state) == (BACKWARD, "output"):  # where none came back it adds nothing
-            yield self._made(first, parts, Recipe(parts), parts[0].shape, _NO_FIGURES)
+        elif (direction, first.state) == (BACKWARD, "output"):
+            # One that hands none back adds nothing; one that no gradient reached may be where it was lost.
+            recipe = Recipe(parts) if len(alike) == len(fusion.parts) else None
+            yield self._made(first, parts, recipe, parts[0].shape, _NO_FIGURES)
         elif (found := _like(parts, whole) if len(parts) == len(fusion.parts) else None) is not None:
             other, axis = found
             layout = self.layouts[fusion.path]
@@ -142,16 +144,22 @@ class _Joining:
                 yield item._replace(entry=entry, path=(name, *item.path))
 
     def _made(
-        self, first: Item, parts: list[Item], recipe: Recipe, shape: tuple[int, ...] | str | None, figures: _Figures
+        self,
+        first: Item,
+        parts: list[Item],
+        recipe: Recipe | None,
+        shape: tuple[int, ...] | str | None,
+        figures: _Figures,
     ) -> Item:
         files = [item.data_name for item in parts]
         maximum, minimum, mean, norm = figures
         dtype = max((item.dtype for item in parts), key=lambda dtype: parse_dtype(dtype).epsilon)
         item = parts[0]._replace(
             entry=first.entry, dtype=dtype, shape=shape, maximum=maximum, minimum=minimum, mean=mean, norm=norm,
-            md5=None, data_name=None if None in files else JOINED.join(map(str, files)),
+            md5=None, data_name=None if recipe is None or None in files else JOINED.join(map(str, files)),
         )  # fmt: skip
-        self.tensors.add(item, recipe)
+        if recipe is not None:
+            self.tensors.add(item, recipe)
         return item
 
 
