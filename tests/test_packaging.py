@@ -52,7 +52,7 @@ def packaged(wheel: Path) -> set[str]:
 def test_the_base_install_has_no_framework(metadata: email.message.Message) -> None:
     assert (metadata["Name"], metadata["Version"], metadata["Requires-Python"]) == ("msprobe-ms", "0.1.0", ">=3.10")
     assert set(requirements(metadata)) == {
-        "isal", "numpy", "openpyxl", "packaging", "pydantic", "pyyaml", "tqdm", "xlsxwriter",
+        "isal", "numpy", "openpyxl", "orjson", "packaging", "pydantic", "pyyaml", "tqdm", "xlsxwriter",
     }  # fmt: skip
 
 

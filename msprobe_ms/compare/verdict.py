@@ -48,24 +48,24 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
         yield f"the target was dumped at level {outcome.target.level}, the golden at {outcome.golden.level}"
     yield from _unread_lines(comparison)
     yield from comparison.damage
+    yield from _judgement_lines(outcome, paired=bool(counts["matched"]))
+    yield from _fused_lines(comparison)
+    yield from _unmatched_lines(outcome)
+    for file in outcome.files:
+        yield f"report: {file}"
+
+
+def _judgement_lines(outcome: Outcome, *, paired: bool) -> Iterator[str]:
+    """DIVERGENT, INCOMPLETE or CONSISTENT, and what explains it."""
+    comparison = outcome.comparison
     if empty := sides_without_values(comparison.pairs):
         yield from _structure_lines(comparison.pairs, empty)
-    elif not counts["matched"] and comparison.damage:
+    elif not paired and comparison.damage:
         yield "INCOMPLETE: nothing could be compared, as a dump is not whole"
-    elif not counts["matched"]:
+    elif not paired:
         yield "DIVERGENT: nothing in the two dumps could be paired"
     elif comparison.origins:
-        yield "DIVERGENT: the error begins at"
-        entries = {pair.target.name: pair for pair in comparison.pairs if pair.target is not None}
-        for place, origin in enumerate(comparison.origins[:_TOLD]):
-            if place == 1:
-                yield "and perhaps also at (mend the first, then compare again)"
-            yield from _origin_lines(origin, entries)
-        if len(comparison.origins) > _TOLD:
-            yield f"  and {len(comparison.origins) - _TOLD} further places, see the summary"
-        where = ", -tp and -gp being those of this rank and step" if outcome.title else ""
-        name = quote(comparison.origins[0].target)
-        yield f"all that is known of one of them: the same command with --node {name}{where}"
+        yield from _divergent_lines(outcome)
     elif comparison.random:
         yield "CONSISTENT up to a random operation, but INCOMPLETE: what follows it cannot be told"
         for origin in comparison.random[:_TOLD]:
@@ -92,10 +92,22 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
         lines = list(_differing_lines(comparison))
         yield f"CONSISTENT: {'no layer is the origin of an error' if lines else _NOTHING_DIFFERS}"
         yield from lines
-    yield from _fused_lines(comparison)
-    yield from _unmatched_lines(outcome)
-    for file in outcome.files:
-        yield f"report: {file}"
+
+
+def _divergent_lines(outcome: Outcome) -> Iterator[str]:
+    """Where the error begins, and the way to all that is known of it."""
+    comparison = outcome.comparison
+    yield "DIVERGENT: the error begins at"
+    entries = {pair.target.name: pair for pair in comparison.pairs if pair.target is not None}
+    for place, origin in enumerate(comparison.origins[:_TOLD]):
+        if place == 1:
+            yield "and perhaps also at (mend the first, then compare again)"
+        yield from _origin_lines(origin, entries)
+    if len(comparison.origins) > _TOLD:
+        yield f"  and {len(comparison.origins) - _TOLD} further places, see the summary"
+    where = ", -tp and -gp being those of this rank and step" if outcome.title else ""
+    name = quote(comparison.origins[0].target)
+    yield f"all that is known of one of them: the same command with --node {name}{where}"
 
 
 def _differing_lines(comparison: Comparison) -> Iterator[str]:
