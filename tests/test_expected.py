@@ -62,6 +62,23 @@ def test_a_wrong_epsilon_is_found_in_the_figures(epsilon: float) -> None:
     assert origin.reason.startswith("its inputs agree exactly, its output does not, output.0 deviates by ")
 
 
+def test_arguments_count_by_their_places_not_by_their_rows() -> None:
+    """Rows of several calls that are one on the other side stand in the order of these calls."""
+    name, x = "Functional.layer_norm.0.forward", normal(4, 16, 64, scale=0.1)
+
+    def side(epsilon: float) -> Dump:
+        result = layer_norm(x, epsilon, wide=True)
+        return dump(
+            [
+                tensor(*place, name)
+                for place in (("input.2", np.ones(64, np.float32)), ("input.0", x), ("output.0", result))
+            ]
+        )
+
+    (origin,) = origins(side(1e-6), side(1e-5))
+    assert origin.target == f"{name}.output.0"
+
+
 @pytest.mark.parametrize("mean", [0.0, 5.0, 100.0, 3000.0])
 def test_rounding_of_a_normalisation_is_none_however_much_it_subtracts(mean: float) -> None:
     x = normal(4, 16, 64, mean=mean)

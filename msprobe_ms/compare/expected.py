@@ -133,7 +133,9 @@ def condition(node: Node) -> float | None:
 
 
 def _tensors(node: Node, state: str) -> list[Item]:
+    """The golden's tensors of floats, in the order of its arguments: rows of a group stand in the target's."""
     items = [row.golden for row in node.rows(state)]
+    items.sort(key=lambda item: () if item is None else tuple(part.zfill(4) for part in item.path))
     return [item for item in items if item is not None and item.kind == "tensor" and parse_dtype(item.dtype).epsilon]
 
 

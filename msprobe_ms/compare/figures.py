@@ -33,6 +33,12 @@ def odd_figures(item: Item) -> list[float]:
     return [value for value in (item.maximum, item.minimum) if is_odd(value)]
 
 
+def odd_word(item: Item) -> str:
+    """The first of Max and Min that is not finite, in words; "" where both are."""
+    value = next(iter(odd_figures(item)), 0.0)
+    return "" if value == 0 else "NaN" if value != value else "infinity" if value > 0 else "-infinity"
+
+
 def statistic_metrics(target: Item, golden: Item) -> Metrics:
     """Difference target − golden and |difference / golden| of the four figures; None where one is not a number.
 

@@ -6,11 +6,13 @@ import math
 from functools import cached_property
 
 from msprobe_ms.compare.between import Between
+from msprobe_ms.compare.figures import odd_word
 from msprobe_ms.compare.kinds import Kind
 from msprobe_ms.compare.masks import Load, Masked, masked
 from msprobe_ms.compare.model import Metrics, Origin, Row
 from msprobe_ms.compare.narrowing import is_of_two_widths
 from msprobe_ms.compare.nodes import RESULTS, Node, strain, worst
+from msprobe_ms.store.model import Item
 
 _SEED = "seed both sides alike (seed_all), or take dropout out (seed_all with rm_dropout) and dump both again"
 _RANDOM = f"it draws random numbers, so its result differs by right, and what follows it cannot be told: {_SEED}"
@@ -105,6 +107,8 @@ class Reasons:
                 source = "it comes from outside: input data, a weight, an argument, or code that was not recorded"
             if places := self._between.places(node, row):
                 source += f"; {places}"
+            if not row.measured and not node.is_backward and self._between.made(node, row):
+                source += "; figures do not show the order of elements: what was made before may agree in them alone"
         if random is Masked.PERHAPS and self._between.made(node, row):
             source += _PERHAPS_MASKED
         return origin_at(row, f"{figures(row)}, {before}; {source}{_around(node)}", "outside")
@@ -130,11 +134,18 @@ class Reasons:
         return next(found, "") if self._trained else ""
 
     def _reordered(self, node: Node) -> str:
-        """That figures do not show the order of elements, where what made the input was not recorded."""
-        row = next(node.rows("input"), None)
-        if node.kind is not Kind.LINEAR or row is None or row.measured or not (places := self._between.made(node, row)):
+        """That figures do not show the order of elements, where it decides what comes out."""
+        inputs = list(node.rows("input"))
+        if node.kind is not Kind.LINEAR or not inputs or inputs[0].measured:
             return ""
-        return f"; figures do not show the order of elements: its input was made {places}, look there as well"
+        weight = next(filter(_is_matrix, (*node.rows("parameters"), *inputs[1:])), None)
+        places = self._between.made(node, inputs[0])
+        looks = [
+            f"at that of {weight.golden.suffix} (transposed, permuted)" if weight and weight.golden else "",
+            f"at that of {inputs[0].golden.suffix}, made {places}" if places and inputs[0].golden else "",
+        ]
+        look = " and ".join(filter(None, looks))
+        return f"; figures do not show the order of elements: look {look} as well" if look else ""
 
     def _inside(self, node: Node) -> str:
         """What the calls recorded inside an origin say: that all agree, or where the difference enters."""
@@ -156,6 +167,12 @@ class Reasons:
         if number:
             return f"; the {number} calls recorded inside it agree: look at the code between and after them"
         return ""
+
+
+def _is_matrix(row: Row) -> bool:
+    """Whether both sides hold a matrix, or more, whose figures agree."""
+    shape = row.golden.shape if row.golden is not None else None
+    return row.matched and not row.differs and isinstance(shape, tuple) and len(shape) > 1
 
 
 def _what_agrees(node: Node) -> str:
@@ -181,9 +198,20 @@ def figures(row: Row) -> str:
         return f"{suffix} is {target.maximum} against {golden.maximum}"
     if target is not None and golden is not None and target.shape != golden.shape:
         return f"{suffix} has shape {_shape(target.shape)} against {_shape(golden.shape)}"
-    if row.deviation == math.inf:
-        return f"{suffix} differs beyond measure"
+    if row.deviation == math.inf and target is not None and golden is not None:
+        return _beyond_measure(suffix, target, golden)
     return f"{suffix} deviates by {row.deviation:.3g} (tolerance {row.tolerance:.3g})"
+
+
+def _beyond_measure(suffix: str, target: Item, golden: Item) -> str:
+    mine, theirs = odd_word(target), odd_word(golden)
+    if mine and not theirs:
+        return f"{suffix} holds {mine}, the golden's is finite"
+    if theirs and not mine:
+        return f"{suffix} is finite, the golden's holds {theirs}"
+    if target.md5 != golden.md5 and None not in (target.md5, golden.md5):
+        return f"the checksums of {suffix} differ"
+    return f"{suffix} differs beyond measure"
 
 
 def required_line(required: float, tolerance: float | None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msprobe_ms.compare.agreement import checksums_comparable, same_value
 from msprobe_ms.compare.dtypes import parse_dtype
-from msprobe_ms.compare.figures import odd_figures
+from msprobe_ms.compare.figures import odd_word
 from msprobe_ms.compare.metrics import COSINE, Missing
 from msprobe_ms.compare.model import Row
 from msprobe_ms.compare.real_data import NOTE
@@ -32,7 +32,7 @@ def differences(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str
         yield f"The shapes differ: {_shape(target)} and {_shape(golden)}"
     if parse_dtype(target.dtype).kind != parse_dtype(golden.dtype).kind:
         yield f"The dtypes differ in kind: {target.dtype} and {golden.dtype}"
-    mine, theirs = _odd(target), _odd(golden)
+    mine, theirs = odd_word(target), odd_word(golden)
     if mine and not theirs:
         yield f"It holds {mine}, the golden is finite"
     elif theirs and not mine:
@@ -69,7 +69,7 @@ def remarks(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str]:
         yield f"The dtypes differ: {target.dtype} and {golden.dtype}."
     if mode == "md5" and target.md5 != golden.md5:
         yield "The checksums differ, as they will between frameworks; the figures agree."
-    if odd := _odd(target):
+    if odd := odd_word(target):
         places = "at the same places as the golden" if mode == "tensor" and not note else "as the golden"
         yield f"It holds {odd}, {places}."
     if isinstance(target.shape, tuple) and 0 in target.shape:
@@ -92,12 +92,3 @@ def _value(item: Item) -> str:
 
 def _shape(item: Item) -> str:
     return str(list(item.shape)) if isinstance(item.shape, tuple) else str(item.shape)
-
-
-def _odd(item: Item) -> str:
-    """The first of Max and Min that is not finite, in words; "" where both are."""
-    return next(map(_spoken, odd_figures(item)), "")
-
-
-def _spoken(value: float) -> str:
-    return "NaN" if value != value else "infinity" if value == math.inf else "-infinity"
