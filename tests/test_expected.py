@@ -123,6 +123,29 @@ def test_dumps_of_one_machine_are_held_to_the_bit_that_they_keep() -> None:
     assert compare_dumps(step(1e-7), step(0.0), Options()).origins == []
 
 
+def trained(noise: float, seed: int, activation: Callable[[Array], Array] = gelu) -> Dump:
+    """A normalisation, a matrix product of few rows and a GELU, with weights in which updates left ``noise``."""
+    draw = np.random.default_rng(seed).standard_normal
+    gamma, weight = 1 + 0.2 * draw(64), 0.125 * draw((256, 64))
+    gamma, weight = ((each * (1 + noise * draw(each.shape))).astype(np.float32) for each in (gamma, weight))
+    values = [_ROWS, layer_norm(_ROWS, 1e-5) * gamma]
+    values.append(values[-1] @ weight.T)
+    values.append(activation(values[-1]))
+    entries = [f"Cell.net.{path}.forward.0" for path in ("norm.LayerNorm", "fc.Dense", "act.GELU")]
+    items = [tensor("parameters.gamma", gamma, entries[0]), tensor("parameters.weight", weight, entries[1])]
+    for name, taken, given in zip(entries, values[:-1], values[1:], strict=True):
+        items += [tensor("input.0", taken, name), tensor("output.0", given, name)]
+    return dump(sorted(items, key=lambda item: entries.index(item.entry)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_updates_left_in_parameters_is_no_fault_of_their_layers(seed: int) -> None:
+    healthy = trained(0, seed)
+    assert origins(trained(1e-5, seed), healthy) == []
+    (origin,) = origins(trained(1e-5, seed, tanh_gelu), healthy)
+    assert origin.target == "Cell.net.act.GELU.forward.0.output.0"
+
+
 def test_in_half_precision_they_are_held_closer_still() -> None:
     def step(function: Callable[[Array], Array]) -> Dump:
         items = []
@@ -137,3 +160,4 @@ def test_in_half_precision_they_are_held_closer_still() -> None:
 
 
 _X = normal(8, 32)
+_ROWS = normal(2, 64)

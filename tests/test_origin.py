@@ -542,6 +542,18 @@ class TestUpdatedParameters:
         later = node("Cell.b.Norm.forward.0", None, (7.0, 2.0), input_0=REST, output_0=FAULT)
         assert origins(*self.step(key=FAULT, whole=REST)[:-1], later) == ["Cell.b.Norm.forward.0.output.0"]
 
+    def test_an_input_that_jumps_is_found_though_others_drifted(self) -> None:
+        drifted = node("Cell.up.Conv2dTranspose.forward.0", None, (5.0, 2.0), input_0=1.2, output_0=1.5)
+        jumped = node("Cell.dec.Conv2d.forward.0", None, (7.0, 2.0), input_0=1.4e4, output_0=1.4e4)
+        assert origins(*self.step(key=REST, whole=REST)[:9], drifted, jumped) == ["Cell.dec.Conv2d.forward.0.input.0"]
+
+    def test_error_that_grows_by_degrees_is_none(self) -> None:
+        deep = [
+            node(f"Cell.l.{i}.L.forward.0", None, (i, 7.0), input_0=2.0**i / 10, output_0=2.0 ** (i + 1) / 10)
+            for i in range(9)
+        ]
+        assert origins(*self.step(key=REST, whole=REST)[:9], *deep) == []
+
     def test_a_little_drift_of_one_is_none(self) -> None:
         assert origins(*self.step(key=2.5, whole=CARRIED)) == []
 

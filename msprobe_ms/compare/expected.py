@@ -71,10 +71,10 @@ def rest_of_equals(node: Node) -> float:
     return _REST_OF_EQUALS if fine else _REST_OF_NARROW_EQUALS
 
 
-def added(node: Node, seen: float) -> tuple[Row, float] | None:
+def added(node: Node, seen: float, *, trained: bool = False) -> tuple[Row, float] | None:
     """An output further off than this single layer explains, with the deviation it does explain; None: there is none.
 
-    ``seen``: the largest strain of anything computed before.
+    ``seen``: the largest strain of anything computed before. ``trained``: whether parameters were updated.
     """
     if node.strain_out < _OWN_FIGURES or node.kind not in _SINGLE_LAYERS:
         return None
@@ -92,6 +92,10 @@ def added(node: Node, seen: float) -> tuple[Row, float] | None:
             explained = max(known * (_OWN + _MARGIN * node.strain_taken), _STANDING_OUT * seen)
             if strain(row) > explained:
                 return row, explained * row.tolerance
+        # What updates leave in the elements of a parameter cancels in its figures, and less so in those of a result,
+        # where some inputs weigh them.
+        if trained and any(each.deviation for each in node.rows("parameters")):
+            continue
         hidden = elements_in / math.sqrt(max(1, element_count(row.golden)))
         explained = known * (_OWN_FIGURES + _MARGIN_FIGURES * figures_in + _MARGIN * hidden)
         if not _is_exact(row):

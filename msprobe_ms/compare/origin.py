@@ -53,14 +53,14 @@ def find_origins(pairs: list[Pair], golden: Sequence[Entry] = (), load: Load | N
     refute_last_nodes(pairs)
     nodes = nodes_of(pairs)
     if trained := updated(nodes):
-        forgive_parameters(nodes)
+        forgive_parameters(nodes, load)
     search = _Search(Reasons(nodes, Between(nodes, pairs, golden), trained, load), odd_widths(nodes), trained)
     for node in nodes:
         if not search.visit(node):
             break
     named = {origin.target for _, origin in search.origins.values()}
     lost = [each for each in find_missing_gradients(pairs) if each[1].target not in named]
-    if not search.origins and not lost and (drifted := drift(nodes, switched=search.switched > 0)):
+    if not search.origins and not lost and (drifted := drift(nodes, switched=search.switched > 0, trained=trained)):
         return drifted
     tell_inheritance(nodes, {node: node.name for node in search.origins})
     return [origin for _, origin in sorted((*search.origins.values(), *lost), key=lambda each: each[0])]
@@ -142,7 +142,7 @@ class _Search:
                 self._sharpen(outer)
                 self._found(outer, self._reasons.arrival(outer))
                 self._explain(outer)
-        elif fresh and self._may_be_told(node) and (too_much := added(node, self.seen)) is not None:
+        elif fresh and self._may_be_told(node) and (too_much := added(node, self.seen, trained=self._trained)):
             row, explained = too_much
             row.tolerance = explained
             node.measure()
@@ -171,12 +171,12 @@ class _Search:
     def _takes_too_much(self, node: Node) -> bool:
         """Whether an input differs by far more than anything did before."""
         # Once something jumped, all may have inherited; what only drifted explains no jump.
-        if not node.strain_in or self.seen > (1 if self._trained else _DRIFT):
+        if not node.strain_in or self.seen > _DRIFT:
             return False
         rest = _DRIFT if self._trained else self._rest(node)
         noise = max(self._noise.get(up, 0.0) for up in (None, *node.ancestors()))
         before = max(self.seen, noise)
-        gain = GAIN_IN_DOUBT if before > 1 else GAIN
+        gain = GAIN_IN_DOUBT if self._trained or before > 1 else GAIN
         return noise <= 1 and node.strain_in > max(rest, gain * before)
 
     def _sharpen(self, node: Node) -> None:
