@@ -182,6 +182,7 @@ def test_summary_is_strict_json_and_counts_rows(tmp_path: Path) -> None:
         "unmatched_target": 2,
         "unmatched_golden": 1,
         "damage": [],
+        "ends": [],
         "origins": [
             {
                 "target": "a.output.0",

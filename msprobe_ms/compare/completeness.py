@@ -30,6 +30,13 @@ def is_incomplete(pairs: Sequence[Pair]) -> bool:
     return bool(ours and theirs) and max(ours, theirs) > compared
 
 
+def larger_side(pairs: Sequence[Pair]) -> tuple[str, int] | None:
+    """``target`` or ``golden``, the side with more values without a twin than were compared, and how many they are."""
+    compared, ours, theirs = _counts(pairs)
+    side, alone = max(("target", ours), ("golden", theirs), key=lambda each: each[1])
+    return (side, alone) if alone > compared else None
+
+
 def far_apart(pairs: Sequence[Pair]) -> int:
     """How many inputs of forward calls lie further apart than any drift of sound computations from equal weights.
 
@@ -55,7 +62,7 @@ def unmatched_modules(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
 
     Those apart that are rightly without one.
     """
-    expected = _expected_alone(pairs)
+    expected = expected_alone(pairs)
     ours = [pair.target for pair in pairs if pair.target is not None and pair.golden is None]
     theirs = [pair.golden for pair in pairs if pair.golden is not None and pair.target is None]
     names, others = ([entry.name for entry in side if _is_call(entry)] for side in (ours, theirs))
@@ -68,7 +75,7 @@ def said_unmatched(pairs: Sequence[Pair]) -> list[str]:
     return [entry.name for entry in alone if _is_call(entry)]
 
 
-def _expected_alone(pairs: Sequence[Pair]) -> set[str]:
+def expected_alone(pairs: Sequence[Pair]) -> set[str]:
     """Names of entries that are rightly without a twin.
 
     The mapping says so; they run inside of a fused module; or they are a framework's own parts of a layer that has a
@@ -107,7 +114,7 @@ def has_modules(pairs: Sequence[Pair]) -> bool:
 
 def _counts(pairs: Sequence[Pair]) -> tuple[int, int, int]:
     """Values compared, and those without a twin of the target and of the golden."""
-    modules_only, expected = has_modules(pairs), _expected_alone(pairs)
+    modules_only, expected = has_modules(pairs), expected_alone(pairs)
     compared = ours = theirs = 0
     for pair in pairs:
         entry = pair.target or pair.golden

@@ -172,6 +172,7 @@ class Comparison:
     ``mode``     ``statistics``, ``md5`` or ``tensor``
     ``random``   random operations whose results differ: what follows them cannot be told
     ``damage``   why one of the dumps, or both, is not whole; of what it lacks nothing can be told
+    ``ends``     where one of them ends before the other does, in a sentence each
     """
 
     mode: str
@@ -179,6 +180,7 @@ class Comparison:
     origins: list[Origin] = field(default_factory=list)
     random: list[Origin] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
+    ends: list[str] = field(default_factory=list)
 
     @property
     def rows(self) -> Iterator[Row]:
@@ -189,8 +191,8 @@ class Comparison:
         """``divergent``, ``incomplete`` or ``consistent``.
 
         Divergent where there is an origin of error or nothing has a twin; consistent only when nothing differs and most
-        was compared, both dumps are whole, no random operation makes the rest differ, and trainings have not gone far
-        apart.
+        was compared, both dumps are whole and end where the other does, no random operation makes the rest differ, and
+        trainings have not gone far apart.
         """
         if self.origins:
             return "divergent"
@@ -198,6 +200,6 @@ class Comparison:
             return "incomplete"
         if not any(row.matched for row in self.rows):
             return "divergent"
-        if self.random or is_incomplete(self.pairs) or far_apart(self.pairs):
+        if self.random or self.ends or is_incomplete(self.pairs) or far_apart(self.pairs):
             return "incomplete"
         return "consistent"

@@ -179,6 +179,7 @@ def _record(found: Found) -> dict[str, Any]:
         "verdict": found.verdict,
         **counts,
         "damage": found.summary["damage"],
+        "ends": found.summary["ends"],
         "origins": len(found.summary["origins"]),
         "first_origin": origins[0] if origins else None,
         "handed_by": found.exchanges.handed_by or None,

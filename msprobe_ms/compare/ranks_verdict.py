@@ -24,7 +24,7 @@ def found_lines(found: Found, *, in_full: bool) -> Iterator[str]:
         where = f": the error begins at {exchanges.origin}" if exchanges.origin else ""
         if exchanges.handed_by:
             where = f": its error was handed to it by {exchanges.handed_by}"
-        where += "".join(f"; {each}" for each in found.summary["damage"])
+        where += "".join(f"; {each}" for each in (*found.summary["damage"], *found.summary["ends"]))
         yield f"{found.place}: {found.verdict.upper()}{where}"
 
 

@@ -113,6 +113,7 @@ def summary(comparison: Comparison) -> dict[str, object]:
         "said_unmatched": said_unmatched(comparison.pairs),
         "fused": [each._asdict() for each in fused_modules(comparison.pairs)],
         "damage": comparison.damage,
+        "ends": comparison.ends,
         "origins": list(map(_origin, comparison.origins)),
         "random_operations": list(map(_origin, comparison.random)),
     }

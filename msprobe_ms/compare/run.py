@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msprobe_ms.compare.advisor import write_advice
 from msprobe_ms.compare.algorithms import Algorithm
+from msprobe_ms.compare.early_end import early_ends
 from msprobe_ms.compare.fused_parts import tell_parts
 from msprobe_ms.compare.joining import join_fused
 from msprobe_ms.compare.measure import Progress, measure
@@ -114,7 +115,8 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool =
     damage = [f"{side}: {dump.damage}" for side, dump in (("target", target), ("golden", golden)) if dump.damage]
     if damage:  # the gradients may have been lost with the rest
         origins = [origin for origin in origins if origin.kind != "missing gradient"]
-    comparison = Comparison(mode, pairs, origins, random, damage)
+    ends = [] if damage else early_ends(pairs, target, golden)
+    comparison = Comparison(mode, pairs, origins, random, damage, ends)
     judge(comparison, profile)
     return comparison
 

@@ -8,6 +8,7 @@ from shlex import quote
 from msprobe_ms.compare.completeness import (
     far_apart,
     has_modules,
+    larger_side,
     said_unmatched,
     sides_without_values,
     unmatched_modules,
@@ -48,6 +49,7 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
         yield f"the target was dumped at level {outcome.target.level}, the golden at {outcome.golden.level}"
     yield from _unread_lines(comparison)
     yield from comparison.damage
+    yield from comparison.ends
     yield from _judgement_lines(outcome, paired=bool(counts["matched"]))
     yield from _fused_lines(comparison)
     yield from _unmatched_lines(outcome)
@@ -81,6 +83,13 @@ def _judgement_lines(outcome: Outcome, *, paired: bool) -> Iterator[str]:
     elif comparison.damage:
         yield "CONSISTENT as far as it goes, but INCOMPLETE: a dump is not whole; of what it lacks nothing can be told"
         yield from _differing_lines(comparison)
+    elif comparison.ends:
+        yield "CONSISTENT as far as it goes, but INCOMPLETE: one side ends early; of what it lacks nothing can be told"
+        yield from _differing_lines(comparison)
+        yield (
+            "  an exception may have ended its step; where calls were chosen (scope, list, data_mode), choose the same "
+            "on both sides"
+        )
     elif all(unmatched_modules(comparison.pairs)):
         yield "CONSISTENT as far as it goes, but INCOMPLETE: modules without a twin were not compared; map them first"
         yield from _differing_lines(comparison)
@@ -90,8 +99,13 @@ def _judgement_lines(outcome: Outcome, *, paired: bool) -> Iterator[str]:
         yield f"  {_way_to_more(outcome)}"
     else:
         lines = list(_differing_lines(comparison))
-        yield f"CONSISTENT: {'no layer is the origin of an error' if lines else _NOTHING_DIFFERS}"
+        larger = larger_side(comparison.pairs)
+        in_what = " in what was compared" if larger else ""
+        yield f"CONSISTENT{in_what}: {'no layer is the origin of an error' if lines else _NOTHING_DIFFERS}"
         yield from lines
+        if larger:
+            side, alone = larger
+            yield f"  {alone} values of the {side} have no twin, more than were compared: of them nothing is told"
 
 
 def _divergent_lines(outcome: Outcome) -> Iterator[str]:
