@@ -67,8 +67,9 @@ class Reasons:
             return origin_at(row, f"{reason}; {_RANDOM}", "random")
         if node.kind is Kind.COLLECTIVE:
             return origin_at(row, f"{reason}; {_COLLECTIVE}{_around(node)}", "collective")
-        # Code of the user's own: a module that calls others.
-        random = masked(row, self._load) if node.children and not node.is_backward else Masked.NO
+        # Code of the user's own, a module that calls others; where functions are recorded dropout has its own entry.
+        own = bool(node.children) and all(child.parsed and child.parsed.is_module for child in node.children)
+        random = masked(row, self._load) if own and not node.is_backward else Masked.NO
         if random is Masked.PROBABLY:
             return origin_at(row, f"{reason}; {_MASKED}", "random")
         reason += f"{_alone(node)}{self._reordered(node)}{self._inside(node)}{_around(node)}"

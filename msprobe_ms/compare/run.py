@@ -29,7 +29,7 @@ from msprobe_ms.compare.thresholds import Thresholds
 from msprobe_ms.compare.uneven_calls import tell_uneven_calls
 from msprobe_ms.garbage import no_garbage_collection
 from msprobe_ms.log import logger
-from msprobe_ms.mapping.automatic import align_modules, write_alignment
+from msprobe_ms.mapping.automatic import align_modules, tell_exchanges, write_alignment
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.store.model import Dump
 from msprobe_ms.store.reader import read_dump
@@ -125,7 +125,9 @@ def as_paired(target: Dump, golden: Dump, options: Options) -> tuple[Dump, Dump,
     """The dumps as they are paired: what one side has fused is one on the other side as well; and by which mappings."""
     mappings = options.mappings
     if options.align:
-        mappings = replace(mappings, automatic=align_modules(target, golden).rules)
+        alignment = align_modules(target, golden)
+        tell_exchanges(alignment)
+        mappings = replace(mappings, automatic=alignment.rules)
     return *join_fused(target, golden, mappings), mappings
 
 

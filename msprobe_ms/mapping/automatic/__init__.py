@@ -1,8 +1,8 @@
 """Which module of the target is which of the golden, found from the two dumps alone.
 
-Layers first: figures that only two of them share fix points, between them the order of execution, kinds, shapes and
-names decide; then what encloses them, by the layers it encloses. Every pair has a confidence; what could as well be
-another is left out.
+Layers first: figures that only two of them share fix points, unless weights look exchanged; between them the order of
+execution, kinds, shapes and names decide. Then what encloses them, by the layers it encloses. Every pair has a
+confidence; what could as well be another is left out.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from msprobe_ms.errors import MappingError
 from msprobe_ms.log import logger
 from msprobe_ms.mapping.automatic.evidence import Evidence
+from msprobe_ms.mapping.automatic.exchanged import doubted, find_exchanged, put_right
 from msprobe_ms.mapping.automatic.fused import find_fused, norms_add_up
 from msprobe_ms.mapping.automatic.inner import inside, match_inner
 from msprobe_ms.mapping.automatic.layers import Found, match_layers, match_left
@@ -48,6 +49,7 @@ class Alignment:
     ``doubtful``   the same below the confidence that makes a pair
     ``fused``      modules that are the same together: (of the target, of the golden, whether weights or outputs add up)
     ``rules``      the layer mapping that gives these pairs
+    ``exchanged``  modules of the target, each of which should have the weights that the next one has
     """
 
     pairs: dict[Module, tuple[Module, float]]
@@ -56,6 +58,7 @@ class Alignment:
     unmatched_golden: list[Module]
     fused: list[tuple[tuple[Module, ...], tuple[Module, ...], bool]]
     rules: Rules
+    exchanged: list[tuple[Module, ...]] = field(default_factory=list)
     _notes: dict[tuple[str, str], float] = field(default_factory=dict, repr=False)
     _used: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
@@ -75,7 +78,20 @@ class Alignment:
 
     def text(self) -> str:
         """The file: rules, and as comments what was left out."""
-        return _HEAD + "\n".join([*rule_lines(self.rules, self._notes), *self._remarks()]) + "\n"
+        last = {self._used[path][-1] for circle in self.exchanged for path, _ in circle if self._used.get(path)}
+        words = {
+            (parent, child): "; its weights look exchanged, see below"
+            for parent, children in self.rules.items()
+            for child in children
+            if f"{parent}.{child}" in last
+        }
+        return _HEAD + "\n".join([*rule_lines(self.rules, self._notes, words), *self._remarks()]) + "\n"
+
+    def exchanges(self) -> str:
+        """Which modules hold each other's weights, in words; "" where none do."""
+        circles = [" and ".join(path for path, _ in circle) for circle in self.exchanged]
+        more = f", and {len(circles) - _LISTED} more" if len(circles) > _LISTED else ""
+        return f"these weights look exchanged: {'; '.join(circles[:_LISTED])}{more}" if circles else ""
 
     def _remarks(self) -> Iterator[str]:
         yield f"# {len(self.pairs)} modules are paired; those without a line above keep their names."
@@ -85,6 +101,9 @@ class Alignment:
         if same:
             least = ", ".join(f"{_named(module)} ({sure:.2f})" for sure, module in sorted(same)[:_LISTED])
             yield f"# Least sure of these: {least}"
+        for circle in self.exchanged:
+            held = " and ".join(map(_named, circle))
+            yield f"# these weights look exchanged: {held}; they are paired by names and places all the same"
         for ours, theirs, proven in self.fused:
             reason = "; their norms add up" if proven else ""
             yield f"# fused: {', '.join(map(_named, ours))} = {', '.join(map(_named, theirs))}{reason}"
@@ -106,11 +125,18 @@ def align_modules(target: Dump, golden: Dump) -> Alignment:
     return align_outlines(outline(target), outline(golden))
 
 
+def tell_exchanges(alignment: Alignment) -> None:
+    """Warn of weights that look exchanged."""
+    if told := alignment.exchanges():
+        logger.warning("-lm: %s. Their modules are paired by names and places all the same", told)
+
+
 def write_alignment(target: Dump, golden: Dump, output: Path, ending: str) -> tuple[Alignment, Path]:
     """Align and write ``layer_mapping{ending}.yaml`` into ``output``, which is created."""
     alignment = align_modules(target, golden)
     if not alignment.pairs:
         logger.warning("-lm: no module of the two dumps could be aligned; dump both at level L0 or mix")
+    tell_exchanges(alignment)
     path = output / f"layer_mapping{ending}.yaml"
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -125,6 +151,10 @@ def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
     """As ``align_modules``, of outlines."""
     evidence = Evidence(ours, theirs)
     layers = match_layers(evidence)
+    if exchanged := find_exchanged(evidence, layers):
+        ours = put_right(ours, exchanged)
+        evidence = Evidence(ours, theirs)
+        layers = doubted(match_layers(evidence), exchanged)
     fused = find_fused(ours, theirs, _sure(layers))
     inner = match_inner(evidence, _sure(layers), fused)
     around = _sure(inner)
@@ -164,6 +194,7 @@ def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
             for group, both in zip(fused, together, strict=True)
         ],
         rules,
+        [tuple(modules[node].module for node in circle) for circle in exchanged],
         notes,
         used,
     )

@@ -114,6 +114,11 @@ class Evidence:
         telling = self._weights[mine, which] == np.float32(_FIGURE_WEIGHTS[which])
         return np.asarray((self._agreement(mine, other, which) > 0) & telling)
 
+    def distance(self, ours: Numbers, theirs: Numbers, which: int) -> Scores:
+        """The largest relative difference of the figures of one tensor of pairs of nodes; NaN where one has none."""
+        mine, other = np.array(ours, np.intp), np.array(theirs, np.intp)
+        return _distance(self.target.figures[mine, which], self.golden.figures[other, which])
+
     def conflict(self, ours: Sequence[int], theirs: Sequence[int], which: int) -> NDArray[np.bool_]:
         """Whether both hold figures of this tensor and they are far apart."""
         mine, other = np.array(ours, np.intp), np.array(theirs, np.intp)

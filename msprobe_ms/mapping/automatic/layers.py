@@ -110,10 +110,11 @@ def _lone_parent(side: Outline, node: int) -> int:
 
 def _parents(evidence: Evidence, one: Found) -> tuple[int, int]:
     """The nearest modules around the two that are no mere wrappers."""
-    return _family(evidence.target, one.ours), _family(evidence.golden, one.theirs)
+    return family(evidence.target, one.ours), family(evidence.golden, one.theirs)
 
 
-def _family(side: Outline, node: int) -> int:
+def family(side: Outline, node: int) -> int:
+    """The nearest module around a node that is no mere wrapper; -1 is the network's own surroundings."""
     node = side.nodes[node].parent
     while node >= 0 and len(side.nodes[node].children) == 1:
         node = side.nodes[node].parent

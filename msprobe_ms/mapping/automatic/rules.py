@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from msprobe_ms.documents import quoted
 from msprobe_ms.mapping.data import JOINED
@@ -116,13 +117,18 @@ class _Writer:
         )
 
 
-def rule_lines(rules: Rules, notes: Mapping[tuple[str, str], float]) -> Iterator[str]:
-    """The text of a layer mapping, a rule a line; ``notes`` are confidences by (parent, child)."""
+def rule_lines(
+    rules: Rules, notes: Mapping[tuple[str, str], float], words: Mapping[tuple[str, str], str] = MappingProxyType({})
+) -> Iterator[str]:
+    """The text of a layer mapping, a rule a line; ``notes`` are confidences by (parent, child), ``words`` stand
+    behind them.
+    """
     for parent, children in rules.items():
         yield f"{_scalar(parent)}:"
         for child, value in children.items():
             note = notes.get((parent, child))
-            yield f"  {_scalar(child)}: {_scalar(value)}" + ("" if note is None else f"  # {note:.2f}")
+            remark = "" if note is None else f"  # {note:.2f}"
+            yield f"  {_scalar(child)}: {_scalar(value)}{remark}{words.get((parent, child), '') if remark else ''}"
 
 
 def add_fused(
