@@ -46,7 +46,7 @@ def test_the_new_form_says_where_the_error_begins(
     assert "called at File" in printed and "norm1" in printed
     (summary,) = (tmp_path / "out").glob("compare_summary_*.json")
     content = json.loads(summary.read_text())
-    counts = ["matched", "unmatched_target", "unmatched_golden", "said_unmatched", "fused", "damage"]
+    counts = ["matched", "unmatched_target", "unmatched_golden", "said_unmatched", "fused", "damage", "ends"]
     assert list(content) == ["mode", "verdict", *counts, "origins", "random_operations"]
     assert (content["verdict"], content["matched"]) == ("divergent", 710)
     assert " ".join(content["origins"][0]) == "target golden state kind reason required_tolerance metrics"

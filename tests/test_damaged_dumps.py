@@ -199,7 +199,14 @@ def test_exit_statuses_of_a_node(sides: Sides) -> None:
 
 def test_a_wrong_file_that_every_later_use_refutes_is_told(sides: Sides, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = sides.target / DATA / OURS
-    np.save(wrong, np.load(wrong) + 1)
+    np.save(wrong, np.load(wrong)[::-1])  # its figures are those recorded
     assert sides.compare("--node", "0", "--exit-code") == 0
     text = capsys.readouterr().out
     assert "agrees: what differs here is what was recorded; every later use of the tensor agrees" in text
+
+
+def test_a_wrong_file_that_dump_json_refutes_is_told(sides: Sides, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = sides.target / DATA / OURS
+    np.save(wrong, np.load(wrong) + 1)
+    assert sides.compare("--node", "0", "--exit-code") == 0
+    assert f"Real data not compared, as a file contradicts dump.json: {wrong}: its Max is" in capsys.readouterr().out

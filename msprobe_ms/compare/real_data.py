@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.compare.algorithms import Algorithm, measured_by
+from msprobe_ms.compare.contradictions import contradiction
 from msprobe_ms.compare.fills import is_filled, unfilled_difference
 from msprobe_ms.compare.metrics import TensorDifference, tensor_difference
 from msprobe_ms.compare.model import Metrics, Row
@@ -23,6 +24,8 @@ from msprobe_ms.store.tensors import TensorSource
 NOTE = "note"
 #: How the note of a tensor file that could not be read begins.
 NOT_COMPARED = "Real data not compared: "
+#: How that of one begins whose file holds something else than dump.json says.
+CONTRADICTS = "Real data not compared, as a file contradicts dump.json: "
 
 #: Elements from which on processes are begun for them: a core measures them in about a second, and a process takes half
 #: a second to begin.
@@ -74,10 +77,10 @@ class RealData:
             yield row, measured
 
     def of(self, pair: TensorPair) -> Measured:
-        try:
-            target, golden = self._target.load(pair.target), self._golden.load(pair.golden)
-        except (MsprobeError, OSError) as error:
-            return Measured({NOTE: f"{NOT_COMPARED}{error}"})
+        loaded = _loaded(self._target, self._golden, pair.target, pair.golden)
+        if isinstance(loaded, str):
+            return Measured({NOTE: loaded})
+        target, golden = loaded
         if pair.reshaped and target.shape != golden.shape:
             target = target.reshape(golden.shape)
         difference = tensor_difference(target, golden, more=self._more)
@@ -100,13 +103,25 @@ class RealData:
 def load_both(
     target: TensorSource, golden: TensorSource, row: Row
 ) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]] | None:
-    """The tensors of a row; None where one has no file or cannot be read."""
+    """The tensors of a row; None where one has no file, cannot be read or contradicts what was recorded."""
     if (both := _in_files(row)) is None:
         return None
+    loaded = _loaded(target, golden, *both)
+    return None if isinstance(loaded, str) else loaded
+
+
+def _loaded(
+    target: TensorSource, golden: TensorSource, ours: Item, theirs: Item
+) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]] | str:
+    """Two tensors, or a note why they are not compared."""
     try:
-        return target.load(both[0]), golden.load(both[1])
-    except (MsprobeError, OSError):
-        return None
+        mine, other = target.load(ours), golden.load(theirs)
+    except (MsprobeError, OSError) as error:
+        return f"{NOT_COMPARED}{error}"
+    for source, item, array in ((target, ours, mine), (golden, theirs, other)):
+        if said := contradiction(item, array):
+            return f"{CONTRADICTS}{source.where(item)}: {said}"
+    return mine, other
 
 
 def _of_all(data: RealData, pairs: list[TensorPair]) -> list[Measured]:

@@ -16,8 +16,8 @@ from msprobe_ms.compare.completeness import (
 from msprobe_ms.compare.growth import steepest_of
 from msprobe_ms.compare.joining import fused_modules
 from msprobe_ms.compare.metrics import COSINE
-from msprobe_ms.compare.model import Comparison, Origin, Pair
-from msprobe_ms.compare.real_data import NOT_COMPARED, NOTE
+from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
+from msprobe_ms.compare.real_data import CONTRADICTS, NOT_COMPARED, NOTE
 from msprobe_ms.compare.reasons import required_line
 from msprobe_ms.compare.report import summary
 from msprobe_ms.compare.run import Outcome
@@ -138,20 +138,28 @@ def _differing_lines(comparison: Comparison) -> Iterator[str]:
 
 
 def _unread_lines(comparison: Comparison) -> Iterator[str]:
-    """How many tensors could not be read, and what was compared in their place."""
-    unread = [row for row in comparison.rows if row.measured and NOTE in row.measured]
-    if not unread:
+    """How many tensors could not be read, or are not what was recorded, and what was compared in their place."""
+    noted = [row for row in comparison.rows if row.measured and NOTE in row.measured]
+    if not noted:
         return
     tensors = sum(COSINE in row.measured for row in comparison.rows if row.measured)
-    instead = sum(row.deviation is not None for row in unread)
-    if instead == len(unread):
-        so = "their statistics were compared instead, which tell less"
-    elif instead:
-        so = f"of {instead} the statistics were compared instead, of {len(unread) - instead} nothing"
-    else:
-        so = "nothing of them was compared"
-    yield f"{len(unread)} of {tensors} tensors could not be read; {so}"
-    yield f"  the first: {str((unread[0].measured or {})[NOTE]).removeprefix(NOT_COMPARED)}"
+    for beginning, what in ((NOT_COMPARED, "could not be read"), (CONTRADICTS, "are not what dump.json says of them")):
+        rows = [row for row in noted if _note(row).startswith(beginning)]
+        if not rows:
+            continue
+        instead = sum(row.deviation is not None for row in rows)
+        if instead == len(rows):
+            so = "their statistics were compared instead, which tell less"
+        elif instead:
+            so = f"of {instead} the statistics were compared instead, of {len(rows) - instead} nothing"
+        else:
+            so = "nothing of them was compared"
+        yield f"{len(rows)} of {tensors} tensors {what}; {so}"
+        yield f"  the first: {_note(rows[0]).removeprefix(beginning)}"
+
+
+def _note(row: Row) -> str:
+    return str((row.measured or {})[NOTE])
 
 
 def _structure_lines(pairs: list[Pair], empty: list[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from msprobe_ms.compare.profiles.latest_rules import IGNORED, INPUTS_IGNORED
 from msprobe_ms.compare.profiles.wording import deviates, differences, remarks
 from msprobe_ms.compare.real_data import NOTE
 from msprobe_ms.mapping.layer import NOWHERE
-from msprobe_ms.names import beginnings
+from msprobe_ms.names import FORWARD, beginnings
 from msprobe_ms.store.items import Sort
 from msprobe_ms.store.model import Item
 
@@ -32,6 +32,8 @@ NO_SUM = "This gradient is the sum of what several modules hand back, which thei
 SAID_ALONE = "The layer mapping says that it has no twin."
 NO_CALL = "The golden has no such call."
 NO_VALUE = "The golden's call has no such value."
+LATER_AGREE = "later uses of it agree"
+GRADIENT_AGREES = f"{LATER_AGREE}, or the two dumps record other parts of this gradient"
 PASSED_ON = "It only passes from call to call inside of what is one call of the other side."
 
 
@@ -110,7 +112,7 @@ def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mo
         return AGREES, next(said, "")
     reason = next(differences(row, target, golden, mode))
     if row.refuted:
-        return NOT_JUDGED, f"{reason}; later uses of it agree, or the two dumps record other parts of this gradient."
+        return NOT_JUDGED, f"{reason}; {LATER_AGREE if _is_forward(pair) else GRADIENT_AGREES}."
     if row.measured and (note := row.measured.get(NOTE)):
         reason = f"{reason} by its statistics. {note}"
     return _differing(pair, row, reason)
@@ -123,6 +125,11 @@ def _differing(pair: Pair, row: Row, reason: str) -> tuple[str, str]:
     if row.inherited_from:
         return INHERITED, f"{reason}, inherited from {row.inherited_from}."
     return DIFFERS, f"{reason}."
+
+
+def _is_forward(pair: Pair) -> bool:
+    parsed = pair.target.parsed if pair.target else None
+    return parsed is not None and parsed.direction == FORWARD
 
 
 def _is_ignored(pair: Pair, row: Row) -> bool:

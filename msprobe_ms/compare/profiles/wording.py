@@ -30,6 +30,8 @@ def differences(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str
         return
     if target.shape != golden.shape:
         yield f"The shapes differ: {_shape(target)} and {_shape(golden)}"
+    elif (row.measured or {}).get(COSINE) is Missing.SHAPE:
+        yield "The tensors in the files differ in shape"
     if parse_dtype(target.dtype).kind != parse_dtype(golden.dtype).kind:
         yield f"The dtypes differ in kind: {target.dtype} and {golden.dtype}"
     mine, theirs = odd_word(target), odd_word(golden)
