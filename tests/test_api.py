@@ -289,3 +289,12 @@ def test_importing_costs_nothing() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout == "True [] []\n"
+
+
+def test_without_pandas_the_frame_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for side in ("a", "b"):
+        write_dump(tmp_path / side, {"Cell.a.A.forward.0": call(np.ones(4, np.float32), np.ones(4, np.float32))})
+    comparison = msprobe_ms.compare(tmp_path / "a", tmp_path / "b")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ModuleNotFoundError, match=r'and \.frame needs it: pip install "msprobe-ms\[dataframe\]'):
+        _ = comparison.frame

@@ -66,7 +66,9 @@ def test_the_extras_bring_frameworks_that_work(metadata: email.message.Message) 
         assert "1.26.4" in numpy
         assert "2.0.0" not in numpy
     assert set(requirements(metadata, "pytorch")) == {"torch"}
+    # Neither holds numpy back, as PyTorch works with any; what is named beside the extra mindspore does not lift it.
     assert set(requirements(metadata, "dataframe")) == {"pandas"}
+    assert set(requirements(metadata, "cluster")) == {"distributed"}
     assert str(requirements(metadata, "test")["torch"].specifier) == "==2.13.0"
     assert str(requirements(metadata, "test")["mindspore"].specifier) == "==2.10.0"
 

@@ -14,6 +14,7 @@ import yaml
 
 from msprobe_ms.compare.algorithms import load_algorithms
 from msprobe_ms.compare.csv_table import Cell
+from msprobe_ms.compare.frames import imported_pandas
 from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.notebook import comparison_html
 from msprobe_ms.compare.places import plan
@@ -64,8 +65,7 @@ class Compared:
     @property
     def frame(self) -> pandas.DataFrame:
         """The rows of the report, infinity and NaN as floats; needs pandas (the extra ``dataframe``)."""
-        import pandas
-
+        pandas = imported_pandas()
         titles, rows = table(self.comparison, self._options.report)
         columns = [_numbers(cells) for cells in zip(*(row for row, _ in rows), strict=True)]
         return pandas.DataFrame(list(zip(*columns, strict=True)), columns=titles)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msprobe_ms.compare.api import Compared
 from msprobe_ms.compare.executors import given
 from msprobe_ms.compare.first_rank import FirstRank
+from msprobe_ms.compare.frames import imported_pandas
 from msprobe_ms.compare.model import Origin
 from msprobe_ms.compare.notebook import ranks_html
 from msprobe_ms.compare.places import Plan, Twins
@@ -84,8 +85,7 @@ class ComparedRanks(Mapping[Key, Compared]):
     @property
     def frame(self) -> pandas.DataFrame:
         """The rows of all reports, after their ``Step`` and ``Rank``; needs pandas, and memory for all rows."""
-        import pandas
-
+        pandas = imported_pandas()
         frames = []
         for key, compared in self.items():
             frame = compared.frame

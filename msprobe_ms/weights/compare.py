@@ -14,6 +14,7 @@ from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.mapping.data import is_fused
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.weights import mindspore_file
+from msprobe_ms.weights.exchanged import Holders, exchanges, not_finite
 from msprobe_ms.weights.fused import joined_weight, order_of, pair_joined
 from msprobe_ms.weights.model import Checkpoint, Weight
 from msprobe_ms.weights.names import no_parameters, said_unmatched
@@ -58,12 +59,16 @@ class WeightRow:
 
 @dataclass(slots=True)
 class WeightComparison:
-    """``rows`` in the target's order, then what the golden has alone; ``aside`` what was left out, by side."""
+    """``rows`` in the target's order, then what the golden has alone; ``aside`` what was left out, by side.
+
+    ``exchanged``: parameters of the target, each of which holds what the next one should.
+    """
 
     target: Checkpoint
     golden: Checkpoint
     rows: list[WeightRow] = field(default_factory=list)
     aside: dict[str, dict[str, int]] = field(default_factory=dict)
+    exchanged: list[tuple[str, ...]] = field(default_factory=list)
 
     def with_result(self, *results: str) -> list[WeightRow]:
         return [row for row in self.rows if row.result in results]
@@ -89,11 +94,13 @@ def compare_weights(
     comparison = WeightComparison(target, golden)
     ours, theirs = (_parameters(comparison, side, each) for side, each in (("target", target), ("golden", golden)))
     comparison.rows += _rows(ours, theirs, mappings)
+    holders = Holders()
     for number, row in enumerate(comparison.rows, 1):
         if row.target is not None and row.golden is not None:
-            _measure(row, row.target, row.golden)
+            _measure(row, row.target, row.golden, holders)
         if progress:
             progress(number, len(comparison.rows))
+    _tell_holders(comparison, holders)
     _find_tied(comparison, "target")
     _find_tied(comparison, "golden")
     return comparison
@@ -127,7 +134,7 @@ def _rows(ours: Mapping[str, Weight], theirs: Mapping[str, Weight], mappings: Ma
     yield from (WeightRow(None, each, "", ONLY_GOLDEN) for name, each in theirs.items() if name not in taken)
 
 
-def _measure(row: WeightRow, target: Weight, golden: Weight) -> None:
+def _measure(row: WeightRow, target: Weight, golden: Weight, holders: Holders) -> None:
     try:
         mine, theirs = target.load(), golden.load()
         order = order_of(row.parts, golden if is_fused(target.name) else target) if row.parts else ""
@@ -150,8 +157,20 @@ def _measure(row: WeightRow, target: Weight, golden: Weight) -> None:
         row.result = CAST if cast else CLOSE
     else:
         row.result = DIFFERS
-        notes.append(_like(mine, theirs, row.tolerance))
+        notes.append(not_finite(mine, theirs) or _like(mine, theirs, row.tolerance))
+    if not row.parts and mine.shape == theirs.shape:
+        holders.note(target, golden, mine, theirs)
     row.note = "; ".join(filter(None, notes))
+
+
+def _tell_holders(comparison: WeightComparison, holders: Holders) -> None:
+    """Which differ because they hold what another should."""
+    differing = {row.name: row for row in comparison.with_result(DIFFERS)}
+    found = holders.find([*differing])
+    for name in found:
+        row = differing[name]
+        row.note = "; ".join(filter(None, (row.note, holders.words(name, found))))
+    comparison.exchanged = exchanges(found)
 
 
 def _is_rounding(target: np.ndarray, golden: np.ndarray, target_dtype: str, golden_dtype: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msprobe_ms.compare.csv_table import Cell
-from msprobe_ms.compare.metrics import Missing
+from msprobe_ms.compare.metrics import TENSOR_METRICS, Missing
 from msprobe_ms.compare.profiles.own import METRIC_TITLES
 from msprobe_ms.compare.report import write_table
 from msprobe_ms.compare.stamps import claimed_timestamp
@@ -42,7 +42,7 @@ def write_weights(comparison: WeightComparison, folder: Path, *, csv: bool = Fal
 
     :raises UsageError: the folder cannot be written
     """
-    titles = [*_TITLES, *METRIC_TITLES.values(), "Paired By", "Note"]
+    titles = [*_TITLES, *(METRIC_TITLES[name] for name in TENSOR_METRICS), "Paired By", "Note"]
     with claimed_timestamp(folder) as stamp:
         path = folder / f"compare_weights_{stamp}.{'csv' if csv else 'xlsx'}"
         write_table(path, titles, ((_cells(row), _colour(row)) for row in comparison.rows), _COLOURS)
@@ -58,7 +58,7 @@ def _cells(row: WeightRow) -> list[Cell]:
         *(str(list(weight.shape)) if weight else None for weight in both),
         _figure(row.deviation),
         _figure(row.tolerance),
-        *(_figure(row.metrics.get(name)) for name in METRIC_TITLES),
+        *(_figure(row.metrics.get(name)) for name in TENSOR_METRICS),
         row.how,
         row.note,
     ]
@@ -86,6 +86,9 @@ def weight_lines(comparison: WeightComparison) -> Iterator[str]:
     told = ", ".join(f"{count} {words.get(result, result)}" for result, count in counts.items() if count)
     yield f"{len(paired)} parameters compared{f': {told}' if told else ''}"
     yield from _verdict(comparison, paired)
+    if circles := comparison.exchanged:
+        more = f"; and {len(circles) - _TOLD} more" if len(circles) > _TOLD else ""
+        yield f"these look exchanged: {'; '.join(map(' and '.join, circles[:_TOLD]))}{more}"
     yield from _lone_lines(comparison)
     problems = comparison.problems
     if problems:
@@ -143,6 +146,8 @@ def _row_lines(row: WeightRow) -> Iterator[str]:
     renamed = "" if row.golden.name == row.target.name else f" (golden: {row.golden.name})"
     if row.result == SHAPE:
         told = f"shape {_shape(row.target)} against {_shape(row.golden)}"
+    elif row.deviation == math.inf:
+        told = "differs beyond measure"
     else:
         told = f"deviates by {row.deviation:.3g} (tolerance {row.tolerance:.3g})"
     yield f"  {row.target.name}{renamed}: {told}{f'; {row.note}' if row.note else ''}"
