@@ -94,3 +94,8 @@ def test_another_mask_is_seen(tmp_path: Path, mode: str) -> None:
 )
 def test_what_is_no_fill(extremes: tuple[float | None, float | None]) -> None:
     assert not is_filled(*extremes)
+
+
+def test_filled_scores_beside_a_tensor_of_another_shape_are_told_by_their_shapes(tmp_path: Path) -> None:
+    (origin,) = compared(tmp_path, "tensor", scores(-1e9)[:, :, :8], scores(-1e9)).origins
+    assert "has shape [4, 16, 8] against [4, 16, 16]" in origin.reason

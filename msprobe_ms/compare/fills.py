@@ -34,8 +34,10 @@ def unfilled_difference(
 
     ``minimum``: the golden's, with which it is filled. Elements filled on one side alone count as they are.
     """
+    if target.shape != golden.shape:
+        return whole
     filled = (target <= _PART * minimum) & (golden <= _PART * minimum)  # type: ignore[operator]
-    if target.shape != golden.shape or filled.all() or not filled.any():
+    if filled.all() or not filled.any():
         return whole
     rest = tensor_difference(target[~filled], golden[~filled])
     return replace(whole, relative_l2=rest.relative_l2, error_rms=rest.error_rms, golden_rms=rest.golden_rms)
