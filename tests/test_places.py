@@ -115,6 +115,41 @@ def test_ranks_and_steps_can_be_chosen(tmp_path: Path) -> None:
         plan(tmp_path / "target", tmp_path / "golden", ranks=[7])
 
 
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        ({"steps": [0, 9]}, ["step 9: asked for, and in neither dump"]),
+        ({"steps": [0, 1, 2, 3, 4, 6]}, ["steps 3-4,6: asked for, and in neither dump"]),
+        (
+            {"ranks": [0, 7], "steps": [1, 5]},
+            ["rank 7: asked for, and in neither dump", "step 5: asked for, and in neither dump"],
+        ),
+        ({"ranks": [0, 1], "steps": [0, 1, 2]}, []),
+        ({}, []),
+    ],
+)
+def test_what_was_asked_for_and_is_in_neither_dump_is_told(
+    chosen: dict[str, list[int]], told: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Step 2 is in one of them, which the plan holds."""
+    logger.addHandler(caplog.handler)
+    try:
+        with caplog.at_level(logging.WARNING, logger.name):
+            planned(tmp_path, "step0/rank0 step1/rank0 step2/rank0", "step0/rank0 step1/rank0 step1/rank1", **chosen)
+    finally:
+        logger.removeHandler(caplog.handler)
+    assert caplog.messages == told
+
+
+def test_a_dump_of_which_nothing_tells_its_step_may_be_any(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    logger.addHandler(caplog.handler)
+    try:
+        planned(tmp_path, "rank0 rank1", "rank0 rank1", steps=[3])
+    finally:
+        logger.removeHandler(caplog.handler)
+    assert caplog.messages == []
+
+
 def test_a_step_folder_beside_a_whole_dump_finds_its_step(tmp_path: Path) -> None:
     root = lay_out(tmp_path / "run", "step0/rank0", "step1/rank0", "step1/rank1")
     found = plan(root, root / "step1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -49,6 +49,9 @@ def plan(
     :raises MsprobeError: there is no dump, or none that both sides have
     """
     ours, theirs = _chosen(target, ranks, steps), _chosen(golden, ranks, steps)
+    places = [*ours, *theirs]
+    tell_absent("rank", ranks, [place.rank_number for place in places])
+    tell_absent("step", steps, [place.step for place in places])
     aligned = _Alignment(ours, theirs)
     pairs = list(aligned.pairs())
     if not pairs:
@@ -71,6 +74,28 @@ def plan(
         sorted((place for place in ours if place not in mine_paired), key=_order),
         sorted((place for place in theirs if place not in other_paired), key=_order),
     )
+
+
+def tell_absent(kind: str, asked: Collection[int], found: Collection[int | None]) -> None:
+    """Warn of the steps, or ranks, that were asked for and are in neither dump.
+
+    None among ``found`` is a dump of which nothing tells its step.
+    """
+    absent = sorted({*asked} - {*found})
+    if absent and None not in found:
+        names = f"{kind} {absent[0]}" if len(absent) == 1 else f"{kind}s {_ranges(absent)}"
+        logger.warning("%s: asked for, and in neither dump", names)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Numbers in ascending order, as they are asked for: ``4-7,9``."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ",".join("-".join(map(str, run)) for run in runs)
 
 
 def _tell_other_ranks(target: Path, golden: Path, pairs: Collection[tuple[Place, Place]]) -> None:

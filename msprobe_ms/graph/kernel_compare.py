@@ -9,6 +9,7 @@ from pathlib import Path
 from msprobe_ms.compare.measure import measure
 from msprobe_ms.compare.model import Comparison, Pair, Row
 from msprobe_ms.compare.origin import apart, find_origins
+from msprobe_ms.compare.places import tell_absent
 from msprobe_ms.compare.report import write_summary
 from msprobe_ms.compare.run import Outcome
 from msprobe_ms.compare.stamps import claimed_timestamp
@@ -46,6 +47,9 @@ def compare_kernels(
         raise CompareError(
             f"no rank and step asked for is in both: {target} has {_shown(ours)}, {golden} has {_shown(theirs)}"
         )
+    found = [*ours, *theirs]
+    tell_absent("rank", ranks, [rank for rank, _ in found])
+    tell_absent("step", steps, [step for _, step in found])
     with claimed_timestamp(output) as timestamp:
         for rank, step in places:
             name = f"rank {rank} step {step}"
