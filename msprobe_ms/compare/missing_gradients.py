@@ -11,17 +11,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from msprobe_ms.compare.buffers import RUNNING_STATISTICS
 from msprobe_ms.compare.model import Origin, Pair
 from msprobe_ms.compare.scale import GradientFloors, root_mean_square
 from msprobe_ms.compare.tolerances import Tolerances
-from msprobe_ms.mapping.items import PARAMETER_SYNONYMS
 from msprobe_ms.names import FORWARD, PARAMETERS_GRAD
 from msprobe_ms.store.model import Entry, Item
 
 #: Dotted name and class of a module, and the path of its parameter.
 Place = tuple[str, str, tuple[str, ...]]
-#: Statistics of normalisation, which are parameters in MindSpore, and never get gradients in PyTorch.
-_STATISTICS = tuple(name for both in PARAMETER_SYNONYMS.items() for name in both if both[1].startswith("running_"))
 #: Parameters told by name; the rest is counted.
 _TOLD = 3
 
@@ -118,7 +116,7 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
 def _is_missing(place: Place, lacking: _Side, having: _Side, to: dict[Place, Place], fro: dict[Place, Place]) -> bool:
     """Whether the gradient at ``place`` has no counterpart; ``to`` leads to the lacking side's places, ``fro`` back."""
     twin = to.get(place)
-    if twin is None or twin in lacking.gradients or not lacking.gradients or place[2][-1] in _STATISTICS:
+    if twin is None or twin in lacking.gradients or not lacking.gradients or place[2][-1] in RUNNING_STATISTICS:
         return False
     for other in lacking.tied(twin):
         # Tied weights have one gradient, which each framework may record at another of their places.

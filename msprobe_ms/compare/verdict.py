@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
+from msprobe_ms.compare.buffers import lone_statistics
 from msprobe_ms.compare.completeness import (
     far_apart,
     has_modules,
@@ -52,6 +53,7 @@ def verdict_lines(outcome: Outcome) -> Iterator[str]:
     yield from comparison.ends
     yield from _judgement_lines(outcome, paired=bool(counts["matched"]))
     yield from _fused_lines(comparison)
+    yield from _statistics_lines(comparison)
     yield from _unmatched_lines(outcome)
     for file in outcome.files:
         yield f"report: {file}"
@@ -251,6 +253,18 @@ def _fused_lines(comparison: Comparison) -> Iterator[str]:
         why = "" if comparison.mode == "tensor" else " (of the sum of gradients only real data tells)"
         count = sum(each.values for each in fused)
         yield f"  not compared are {len(lost)} of their {count} values: {lost[0]}{_more(lost, 1)}{why}"
+
+
+def _statistics_lines(comparison: Comparison) -> Iterator[str]:
+    """That running statistics could not be compared, and what compares them."""
+    if (lone := lone_statistics(comparison.pairs)) is None:
+        return
+    count = len(lone.modules)
+    modules = f"module {lone.modules[0]}" if count == 1 else f"{count} modules, the first {lone.modules[0]},"
+    yield (
+        f"not compared: {', '.join(lone.names)} of {modules} in the {lone.holder}, as the {lone.other} recorded no "
+        "running statistics (buffers are no parameters); msprobe compare_weights of both checkpoints compares them"
+    )
 
 
 def _unmatched_lines(outcome: Outcome) -> Iterator[str]:

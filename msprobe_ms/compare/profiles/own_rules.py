@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from msprobe_ms.compare.buffers import is_running_statistic
 from msprobe_ms.compare.dtypes import parse_dtype
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
 from msprobe_ms.compare.profiles.latest_rules import IGNORED, INPUTS_IGNORED
@@ -34,6 +35,7 @@ NO_CALL = "The golden has no such call."
 NO_VALUE = "The golden's call has no such value."
 LATER_AGREE = "later uses of it agree"
 GRADIENT_AGREES = f"{LATER_AGREE}, or the two dumps record other parts of this gradient"
+NO_STATISTIC = "The golden's module has no such running statistic in its dump: buffers are not recorded."
 PASSED_ON = "It only passes from call to call inside of what is one call of the other side."
 
 
@@ -104,6 +106,8 @@ def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mo
     if target is None or golden is None:
         if pair.how == "group" and target is not None and target.kind == "tensor":
             return UNMATCHED, PASSED_ON
+        if pair.matched and is_running_statistic(row):
+            return UNMATCHED, NO_STATISTIC
         return UNMATCHED, NO_VALUE if pair.matched else SAID_ALONE if pair.how == NOWHERE else NO_CALL
     said = remarks(row, target, golden, mode)
     if row.deviation is None:
