@@ -12,6 +12,7 @@ from msprobe_ms.compare.pair import pair
 from msprobe_ms.compare.run import Options, compare_dumps
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.store.find import find_dumps
+from msprobe_ms.store.model import Entry
 from msprobe_ms.store.reader import read_dump
 
 RENAMED = Mappings(layer={"TopLayer": {"net.fc": "fc", "net.out": "out"}})
@@ -115,3 +116,51 @@ def test_every_function_of_nets_of_another_structure_pairs(tmp_path, wrap: bool)
         alone = [each for both in found.pairs if not both.matched for each in (both.target, both.golden) if each]
         assert [each.name for each in alone if each.parsed and not each.parsed.is_module] == []
         assert found.verdict == "consistent"
+
+
+def layers(prefix: str, *, wrapped: bool, parameters: bool = False) -> list:
+    """Blocks of two layers with an activation between them, called as a module of its own or as a function."""
+    dense, made = "Dense" if prefix == "Cell" else "Linear", list[Entry]()
+    function = "Primitive.relu.ReLU" if prefix == "Cell" else "Functional.relu"
+    for number in range(2):
+        block = f"{prefix}.blocks.{number}.Block.forward.0"
+        act = f"{prefix}.blocks.{number}.act.ReLU.forward.0"
+        items = {"parameters.slope": (1,)} if parameters else {}
+        made += [
+            entry(f"{prefix}.blocks.{number}.fc.{dense}.forward.0", parent=block),
+            entry(f"{function}.{number}.forward", parent=act if wrapped else block),
+            *([entry(act, items, parent=block)] if wrapped else []),
+            entry(f"{prefix}.blocks.{number}.out.{dense}.forward.0", parent=block),
+            entry(block),
+        ]
+    # Outside of all blocks as well.
+    act = f"{prefix}.act.ReLU.forward.0"
+    made += [entry(f"{function}.2.forward", parent=act), entry(act)] if wrapped else [entry(f"{function}.2.forward")]
+    return made
+
+
+RELUS = {f"Primitive.relu.ReLU.{number}.forward": f"Functional.relu.{number}.forward" for number in range(3)}
+LAYERS = Mappings(
+    cell={
+        f"blocks.{number}.{name}.Dense": f"blocks.{number}.{name}.Linear"
+        for number in range(2)
+        for name in ("fc", "out")
+    }
+)
+
+
+@pytest.mark.parametrize("ours", [False, True])
+@pytest.mark.parametrize("theirs", [False, True])
+def test_a_function_that_one_side_wraps_in_a_module_pairs_with_the_function(ours: bool, theirs: bool) -> None:
+    target, golden = (
+        dump("mindspore", *layers("Cell", wrapped=ours)),
+        dump("pytorch", *layers("Module", wrapped=theirs)),
+    )
+    found = paired(pair(target, golden, LAYERS))
+    assert {name: found.get(name) for name in RELUS} == RELUS
+
+
+def test_a_wrapper_with_parameters_may_be_any_layer() -> None:
+    target = dump("mindspore", *layers("Cell", wrapped=True, parameters=True))
+    found = paired(pair(target, dump("pytorch", *layers("Module", wrapped=False)), LAYERS))
+    assert [name for name in RELUS if found.get(name)] == ["Primitive.relu.ReLU.2.forward"]

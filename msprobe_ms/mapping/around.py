@@ -2,14 +2,17 @@
 
 Such a call is told by what it encloses: where the twins of all modules called in it were called in one place of the
 other side, its own functions belong to that place as well. It may be the script: a net that only one side wraps.
+A module that is one function and nothing else (``nn.ReLU``) encloses none: its function belongs where it was called, as
+the other side may call the function itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping
 from itertools import takewhile
 
-from msprobe_ms.names import parse_entry
+from msprobe_ms.names import FORWARD, parse_entry
 from msprobe_ms.store.model import Entry, ancestors
 
 
@@ -27,7 +30,26 @@ def places_of_untwinned(
             continue
         for around in takewhile(lambda call: call not in twins, ancestors(entries, name)):
             found.setdefault(around, set()).add(other.parent)
-    return {name: next(iter(places)) for name, places in found.items() if len(places) == 1}
+    places = {name: next(iter(each)) for name, each in found.items() if len(each) == 1}
+    for name in _single_functions(entries, twins):
+        outer = next((call for call in ancestors(entries, name) if call in twins or call in found), None)
+        if outer is None or outer in twins:
+            places[name] = None if outer is None else twins[outer]
+        elif outer in places:
+            places[name] = places[outer]
+    return places
+
+
+def _single_functions(entries: Mapping[str, Entry], twins: Mapping[str, str]) -> Iterator[str]:
+    """Module calls without a twin that called one function, and have no parameters, which would tell them apart."""
+    called: Counter[str | None] = Counter()
+    for entry in entries.values():
+        if entry.parsed is not None and entry.parsed.direction == FORWARD:
+            called[entry.parent] += 1 if not entry.parsed.is_module else 2
+    for name, entry in entries.items():
+        is_module = entry.parsed is not None and entry.parsed.is_module
+        if is_module and called[name] == 1 and name not in twins and not entry.in_state("parameters"):
+            yield name
 
 
 def scope_of(call: str | None) -> Hashable | None:
