@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from collections.abc import Sequence
@@ -404,17 +405,44 @@ def test_bare_lm_compares_and_writes_the_mapping(tmp_path: Path, capsys: pytest.
     assert tables[0] == tables[1]
 
 
-def test_the_mapping_written_for_one_rank_serves_all_that_are_like_it(tmp_path: Path) -> None:
+def test_the_mapping_written_once_serves_all_ranks_that_are_like_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for side in ("mindspore", "pytorch"):
         for rank in range(2):
             shutil.copytree(DATA / f"encoder_{side}_L0", tmp_path / side / "step0" / f"rank{rank}")
     sides = ["-tp", str(tmp_path / "mindspore"), "-gp", str(tmp_path / "pytorch"), "--csv"]
     assert main(["compare", *sides, "-o", str(tmp_path / "bare"), "-lm"]) == 0
-    files = sorted((tmp_path / "bare").glob("layer_mapping_*.yaml"))
-    assert [file.stem.rpartition("_")[0] for file in files] == ["layer_mapping_rank0", "layer_mapping_rank1"]
-    assert main(["compare", *sides, "-o", str(tmp_path / "back"), "-lm", str(files[1])]) == 0
+    (file,) = (tmp_path / "bare").glob("layer_mapping_*.yaml")
+    assert file.stem.rpartition("_")[0] == "layer_mapping"
+    reports = [line for line in capsys.readouterr().out.splitlines() if line.startswith("report: ")]
+    (summary,) = (tmp_path / "bare").glob("compare_summary_2*.json")
+    assert reports == [f"report: {file}", f"report: {summary}"]
+    named = [rank["reports"] for rank in json.loads(summary.read_text())["ranks"]]
+    assert named == ["rank0", "rank1"]
+    assert len([*(tmp_path / "bare").glob("compare_result_rank1_*.csv")]) == 1
+    assert main(["compare", *sides, "-o", str(tmp_path / "back"), "-lm", str(file)]) == 0
     tables = [sorted((tmp_path / folder).glob("compare_result_rank*.csv")) for folder in ("bare", "back")]
     assert [path.read_text() for path in tables[0]] == [path.read_text() for path in tables[1]]
+
+
+def test_a_rank_that_pairs_otherwise_has_a_mapping_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for side in ("mindspore", "pytorch"):
+        for rank in range(3):
+            folder = tmp_path / side / "step0" / f"rank{rank}"
+            shutil.copytree(DATA / f"encoder_{side}_L0", folder)
+    other = tmp_path / "pytorch" / "step0" / "rank1"
+    for file in other.glob("*.json"):
+        file.write_text(file.read_text().replace(".out_proj.", ".output_projection.").replace(".head.", ".top."))
+    monkeypatch.chdir(tmp_path)
+    sides = ["-tp", "mindspore", "-gp", "pytorch", "--csv", "-lm"]
+    main(["compare", *sides, "-o", "bare"])
+    names = sorted(file.stem.rpartition("_")[0] for file in Path("bare").glob("layer_mapping_*.yaml"))
+    assert names == ["layer_mapping", "layer_mapping_rank1"]
+    reports = [line for line in capsys.readouterr().out.splitlines() if line.startswith("report: ")]
+    assert all(line.startswith("report: bare/") for line in reports)
 
 
 def test_what_the_user_says_of_a_module_counts_before_what_was_found() -> None:

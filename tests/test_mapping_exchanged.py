@@ -10,6 +10,7 @@ import pytest
 from built_nets import Module, Told, changed, dump_of, paths
 from test_mapping_automatic import encoder, found, passed_back, renamed, truth
 
+from msprobe_ms.compare.one_mapping import OneMapping
 from msprobe_ms.mapping.automatic import Alignment, align_modules
 
 #: From here on nothing agrees that is computed.
@@ -116,3 +117,20 @@ def test_what_agrees_behind_them_says_that_weights_are_right() -> None:
     assert not alignment.exchanged
     assert alignment.exchanges() == ""
     assert found(alignment)["layers.2.attention.k"] == "blocks.2.self_attn.value"
+
+
+def test_of_many_pairs_one_that_looks_exchanged_keeps_its_file(tmp_path: Path) -> None:
+    told = align_modules(dump_of("mindspore", encoder()), dump_of("pytorch", renamed(encoder()))).text()
+    at = "layers.1.attention"
+    wrong = aligned(swapped(f"{at}.q", f"{at}.k"), replace(AFTER, faulty_from=f"{at}.out"), tmp_path).text()
+    mapping = OneMapping(tmp_path, "1")
+    kept = []
+    for rank, text in enumerate([told, wrong, told.replace("# 1.00", "# 0.80"), wrong]):
+        file = tmp_path / f"layer_mapping_rank{rank}_1.yaml"
+        file.write_text(text)
+        kept += mapping.files([file, tmp_path / f"compare_result_rank{rank}_1.csv"])[:1]
+    assert [file.name for file in kept] == [
+        "layer_mapping_1.yaml", "layer_mapping_rank1_1.yaml", "layer_mapping_1.yaml", "layer_mapping_rank3_1.yaml",
+    ]  # fmt: skip
+    assert all(file.exists() for file in kept)
+    assert not (tmp_path / "layer_mapping_rank2_1.yaml").exists()

@@ -115,7 +115,7 @@ class ComparedRanks(Mapping[Key, Compared]):
 
     def _reports(self, folder: Path, options: Options, executor: Executor | None) -> list[Path]:
         found, total = self._compare_all(folder, options, executor)
-        return [*(file for each in found for file in each.files), *total.files]
+        return [*dict.fromkeys(file for each in found for file in each.files), *total.files]
 
     def _compare_all(
         self, output: Path | None, options: Options, executor: Executor | None

@@ -15,6 +15,7 @@ from msprobe_ms.compare.algorithms import Algorithm, Unloaded
 from msprobe_ms.compare.collectives import Exchanges, exchanges_of
 from msprobe_ms.compare.executors import Lost, Pool, processes, run_in_order
 from msprobe_ms.compare.model import Origin
+from msprobe_ms.compare.one_mapping import OneMapping
 from msprobe_ms.compare.places import Plan, Twins
 from msprobe_ms.compare.report import summary
 from msprobe_ms.compare.run import Options, Outcome, compare_dumps, compare_one
@@ -47,7 +48,7 @@ class Found:
     """What is known of one comparison when it is over.
 
     ``summary``  the content of its compare_summary.json; ``origins`` those in it
-    ``lines``    its verdict in words
+    ``lines``    its verdict in words, without the files
     ``errors``   how far each node is out, where a trend is wanted
     ``problem``  why there is none of it: then ``verdict`` is ``failed``
     """
@@ -83,7 +84,7 @@ def compare_twins(work: Work) -> Found:
         comparison.verdict,
         summary(comparison),
         comparison.origins,
-        list(verdict_lines(replace(outcome, title=""))),
+        list(verdict_lines(replace(outcome, title="", files=[]))),
         outcome.files,
         errors_of(comparison) if work.with_errors else None,
         exchanges_of(comparison),
@@ -95,7 +96,7 @@ def compare_all(
 ) -> Iterator[Found]:
     """Compare all twins of a plan; results come in its order, whatever order they are computed in.
 
-    Without a ``pool``, processes of this machine do it.
+    Without a ``pool``, processes of this machine do it. Equal layer mappings that were found become one file.
     """
     algorithms = tuple(map(_unloaded, options.algorithms))
     options = replace(options, algorithms=())
@@ -108,11 +109,17 @@ def compare_all(
         )
         for twins in plan.twins
     ]  # fmt: skip
+    mapping = OneMapping(output, timestamp) if output is not None and options.align else None
     own = pool is None
     pool = processes(len(work), largest=max(map(_size, plan.twins), default=0)) if pool is None else pool
     try:
         for one, result in zip(work, run_in_order(compare_twins, work, pool), strict=True):
-            yield Found(one.twins.place, FAILED, problem=result.reason) if isinstance(result, Lost) else result
+            if isinstance(result, Lost):
+                yield Found(one.twins.place, FAILED, problem=result.reason)
+                continue
+            # A worker may stand elsewhere; here they are named as the folder was.
+            files = [output / file.name for file in result.files] if output is not None else []
+            yield replace(result, files=mapping.files(files) if mapping else files)
     finally:
         if own:
             pool.close()

@@ -29,6 +29,7 @@ class Total:
     ``first_origin``  where the error begins in it, in the first of its ranks that diverges
     ``first_rank``  which rank of that step was first, and why; None for a single rank
     ``growing``     nodes whose error grows over the steps, worst first
+    ``mapping``     the layer mapping that was found for more than one of the pairs
     """
 
     verdict: str
@@ -39,6 +40,7 @@ class Total:
     growing: list[Growing]
     files: list[Path]
     first_origin: str = ""
+    mapping: Path | None = None
 
     @property
     def failed(self) -> int:
@@ -63,6 +65,8 @@ class Gathering:
         self._exchanges: dict[str, Exchanges] = {}
         self._records: IO[bytes]
         self._trends = Trends()
+        self._mapping: Path | None = None
+        self._suffixes = {twins.place: twins.suffix.removeprefix("_") for twins in plan.twins}
 
     def __enter__(self) -> Gathering:
         self._records = tempfile.TemporaryFile(prefix="msprobe_ranks_")
@@ -85,7 +89,9 @@ class Gathering:
             self._first_origin = found.origins[0].target if found.origins else ""
         if found.errors is not None and place.step is not None:
             self._trends.add(rank_name(place), place.step, found.errors)
-        text = json.dumps(_record(found), ensure_ascii=True, allow_nan=False)
+        shared = f"layer_mapping_{self._timestamp}.yaml"
+        self._mapping = next((file for file in found.files if file.name == shared), self._mapping)
+        text = json.dumps(_record(found, self._suffixes.get(place, "")), ensure_ascii=True, allow_nan=False)
         self._records.write((",\n" if self._records.tell() else "").encode() + f"  {text}".encode("ascii"))
 
     def total(self) -> Total:
@@ -107,6 +113,7 @@ class Gathering:
             worst,
             files,
             self._first_origin,
+            self._mapping,
         )
         if self._output is not None:
             path = self._output / f"compare_summary_{self._timestamp}.json"
@@ -165,8 +172,8 @@ def _finite(number: float) -> Any:
     return number if number < float("inf") else "inf"
 
 
-def _record(found: Found) -> dict[str, Any]:
-    """One pair's line of the summary."""
+def _record(found: Found, reports: str) -> dict[str, Any]:
+    """One pair's line of the summary; ``reports`` is what the names of its files have before the time."""
     place = {"step": found.place.step, "rank": found.place.rank}
     if found.place.half:
         place["half"] = found.place.half
@@ -183,6 +190,7 @@ def _record(found: Found) -> dict[str, Any]:
         "origins": len(found.summary["origins"]),
         "first_origin": origins[0] if origins else None,
         "handed_by": found.exchanges.handed_by or None,
+        "reports": reports,
     }
 
 

@@ -13,12 +13,17 @@ _FILES = 8
 
 
 def found_lines(found: Found, *, in_full: bool) -> Iterator[str]:
-    """One pair in words; not ``in_full``: a line where it is not consistent, none where it is."""
+    """One pair in words; not ``in_full``: a line where it is not consistent, none where it is.
+
+    The files of one that is consistent nobody needs to open; their names follow from the summary.
+    """
     if found.verdict == FAILED:
         yield f"{found.place}: NOT COMPARED: {found.problem}"
     elif in_full:
         yield f"{found.place}:"
         yield from found.lines
+        if found.verdict != "consistent":
+            yield from (f"report: {file}" for file in found.files)
     elif found.verdict != "consistent":
         exchanges = found.exchanges
         where = f": the error begins at {exchanges.origin}" if exchanges.origin else ""
@@ -48,6 +53,8 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
     named = total.files if len(total.files) <= _FILES else total.files[-1:]
     if len(named) < len(total.files):
         yield f"report: {len(total.files) - 1} trends, the first {total.files[0]}"
+    if total.mapping is not None:
+        yield f"report: {total.mapping}"
     for file in named:
         yield f"report: {file}"
 

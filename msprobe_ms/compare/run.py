@@ -97,7 +97,7 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool =
     else:
         mode = "statistics"
         logger.info("target is a %s dump and golden a %s dump: statistics are compared", target.mode, golden.mode)
-    target, golden, mappings = as_paired(target, golden, options)
+    target, golden, mappings = as_paired(target, golden, options, tell=alone)
     pairs = pair(target, golden, mappings, fuzzy=options.fuzzy)
     profile = options.report
     if options.algorithms and mode != "tensor":
@@ -121,12 +121,16 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool =
     return comparison
 
 
-def as_paired(target: Dump, golden: Dump, options: Options) -> tuple[Dump, Dump, Mappings]:
-    """The dumps as they are paired: what one side has fused is one on the other side as well; and by which mappings."""
+def as_paired(target: Dump, golden: Dump, options: Options, *, tell: bool = False) -> tuple[Dump, Dump, Mappings]:
+    """The dumps as they are paired: what one side has fused is one on the other side as well; and by which mappings.
+
+    ``tell``: of weights that look exchanged, where the modules are aligned here.
+    """
     mappings = options.mappings
     if options.align:
         alignment = align_modules(target, golden)
-        tell_exchanges(alignment)
+        if tell:
+            tell_exchanges(alignment)
         mappings = replace(mappings, automatic=alignment.rules)
     return *join_fused(target, golden, mappings), mappings
 
@@ -162,6 +166,8 @@ def compare_one(
     aligned = []
     if options.align:
         alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}")
+        if alone:
+            tell_exchanges(alignment)
         options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
         aligned = [file]
     comparison = compare_dumps(ours, theirs, options, alone=alone)

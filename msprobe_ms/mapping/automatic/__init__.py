@@ -35,6 +35,9 @@ _SURE, _LISTED = 0.75, 10
 #: Evidence and margin at which confidence reaches 63 %.
 _EVIDENCE_SCALE, _MARGIN_SCALE = 2.5, 1.0
 
+#: How the remarks in the file about weights begin.
+EXCHANGED = "# these weights look exchanged: "
+
 _HEAD = """\
 # Layer mapping found by comparing the two dumps: under the class of the parent, child: what the golden calls it.
 # Behind each line the lowest confidence (0 to 1) of the pairs it makes. Correct it and give it with -lm.
@@ -103,7 +106,7 @@ class Alignment:
             yield f"# Least sure of these: {least}"
         for circle in self.exchanged:
             held = " and ".join(map(_named, circle))
-            yield f"# these weights look exchanged: {held}; they are paired by names and places all the same"
+            yield f"{EXCHANGED}{held}; they are paired by names and places all the same"
         for ours, theirs, proven in self.fused:
             reason = "; their norms add up" if proven else ""
             yield f"# fused: {', '.join(map(_named, ours))} = {', '.join(map(_named, theirs))}{reason}"
@@ -136,7 +139,6 @@ def write_alignment(target: Dump, golden: Dump, output: Path, ending: str) -> tu
     alignment = align_modules(target, golden)
     if not alignment.pairs:
         logger.warning("-lm: no module of the two dumps could be aligned; dump both at level L0 or mix")
-    tell_exchanges(alignment)
     path = output / f"layer_mapping{ending}.yaml"
     try:
         output.mkdir(parents=True, exist_ok=True)
