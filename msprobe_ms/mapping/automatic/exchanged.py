@@ -102,7 +102,7 @@ class _Search:
             around = family(target, ours), family(golden, theirs), _sort(target.nodes[ours])
             families.setdefault(around, {})[self.ours[ours][0]] = None
         right = dict(found)
-        for family_roles in families.values():
+        for family_roles in dict.fromkeys(map(tuple, families.values())):  # layers are alike
             roles = [role for role in family_roles if right[role] == found[role]]
             if not 2 <= len(roles) <= _MOST:
                 continue
