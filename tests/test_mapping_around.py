@@ -164,3 +164,13 @@ def test_a_wrapper_with_parameters_may_be_any_layer() -> None:
     target = dump("mindspore", *layers("Cell", wrapped=True, parameters=True))
     found = paired(pair(target, dump("pytorch", *layers("Module", wrapped=False)), LAYERS))
     assert [name for name in RELUS if found.get(name)] == ["Primitive.relu.ReLU.2.forward"]
+
+
+def test_a_wrapper_of_another_name_may_be_any_module() -> None:
+    other = [entry("Torch.neg.0.forward", parent="Module.z.Z.forward.0"), "Module.z.Z.forward.0"]
+    golden = dump("pytorch", "Torch.exp.0.forward", *other)
+    for name, pairs in (("Gate", {}), ("Exp", {"Mint.exp.0.forward": "Torch.exp.0.forward"})):
+        call = f"Cell.a.{name}.forward.0"
+        assert (
+            paired(pair(dump("mindspore", entry("Mint.exp.0.forward", parent=call), call), golden, Mappings())) == pairs
+        )

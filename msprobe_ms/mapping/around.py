@@ -8,11 +8,10 @@ the other side may call the function itself.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from itertools import takewhile
 
-from msprobe_ms.names import FORWARD, parse_entry
+from msprobe_ms.names import FORWARD, EntryName, parse_entry
 from msprobe_ms.store.model import Entry, ancestors
 
 
@@ -41,15 +40,23 @@ def places_of_untwinned(
 
 
 def _single_functions(entries: Mapping[str, Entry], twins: Mapping[str, str]) -> Iterator[str]:
-    """Module calls without a twin that called one function, and have no parameters, which would tell them apart."""
-    called: Counter[str | None] = Counter()
+    """Module calls without a twin that are one function: they called it alone, bear its name and have no parameters."""
+    called: dict[str, list[EntryName]] = {}
     for entry in entries.values():
-        if entry.parsed is not None and entry.parsed.direction == FORWARD:
-            called[entry.parent] += 1 if not entry.parsed.is_module else 2
-    for name, entry in entries.items():
-        is_module = entry.parsed is not None and entry.parsed.is_module
-        if is_module and called[name] == 1 and name not in twins and not entry.in_state("parameters"):
+        if entry.parsed is not None and entry.parsed.direction == FORWARD and entry.parent is not None:
+            called.setdefault(entry.parent, []).append(entry.parsed)
+    for name, functions in called.items():
+        module = entries.get(name)
+        if module is None or module.parsed is None or len(functions) > 1 or functions[0].is_module or name in twins:
+            continue
+        named = map(_plain, functions[0].name.split("."))
+        if _plain(module.parsed.class_name) in named and not module.in_state("parameters"):
             yield name
+
+
+def _plain(name: str) -> str:
+    """``max_pool2d`` as ``MaxPool2d``."""
+    return name.replace("_", "").lower()
 
 
 def scope_of(call: str | None) -> Hashable | None:
