@@ -129,7 +129,7 @@ def test_no_more_processes_than_memory_allows(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(executors, "_cores", lambda: 64)
     monkeypatch.setattr(executors, "_free_memory", lambda: 10 * 2**30)
     assert (processes(5).width, processes(1000).width) == (5, 34)
-    assert (processes(1000, largest=2**30).width, processes(1000, largest=2**34).width) == (3, 1)
+    assert (processes(1000, largest=3 * 2**30).width, processes(1000, largest=3 * 2**34).width) == (3, 1)
 
 
 def test_the_memory_that_is_left_is_known() -> None:

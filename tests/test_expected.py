@@ -161,3 +161,8 @@ def test_in_half_precision_they_are_held_closer_still() -> None:
 
 _X = normal(8, 32)
 _ROWS = normal(2, 64)
+
+
+def test_norms_beyond_any_square_end_no_comparison() -> None:
+    huge = normal(4, 16, 64).astype(np.float64) * 1e200
+    assert origins(call(NORM, huge, huge), call(NORM, huge, huge)) == []

@@ -88,6 +88,12 @@ def test_another_mask_is_seen(tmp_path: Path, mode: str) -> None:
     assert origin.target == "Functional.softmax.0.forward.input.0"
 
 
+@pytest.mark.parametrize("mode", ["statistics", "tensor"])
+@pytest.mark.parametrize("fill", [-np.inf, -3e38, -6e8, -9.9e8])
+def test_another_fill_is_seen(tmp_path: Path, mode: str, fill: float) -> None:
+    assert compared(tmp_path, mode, scores(fill), scores(-1e9)).verdict == "divergent"
+
+
 @pytest.mark.parametrize(
     "extremes",
     [(3.0, -3.0), (1.0, 1e-9), (0.0, -1e9), (50.0, -1e3), (float("nan"), -1e9), (3.0, -np.inf), (None, None)],

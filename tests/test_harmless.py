@@ -59,3 +59,20 @@ def test_a_part_with_a_gradient_may_not(tmp_path: Path) -> None:
 
 def test_where_the_gradient_is_exactly_zero_nothing_moves(tmp_path: Path) -> None:
     assert origins(tmp_path, _KEYS, keys_gradient=0.0)[0] == "Cell.h.c_attn.Dense.forward.0.parameters.bias"
+
+
+def test_nan_in_a_parameter_is_never_noise() -> None:
+    """Even where its layer's output is all that differs inside a block whose own output agrees."""
+    inner, block, values = "Cell.h.fc.Dense.forward.0", "Cell.h.Block.forward.0", _BIAS.reshape(8, 12)
+
+    def side(weight: Any, given: Any) -> Dump:
+        places = {("input.0", inner): values, ("parameters.weight", inner): weight, ("output.0", inner): given}
+        places |= {("input.0", block): values, ("output.0", block): values}
+        made = dump([tensor(place, array, entry) for (place, entry), array in places.items()])
+        made.entries[inner].parent = block
+        return made
+
+    broken = values.copy()
+    broken[0, 0] = np.nan
+    (origin,) = compare_dumps(side(broken, broken), side(values, values), Options()).origins
+    assert (origin.target, origin.kind) == (f"{inner}.parameters.weight", "parameter")

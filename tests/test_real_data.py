@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from msprobe_ms.compare import real_data
 from msprobe_ms.compare.model import Row
 from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.mapping.files import load_mappings
 from msprobe_ms.store.reader import read_dump
 
 TENSORS = 12
@@ -83,3 +85,31 @@ def test_a_few_tensors_are_not_worth_a_process(tmp_path: Path, monkeypatch: pyte
     here = pids(monkeypatch)
     rows(dump, dump, alone=True)
     assert len(here) == TENSORS
+
+
+def test_single_values_that_a_mapping_puts_beside_each_other_are_measured(tmp_path: Path) -> None:
+    """Of calls that have no twin as a whole."""
+    target, golden = write_dump(tmp_path / "target", 1.5), write_dump(tmp_path / "golden", 1.0)
+    text = (golden / "dump.json").read_text()
+    (golden / "dump.json").write_text(text.replace('"Functional.relu.', '"Functional.selu.', TENSORS // 2))
+    rules = tmp_path / "data.yaml"
+    rules.write_text("Functional.relu.1.forward.output.0: Functional.selu.1.forward.output.0\n")
+    comparison = compare_dumps(read_dump(target), read_dump(golden), Options(load_mappings(data=rules)))
+    measured = [row.target.name for row in comparison.rows if row.target and row.deviation is not None]
+    assert "Functional.relu.1.forward.output.0" in measured
+
+
+def test_weights_of_which_no_shape_is_known_are_told_apart_by_their_files(tmp_path: Path) -> None:
+    for side, shape in (("target", (4, 3)), ("golden", (2, 2))):
+        folder = tmp_path / side
+        (folder / "dump_tensor_data").mkdir(parents=True)
+        np.save(folder / "dump_tensor_data" / "w.npy", np.ones(shape, np.float32))
+        leaf = {"type": "mindspore.Tensor", "dtype": "Float32", "shape": None, "data_name": "w.npy"}
+        body = {"input_args": [], "input_kwargs": {}, "output": [], "parameters": {"weight": leaf}}
+        content = {"task": "tensor", "level": "L0", "framework": "mindspore" if side == "target" else "pytorch"}
+        prefix = "Cell" if side == "target" else "Module"
+        (folder / "dump.json").write_text(json.dumps({**content, "data": {f"{prefix}.conv.Conv.forward.0": body}}))
+    comparison = compare_dumps(
+        read_dump(tmp_path / "target"), read_dump(tmp_path / "golden"), Options(load_mappings(cell=True))
+    )
+    assert [row.deviation for row in comparison.rows] == [math.inf]

@@ -36,8 +36,6 @@ RETRIES = 2
 _AHEAD = 4
 #: What a comparison needs at most beside its dumps, in bytes: interpreter, numpy, one pair of large tensors.
 _BASE_MEMORY = 300 * 2**20
-#: Memory that a byte of dump.json takes while it is compared; measured: 1.7, from 5,000 to 80,000 entries.
-_MEMORY_A_BYTE = 3
 #: Tasks handed at a time to an executor that does not tell how many it runs.
 _UNKNOWN_WIDTH = 64
 
@@ -74,9 +72,9 @@ class Pool:
 def processes(tasks: int, largest: int = 0) -> Pool:
     """Processes on this machine: no more than it has cores, than there are tasks, than its memory allows.
 
-    ``largest``: bytes of the largest pair of dump.json.
+    ``largest``: bytes of memory that the largest of the tasks takes.
     """
-    need = _BASE_MEMORY + _MEMORY_A_BYTE * largest
+    need = _BASE_MEMORY + largest
     width = max(1, min(_cores(), tasks, _free_memory() // need))
 
     def make() -> Executor:

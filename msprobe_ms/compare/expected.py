@@ -23,7 +23,7 @@ from msprobe_ms.compare.kinds import Kind
 from msprobe_ms.compare.metrics import COSINE
 from msprobe_ms.compare.model import Row
 from msprobe_ms.compare.nodes import Node, strain
-from msprobe_ms.compare.scale import element_count, magnitude, root_mean_square
+from msprobe_ms.compare.scale import element_count, magnitude, root_mean_square, square
 from msprobe_ms.names import FORWARD
 from msprobe_ms.store.model import Item
 
@@ -120,7 +120,7 @@ def condition(node: Node) -> float | None:
     if sizes[0] is None or not given:
         return None
     if kind is Kind.NORM:
-        spread = sizes[0] ** 2 - magnitude(inputs[0].mean) ** 2
+        spread = square(sizes[0]) - square(magnitude(inputs[0].mean))
         return sizes[0] / math.sqrt(spread) if spread > 0 else None
     if kind is Kind.ACTIVATION:
         return max(1.0, sizes[0] / given)

@@ -18,6 +18,8 @@ from msprobe_ms.store.model import Statistic
 FILL, TIMES = -1e3, 100.0
 #: Part of the fill that an element is at least as large as, which the fill was added to or put in the place of.
 _PART = 0.5
+#: Part of the fill up to which two elements are filled alike: the scores that one was added to round otherwise.
+_ALIKE = 1e-5
 
 
 def is_filled(maximum: Statistic, minimum: Statistic) -> bool:
@@ -30,13 +32,15 @@ def is_filled(maximum: Statistic, minimum: Statistic) -> bool:
 def unfilled_difference(
     target: npt.NDArray[np.generic], golden: npt.NDArray[np.generic], minimum: float, whole: TensorDifference
 ) -> TensorDifference:
-    """``whole`` with the size of the difference, and the golden's, over the elements that are filled on neither side.
+    """``whole`` with the size of the difference, and the golden's, over the elements that are not filled alike.
 
-    ``minimum``: the golden's, with which it is filled. Elements filled on one side alone count as they are.
+    ``minimum``: the golden's, with which it is filled. Elements filled on one side alone, or otherwise, count.
     """
     if target.shape != golden.shape:
         return whole
-    filled = (target <= _PART * minimum) & (golden <= _PART * minimum)  # type: ignore[operator]
+    with np.errstate(all="ignore"):
+        apart = np.abs(target.astype(np.float64) - golden.astype(np.float64))
+    filled = (golden <= _PART * minimum) & (apart <= _ALIKE * -minimum)  # type: ignore[operator]
     if filled.all() or not filled.any():
         return whole
     rest = tensor_difference(target[~filled], golden[~filled])

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from msprobe_ms.compare.figures import odd_word
 from msprobe_ms.compare.masks import Load
 from msprobe_ms.compare.model import Row
 from msprobe_ms.compare.nodes import Node, strain
@@ -55,7 +56,7 @@ def _parameters(nodes: list[Node]) -> list[Row]:
 
 def _is_noise(node: Node, row: Row, gradients: dict[tuple[str, tuple[str, ...]], Row], load: Load | None) -> bool:
     amount = strain(row)
-    if amount <= 1:
+    if amount <= 1 or (row.target and row.golden and odd_word(row.target) != odd_word(row.golden)):
         return False
     if amount <= _DRIFT:
         return True
@@ -77,6 +78,8 @@ def _moved_by_noise(row: Row, gradient: Row, load: Load) -> bool:
     """
     both, given = load(row), load(gradient)
     if both is None or given is None or len({each.size for each in (*both, *given)}) > 1 or row.tolerance is None:
+        return False
+    if any(map(np.iscomplexobj, (*both, *given))):
         return False
     mine, theirs, *slopes = (each.ravel().astype(np.float64) for each in (*both, *given))
     error = np.linalg.norm(slopes[0] - slopes[1]) / math.sqrt(max(1, mine.size))

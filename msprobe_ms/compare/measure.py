@@ -121,8 +121,7 @@ class _Meter:
 
     def measure_tensors(self, pairs: list[Pair], data: RealData, *, alone: bool) -> None:
         """Have the tensors measured in the order of their rows, each when its row's turn comes or before."""
-        rows = (row for pair in pairs if pair.matched for row in pair.rows if row.matched)
-        self._tensors = data.of_rows(rows, self._same_weights, alone=alone)
+        self._tensors = data.of_rows(pairs, self._same_weights, alone=alone)
 
     def measure_pair(self, pair: Pair) -> None:
         parsed = pair.golden.parsed if pair.golden else None

@@ -25,6 +25,8 @@ from msprobe_ms.errors import MsprobeError
 from msprobe_ms.store.find import Place
 from msprobe_ms.store.reader import read_dump
 
+#: Memory that a byte of dump.json takes while it is compared; measured: 1.7, from 5,000 to 80,000 entries.
+_MEMORY_A_BYTE = 3
 #: ``Found.verdict`` of a pair that could not be compared.
 FAILED = "failed"
 
@@ -111,7 +113,8 @@ def compare_all(
     ]  # fmt: skip
     mapping = OneMapping(output, timestamp) if output is not None and options.align else None
     own = pool is None
-    pool = processes(len(work), largest=max(map(_size, plan.twins), default=0)) if pool is None else pool
+    largest = _MEMORY_A_BYTE * max(map(_size, plan.twins), default=0)
+    pool = processes(len(work), largest) if pool is None else pool
     try:
         for one, result in zip(work, run_in_order(compare_twins, work, pool), strict=True):
             if isinstance(result, Lost):

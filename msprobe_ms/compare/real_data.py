@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +15,7 @@ from msprobe_ms.compare.algorithms import Algorithm, measured_by
 from msprobe_ms.compare.contradictions import contradiction
 from msprobe_ms.compare.fills import is_filled, unfilled_difference
 from msprobe_ms.compare.metrics import TensorDifference, tensor_difference
-from msprobe_ms.compare.model import Metrics, Row
-from msprobe_ms.compare.scale import element_count
+from msprobe_ms.compare.model import Metrics, Pair, Row
 from msprobe_ms.errors import MsprobeError
 from msprobe_ms.store.model import Item
 from msprobe_ms.store.tensors import TensorSource
@@ -60,44 +60,80 @@ class RealData:
         self._target, self._golden, self._more, self._algorithms = target, golden, more, tuple(algorithms)
 
     def of_rows(
-        self, rows: Iterable[Row], reshaped: Callable[[Row], bool], *, alone: bool
+        self, pairs: Sequence[Pair], reshaped: Callable[[Row], bool], *, alone: bool
     ) -> Iterator[tuple[Row, Measured]]:
         """Each row that has two tensors in files, in order, with what they differ by.
 
         ``alone``: this comparison has the machine to itself, so that processes may share the work.
         """
-        found = [(row, TensorPair(*both, reshaped(row))) for row in rows if (both := _in_files(row)) is not None]
-        chunks = list(_chunks([pair for _, pair in found]))
-        spread = alone and not self._algorithms and len(chunks) > 1
-        if spread and sum(_size(pair) for _, pair in found) >= _WORTH_PROCESSES:
-            results = self._spread(chunks)
+        chunks = _Chunks(pairs, reshaped)
+        if alone and not self._algorithms and len(chunks) > 1 and chunks.elements >= _WORTH_PROCESSES:
+            yield from self._spread(chunks)
         else:
-            results = (self.of(pair) for _, pair in found)
-        for (row, _), measured in zip(found, results, strict=True):
-            yield row, measured
+            for number in range(len(chunks)):
+                for row, pair in chunks.rows(number):
+                    yield row, self.of(pair)
 
     def of(self, pair: TensorPair) -> Measured:
         loaded = _loaded(self._target, self._golden, pair.target, pair.golden)
         if isinstance(loaded, str):
             return Measured({NOTE: loaded})
         target, golden = loaded
-        if pair.reshaped and target.shape != golden.shape:
+        if pair.reshaped and target.size == golden.size:
             target = target.reshape(golden.shape)
         difference = tensor_difference(target, golden, more=self._more)
         if isinstance(fill := pair.golden.minimum, float) and is_filled(pair.golden.maximum, fill):
             difference = unfilled_difference(target, golden, fill, difference)
         return Measured({**difference.metrics, **measured_by(self._algorithms, target, golden)}, difference)
 
-    def _spread(self, chunks: list[list[TensorPair]]) -> Iterator[Measured]:
+    def _spread(self, chunks: _Chunks) -> Iterator[tuple[Row, Measured]]:
         from msprobe_ms.compare.executors import Lost, processes, run_in_order  # here, as few comparisons need them
 
-        largest = max(map(_size, (pair for chunk in chunks for pair in chunk)), default=0)
-        with closing(processes(len(chunks), largest * _ELEMENT)) as pool:
-            for chunk, result in zip(chunks, run_in_order(partial(_of_all, self), chunks, pool), strict=True):
-                if isinstance(result, Lost):
-                    yield from [Measured({NOTE: f"{NOT_COMPARED}{result.reason}"})] * len(chunk)
-                else:
-                    yield from result
+        with closing(processes(len(chunks), chunks.largest * _ELEMENT)) as pool:
+            for number, result in enumerate(run_in_order(partial(_of_all, self), chunks, pool)):
+                lost = Measured({NOTE: f"{NOT_COMPARED}{result.reason}"}) if isinstance(result, Lost) else None
+                measured = iter(()) if isinstance(result, Lost) else iter(result)
+                for row, _ in chunks.rows(number):
+                    yield row, lost or next(measured)
+
+
+class _Chunks(Sequence[list[TensorPair]]):
+    """The pairs of tensors of all rows, some at a time; they are made when they are asked for, and not kept.
+
+    ``elements``: of all of them; ``largest``: of the largest.
+    """
+
+    def __init__(self, pairs: Sequence[Pair], reshaped: Callable[[Row], bool]) -> None:
+        self._pairs, self._reshaped = pairs, reshaped
+        self.elements = self.largest = 0
+        self._ends: list[int] = []
+        size = 0
+        for number, pair in enumerate(pairs, 1):
+            for row in pair.rows:
+                count = _elements(row) if row.matched else 0
+                self.elements, self.largest = self.elements + count, max(self.largest, count)
+                size += count
+            if size >= _AT_A_TIME or number == len(pairs):
+                self._ends.append(number)
+                size = 0
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, number: int) -> list[TensorPair]: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[list[TensorPair]]: ...
+    def __getitem__(self, number: int | slice) -> list[TensorPair] | list[list[TensorPair]]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(len(self))[number]]
+        return [pair for _, pair in self.rows(number)]
+
+    def rows(self, number: int) -> Iterator[tuple[Row, TensorPair]]:
+        for pair in self._pairs[self._ends[number - 1] if number else 0 : self._ends[number]]:
+            for row in pair.rows:
+                if (both := _in_files(row)) is not None:
+                    yield row, TensorPair(*both, self._reshaped(row))
 
 
 def load_both(
@@ -124,11 +160,6 @@ def _loaded(
     return mine, other
 
 
-def _of_all(data: RealData, pairs: list[TensorPair]) -> list[Measured]:
-    """Runs in a process of its own."""
-    return list(map(data.of, pairs))
-
-
 def _in_files(row: Row) -> tuple[Item, Item] | None:
     target, golden = row.target, row.golden
     if target is None or golden is None or target.data_name is None or golden.data_name is None:
@@ -136,17 +167,14 @@ def _in_files(row: Row) -> tuple[Item, Item] | None:
     return (target, golden) if target.kind == golden.kind == "tensor" else None
 
 
-def _size(pair: TensorPair) -> int:
-    return max(element_count(pair.target), element_count(pair.golden))
+def _elements(row: Row) -> int:
+    """Elements of the golden's tensor, told by its column where it stands in one."""
+    stored = row.stored(1)
+    golden = row.golden if stored is None else None
+    shape = stored[0].sort(stored[1])[3] if stored is not None else golden.shape if golden is not None else None
+    return math.prod(shape) if isinstance(shape, tuple) else 0
 
 
-def _chunks(pairs: Iterable[TensorPair]) -> Iterator[list[TensorPair]]:
-    chunk, size = list[TensorPair](), 0
-    for pair in pairs:
-        chunk.append(pair)
-        size += _size(pair)
-        if size >= _AT_A_TIME:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
+def _of_all(data: RealData, pairs: list[TensorPair]) -> list[Measured]:
+    """Runs in a process of its own."""
+    return list(map(data.of, pairs))

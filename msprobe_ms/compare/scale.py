@@ -24,6 +24,11 @@ def magnitude(value: Statistic) -> float:
     return abs(float(value)) if isinstance(value, (int, float)) and math.isfinite(value) else 0.0
 
 
+def square(value: float) -> float:
+    """value², infinite where no double holds it, for which ``**`` raises an error."""
+    return value * value
+
+
 def element_count(item: Item) -> int:
     """Elements of a tensor; 0 where the shape is no tuple."""
     return math.prod(item.shape) if isinstance(item.shape, tuple) else 0
@@ -115,7 +120,7 @@ class GradientFloors:
 
     def _arriving_floored(self, entry: Entry) -> tuple[float, int]:
         squares, count = _arriving(entry)
-        return max(squares, count * self._enclosing(entry) ** 2), count
+        return max(squares, count * square(self._enclosing(entry))), count
 
 
 def _sized(entry: Entry) -> list[tuple[int, float, Item]]:
@@ -130,4 +135,4 @@ def _sized(entry: Entry) -> list[tuple[int, float, Item]]:
 def _arriving(entry: Entry) -> tuple[float, int]:
     """Sum of squares and number of elements of the gradients a backward entry takes in."""
     items = [item for item in entry.items if item.state == "input" and item.kind == "tensor"]
-    return sum(magnitude(item.norm) ** 2 for item in items), sum(map(element_count, items))
+    return sum(square(magnitude(item.norm)) for item in items), sum(map(element_count, items))
