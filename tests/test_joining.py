@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 from collections.abc import Callable, Sequence
@@ -93,6 +94,43 @@ def recorded(folder: Path, net: Net, task: str = "tensor", level: str = "L0") ->
         net(torch.randn(2, 6, WIDTH)).square().sum().backward()
     (path,) = find_dumps(folder).values()
     return read_dump(path)
+
+
+Call = tuple[str, dict[str, np.ndarray]]
+
+
+def written(
+    folder: Path, calls: Sequence[Call], task: str = "tensor", files: dict[str, np.ndarray] | None = None
+) -> Dump:
+    """A dump of these calls; ``files`` hold something else than was recorded."""
+    (folder / "dump_tensor_data").mkdir(parents=True)
+    data: dict[str, dict] = {}
+    for name, values in calls:
+        inputs = "input" if ".backward." in name else "input_args"
+        data[name] = {inputs: [], "output": [], "parameters": {}}
+        for place, value in values.items():
+            state, _, rest = place.partition(".")
+            leaf = {"type": "torch.Tensor", "dtype": f"torch.{value.dtype}", "shape": list(value.shape)}
+            if value.size and value.dtype.kind != "c":
+                exact = value.astype(np.float64)
+                norm = float(np.linalg.norm(exact))
+                leaf |= {
+                    "Max": float(exact.max()),
+                    "Min": float(exact.min()),
+                    "Mean": float(exact.mean()),
+                    "Norm": norm,
+                }
+            if task == "tensor":
+                leaf["data_name"] = f"{name}.{place}.npy"
+                np.save(folder / "dump_tensor_data" / leaf["data_name"], (files or {}).get(f"{name}.{place}", value))
+            if state == "parameters":
+                data[name][state][rest] = leaf
+            else:
+                data[name][inputs if state == "input" else state].append(leaf)
+    index = {"task": task, "level": "L0", "framework": "pytorch", "data": data}
+    (folder / "dump.json").write_text(json.dumps(index), "utf-8")
+    (folder / "construct.json").write_text(json.dumps(dict.fromkeys(data)), "utf-8")
+    return read_dump(folder)
 
 
 class Twice(torch.autograd.Function):
@@ -258,6 +296,30 @@ def test_a_node_is_told_by_the_name_of_a_part(healthy) -> None:
         assert report.node == "Module.attention.q + k + v.Linear.forward.0"
     report = node_report(target.path, golden.path, "Module.attention.k.Linear.forward.0.output.0", Options(align=True))
     assert report.lines[0] == "Module.attention.q + k + v.Linear.forward.0.output.0" and not report.differs
+
+
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+@pytest.mark.parametrize("backward_alone", [False, True])
+def test_gradients_of_parts_that_take_in_others_are_not_joined(tmp_path: Path, task: str, backward_alone: bool) -> None:
+    """Cross attention: k and v take in what q does not, and hand back gradients of another shape."""
+
+    def calls(names: Sequence[str], forward: Sequence[int], width: int) -> list[Call]:
+        made: list[Call] = [] if backward_alone else [
+            (f"Module.a.{name}.Linear.forward.0", {"input.0": np.ones((rows, 4)), "output.0": np.ones((rows, width))})
+            for name, rows in zip(names, forward, strict=True)
+        ]  # fmt: skip
+        return made + [
+            (f"Module.a.{name}.Linear.backward.0", {"input.0": np.ones((rows, width)), "output.0": np.ones((rows, 4))})
+            for name, rows in zip(names, forward, strict=True)
+        ]
+
+    parts = written(tmp_path / "parts", calls("qkv", (2, 3, 3), 8), task)
+    whole = written(tmp_path / "whole", calls(["qkv"], (2,), 24), task)
+    mappings = Mappings(layer={"a": {"q + k + v": "qkv"}})
+    for target, golden, said in ((parts, whole, mappings), (whole, parts, Mappings(layer={"a": {"qkv": "q + k + v"}}))):
+        ours, theirs = join_fused(target, golden, said)
+        assert not any("+" in name for dump in (ours, theirs) for name in dump.entries)
+        outcome(target, golden, said)
 
 
 arrays = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=6)
