@@ -322,6 +322,33 @@ def test_gradients_of_parts_that_take_in_others_are_not_joined(tmp_path: Path, t
         outcome(target, golden, said)
 
 
+@pytest.mark.parametrize("shape", [(), (32,), (5, 4), (8, 3), (8, 2, 4), (8, 1, 4)])
+@pytest.mark.parametrize("state", ["parameters.weight", "output.0"])
+def test_the_file_of_a_part_in_another_shape_than_recorded_is_told(
+    tmp_path: Path, shape: tuple[int, ...], state: str
+) -> None:
+    random = np.random.default_rng(3)
+    x, weights = random.standard_normal((8, 4)), random.standard_normal((3, 8, 4))
+    given = {"parameters.weight": weights, "output.0": random.standard_normal((3, 8, 4))}
+
+    def call(name: str, of: Callable[[np.ndarray], np.ndarray]) -> Call:
+        return f"Module.a.{name}.Linear.forward.0", {"input.0": x, **{place: of(each) for place, each in given.items()}}
+
+    k = given[state][1]
+    wrong = {f"Module.a.k.Linear.forward.0.{state}": k.reshape(shape) if k.size == math.prod(shape) else np.ones(shape)}
+    parts = [call(name, lambda each, at=number: each[at]) for number, name in enumerate("qkv")]
+    target = written(tmp_path / "parts", parts, files=wrong)
+    golden = written(tmp_path / "whole", [call("qkv", np.concatenate)])
+    found = outcome(target, golden, Mappings(layer={"a": {"q + k + v": "qkv"}}))
+    (row,) = [row for row in found.comparison.rows if row.target is not None and row.target.name.endswith(state)]
+    if shape == (8, 1, 4):
+        assert row.deviation == 0.0 and not row.metrics.get("note")
+    else:
+        note = str(row.metrics["note"])
+        assert note.startswith("Real data not compared, as a file contradicts dump.json: ")
+        assert note.endswith(f"k.Linear.forward.0.{state}.npy: it has shape {list(shape)}, recorded is [8, 4]")
+
+
 arrays = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=6)
 
 

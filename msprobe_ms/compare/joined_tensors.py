@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from msprobe_ms.errors import MissingTensorError, MsprobeError
+from msprobe_ms.compare.contradictions import contradiction
+from msprobe_ms.errors import ContradictionError, DumpFormatError, MissingTensorError, MsprobeError
 from msprobe_ms.store.model import Item
 from msprobe_ms.store.tensors import TensorSource
 
@@ -75,7 +76,8 @@ class Layout:
 
     def _seen(self, parts: Sequence[Item], whole: Item, axis: int) -> Arrangement | None:
         try:
-            return arrangement([self._parts.load(item) for item in parts], self._whole.load(whole), axis)
+            arrays = [_as_recorded(item, self._parts.load(item)) for item in parts]
+            return arrangement(arrays, _as_recorded(whole, self._whole.load(whole)), axis)
         except (MsprobeError, OSError):
             return None
 
@@ -107,17 +109,30 @@ class JoinedTensors(TensorSource):
         self._recipes[item.name] = recipe
 
     def load(self, item: Item) -> np.ndarray:
-        """As ``TensorSource.load``; raises MissingTensorError as well where nobody knows how parts are put together."""
+        """As ``TensorSource.load``, of a joined item that of its parts put together.
+
+        :raises MissingTensorError: as well where nobody knows how parts are put together
+        :raises ContradictionError: the file of a part holds something else than was recorded
+        """
         recipe = self._recipes.get(item.name)
         if recipe is None:
             return self._source.load(item)
-        arrays = [self._source.load(part) for part in recipe.parts]
+        arrays = [self._part(part) for part in recipe.parts]
         if recipe.axis is None:
+            if len({array.shape for array in arrays}) > 1:
+                shapes = ", ".join(str(list(array.shape)) for array in arrays)
+                raise DumpFormatError(f"{item.name}: parts of the shapes {shapes} have no sum")
             return np.sum(arrays, axis=0)
         arrangement = recipe.layout.known() if recipe.layout else None
         if arrangement is None:
             raise MissingTensorError(f"{item.name}: nothing tells in which order the other side has these rows")
         return arrangement.join(arrays, recipe.axis)
+
+    def _part(self, item: Item) -> Array:
+        array = self._source.load(item)
+        if said := contradiction(item, array):
+            raise ContradictionError(f"{self._source.where(item)}: {said}")
+        return _as_recorded(item, array)
 
     def sections(self, item: Item) -> Sections | None:
         """Where its parts lie in a joined tensor; None where it is none, or nobody knows."""
@@ -134,6 +149,15 @@ class JoinedTensors(TensorSource):
         recipe = self._recipes.get(item.name)
         files = [self._source.where(part) for part in recipe.parts] if recipe else [self._source.where(item)]
         return ", ".join(filter(None, files))
+
+
+def _as_recorded(item: Item, array: Array) -> Array:
+    """The array in the recorded shape, from which axes of length 1 may be away in a file."""
+    if not isinstance(item.shape, tuple) or item.shape == array.shape:
+        return array
+    if math.prod(item.shape) != array.size:
+        raise ContradictionError(f"{item.name}: has shape {list(array.shape)}, recorded is {list(item.shape)}")
+    return array.reshape(item.shape)
 
 
 def arrangement(parts: Sequence[Array], whole: Array, axis: int) -> Arrangement | None:
