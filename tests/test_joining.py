@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 import msprobe_ms.pytorch
 from msprobe_ms.compare.details import node_report
+from msprobe_ms.compare.joined_tensors import arrangement
 from msprobe_ms.compare.joining import join_fused
 from msprobe_ms.compare.pair import pair
 from msprobe_ms.compare.report import summary
@@ -347,6 +348,34 @@ def test_the_file_of_a_part_in_another_shape_than_recorded_is_told(
         note = str(row.metrics["note"])
         assert note.startswith("Real data not compared, as a file contradicts dump.json: ")
         assert note.endswith(f"k.Linear.forward.0.{state}.npy: it has shape {list(shape)}, recorded is [8, 4]")
+
+
+@pytest.mark.parametrize(
+    ("shapes", "whole", "axis"),
+    [(((0, 4), (3, 4)), (3, 4), 0), (((2, 0), (2, 0)), (4, 0), 0), (((0, 4), (0, 4)), (0, 4), 0),
+     (((2, 0), (2, 3)), (2, 3), 1)],
+)  # fmt: skip
+def test_parts_without_elements_are_put_together(
+    shapes: Sequence[tuple[int, int]], whole: tuple[int, int], axis: int
+) -> None:
+    parts = [np.arange(math.prod(shape), dtype=np.float64).reshape(shape) for shape in shapes]
+    expected = np.concatenate(parts, axis)
+    found = arrangement(parts, expected, axis)
+    assert found is not None and expected.shape == whole
+    np.testing.assert_array_equal(found.join(parts, axis), expected)
+
+
+def test_an_empty_batch_is_compared(tmp_path: Path) -> None:
+    empty, weight = np.zeros((0, 4)), np.random.default_rng(4).standard_normal((3, 8, 4))
+    parts = [
+        (f"Module.a.{name}.Linear.forward.0", {"input.0": empty, "parameters.weight": each, "output.0": empty[:, :2]})
+        for name, each in zip("qkv", weight, strict=True)
+    ]
+    values = {"input.0": empty, "parameters.weight": np.concatenate(weight), "output.0": np.zeros((0, 6))}
+    whole = [("Module.a.qkv.Linear.forward.0", values)]
+    both = written(tmp_path / "parts", parts), written(tmp_path / "whole", whole)
+    found = outcome(*both, Mappings(layer={"a": {"q + k + v": "qkv"}})).comparison
+    assert not found.origins and not any(row.metrics.get("note") for row in found.rows)
 
 
 arrays = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=6)

@@ -41,7 +41,8 @@ class Arrangement(NamedTuple):
             for part in parts
         ]
         joined = np.concatenate([split[place] for place in self.order], axis + 1)
-        return joined.reshape(*joined.shape[:axis], -1, *joined.shape[axis + 2 :])
+        length = joined.shape[axis] * joined.shape[axis + 1]
+        return joined.reshape(*joined.shape[:axis], length, *joined.shape[axis + 2 :])
 
 
 class Layout:
@@ -165,7 +166,7 @@ def arrangement(parts: Sequence[Array], whole: Array, axis: int) -> Arrangement 
     marks, wanted = [_marks(part, axis) for part in parts], _marks(whole, axis)
     if sum(map(len, marks)) != len(wanted):
         return None
-    near = _NEAR * float(np.std(wanted))
+    near = _NEAR * float(np.std(wanted)) if wanted.size else 0.0
     alike = {each: np.count_nonzero(np.abs(each.join(marks, 0) - wanted) <= near) for each in _arrangements(marks)}
     best = max(alike, key=alike.__getitem__)  # of equals the plainest
     return best if alike[best] >= min(len(wanted), _SHARE * len(wanted) + _BEYOND) else None
@@ -184,14 +185,15 @@ def joining_axis(parts: Sequence[object], whole: object) -> int | None:
 
 def _marks(array: Array, axis: int) -> Rows:
     """One number for each row along the axis, which tells it from the others."""
-    rows = np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1).astype(np.float64)
+    others = math.prod(array.shape[:axis]) * math.prod(array.shape[axis + 1 :])
+    rows = np.moveaxis(array, axis, 0).reshape(array.shape[axis], others).astype(np.float64)
     return np.nan_to_num(rows) @ np.cos(np.arange(rows.shape[1], dtype=np.float64))
 
 
 def _arrangements(parts: Sequence[Rows]) -> Iterator[Arrangement]:
     """The plainest first."""
     natural = tuple(range(len(parts)))
-    common = math.gcd(*map(len, parts))
+    common = math.gcd(*map(len, parts)) or 1
     for groups in (number for number in range(1, min(common, _GROUPS) + 1) if common % number == 0):
         for order in permutations(natural) if len(parts) <= _ORDERS else (natural,):
             yield Arrangement(order, groups)
