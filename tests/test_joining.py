@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -399,6 +400,16 @@ def test_figures_of_joined_tensors_are_those_of_the_concatenation(parts: list[li
     assert theirs is golden and item.shape == exact.shape
     assert (item.maximum, item.minimum) == (exact.maximum, exact.minimum)
     assert item.mean == pytest.approx(exact.mean, abs=1e-9) and item.norm == pytest.approx(exact.norm, abs=1e-9)
+
+
+def test_many_calls_are_joined_in_time_that_grows_with_them() -> None:
+    calls = range(6000)
+    target = dump([tensor("output.0", [1.0], f"Cell.a.{part}.Dense.forward.{call}") for call in calls for part in "pq"])
+    golden = dump([tensor("output.0", [1.0, 1.0], f"Cell.a.pq.Dense.forward.{call}") for call in calls])
+    begun = time.process_time()
+    ours, _ = join_fused(target, golden, Mappings(layer={"a": {"p + q": "pq"}}))
+    assert time.process_time() - begun < 3
+    assert list(ours.entries) == [f"Cell.a.p + q.Dense.forward.{call}" for call in calls]
 
 
 def test_nan_in_one_part_is_nan_in_all() -> None:

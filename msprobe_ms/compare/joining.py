@@ -8,6 +8,7 @@ take in one tensor each hand back a share of its gradient: of their sum only rea
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -72,7 +73,7 @@ class _Joining:
     def run(self) -> Dump:
         """A joined entry stands where the last of its parts stood; what was called in one of them, in it."""
         joined = {name: entry for entry, parts in self._joined() for name in parts}
-        waiting = {entry.name: sum(other is entry for other in joined.values()) for entry in joined.values()}
+        waiting = Counter(entry.name for entry in joined.values())
         entries: dict[str, Entry] = {}
         for name, entry in self.parts.entries.items():
             if (made := joined.get(name)) is not None:
