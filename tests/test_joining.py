@@ -21,8 +21,10 @@ from torch import Tensor, nn
 
 import msprobe_ms.pytorch
 from msprobe_ms.compare.details import node_report
+from msprobe_ms.compare.fused_parts import tell_parts
 from msprobe_ms.compare.joined_tensors import arrangement
 from msprobe_ms.compare.joining import join_fused
+from msprobe_ms.compare.model import Origin
 from msprobe_ms.compare.pair import pair
 from msprobe_ms.compare.report import summary
 from msprobe_ms.compare.run import Options, Outcome, compare_dumps
@@ -377,6 +379,29 @@ def test_an_empty_batch_is_compared(tmp_path: Path) -> None:
     both = written(tmp_path / "parts", parts), written(tmp_path / "whole", whole)
     found = outcome(*both, Mappings(layer={"a": {"q + k + v": "qkv"}})).comparison
     assert not found.origins and not any(row.metrics.get("note") for row in found.rows)
+
+
+@pytest.mark.parametrize(("there", "told"), [(False, "q and k differ"), (True, "k differs")])
+def test_a_part_with_nan_that_the_other_side_has_not_differs(tmp_path: Path, there: bool, told: str) -> None:
+    random = np.random.default_rng(5)
+    whole, out = random.standard_normal((24, 4)), random.standard_normal((2, 24))
+    q, k, v = (each.copy() for each in np.split(whole, 3))
+    q[0, 0], k[:] = math.nan, 1.5 * k
+    whole[0, 0] = math.nan if there else whole[0, 0]
+    target = written(tmp_path / "parts", [
+        (f"Module.a.{name}.Linear.forward.0", {"parameters.weight": weight, "output.0": given})
+        for name, weight, given in zip("qkv", (q, k, v), np.split(out, 3, 1), strict=True)
+    ])  # fmt: skip
+    call = ("Module.a.qkv.Linear.forward.0", {"parameters.weight": whole, "output.0": out})
+    golden = written(tmp_path / "whole", [call])
+    mappings = Mappings(layer={"a": {"q + k + v": "qkv"}})
+    parts, fused = join_fused(target, golden, mappings)
+    pairs = compare_dumps(target, golden, Options(mappings=mappings)).pairs
+    origin = Origin("Module.a.q + k + v.Linear.forward.0.parameters.weight", "", "", "", {})
+    (row,) = (row for each in pairs for row in each.rows if row.state == "parameters")
+    row.deviation, row.tolerance = math.nan, 1e-3
+    (found,) = tell_parts([origin], pairs, parts, fused)
+    assert found.reason == f"; of 3 fused only {told}"
 
 
 arrays = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=6)
