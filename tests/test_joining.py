@@ -404,6 +404,20 @@ def test_a_part_with_nan_that_the_other_side_has_not_differs(tmp_path: Path, the
     assert found.reason == f"; of 3 fused only {told}"
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64, np.uint8, bool])
+def test_shares_of_a_gradient_are_summed_in_full_precision(tmp_path: Path, dtype: type) -> None:
+    share = np.full((2, 4), 30000).astype(dtype) if dtype is not np.uint8 else np.full((2, 4), 200, dtype)
+    shares = [(f"Module.a.{name}.Linear.backward.0", {"input.0": np.ones((2, 8)), "output.0": share}) for name in "vkq"]
+    total = 3 * share.astype(np.complex128 if share.dtype.kind == "c" else np.float64)
+    call = ("Module.a.qkv.Linear.backward.0", {"input.0": np.ones((2, 24)), "output.0": total})
+    both = written(tmp_path / "parts", shares), written(tmp_path / "whole", [call])
+    ours, _ = join_fused(*both, Mappings(layer={"a": {"q + k + v": "qkv"}}))
+    (item,) = ours.entries["Module.a.q + k + v.Linear.backward.0"].in_state("output")
+    found = ours.tensors.load(item)
+    np.testing.assert_array_equal(found, total)
+    assert found.dtype == (dtype if dtype in (np.float32, np.complex64) else np.float64)
+
+
 arrays = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=6)
 
 

@@ -123,7 +123,7 @@ class JoinedTensors(TensorSource):
             if len({array.shape for array in arrays}) > 1:
                 shapes = ", ".join(str(list(array.shape)) for array in arrays)
                 raise DumpFormatError(f"{item.name}: parts of the shapes {shapes} have no sum")
-            return np.sum(arrays, axis=0)
+            return _sum(arrays)
         arrangement = recipe.layout.known() if recipe.layout else None
         if arrangement is None:
             raise MissingTensorError(f"{item.name}: nothing tells in which order the other side has these rows")
@@ -150,6 +150,15 @@ class JoinedTensors(TensorSource):
         recipe = self._recipes.get(item.name)
         files = [self._source.where(part) for part in recipe.parts] if recipe else [self._source.where(item)]
         return ", ".join(filter(None, files))
+
+
+def _sum(arrays: Sequence[Array]) -> Array:
+    """The sum, in full precision on the way; in the arrays' dtype where that has numbers for all of it."""
+    dtype = np.result_type(*arrays)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.asarray(np.sum(arrays, axis=0, dtype=np.result_type(np.float64, dtype)))
+        narrow = total.astype(dtype) if dtype.kind in "fc" else total
+    return narrow if np.array_equal(np.isfinite(narrow), np.isfinite(total)) else total
 
 
 def _as_recorded(item: Item, array: Array) -> Array:
