@@ -47,7 +47,7 @@ class FusedModules(NamedTuple):
     not_compared: list[str]
 
 
-def fused_modules(pairs: Sequence[Pair]) -> list[FusedModules]:
+def compared_as_one(pairs: Sequence[Pair]) -> list[FusedModules]:
     """What was fused on one side, of measured pairs."""
     found: dict[tuple[str, str], FusedModules] = {}
     for pair in pairs:
