@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 import msprobe_ms.pytorch
 from msprobe_ms.compare.details import node_report
-from msprobe_ms.compare.fused_parts import tell_parts
-from msprobe_ms.compare.joined_tensors import arrangement
+from msprobe_ms.compare.fused_parts import relative_error, tell_parts
+from msprobe_ms.compare.joined_tensors import Arrangement, arrangement
 from msprobe_ms.compare.joining import join_fused
 from msprobe_ms.compare.model import Origin
 from msprobe_ms.compare.pair import pair
@@ -366,6 +366,27 @@ def test_parts_without_elements_are_put_together(
     found = arrangement(parts, expected, axis)
     assert found is not None and expected.shape == whole
     np.testing.assert_array_equal(found.join(parts, axis), expected)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", [np.float64, np.complex64, np.float16])
+@pytest.mark.parametrize(("scale", "odd"), [(1.0, 0.0), (1e300, 0.0), (1.0, math.inf), (1.0, math.nan)])
+def test_rows_of_any_numbers_are_told_in_silence(dtype: type, scale: float, odd: float) -> None:
+    random = np.random.default_rng(6)
+    wide = scale * random.standard_normal((3, 8, 4)) if dtype is np.float64 else random.standard_normal((3, 8, 4))
+    parts = list((wide * (1 + 1j) if dtype is np.complex64 else wide).astype(dtype))
+    parts[1][2, 3] += odd
+    whole = Arrangement((2, 0, 1), 4).join(parts, 0)
+    assert arrangement(parts, whole, 0) == Arrangement((2, 0, 1), 4)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("number", [1.0, 1e300, 1e-300, math.inf, math.nan])
+def test_errors_of_parts_are_told_in_silence(number: float) -> None:
+    golden = np.full(4, number) if math.isfinite(number) else np.array([1.0, 1.0, 1.0, number])
+    assert relative_error(golden, golden) == 0.0
+    target = golden * np.array([1.0, 1.0, 1.01, 1.0])
+    assert 0.001 < relative_error(target, golden) < 0.01
 
 
 def test_an_empty_batch_is_compared(tmp_path: Path) -> None:

@@ -57,13 +57,15 @@ def _parts(row: Row, target: Dump, golden: Dump) -> Iterator[tuple[str, float]]:
             mine, theirs = (np.take(array, places, sections.axis).astype(np.float64) for array in (ours, other))
             parsed = parse_entry(part.entry)
             name = (parsed.name if parsed else part.entry).rpartition(".")[2]
-            yield name, _relative_error(mine, theirs)
+            yield name, relative_error(mine, theirs)
 
 
-def _relative_error(target: npt.NDArray[np.float64], golden: npt.NDArray[np.float64]) -> float:
+def relative_error(target: npt.NDArray[np.float64], golden: npt.NDArray[np.float64]) -> float:
     """NaN or infinity where one side alone has such in some place; what is the same on both sides is no error."""
     same = (target == golden) | (np.isnan(target) & np.isnan(golden))
     with np.errstate(invalid="ignore", over="ignore"):
-        error = float(np.linalg.norm(np.where(same, 0.0, target - golden)))
-        norm = float(np.linalg.norm(golden[np.isfinite(golden)]))
+        finite = golden[np.isfinite(golden)]
+        largest = float(np.abs(finite).max(initial=0.0)) or 1.0  # whose squares may be beyond all numbers
+        error = float(np.linalg.norm(np.where(same, 0.0, target / largest - golden / largest)))
+        norm = float(np.linalg.norm(finite / largest))
         return error / norm if norm else float(error != 0)

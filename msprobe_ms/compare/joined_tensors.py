@@ -172,7 +172,9 @@ def _as_recorded(item: Item, array: Array) -> Array:
 
 def arrangement(parts: Sequence[Array], whole: Array, axis: int) -> Arrangement | None:
     """How the whole has its parts; None where no arrangement brings rows beside their like."""
-    marks, wanted = [_marks(part, axis) for part in parts], _marks(whole, axis)
+    numbers = [_numbers(array) for array in (*parts, whole)]
+    largest = max((float(np.abs(each).max()) for each in numbers if each.size), default=0.0) or 1.0
+    *marks, wanted = (_marks(each / largest, axis) for each in numbers)
     if sum(map(len, marks)) != len(wanted):
         return None
     near = _NEAR * float(np.std(wanted)) if wanted.size else 0.0
@@ -192,11 +194,18 @@ def joining_axis(parts: Sequence[object], whole: object) -> int | None:
     return axes[0]
 
 
-def _marks(array: Array, axis: int) -> Rows:
+def _numbers(array: Array) -> Rows:
+    """Finite numbers to tell rows by: of complex elements how large they are, of those that are not finite 0."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        real = np.abs(array) if array.dtype.kind == "c" else array
+        return np.nan_to_num(real.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def _marks(array: Rows, axis: int) -> Rows:
     """One number for each row along the axis, which tells it from the others."""
     others = math.prod(array.shape[:axis]) * math.prod(array.shape[axis + 1 :])
-    rows = np.moveaxis(array, axis, 0).reshape(array.shape[axis], others).astype(np.float64)
-    return np.nan_to_num(rows) @ np.cos(np.arange(rows.shape[1], dtype=np.float64))
+    rows = np.moveaxis(array, axis, 0).reshape(array.shape[axis], others)
+    return rows @ np.cos(np.arange(rows.shape[1], dtype=np.float64))
 
 
 def _arrangements(parts: Sequence[Rows]) -> Iterator[Arrangement]:
