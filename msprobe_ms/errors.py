@@ -23,6 +23,10 @@ class MissingTensorError(DumpFormatError):
     """An item has no tensor on disk (none recorded, or its file is gone): nothing to compare, but no fault."""
 
 
+class ContradictionError(DumpFormatError):
+    """A tensor file holds something else than its dump says: names the file and both."""
+
+
 class MappingError(MsprobeError):
     """A mapping file cannot be used: names the file, the key's path and what is accepted."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from compare_parts import dump, side_by_side, tensor
 
-from msprobe_ms.compare.completeness import far_apart
+from msprobe_ms.compare.completeness import expected_alone, far_apart, unmatched_modules
 from msprobe_ms.compare.measure import measure
 from msprobe_ms.compare.model import Comparison
 from msprobe_ms.compare.report import summary
@@ -89,6 +89,17 @@ def test_modules_said_to_have_no_twin_are_not_missed() -> None:
     assert reason == "The layer mapping says that it has no twin."
     found_by_itself = Options(mappings=Mappings(automatic=mappings.layer))
     assert compare_dumps(target, golden, found_by_itself).verdict == "incomplete"
+
+
+def test_what_is_said_of_a_module_of_the_target_is_not_said_of_one_of_that_name_in_the_golden() -> None:
+    common = [f"Module.l{number}.Linear.forward.0" for number in range(9)]
+    own, theirs = "Module.a.Linear.forward.0", [f"Module.{name}.Linear.forward.0" for name in "abc"]
+    target = calls(*common, own, "Module.d.Linear.forward.0", framework="pytorch")
+    golden = calls(*common, *theirs, framework="pytorch")
+    mappings = Mappings(layer={"TopLayer": {"a": "unmatched"}})
+    pairs = compare_dumps(target, golden, Options(mappings=mappings)).pairs
+    assert unmatched_modules(pairs) == (["Module.d.Linear.forward.0"], theirs)
+    assert expected_alone(pairs) == ({own}, set())
 
 
 def test_a_frameworks_own_parts_of_a_paired_layer_are_not_missed() -> None:

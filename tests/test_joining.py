@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 from collections.abc import Callable, Sequence
@@ -19,7 +20,10 @@ from torch import Tensor, nn
 
 import msprobe_ms.pytorch
 from msprobe_ms.compare.details import node_report
+from msprobe_ms.compare.fused_parts import relative_error, tell_parts
+from msprobe_ms.compare.joined_tensors import Arrangement, arrangement
 from msprobe_ms.compare.joining import join_fused
+from msprobe_ms.compare.model import Origin
 from msprobe_ms.compare.pair import pair
 from msprobe_ms.compare.report import summary
 from msprobe_ms.compare.run import Options, Outcome, compare_dumps
@@ -93,6 +97,43 @@ def recorded(folder: Path, net: Net, task: str = "tensor", level: str = "L0") ->
         net(torch.randn(2, 6, WIDTH)).square().sum().backward()
     (path,) = find_dumps(folder).values()
     return read_dump(path)
+
+
+Call = tuple[str, dict[str, np.ndarray]]
+
+
+def written(
+    folder: Path, calls: Sequence[Call], task: str = "tensor", files: dict[str, np.ndarray] | None = None
+) -> Dump:
+    """A dump of these calls; ``files`` hold something else than was recorded."""
+    (folder / "dump_tensor_data").mkdir(parents=True)
+    data: dict[str, dict] = {}
+    for name, values in calls:
+        inputs = "input" if ".backward." in name else "input_args"
+        data[name] = {inputs: [], "output": [], "parameters": {}}
+        for place, value in values.items():
+            state, _, rest = place.partition(".")
+            leaf = {"type": "torch.Tensor", "dtype": f"torch.{value.dtype}", "shape": list(value.shape)}
+            if value.size and value.dtype.kind != "c":
+                exact = value.astype(np.float64)
+                norm = float(np.linalg.norm(exact))
+                leaf |= {
+                    "Max": float(exact.max()),
+                    "Min": float(exact.min()),
+                    "Mean": float(exact.mean()),
+                    "Norm": norm,
+                }
+            if task == "tensor":
+                leaf["data_name"] = f"{name}.{place}.npy"
+                np.save(folder / "dump_tensor_data" / leaf["data_name"], (files or {}).get(f"{name}.{place}", value))
+            if state == "parameters":
+                data[name][state][rest] = leaf
+            else:
+                data[name][inputs if state == "input" else state].append(leaf)
+    index = {"task": task, "level": "L0", "framework": "pytorch", "data": data}
+    (folder / "dump.json").write_text(json.dumps(index), "utf-8")
+    (folder / "construct.json").write_text(json.dumps(dict.fromkeys(data)), "utf-8")
+    return read_dump(folder)
 
 
 class Twice(torch.autograd.Function):
@@ -260,6 +301,143 @@ def test_a_node_is_told_by_the_name_of_a_part(healthy) -> None:
     assert report.lines[0] == "Module.attention.q + k + v.Linear.forward.0.output.0" and not report.differs
 
 
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+@pytest.mark.parametrize("backward_alone", [False, True])
+def test_gradients_of_parts_that_take_in_others_are_not_joined(tmp_path: Path, task: str, backward_alone: bool) -> None:
+    """Cross attention: k and v take in what q does not, and hand back gradients of another shape."""
+
+    def calls(names: Sequence[str], forward: Sequence[int], width: int) -> list[Call]:
+        made: list[Call] = [] if backward_alone else [
+            (f"Module.a.{name}.Linear.forward.0", {"input.0": np.ones((rows, 4)), "output.0": np.ones((rows, width))})
+            for name, rows in zip(names, forward, strict=True)
+        ]  # fmt: skip
+        return made + [
+            (f"Module.a.{name}.Linear.backward.0", {"input.0": np.ones((rows, width)), "output.0": np.ones((rows, 4))})
+            for name, rows in zip(names, forward, strict=True)
+        ]
+
+    parts = written(tmp_path / "parts", calls("qkv", (2, 3, 3), 8), task)
+    whole = written(tmp_path / "whole", calls(["qkv"], (2,), 24), task)
+    mappings = Mappings(layer={"a": {"q + k + v": "qkv"}})
+    for target, golden, said in ((parts, whole, mappings), (whole, parts, Mappings(layer={"a": {"qkv": "q + k + v"}}))):
+        ours, theirs = join_fused(target, golden, said)
+        assert not any("+" in name for dump in (ours, theirs) for name in dump.entries)
+        outcome(target, golden, said)
+
+
+@pytest.mark.parametrize("shape", [(), (32,), (5, 4), (8, 3), (8, 2, 4), (8, 1, 4)])
+@pytest.mark.parametrize("state", ["parameters.weight", "output.0"])
+def test_the_file_of_a_part_in_another_shape_than_recorded_is_told(
+    tmp_path: Path, shape: tuple[int, ...], state: str
+) -> None:
+    random = np.random.default_rng(3)
+    x, weights = random.standard_normal((8, 4)), random.standard_normal((3, 8, 4))
+    given = {"parameters.weight": weights, "output.0": random.standard_normal((3, 8, 4))}
+
+    def call(name: str, of: Callable[[np.ndarray], np.ndarray]) -> Call:
+        return f"Module.a.{name}.Linear.forward.0", {"input.0": x, **{place: of(each) for place, each in given.items()}}
+
+    k = given[state][1]
+    wrong = {f"Module.a.k.Linear.forward.0.{state}": k.reshape(shape) if k.size == math.prod(shape) else np.ones(shape)}
+    parts = [call(name, lambda each, at=number: each[at]) for number, name in enumerate("qkv")]
+    target = written(tmp_path / "parts", parts, files=wrong)
+    golden = written(tmp_path / "whole", [call("qkv", np.concatenate)])
+    found = outcome(target, golden, Mappings(layer={"a": {"q + k + v": "qkv"}}))
+    (row,) = [row for row in found.comparison.rows if row.target is not None and row.target.name.endswith(state)]
+    if shape == (8, 1, 4):
+        assert row.deviation == 0.0 and not row.metrics.get("note")
+    else:
+        note = str(row.metrics["note"])
+        assert note.startswith("Real data not compared, as a file contradicts dump.json: ")
+        assert note.endswith(f"k.Linear.forward.0.{state}.npy: it has shape {list(shape)}, recorded is [8, 4]")
+
+
+@pytest.mark.parametrize(
+    ("shapes", "whole", "axis"),
+    [(((0, 4), (3, 4)), (3, 4), 0), (((2, 0), (2, 0)), (4, 0), 0), (((0, 4), (0, 4)), (0, 4), 0),
+     (((2, 0), (2, 3)), (2, 3), 1)],
+)  # fmt: skip
+def test_parts_without_elements_are_put_together(
+    shapes: Sequence[tuple[int, int]], whole: tuple[int, int], axis: int
+) -> None:
+    parts = [np.arange(math.prod(shape), dtype=np.float64).reshape(shape) for shape in shapes]
+    expected = np.concatenate(parts, axis)
+    found = arrangement(parts, expected, axis)
+    assert found is not None and expected.shape == whole
+    np.testing.assert_array_equal(found.join(parts, axis), expected)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", [np.float64, np.complex64, np.float16])
+@pytest.mark.parametrize(("scale", "odd"), [(1.0, 0.0), (1e300, 0.0), (1.0, math.inf), (1.0, math.nan)])
+def test_rows_of_any_numbers_are_told_in_silence(dtype: type, scale: float, odd: float) -> None:
+    random = np.random.default_rng(6)
+    wide = scale * random.standard_normal((3, 8, 4)) if dtype is np.float64 else random.standard_normal((3, 8, 4))
+    parts = list((wide * (1 + 1j) if dtype is np.complex64 else wide).astype(dtype))
+    parts[1][2, 3] += odd
+    whole = Arrangement((2, 0, 1), 4).join(parts, 0)
+    assert arrangement(parts, whole, 0) == Arrangement((2, 0, 1), 4)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("number", [1.0, 1e300, 1e-300, math.inf, math.nan])
+def test_errors_of_parts_are_told_in_silence(number: float) -> None:
+    golden = np.full(4, number) if math.isfinite(number) else np.array([1.0, 1.0, 1.0, number])
+    assert relative_error(golden, golden) == 0.0
+    target = golden * np.array([1.0, 1.0, 1.01, 1.0])
+    assert 0.001 < relative_error(target, golden) < 0.01
+
+
+def test_an_empty_batch_is_compared(tmp_path: Path) -> None:
+    empty, weight = np.zeros((0, 4)), np.random.default_rng(4).standard_normal((3, 8, 4))
+    parts = [
+        (f"Module.a.{name}.Linear.forward.0", {"input.0": empty, "parameters.weight": each, "output.0": empty[:, :2]})
+        for name, each in zip("qkv", weight, strict=True)
+    ]
+    values = {"input.0": empty, "parameters.weight": np.concatenate(weight), "output.0": np.zeros((0, 6))}
+    whole = [("Module.a.qkv.Linear.forward.0", values)]
+    both = written(tmp_path / "parts", parts), written(tmp_path / "whole", whole)
+    found = outcome(*both, Mappings(layer={"a": {"q + k + v": "qkv"}})).comparison
+    assert not found.origins and not any(row.metrics.get("note") for row in found.rows)
+
+
+@pytest.mark.parametrize(("there", "told"), [(False, "q and k differ"), (True, "k differs")])
+def test_a_part_with_nan_that_the_other_side_has_not_differs(tmp_path: Path, there: bool, told: str) -> None:
+    random = np.random.default_rng(5)
+    whole, out = random.standard_normal((24, 4)), random.standard_normal((2, 24))
+    q, k, v = (each.copy() for each in np.split(whole, 3))
+    q[0, 0], k[:] = math.nan, 1.5 * k
+    whole[0, 0] = math.nan if there else whole[0, 0]
+    target = written(tmp_path / "parts", [
+        (f"Module.a.{name}.Linear.forward.0", {"parameters.weight": weight, "output.0": given})
+        for name, weight, given in zip("qkv", (q, k, v), np.split(out, 3, 1), strict=True)
+    ])  # fmt: skip
+    call = ("Module.a.qkv.Linear.forward.0", {"parameters.weight": whole, "output.0": out})
+    golden = written(tmp_path / "whole", [call])
+    mappings = Mappings(layer={"a": {"q + k + v": "qkv"}})
+    parts, fused = join_fused(target, golden, mappings)
+    pairs = compare_dumps(target, golden, Options(mappings=mappings)).pairs
+    origin = Origin("Module.a.q + k + v.Linear.forward.0.parameters.weight", "", "", "", {})
+    (row,) = (row for each in pairs for row in each.rows if row.state == "parameters")
+    row.deviation, row.tolerance = math.nan, 1e-3
+    (found,) = tell_parts([origin], pairs, parts, fused)
+    assert found.reason == f"; of 3 fused only {told}"
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64, np.uint8, bool])
+def test_shares_of_a_gradient_are_summed_in_full_precision(tmp_path: Path, dtype: type) -> None:
+    share = np.full((2, 4), 30000).astype(dtype) if dtype is not np.uint8 else np.full((2, 4), 200, dtype)
+    shares = [(f"Module.a.{name}.Linear.backward.0", {"input.0": np.ones((2, 8)), "output.0": share}) for name in "vkq"]
+    total = 3 * share.astype(np.complex128 if share.dtype.kind == "c" else np.float64)
+    call = ("Module.a.qkv.Linear.backward.0", {"input.0": np.ones((2, 24)), "output.0": total})
+    both = written(tmp_path / "parts", shares), written(tmp_path / "whole", [call])
+    ours, _ = join_fused(*both, Mappings(layer={"a": {"q + k + v": "qkv"}}))
+    (item,) = ours.entries["Module.a.q + k + v.Linear.backward.0"].in_state("output")
+    found = ours.tensors.load(item)
+    np.testing.assert_array_equal(found, total)
+    assert found.dtype == (dtype if dtype in (np.float32, np.complex64) else np.float64)
+
+
 arrays = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=6)
 
 
@@ -281,6 +459,14 @@ def test_figures_of_joined_tensors_are_those_of_the_concatenation(parts: list[li
     assert theirs is golden and item.shape == exact.shape
     assert (item.maximum, item.minimum) == (exact.maximum, exact.minimum)
     assert item.mean == pytest.approx(exact.mean, abs=1e-9) and item.norm == pytest.approx(exact.norm, abs=1e-9)
+
+
+def test_many_calls_are_joined_in_their_order() -> None:
+    calls = range(300)
+    target = dump([tensor("output.0", [1.0], f"Cell.a.{part}.Dense.forward.{call}") for call in calls for part in "pq"])
+    golden = dump([tensor("output.0", [1.0, 1.0], f"Cell.a.pq.Dense.forward.{call}") for call in calls])
+    ours, _ = join_fused(target, golden, Mappings(layer={"a": {"p + q": "pq"}}))
+    assert list(ours.entries) == [f"Cell.a.p + q.Dense.forward.{call}" for call in calls]
 
 
 def test_nan_in_one_part_is_nan_in_all() -> None:

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from msprobe_ms.cli import main
+from msprobe_ms.weights.exchanged import Holders
+from msprobe_ms.weights.model import Weight
 
 Tensors = dict[str, np.ndarray]
 
@@ -88,3 +90,18 @@ def test_no_column_is_always_empty(tmp_path: Path, capsys: pytest.CaptureFixture
         "Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio",
     ]  # fmt: skip
     assert all(row.values())
+
+
+def test_many_of_one_shape_that_all_differ_are_found_each_by_its_own() -> None:
+    count = 1_000
+    golden = np.random.default_rng(7).standard_normal((count, 16))
+    golden[:, 0] = 0.0  # as padding is in all of them
+    target = np.roll(golden, 1, axis=0)
+    target[::3] *= 1.5
+    names = [f"layers.{number}.weight" for number in range(count)]
+    holders = Holders()
+    for name, mine, theirs in zip(names, target, golden, strict=True):
+        weights = (Weight(name, "float64", array.shape, lambda array=array: array) for array in (mine, theirs))
+        holders.note(*weights, mine, theirs)
+    found = holders.find(names)
+    assert found == {name: names[number - 1] for number, name in enumerate(names) if number % 3}

@@ -62,11 +62,11 @@ def unmatched_modules(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
 
     Those apart that are rightly without one.
     """
-    expected = expected_alone(pairs)
+    expected, expected_there = expected_alone(pairs)
     ours = [pair.target for pair in pairs if pair.target is not None and pair.golden is None]
     theirs = [pair.golden for pair in pairs if pair.golden is not None and pair.target is None]
     names, others = ([entry.name for entry in side if _is_call(entry)] for side in (ours, theirs))
-    return [name for name in names if name not in expected], [name for name in others if name not in expected]
+    return [name for name in names if name not in expected], [name for name in others if name not in expected_there]
 
 
 def said_unmatched(pairs: Sequence[Pair]) -> list[str]:
@@ -75,22 +75,22 @@ def said_unmatched(pairs: Sequence[Pair]) -> list[str]:
     return [entry.name for entry in alone if _is_call(entry)]
 
 
-def expected_alone(pairs: Sequence[Pair]) -> set[str]:
-    """Names of entries that are rightly without a twin.
+def expected_alone(pairs: Sequence[Pair]) -> tuple[set[str], set[str]]:
+    """Names of entries of the target and of the golden that are rightly without a twin.
 
     The mapping says so; they run inside of a fused module; or they are a framework's own parts of a layer that has a
     twin (``LSTM`` runs ``_DynamicLSTM``).
     """
-    expected = {pair.target.name for pair in pairs if pair.target is not None and pair.how == NOWHERE}
+    ours = {pair.target.name for pair in pairs if pair.target is not None and pair.how == NOWHERE}
+    theirs: set[str] = set()
     alone = [pair for pair in pairs if not pair.matched]
-    fused = [entry.name for pair in pairs if pair.fused for entry in (pair.target, pair.golden) if entry is not None]
-    for side in (_targets, _goldens):
+    for side, expected in ((_targets, ours), (_goldens, theirs)):
         parts = [entry for entry in side(alone) if entry.parsed and entry.parsed.class_name.startswith("_")]
         paired = {entry.name for entry in side(pair for pair in pairs if pair.matched)} if parts else set()
         expected.update(entry.name for entry in parts if entry.parent in paired)
-        if fused:
+        if fused := [entry.name for entry in side(pair for pair in pairs if pair.fused)]:
             expected |= _inside(fused, {entry.name: entry.parent for entry in side(alone)})
-    return expected
+    return ours, theirs
 
 
 def _inside(calls: Iterable[str], parents: Mapping[str, str | None]) -> set[str]:
@@ -120,7 +120,7 @@ def _counts(pairs: Sequence[Pair]) -> tuple[int, int, int]:
         entry = pair.target or pair.golden
         if entry is None or (modules_only and not _is_module(entry)):
             continue
-        if not pair.matched and entry.name in expected:
+        if not pair.matched and entry.name in expected[pair.target is None]:
             continue
         for row in pair.rows:
             compared += row.matched

@@ -64,8 +64,8 @@ def early_ends(pairs: Sequence[Pair], target: Dump, golden: Dump) -> list[str]:
     others = {pair.golden.name for pair in pairs if pair.golden is not None and pair.target is None}
     theirs = {twin: name for name, twin in ours.items()}
     sides = (
-        _Side("target", target, mine, ours, modules_only, expected),
-        _Side("golden", golden, others, theirs, modules_only, expected),
+        _Side("target", target, mine, ours, modules_only, expected[0]),
+        _Side("golden", golden, others, theirs, modules_only, expected[1]),
     )
     return [line for side, other in (sides, sides[::-1]) for line in _lines(side, other)]
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from msprobe_ms.errors import MissingTensorError, MsprobeError
+from msprobe_ms.compare.contradictions import contradiction
+from msprobe_ms.errors import ContradictionError, DumpFormatError, MissingTensorError, MsprobeError
 from msprobe_ms.store.model import Item
 from msprobe_ms.store.tensors import TensorSource
 
@@ -40,7 +41,8 @@ class Arrangement(NamedTuple):
             for part in parts
         ]
         joined = np.concatenate([split[place] for place in self.order], axis + 1)
-        return joined.reshape(*joined.shape[:axis], -1, *joined.shape[axis + 2 :])
+        length = joined.shape[axis] * joined.shape[axis + 1]
+        return joined.reshape(*joined.shape[:axis], length, *joined.shape[axis + 2 :])
 
 
 class Layout:
@@ -75,7 +77,8 @@ class Layout:
 
     def _seen(self, parts: Sequence[Item], whole: Item, axis: int) -> Arrangement | None:
         try:
-            return arrangement([self._parts.load(item) for item in parts], self._whole.load(whole), axis)
+            arrays = [_as_recorded(item, self._parts.load(item)) for item in parts]
+            return arrangement(arrays, _as_recorded(whole, self._whole.load(whole)), axis)
         except (MsprobeError, OSError):
             return None
 
@@ -107,17 +110,30 @@ class JoinedTensors(TensorSource):
         self._recipes[item.name] = recipe
 
     def load(self, item: Item) -> np.ndarray:
-        """As ``TensorSource.load``; raises MissingTensorError as well where nobody knows how parts are put together."""
+        """As ``TensorSource.load``, of a joined item that of its parts put together.
+
+        :raises MissingTensorError: as well where nobody knows how parts are put together
+        :raises ContradictionError: the file of a part holds something else than was recorded
+        """
         recipe = self._recipes.get(item.name)
         if recipe is None:
             return self._source.load(item)
-        arrays = [self._source.load(part) for part in recipe.parts]
+        arrays = [self._part(part) for part in recipe.parts]
         if recipe.axis is None:
-            return np.sum(arrays, axis=0)
+            if len({array.shape for array in arrays}) > 1:
+                shapes = ", ".join(str(list(array.shape)) for array in arrays)
+                raise DumpFormatError(f"{item.name}: parts of the shapes {shapes} have no sum")
+            return _sum(arrays)
         arrangement = recipe.layout.known() if recipe.layout else None
         if arrangement is None:
             raise MissingTensorError(f"{item.name}: nothing tells in which order the other side has these rows")
         return arrangement.join(arrays, recipe.axis)
+
+    def _part(self, item: Item) -> Array:
+        array = self._source.load(item)
+        if said := contradiction(item, array):
+            raise ContradictionError(f"{self._source.where(item)}: {said}")
+        return _as_recorded(item, array)
 
     def sections(self, item: Item) -> Sections | None:
         """Where its parts lie in a joined tensor; None where it is none, or nobody knows."""
@@ -136,12 +152,32 @@ class JoinedTensors(TensorSource):
         return ", ".join(filter(None, files))
 
 
+def _sum(arrays: Sequence[Array]) -> Array:
+    """The sum, in full precision on the way; in the arrays' dtype where that has numbers for all of it."""
+    dtype = np.result_type(*arrays)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.asarray(np.sum(arrays, axis=0, dtype=np.result_type(np.float64, dtype)))
+        narrow = total.astype(dtype) if dtype.kind in "fc" else total
+    return narrow if np.array_equal(np.isfinite(narrow), np.isfinite(total)) else total
+
+
+def _as_recorded(item: Item, array: Array) -> Array:
+    """The array in the recorded shape, from which axes of length 1 may be away in a file."""
+    if not isinstance(item.shape, tuple) or item.shape == array.shape:
+        return array
+    if math.prod(item.shape) != array.size:
+        raise ContradictionError(f"{item.name}: has shape {list(array.shape)}, recorded is {list(item.shape)}")
+    return array.reshape(item.shape)
+
+
 def arrangement(parts: Sequence[Array], whole: Array, axis: int) -> Arrangement | None:
     """How the whole has its parts; None where no arrangement brings rows beside their like."""
-    marks, wanted = [_marks(part, axis) for part in parts], _marks(whole, axis)
+    numbers = [_numbers(array) for array in (*parts, whole)]
+    largest = max((float(np.abs(each).max()) for each in numbers if each.size), default=0.0) or 1.0
+    *marks, wanted = (_marks(each / largest, axis) for each in numbers)
     if sum(map(len, marks)) != len(wanted):
         return None
-    near = _NEAR * float(np.std(wanted))
+    near = _NEAR * float(np.std(wanted)) if wanted.size else 0.0
     alike = {each: np.count_nonzero(np.abs(each.join(marks, 0) - wanted) <= near) for each in _arrangements(marks)}
     best = max(alike, key=alike.__getitem__)  # of equals the plainest
     return best if alike[best] >= min(len(wanted), _SHARE * len(wanted) + _BEYOND) else None
@@ -158,16 +194,24 @@ def joining_axis(parts: Sequence[object], whole: object) -> int | None:
     return axes[0]
 
 
-def _marks(array: Array, axis: int) -> Rows:
+def _numbers(array: Array) -> Rows:
+    """Finite numbers to tell rows by: of complex elements how large they are, of those that are not finite 0."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        real = np.abs(array) if array.dtype.kind == "c" else array
+        return np.nan_to_num(real.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def _marks(array: Rows, axis: int) -> Rows:
     """One number for each row along the axis, which tells it from the others."""
-    rows = np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1).astype(np.float64)
-    return np.nan_to_num(rows) @ np.cos(np.arange(rows.shape[1], dtype=np.float64))
+    others = math.prod(array.shape[:axis]) * math.prod(array.shape[axis + 1 :])
+    rows = np.moveaxis(array, axis, 0).reshape(array.shape[axis], others)
+    return rows @ np.cos(np.arange(rows.shape[1], dtype=np.float64))
 
 
 def _arrangements(parts: Sequence[Rows]) -> Iterator[Arrangement]:
     """The plainest first."""
     natural = tuple(range(len(parts)))
-    common = math.gcd(*map(len, parts))
+    common = math.gcd(*map(len, parts)) or 1
     for groups in (number for number in range(1, min(common, _GROUPS) + 1) if common % number == 0):
         for order in permutations(natural) if len(parts) <= _ORDERS else (natural,):
             yield Arrangement(order, groups)

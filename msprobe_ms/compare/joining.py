@@ -8,6 +8,7 @@ take in one tensor each hand back a share of its gradient: of their sum only rea
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -46,7 +47,7 @@ class FusedModules(NamedTuple):
     not_compared: list[str]
 
 
-def fused_modules(pairs: Sequence[Pair]) -> list[FusedModules]:
+def compared_as_one(pairs: Sequence[Pair]) -> list[FusedModules]:
     """What was fused on one side, of measured pairs."""
     found: dict[tuple[str, str], FusedModules] = {}
     for pair in pairs:
@@ -72,7 +73,7 @@ class _Joining:
     def run(self) -> Dump:
         """A joined entry stands where the last of its parts stood; what was called in one of them, in it."""
         joined = {name: entry for entry, parts in self._joined() for name in parts}
-        waiting = {entry.name: sum(other is entry for other in joined.values()) for entry in joined.values()}
+        waiting = Counter(entry.name for entry in joined.values())
         entries: dict[str, Entry] = {}
         for name, entry in self.parts.entries.items():
             if (made := joined.get(name)) is not None:
@@ -92,12 +93,20 @@ class _Joining:
         for (module, direction, number), entry in self._calls(self.parts, set(self.fusions)).items():
             fusion = self.fusions[module]
             calls.setdefault((fusion.path, direction, number), (fusion, {}))[1][module] = entry
-        for (_, direction, number), (fusion, found) in calls.items():
+        ordered = {
+            key: (fusion, [found[module] for module in fusion.parts if module in found])
+            for key, (fusion, found) in calls.items()
+        }
+        apart = {
+            (path, number)
+            for (path, direction, number), (fusion, parts) in ordered.items()
+            if direction == FORWARD and not (len(parts) == len(fusion.parts) and _take_in_one(parts))
+        }
+        for (path, direction, number), (fusion, parts) in ordered.items():
             whole = wholes.get((fusion.whole, direction, number))
-            parts = [found[module] for module in fusion.parts if module in found]
             # A gradient may not reach all parts; they are called all or they are none.
-            called = direction != FORWARD or (len(parts) == len(fusion.parts) and _take_in_one(parts))
-            if whole is not None and called:
+            one = (path, number) not in apart and (direction == FORWARD or _hand_back_alike(parts))
+            if whole is not None and one:
                 yield self._join(fusion, parts, whole), [part.name for part in parts]
 
     @staticmethod
@@ -179,6 +188,16 @@ def _take_in_one(parts: Sequence[Entry]) -> bool:
         and all(one.shape == two.shape and _near(one.norm, two.norm) for one, two in zip(each, taken[0], strict=True))
         for each in taken
     )
+
+
+def _hand_back_alike(parts: Sequence[Entry]) -> bool:
+    """Whether the gradients of what they took in have one shape in each place, so that there is a sum of them."""
+    shapes: dict[tuple[str, ...], set[object]] = {}
+    for part in parts:
+        for item in part.in_state("output"):
+            if item.kind == "tensor":
+                shapes.setdefault(item.path, set()).add(item.shape)
+    return all(len(each) == 1 for each in shapes.values())
 
 
 def _near(one: Statistic, other: Statistic) -> bool:

@@ -16,7 +16,7 @@ from msprobe_ms.compare.contradictions import contradiction
 from msprobe_ms.compare.fills import is_filled, unfilled_difference
 from msprobe_ms.compare.metrics import TensorDifference, tensor_difference
 from msprobe_ms.compare.model import Metrics, Pair, Row
-from msprobe_ms.errors import MsprobeError
+from msprobe_ms.errors import ContradictionError, MsprobeError
 from msprobe_ms.store.model import Item
 from msprobe_ms.store.tensors import TensorSource
 
@@ -152,6 +152,8 @@ def _loaded(
     """Two tensors, or a note why they are not compared."""
     try:
         mine, other = target.load(ours), golden.load(theirs)
+    except ContradictionError as error:
+        return f"{CONTRADICTS}{error}"
     except (MsprobeError, OSError) as error:
         return f"{NOT_COMPARED}{error}"
     for source, item, array in ((target, ours, mine), (golden, theirs, other)):

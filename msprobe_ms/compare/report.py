@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from msprobe_ms.compare.completeness import said_unmatched
 from msprobe_ms.compare.csv_table import Cell, write_csv
 from msprobe_ms.compare.figures import is_odd
-from msprobe_ms.compare.joining import fused_modules
+from msprobe_ms.compare.joining import compared_as_one
 from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.profiles.base import Block, Column, Line, Profile, lines
 from msprobe_ms.errors import UsageError
@@ -111,7 +111,7 @@ def summary(comparison: Comparison) -> dict[str, object]:
         "unmatched_target": unmatched_target,
         "unmatched_golden": unmatched_golden,
         "said_unmatched": said_unmatched(comparison.pairs),
-        "fused": [each._asdict() for each in fused_modules(comparison.pairs)],
+        "fused": [each._asdict() for each in compared_as_one(comparison.pairs)],
         "damage": comparison.damage,
         "ends": comparison.ends,
         "origins": list(map(_origin, comparison.origins)),

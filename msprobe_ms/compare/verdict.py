@@ -15,7 +15,7 @@ from msprobe_ms.compare.completeness import (
     unmatched_modules,
 )
 from msprobe_ms.compare.growth import steepest_of
-from msprobe_ms.compare.joining import fused_modules
+from msprobe_ms.compare.joining import compared_as_one
 from msprobe_ms.compare.metrics import COSINE
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
 from msprobe_ms.compare.real_data import CONTRADICTS, NOT_COMPARED, NOTE
@@ -245,7 +245,7 @@ def _call_site(entry: Entry, pairs: dict[str, Pair]) -> str:
 
 
 def _fused_lines(comparison: Comparison) -> Iterator[str]:
-    if not (fused := fused_modules(comparison.pairs)):
+    if not (fused := compared_as_one(comparison.pairs)):
         return
     more = f" and {len(fused) - 1} more" if len(fused) > 1 else ""
     yield f"fused on one side and compared as one: {fused[0].target} = {fused[0].golden}{more}"

@@ -41,17 +41,13 @@ class Holders:
         by_shape: dict[tuple[int, ...], list[str]] = {}
         for name, (_, golden) in self.pairs.items():
             by_shape.setdefault(golden.shape, []).append(name)
-        held = {name: np.stack([self.samples[one][1] for one in names]) for name, names in by_shape.items()}
+        held = {shape: _Held(np.stack([self.samples[one][1] for one in names])) for shape, names in by_shape.items()}
         found = {}
         for name in filter(self.pairs.__contains__, differing):
             sample, shape = self.samples[name][0], self.pairs[name][1].shape
             if (sample == sample[0]).all() or not np.isfinite(sample).all():
                 continue  # of a constant nobody can tell whose it is
-            with np.errstate(invalid="ignore"):
-                apart = np.abs(held[shape] - sample).max(axis=1)
-            near = np.flatnonzero(apart <= _NEAR * np.abs(sample).max())
-            nearest = sorted(near, key=lambda place: apart[place])[:_MOST]
-            others = [by_shape[shape][place] for place in nearest]
+            others = [by_shape[shape][place] for place in held[shape].nearest(sample)]
             if other := next((one for one in others if one != name and self._holds(name, one)), None):
                 found[name] = other
         return found
@@ -69,6 +65,28 @@ class Holders:
         if found.get(other) == name:
             return f"exchanged with {other}"
         return f"holds what the golden has as {self.pairs[other][1].name}"
+
+
+class _Held:
+    """Samples of many parameters of one shape, in the order of that element of them which tells most apart."""
+
+    def __init__(self, samples: Sample) -> None:
+        keys = samples.real
+        column = max(range(keys.shape[1]), key=lambda column: len(np.unique(keys[:, column])))
+        self._order = np.argsort(keys[:, column], kind="stable")
+        self._keys, self._samples, self._column = keys[self._order, column], samples[self._order], column
+
+    def nearest(self, sample: Sample) -> list[int]:
+        """Places of the few that are near, the nearest first, of equals the first."""
+        bound = _NEAR * float(np.abs(sample).max())
+        key = float(sample[self._column].real)
+        begin = int(np.searchsorted(self._keys, key - bound, "left"))
+        end = int(np.searchsorted(self._keys, key + bound, "right"))
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(self._samples[begin:end] - sample).max(axis=1)
+        near = np.flatnonzero(apart <= bound)
+        places = self._order[begin:end][near]
+        return [int(places[each]) for each in np.lexsort((places, apart[near]))[:_MOST]]
 
 
 def exchanges(found: dict[str, str]) -> list[tuple[str, ...]]:
