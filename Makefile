@@ -7,7 +7,7 @@
 
 PYTHON ?= python3
 # Two files at a time: MindSpore takes memory, and most tests wait for processes of their own.
-PYTEST_ARGS ?= -q -n 2 --dist loadfile
+PYTEST_ARGS ?= -q -n 2 --dist loadfile --no-loadscope-reorder
 BIN := .venv/bin
 PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
@@ -18,7 +18,9 @@ MINDTORCH := mindnlp==0.5.1
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
 
+# Compiled once: the tests run hundreds of scripts, and an environment may forbid to keep what each compiles.
 test: lint
+	$(BIN)/python -m compileall -q msprobe_ms
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: .venv/installed-test

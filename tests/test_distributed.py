@@ -44,15 +44,15 @@ def msrun(folder: Path, *arguments: str) -> list[dict[str, Any]]:
     return sorted(printed, key=lambda line: int(line["rank"]))
 
 
-def run_two(folder: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
-    """Run two_ranks.py on two ranks: how msrun ended, and the log of each rank."""
+def run_two(folder: Path, *arguments: str, **more: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+    """Run two_ranks.py on two ranks, with ``more`` in its environment: how msrun ended, and the log of each rank."""
     command = [
         str(Path(sys.executable).with_name("msrun")), "--worker_num=2", "--local_worker_num=2", "--join=True",
         f"--master_port={free_port()}", f"--log_dir={folder / 'log'}",
         str(HERE / "two_ranks.py"), str(folder / "dump"), *arguments,
     ]  # fmt: skip
     result = subprocess.run(
-        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300, check=False
+        command, cwd=folder, env=environment() | more, capture_output=True, text=True, timeout=300, check=False
     )
     logs = [(folder / "log" / f"worker_{number}.log").read_text() for number in range(2)]
     return result, logs
@@ -156,7 +156,7 @@ def test_compare_of_the_ranks_says_that_what_they_reduced_agrees(
 
 
 def test_a_rank_that_dies_in_the_step_leaves_what_it_had(tmp_path: Path) -> None:
-    result, logs = run_two(tmp_path, "all", "1")
+    result, logs = run_two(tmp_path, "all", "1", MS_NODE_TIMEOUT="5")  # the other rank need not wait for long
     assert result.returncode != 0
     folder = tmp_path / "dump" / "step0" / "rank1"
     assert (folder / "dump.journal").exists(), logs
