@@ -84,6 +84,8 @@ def expected_alone(pairs: Sequence[Pair]) -> tuple[set[str], set[str]]:
     ours = {pair.target.name for pair in pairs if pair.target is not None and pair.how == NOWHERE}
     theirs: set[str] = set()
     alone = [pair for pair in pairs if not pair.matched]
+    if not alone:
+        return ours, theirs
     for side, expected in ((_targets, ours), (_goldens, theirs)):
         parts = [entry for entry in side(alone) if entry.parsed and entry.parsed.class_name.startswith("_")]
         paired = {entry.name for entry in side(pair for pair in pairs if pair.matched)} if parts else set()

@@ -7,7 +7,7 @@ from html import escape
 
 from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.ranks import Found
-from msprobe_ms.compare.report import summary
+from msprobe_ms.compare.report import row_counts
 
 #: Background of a verdict; legible on a light and on a dark page.
 _COLOURS = {"consistent": "#2e7d3233", "divergent": "#c6282833", "incomplete": "#f9a82533", "failed": "#f9a82533"}
@@ -16,7 +16,7 @@ _MOST = 20
 
 
 def comparison_html(comparison: Comparison) -> str:
-    counts = summary(comparison)
+    counts = row_counts(comparison)
     text = (
         f"{counts['matched']} values compared ({comparison.mode}); without a twin: {counts['unmatched_target']} in the "
         f"target, {counts['unmatched_golden']} in the golden"

@@ -97,19 +97,25 @@ def write_summary(comparison: Comparison, folder: Path, timestamp: str, name_suf
     return path
 
 
-def summary(comparison: Comparison) -> dict[str, object]:
-    """The summary's content. The counts are of rows: an item beside its twin, or alone."""
+def row_counts(comparison: Comparison) -> dict[str, int]:
+    """Rows that are an item beside its twin, and an item alone, by their names in the summary."""
     matched = unmatched_target = unmatched_golden = 0
     for row in comparison.rows:
-        matched += row.matched
-        unmatched_target += not row.in_golden
-        unmatched_golden += not row.in_target
+        if row.matched:
+            matched += 1
+        elif row.in_target:
+            unmatched_target += 1
+        else:
+            unmatched_golden += 1
+    return {"matched": matched, "unmatched_target": unmatched_target, "unmatched_golden": unmatched_golden}
+
+
+def summary(comparison: Comparison) -> dict[str, object]:
+    """The summary's content."""
     return {
         "mode": comparison.mode,
         "verdict": comparison.verdict,
-        "matched": matched,
-        "unmatched_target": unmatched_target,
-        "unmatched_golden": unmatched_golden,
+        **row_counts(comparison),
         "said_unmatched": said_unmatched(comparison.pairs),
         "fused": [each._asdict() for each in compared_as_one(comparison.pairs)],
         "damage": comparison.damage,

@@ -29,7 +29,6 @@ from msprobe_ms.compare.thresholds import Thresholds
 from msprobe_ms.compare.uneven_calls import tell_uneven_calls
 from msprobe_ms.garbage import no_garbage_collection
 from msprobe_ms.log import logger
-from msprobe_ms.mapping.automatic import align_modules, tell_exchanges, write_alignment
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.store.model import Dump
 from msprobe_ms.store.reader import read_dump
@@ -128,6 +127,8 @@ def as_paired(target: Dump, golden: Dump, options: Options, *, tell: bool = Fals
     """
     mappings = options.mappings
     if options.align:
+        from msprobe_ms.mapping.automatic import align_modules, tell_exchanges  # here, as few comparisons need it
+
         alignment = align_modules(target, golden)
         if tell:
             tell_exchanges(alignment)
@@ -165,6 +166,8 @@ def compare_one(
     ours, theirs = read_dump(target), read_dump(golden)
     aligned = []
     if options.align:
+        from msprobe_ms.mapping.automatic import tell_exchanges, write_alignment
+
         alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}")
         if alone:
             tell_exchanges(alignment)

@@ -20,9 +20,8 @@ from msprobe_ms.compare.metrics import COSINE
 from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
 from msprobe_ms.compare.real_data import CONTRADICTS, NOT_COMPARED, NOTE
 from msprobe_ms.compare.reasons import required_line
-from msprobe_ms.compare.report import summary
+from msprobe_ms.compare.report import row_counts
 from msprobe_ms.compare.run import Outcome
-from msprobe_ms.mapping.automatic import align_modules
 from msprobe_ms.mapping.kernels import is_compiled
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, parse_entry
 from msprobe_ms.store.model import Entry
@@ -39,7 +38,7 @@ _MOST_ENTRIES = 30_000
 def verdict_lines(outcome: Outcome) -> Iterator[str]:
     """What was compared, where the error begins, what has no twin and how to give it one, and where the report is."""
     comparison = outcome.comparison
-    counts = summary(comparison)
+    counts = row_counts(comparison)
     if outcome.title:
         yield f"{outcome.title}:"
     yield (
@@ -282,6 +281,8 @@ def _unmatched_lines(outcome: Outcome) -> Iterator[str]:
             {(parsed.name, parsed.class_name) for name in side if (parsed := parse_entry(name))}
             for side in (ours, theirs)
         ]
+        from msprobe_ms.mapping.automatic import align_modules  # here, as few comparisons need it
+
         if lines := align_modules(outcome.target, outcome.golden).lines_for(*alone):
             yield "a layer mapping that may pair them (-lm without a file finds and uses it; check it):"
             yield from (f"  {line}" for line in lines[:_LINES])

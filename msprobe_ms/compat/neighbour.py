@@ -6,13 +6,16 @@ pip lets the later install overwrite the earlier one's files without a word, so 
 from __future__ import annotations
 
 import json
-from importlib import metadata, util
+import sys
+from importlib import util
 from pathlib import Path
 
 from msprobe_ms.log import logger
 
 OURS = "msprobe-ms"
 THEIRS = "mindstudio-probe"
+
+_METADATA = "mindstudio[-_]probe-*"
 
 #: What the alias package gives. Each of ours imports ``msprobe_ms``, which no file of the neighbour does.
 _ALIASES = ("__init__.py", "mindspore/__init__.py", "mindspore/common/utils.py", "pytorch/__init__.py")
@@ -23,6 +26,10 @@ def describe_conflict() -> str | None:
 
     Names both versions, which of the two ``import msprobe`` gives and how to choose. Imports neither.
     """
+    if not _is_there():
+        return None
+    from importlib import metadata  # here, as it takes a tenth of the time that a small command takes
+
     try:
         theirs = f"{THEIRS} {metadata.version(THEIRS)}"
     except metadata.PackageNotFoundError:
@@ -40,6 +47,11 @@ def describe_conflict() -> str | None:
         "To keep both, write `from msprobe_ms.mindspore import PrecisionDebugger` (or `msprobe_ms.pytorch`) and run\n"
         f"`python -m msprobe_ms`: these are always {OURS}."
     )
+
+
+def _is_there() -> bool:
+    """Whether any folder of modules holds what pip leaves of the neighbour."""
+    return any(any(Path(folder).glob(_METADATA)) for folder in sys.path)
 
 
 def warn_of_conflict() -> None:
@@ -73,6 +85,8 @@ def _is_ours(file: Path) -> bool:
 
 def _our_requirement() -> str:
     """What ``pip install`` takes to install this distribution again: its name, or the place it came from."""
+    from importlib import metadata
+
     try:
         origin = json.loads(metadata.distribution(OURS).read_text("direct_url.json") or "{}")
     except (metadata.PackageNotFoundError, ValueError):

@@ -31,6 +31,9 @@ SECTION_KEYS = frozenset(key for key, _, _ in _SECTIONS)
 #: Dimensions of a tensor, and elements it may have, that frameworks and numpy can tell at most.
 _MOST_DIMENSIONS, _MOST_ELEMENTS = 64, 2**63 - 1
 
+#: Paths of the first values of a section, made once.
+_FIRST_PLACES = tuple((str(place),) for place in range(64))
+
 #: JSON integers have no bounds, floats have.
 _LARGEST_EXPONENT = 1023
 
@@ -43,11 +46,13 @@ def call_items(table: ItemTable, entry: str, body: dict[str, Any]) -> ItemSlice:
     walk = _Walk(table, entry)
     for key, state, keyword in _SECTIONS:
         section = body.get(key)
-        if section is None:
-            continue
-        if not isinstance(section, (list, dict)) or _is_leaf(section):
-            section = [section]  # an output that was not wrapped into a list
-        walk.into(section, (), state, keyword)
+        if type(section) is list:  # as nearly all are
+            for place, value in enumerate(section):
+                walk.into(value, _FIRST_PLACES[place] if place < len(_FIRST_PLACES) else (str(place),), state, keyword)
+        elif section is not None:
+            if type(section) is not dict or _is_leaf(section):
+                section = [section]  # an output that was not wrapped into a list
+            walk.into(section, (), state, keyword)
     return walk.items
 
 
@@ -111,7 +116,11 @@ class _Walk:
             maximum, minimum, mean, norm = get("Max"), get("Min"), get("Mean"), get("Norm")
             if not type(maximum) is type(minimum) is type(mean) is type(norm) is float:
                 maximum, minimum, mean, norm = map(_statistic, (maximum, minimum, mean, norm))
-            sort: Sort = ("tensor", kind, str(get("dtype")), _shape(get("shape")), _bool(get("requires_grad")))
+            dtype, asked = get("dtype"), get("requires_grad")
+            sort: Sort = (
+                "tensor", kind, dtype if type(dtype) is str else str(dtype), _shape(get("shape")),
+                asked if type(asked) is bool else None,
+            )  # fmt: skip
             file = _string(get("data_name"), missing="-1")
             self._table.add(place, sort, (maximum, minimum, mean, norm), _string(get("md5")), file)
 
@@ -137,10 +146,6 @@ class _Walk:
 
 def _is_leaf(value: object) -> bool:
     return isinstance(value, dict) and isinstance(value.get("type"), str)
-
-
-def _bool(value: object) -> bool | None:
-    return value if isinstance(value, bool) else None
 
 
 def _string(value: object, missing: str = "") -> str | None:

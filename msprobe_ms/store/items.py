@@ -65,11 +65,13 @@ class ItemTable:
         file: str | None = None,
     ) -> None:
         number = len(self.places)
-        code = self._code(place, self._known_places, self._place_list)
-        if code == len(self._suffixes):
+        code = self._known_places.get(place)
+        if code is None:
+            code = self._coded(place, self._known_places, self._place_list)
             self._suffixes.append("".join(f".{part}" for part in suffix_of(place[0], place[1])))
         self.places.append(code)
-        self.sorts.append(self._code(sort, self._known_sorts, self._sort_list))
+        code = self._known_sorts.get(sort)
+        self.sorts.append(self._coded(sort, self._known_sorts, self._sort_list) if code is None else code)
         self.owners.append(len(self.entries) - 1)
         maximum, minimum, mean, norm = figures
         if sort[0] == "tensor" and type(maximum) is type(minimum) is type(mean) is type(norm) is float:
@@ -126,11 +128,10 @@ class ItemTable:
         return bool(self._checksums)
 
     @staticmethod
-    def _code(value: Any, known: dict[Any, int], listed: list[Any]) -> int:
-        code = known.get(value)
-        if code is None:
-            code = known[value] = len(listed)
-            listed.append(value)
+    def _coded(value: Any, known: dict[Any, int], listed: list[Any]) -> int:
+        """The code of a new value."""
+        code = known[value] = len(listed)
+        listed.append(value)
         return code
 
     def _shared(self, figures: Figures) -> Figures:

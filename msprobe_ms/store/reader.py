@@ -136,9 +136,10 @@ class _Reading:
             return ()
         if not isinstance(body, dict):
             raise DumpFormatError(f"entry {name!r}: is {kind_of(body)}; accepted is an object")
-        if direction == PARAMETERS_GRAD or _PARAMETERS_GRAD.search(name):
+        if direction == PARAMETERS_GRAD or (PARAMETERS_GRAD in name and _PARAMETERS_GRAD.search(name)):
             return gradient_items(self.table, name, body)
-        self._strangers += (f"{name}: {key}" for key in body if key not in _KNOWN_KEYS)
+        if not _KNOWN_KEYS.issuperset(body):
+            self._strangers += (f"{name}: {key}" for key in body if key not in _KNOWN_KEYS)
         return call_items(self.table, name, body)
 
 
