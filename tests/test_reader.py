@@ -214,7 +214,7 @@ trees = st.recursive(
 
 def leaf_paths(tree: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """The format's rule, said another way: where leaves are and what lies there."""
-    if tree is None or "dtype" in tree or "value" in tree:
+    if tree is None or "type" in tree:
         yield path, tree
     else:
         for key, member in tree.items() if isinstance(tree, dict) else enumerate(tree):
