@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msprobe_ms.compare.model import Pair, Row
+from msprobe_ms.compare.model import Pair, Row, Tables
 from msprobe_ms.compare.pair_groups import is_spelled_differently, pair_group
 from msprobe_ms.mapping.api import ApiRule, split_listed
 from msprobe_ms.mapping.data import DataPairs, resolve_data
@@ -65,12 +65,16 @@ class _AlikePairs:
 
     def __init__(self) -> None:
         self._known: dict[Layouts, Places] = {}
+        #: One value for all rows: each holds it.
+        self._tables: Tables | None = None
 
     def rows(self, entry: Entry, twin: Entry) -> list[Row]:
         ours, theirs = entry.items, twin.items
         if not (isinstance(ours, ItemSlice) and isinstance(theirs, ItemSlice)):
             return [Row(*both) for both in pair_items(ours, theirs)]
-        tables = ours.table, theirs.table
+        tables = self._tables
+        if tables is None or tables[0] is not ours.table or tables[1] is not theirs.table:
+            tables = self._tables = ours.table, theirs.table
         direction = entry.parsed.direction if entry.parsed else ""
         key = ours.layout, theirs.layout, direction
         places = self._known.get(key)
