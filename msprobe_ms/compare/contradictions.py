@@ -7,6 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from msprobe_ms.compare.agreement import without_ones
 from msprobe_ms.compare.figures import STATISTICS
 from msprobe_ms.compare.scale import magnitude
 from msprobe_ms.store.model import Item
@@ -24,7 +25,7 @@ def contradiction(item: Item, array: npt.NDArray[np.generic]) -> str:
     The shape, axes of length 1 apart; NaN or infinity where all that was recorded is finite (a device may leave NaN out
     of Max and Min, but not out of Mean and Norm); Max or Min far from those recorded. Of complex numbers the shape.
     """
-    if isinstance(item.shape, tuple) and _without_ones(item.shape) != _without_ones(array.shape):
+    if isinstance(item.shape, tuple) and without_ones(item.shape) != without_ones(array.shape):
         return f"it has shape {list(array.shape)}, recorded is {list(item.shape)}"
     figures = [value for name in STATISTICS if isinstance(value := getattr(item, name), (int, float))]
     if not array.size or array.dtype.kind not in "biuf" or not all(map(math.isfinite, figures)):
@@ -40,7 +41,3 @@ def contradiction(item: Item, array: npt.NDArray[np.generic]) -> str:
         if not abs(found - theirs) <= max(_NEAR * scale, _SMALLEST):
             return f"its {name} is {found:.6g}, recorded is {theirs:.6g}"
     return ""
-
-
-def _without_ones(shape: tuple[int, ...]) -> list[int]:
-    return [size for size in shape if size != 1]

@@ -5,7 +5,6 @@ A dump of a training step has some 100,000 tensors; one by one their arithmetic 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +14,7 @@ from msprobe_ms.compare.dtypes import parse_dtype
 from msprobe_ms.compare.figure_deviation import EXTREME
 from msprobe_ms.compare.fills import FILL, TIMES
 from msprobe_ms.compare.rounded import rounded_on_one_side
+from msprobe_ms.compare.scale import elements_of
 from msprobe_ms.store.items import ItemTable
 
 Floats = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ class FigureColumns:
         self._ours = np.frombuffer(target.figures, np.float64).reshape(-1, 4)
         self._theirs = np.frombuffer(golden.figures, np.float64).reshape(-1, 4)
         sorts = golden.known_sorts
-        self._counts = np.array([_count(sort[3]) for sort in sorts], np.float64)
+        self._counts = np.array([elements_of(sort[3]) for sort in sorts], np.float64)
         self._shares = np.array([EXTREME if parse_dtype(sort[2]).epsilon else 1.0 for sort in sorts])
         self._single = np.array([parse_dtype(sort[2]).name == "float32" for sort in sorts])
         self._sorts = np.frombuffer(golden.sorts, np.uint32)
@@ -63,7 +63,3 @@ def _parts(mine: Floats, golden: Floats, scales: Floats) -> Floats:
     parts = np.where((scales > 0) & np.isfinite(delta), delta / scales, np.inf)
     parts[(mine == golden) | (np.isnan(mine) & np.isnan(golden))] = 0.0
     return parts
-
-
-def _count(shape: object) -> int:
-    return math.prod(shape) if isinstance(shape, tuple) else 0

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.compare.contradictions import contradiction
+from msprobe_ms.compare.scale import element_count
 from msprobe_ms.errors import ContradictionError, DumpFormatError, MissingTensorError, MsprobeError
 from msprobe_ms.store.model import Item
 from msprobe_ms.store.tensors import TensorSource
@@ -57,7 +58,7 @@ class Layout:
 
     def learn(self, parts: Sequence[Item], whole: Item, axis: int) -> None:
         """A tensor it may be seen from: the largest weight, else what was computed first."""
-        size = math.prod(whole.shape) if isinstance(whole.shape, tuple) else 0
+        size = element_count(whole)
         known = self._size if whole.state == "parameters" else 0
         if whole.data_name is not None and (size > known if whole.state == "parameters" else self._sample is None):
             self._sample = parts, whole, axis

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from msprobe_ms.compare.dtypes import parse_dtype
 from msprobe_ms.compare.joined_tensors import JoinedTensors, Layout, Recipe, joining_axis
 from msprobe_ms.compare.model import Pair
+from msprobe_ms.compare.scale import element_count
 from msprobe_ms.mapping.data import JOINED
 from msprobe_ms.mapping.files import Mappings
 from msprobe_ms.mapping.fused import Fusion, find_fusions
@@ -210,7 +211,7 @@ def _figures(parts: Sequence[Item]) -> _Figures:
     """Of tensors one behind another: the extremes of their extremes, the mean of all elements, the root of squares."""
     names = ("maximum", "minimum", "mean", "norm")
     maxima, minima, means, norms = (_numbers([getattr(item, name) for item in parts]) for name in names)
-    counts = [math.prod(item.shape) if isinstance(item.shape, tuple) else 0 for item in parts]
+    counts = list(map(element_count, parts))
     total = sum(counts)
     return (
         _extreme(max, maxima),

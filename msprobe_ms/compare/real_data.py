@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -16,6 +15,7 @@ from msprobe_ms.compare.contradictions import contradiction
 from msprobe_ms.compare.fills import is_filled, unfilled_difference
 from msprobe_ms.compare.metrics import TensorDifference, tensor_difference
 from msprobe_ms.compare.model import Metrics, Pair, Row
+from msprobe_ms.compare.scale import elements_of
 from msprobe_ms.errors import ContradictionError, MsprobeError
 from msprobe_ms.store.model import Item
 from msprobe_ms.store.tensors import TensorSource
@@ -174,7 +174,7 @@ def _elements(row: Row) -> int:
     stored = row.stored(1)
     golden = row.golden if stored is None else None
     shape = stored[0].sort(stored[1])[3] if stored is not None else golden.shape if golden is not None else None
-    return math.prod(shape) if isinstance(shape, tuple) else 0
+    return elements_of(shape)
 
 
 def _of_all(data: RealData, pairs: list[TensorPair]) -> list[Measured]:

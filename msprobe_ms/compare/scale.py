@@ -31,7 +31,12 @@ def square(value: float) -> float:
 
 def element_count(item: Item) -> int:
     """Elements of a tensor; 0 where the shape is no tuple."""
-    return math.prod(item.shape) if isinstance(item.shape, tuple) else 0
+    return elements_of(item.shape)
+
+
+def elements_of(shape: object) -> int:
+    """Elements of a tensor of this shape; 0 where it is no tuple."""
+    return math.prod(shape) if isinstance(shape, tuple) else 0
 
 
 def root_mean_square(item: Item) -> float | None:
