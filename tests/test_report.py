@@ -118,6 +118,15 @@ def test_text_that_looks_like_a_formula_is_inert_and_never_fatal(tmp_path: Path,
     assert read_csv(plain)[0]["NPU max"] == (text.replace(";", ";'") if ";" in text else "'" + text)
 
 
+def test_markup_in_a_text_stays_text(tmp_path: Path) -> None:
+    texts = ["<r><t>hidden</t></r>", "<r>", "<r><v>1</v></c></row></r>", "</r>"]
+    for text in texts:
+        item = value("input.0", text)
+        (sheet,) = write_tables(compared(side_by_side((item, item))), LATEST, tmp_path, STAMP)
+        heads, row = openpyxl.load_workbook(sheet).worksheets[0].iter_rows(values_only=True)
+        assert str(row[heads.index("NPU max")]).strip() == text
+
+
 @pytest.mark.parametrize("text", ["-1", "-1.5e-3", "+inf", "-inf", " inf", "-50.0%", "", "a=b", "none", "a;b", "-1;-2"])
 def test_numbers_and_plain_text_are_no_formulas(text: str) -> None:
     assert not looks_like_formula(text)

@@ -189,7 +189,9 @@ def _finish_sheet(sheet: Worksheet, rows: int, columns: int) -> None:
 
 def _write_row(sheet: Worksheet, number: int, row: list[Cell], colour: Format | None) -> None:
     for place, cell in enumerate(row):
-        if isinstance(cell, str):
+        if type(cell) is float:  # first, as most cells are
+            sheet.write_number(number, place, cell, colour)
+        elif isinstance(cell, str):
             sheet.write_string(number, place, _writable(cell), colour)
         elif isinstance(cell, bool):
             sheet.write_boolean(number, place, cell, colour)
@@ -200,7 +202,9 @@ def _write_row(sheet: Worksheet, number: int, row: list[Cell], colour: Format | 
 
 
 def _writable(text: str) -> str:
-    """Text Excel takes: within its length, and free of half characters."""
+    """Text Excel takes, as text: within its length, free of half characters, and no markup of several fonts."""
     if len(text) > _LONGEST_CELL:
         text = text[: _LONGEST_CELL - 1] + "…"
+    if text[:3] == "<r>":
+        text = " " + text  # what begins so, and ends with </r>, xlsxwriter would write unescaped
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
