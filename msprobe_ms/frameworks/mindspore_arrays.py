@@ -11,9 +11,28 @@ from mindspore import Tensor
 from msprobe_ms.store import narrow_floats
 
 
+# Taken before anything is wrapped.
+_permute = Tensor.permute
+_as_numpy = Tensor.asnumpy
+
+
+def _array(tensor: Any) -> np.ndarray:
+    """The values as MindSpore hands them out. A view of permuted axes aliases its tensor, too.
+
+    MindSpore copies what is not contiguous with a kernel, element by element, which takes longer than most operators.
+    """
+    if not tensor.is_contiguous():
+        strides = tensor.stride()
+        order = sorted(range(len(strides)), key=strides.__getitem__, reverse=True)
+        dense = _permute(tensor, tuple(order))
+        if dense.is_contiguous():
+            return _as_numpy(dense).transpose(np.argsort(order))
+    return _as_numpy(tensor)
+
+
 def to_numpy(tensor: Any) -> np.ndarray:
     """The tensor's values; bfloat16 and float8 as float32. May alias the tensor's memory."""
-    array = tensor.asnumpy()
+    array = _array(tensor)
     if array.dtype.kind != "V":
         return array
     if tensor.dtype == mindspore.bfloat16:
