@@ -7,31 +7,52 @@ from typing import Any
 import mindspore
 import numpy as np
 from mindspore import Tensor
+from mindspore._c_expression import TensorPy
+from packaging.version import Version
 
 from msprobe_ms.store import narrow_floats
 
+#: Dtypes whose memory MindSpore hands to others; from 2.8 on.
+_HANDED_ON = frozenset(
+    getattr(mindspore, name)
+    for name in (
+        "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"
+    )
+    if Version(mindspore.__version__) >= Version("2.8")
+)  # fmt: skip
 
-# Taken before anything is wrapped.
-_permute = Tensor.permute
-_as_numpy = Tensor.asnumpy
+#: DLPack's device: the CPU, the first.
+_CPU = (1, 0)
+
+
+class _OnCpu:
+    """A tensor in the CPU's memory, handed on as DLPack (the data interchange of the Python array API standard)."""
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return TensorPy.to_dlpack(self._tensor)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _CPU
 
 
 def _array(tensor: Any) -> np.ndarray:
-    """The values as MindSpore hands them out. A view of permuted axes aliases its tensor, too.
+    """The tensor's values in MindSpore's own numpy dtype; aliases the tensor's memory, also that of a view.
 
-    MindSpore copies what is not contiguous with a kernel, element by element, which takes longer than most operators.
+    ``asnumpy`` has a kernel copy a view that is not contiguous, element by element, which takes a hundred times longer.
+    A tensor without memory yet has none to hand on: its address is 0, and asking for it would end the process.
     """
-    if not tensor.is_contiguous():
-        strides = tensor.stride()
-        order = sorted(range(len(strides)), key=strides.__getitem__, reverse=True)
-        dense = _permute(tensor, tuple(order))
-        if dense.is_contiguous():
-            return _as_numpy(dense).transpose(np.argsort(order))
-    return _as_numpy(tensor)
+    if not tensor.is_contiguous() and tensor.dtype in _HANDED_ON and tensor.device == "CPU" and tensor._data_ptr():
+        return np.from_dlpack(_OnCpu(tensor))
+    return tensor.asnumpy()
 
 
 def to_numpy(tensor: Any) -> np.ndarray:
-    """The tensor's values; bfloat16 and float8 as float32. May alias the tensor's memory."""
+    """The tensor's values; bfloat16 and float8 as float32. May alias the tensor's memory, and be strided."""
     array = _array(tensor)
     if array.dtype.kind != "V":
         return array
