@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.memo import Memo
 from msprobe_ms.names import data_name
 from msprobe_ms.store.npy import write_npy
 from msprobe_ms.store.text import TensorLeaf, Value
@@ -44,6 +45,7 @@ class LeafBuilder:
         self._md5 = md5
         self._later = later
         self._on_figures = on_figures
+        self._memo = Memo()
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf (or list or object of leaves) of ``value``, which stands at ``entry``.``category``.``path``.
@@ -91,8 +93,11 @@ class LeafBuilder:
         framework = self._framework
         figures = None if save or self._md5 else framework.device_statistics(tensor)
         array = None if figures is not None else framework.to_numpy(tensor)
+        md5 = None
         if array is not None:
-            figures = statistics(array)
+            figures, crc = self._memo.summary(framework.place(tensor, array), array)
+            if self._md5:
+                md5 = f"{crc:08x}" if array.flags.c_contiguous else checksum(array)
         assert figures is not None
         if self._on_figures is not None:
             self._on_figures(entry, _item(category, path), Statistics(*figures))
@@ -101,7 +106,6 @@ class LeafBuilder:
             name = data_name(entry, category, path, framework.file_suffix)
             kept, values = framework.detached(tensor, array) if self._later and array is not None else (tensor, array)
             file = self._written(entry, name, lambda stream: framework.save_tensor(kept, values, stream))
-        md5 = checksum(array) if self._md5 and array is not None else None
         return TensorLeaf(
             framework.tensor_type,
             framework.dtype_text(tensor),

@@ -40,8 +40,6 @@ def test_a_view_is_not_copied() -> None:
     tensor = Tensor(np.zeros((64, 32), np.float32)) * 2
     first, again = to_numpy(tensor.transpose(1, 0)), to_numpy(tensor)
     assert np.shares_memory(first, again)
-    tensor += 1
-    assert first.min() == 1
 
 
 def test_a_view_is_read_once_its_operator_has_run() -> None:

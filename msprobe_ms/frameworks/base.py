@@ -163,6 +163,10 @@ class Framework(ABC):
     def to_numpy(self, tensor: Any) -> np.ndarray:
         """The tensor's values on the host; 16-bit brain floats as float32. May alias the tensor's memory."""
 
+    def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:
+        """Address and bytes of the memory that holds the tensor; ``array`` is ``to_numpy(tensor)``."""
+        return array.__array_interface__["data"][0], array.nbytes
+
     @abstractmethod
     def dtype_text(self, tensor: Any) -> str: ...
 

@@ -99,6 +99,9 @@ class MindSpore(Framework):
     def to_numpy(self, tensor: Any) -> np.ndarray:
         return to_numpy(tensor)
 
+    def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:
+        return tensor._data_ptr(), tensor._nbytes
+
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 

@@ -12,7 +12,7 @@ from msprobe_ms.names import DEBUG, RECOVERED
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.journal import JOURNAL_NAME
 from msprobe_ms.store.records import Contents, EntryPart, Envelope
-from msprobe_ms.store.text import encode_text
+from msprobe_ms.store.text import Value, encode_text, value_text
 
 #: Called once per exported entry with how many are done and how many there are; for progress bars.
 Progress = Callable[[int, int], object]
@@ -47,10 +47,10 @@ def dump_head(envelope: Envelope) -> bytes:
     return f'{{\n{head},\n "data": {{'.encode()
 
 
-def write_json(path: Path, value: object) -> None:
+def write_json(path: Path, value: Value) -> None:
     """Write a file of the format beside dump.json, whole or not at all."""
     with replacing(path) as file:
-        file.write(json.dumps(value, indent=1).encode("utf-8", "surrogatepass"))
+        file.write(value_text(value, 0).encode("utf-8", "surrogatepass"))
 
 
 def _stack(contents: Contents) -> dict[str, list[list[str]]]:
