@@ -52,7 +52,7 @@ def entry(
     """
     texts = [(field, text.encode("utf-8", "surrogatepass")) for field, text in fields]
     head = _dumped([name, parent, site, [(field, len(text)) for field, text in texts], stays])
-    return b"".join([head, b"\n", *(text for _, text in texts)])
+    return b"".join([head, b"\n", *[text for _, text in texts]])
 
 
 def _dumped(value: list[Any]) -> bytes:
