@@ -97,14 +97,14 @@ def _sum(flat: np.ndarray) -> float:
     rows = flat.size // _ROW
     if not rows:
         return float(flat.dot(_ONES[flat.dtype.itemsize][: flat.size]))
-    sums = np.einsum("ij->i", flat[: rows * _ROW].reshape(rows, _ROW))
+    sums: np.ndarray = np.einsum("ij->i", flat[: rows * _ROW].reshape(rows, _ROW))
     total = float(np.einsum("i->", sums, dtype=np.float64))
     rest = flat[rows * _ROW :]
     return total + _sum(rest) if rest.size else total
 
 
 #: By the size of a float in bytes.
-_ONES = {4: np.ones(_ROW, np.float32), 8: np.ones(_ROW, np.float64)}
+_ONES: dict[int, np.ndarray] = {4: np.ones(_ROW, np.float32), 8: np.ones(_ROW, np.float64)}
 
 
 def _squares(flat: np.ndarray) -> float:
