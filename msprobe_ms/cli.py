@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms import __version__
-from msprobe_ms.command_line import DONE, FAILED, add_command
+from msprobe_ms.command_line import DONE, FAILED, add_command, tell
 from msprobe_ms.compare import commands as compares
 from msprobe_ms.compat.neighbour import warn_of_conflict
 from msprobe_ms.convert import commands as conversion
@@ -124,5 +124,5 @@ def _recover(options: argparse.Namespace) -> int:
     has_journals = options.folder.is_dir() and any(options.folder.rglob(JOURNAL_NAME))
     for result in (*indexed, *(recover(options.folder) if has_journals or not indexed else ())):
         failed = failed or bool(result.problem)
-        print(f"{result.folder}: {result.problem or f'{counted_entries(result.entries)} recovered'}")
+        tell([f"{result.folder}: {result.problem or f'{counted_entries(result.entries)} recovered'}"])
     return FAILED if failed else DONE

@@ -8,10 +8,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msprobe_ms.command_line import DONE, FAILED, add_command, add_output, exit_status, numbers, output_folder
+from msprobe_ms.command_line import DONE, FAILED, add_command, add_output, exit_status, numbers, output_folder, tell
 from msprobe_ms.errors import DumpFormatError, UsageError
 from msprobe_ms.graph import commands as kernels
 from msprobe_ms.log import logger
+from msprobe_ms.printable import one_a_line
 
 if TYPE_CHECKING:
     from msprobe_ms.compare.places import Plan
@@ -125,7 +126,7 @@ def _merge_result(options: argparse.Namespace) -> int:
 
     output = options.output_dir or Path("output")
     with claimed_timestamp(output, "multi_ranks_compare_merge_") as timestamp:
-        print(f"report: {merge(options.input_dir, output, read_choice(options.config), timestamp)}")
+        tell([f"report: {merge(options.input_dir, output, read_choice(options.config), timestamp)}"])
     return DONE
 
 
@@ -192,7 +193,7 @@ def _compare_one(plan: Plan, output: Path, settings: Options, options: argparse.
         logger.warning("only in one of the two, not compared: %s", ", ".join(alone))
     with claimed_timestamp(output) as timestamp:
         outcome = compare_one(twins.target, twins.golden, output, settings, timestamp)
-    print("\n".join(verdict_lines(outcome)), flush=True)
+    tell(verdict_lines(outcome))
     return exit_status(options, divergent=outcome.comparison.verdict == "divergent")
 
 
@@ -218,12 +219,12 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
             told = list(found_lines(found, in_full=in_full))
             shown += bool(told)
             if in_full or shown <= _MOST_TOLD:
-                bar.write("\n".join(told), end="\n" * bool(told))
+                bar.write(one_a_line(told), end="\n" * bool(told))
             bar.update()
         total = gathering.total()
     if not in_full and shown > _MOST_TOLD:
         print(f"and {shown - _MOST_TOLD} more that are not consistent, see the summary")
-    print("\n".join(total_lines(total, plan)), flush=True)
+    tell(total_lines(total, plan))
     if total.failed:
         return FAILED
     return exit_status(options, divergent=total.verdict == "divergent")
@@ -233,9 +234,9 @@ def _tell_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> int
     from msprobe_ms.compare.details import node_report, write_node
 
     report = node_report(sides.target, sides.golden, options.node, settings)
-    print("\n".join(report.lines), flush=True)
+    tell(report.lines)
     if options.output_path is not None:
-        print(f"report: {write_node(report, options.output_path)}")
+        tell([f"report: {write_node(report, options.output_path)}"])
     return exit_status(options, divergent=report.differs)
 
 

@@ -16,6 +16,7 @@ from msprobe_ms.compare.joining import compared_as_one
 from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.profiles.base import Block, Column, Line, Profile, lines
 from msprobe_ms.errors import UsageError
+from msprobe_ms.permissions import DEFAULT
 from msprobe_ms.store.atomic import replacing
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _origin(origin: Origin) -> dict[str, object]:
 def writing(path: Path) -> Iterator[BinaryIO]:
     """``replacing`` for reports: makes the folder, and turns what the system refuses into one error that names it."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        DEFAULT.make_folder(path.parent)
         with replacing(path) as file:
             yield file
     except OSError as error:

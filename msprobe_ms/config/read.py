@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.config.values import printable, show, show_path
+from msprobe_ms.config.values import show, show_path
 from msprobe_ms.errors import ConfigError
+from msprobe_ms.printable import printable
 
 
 def read_object(file: Path) -> dict[str, Any]:

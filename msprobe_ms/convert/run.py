@@ -10,6 +10,7 @@ from pathlib import Path
 from msprobe_ms.convert.source import SUFFIXES, Source
 from msprobe_ms.convert.write import WRITERS
 from msprobe_ms.errors import DumpFormatError, MsprobeError
+from msprobe_ms.permissions import DEFAULT
 from msprobe_ms.store import narrow_floats
 from msprobe_ms.store.atomic import replacing
 
@@ -57,7 +58,7 @@ def _way_out(path: Path, target: Path, made: set[Path]) -> str:
 def _convert(path: Path, target: Path, kind: str, source: Source) -> str:
     """What was written, in words."""
     array, dtype = source.read(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    DEFAULT.make_folder(target.parent)
     with replacing(target) as file:
         WRITERS[kind](file, array, dtype)
     told = f"{dtype} {tuple(array.shape)}"

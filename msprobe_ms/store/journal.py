@@ -17,6 +17,7 @@ from typing import NamedTuple
 from isal import isal_zlib
 
 from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.permissions import DEFAULT, Permissions
 from msprobe_ms.store.atomic import replacing
 
 MAGIC = b"msprobe_ms journal 1\n"
@@ -44,11 +45,11 @@ def _record(kind: bytes, payload: bytes) -> bytes:
 class JournalWriter:
     """Appends records; safe to call from several threads. Close it when the step is over."""
 
-    def __init__(self, path: Path, kind: bytes, payload: bytes) -> None:
+    def __init__(self, path: Path, kind: bytes, payload: bytes, permissions: Permissions = DEFAULT) -> None:
         """Create the file with its first record in it: a journal exists whole to that point or not at all."""
         self.path = path
         self._lock = threading.Lock()
-        with replacing(path) as file:
+        with replacing(path, permissions) as file:
             file.write(MAGIC + _record(kind, payload))
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
 

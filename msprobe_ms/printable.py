@@ -1,0 +1,34 @@
+"""Text from files and programs as a terminal, a log or a text file may show it: the one place that makes it so.
+
+Names in a dump are whatever its writer chose. A terminal obeys control characters (colours, titles, the cursor, even
+its answerback), a log takes a line's end for the end of a record, and marks that turn the direction of text show a
+name as another one. Each such character is shown as its escape (``\\x1b``, ``\\u202e``); what is printable, in any
+script, stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def printable(text: str) -> str:
+    """One line.
+
+    >>> print(printable("fc\\x1b[31m.\\u202ecod\\n2"))
+    fc\\x1b[31m.\\u202ecod\\n2
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
+
+
+def printable_lines(text: str, further: str = "") -> str:
+    """As ``printable``, of a text of several lines; those after the first begin with ``further``."""
+    if text.isprintable():
+        return text
+    return f"\n{further}".join(map(printable, text.split("\n")))
+
+
+def one_a_line(lines: Iterable[str]) -> str:
+    """The lines as one text; a line's end inside of one is shown as any other control character."""
+    return "\n".join(map(printable, lines))
