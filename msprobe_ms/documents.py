@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from msprobe_ms.regular import open_regular
+
 #: libyaml is about eight times faster; both give the same.
 FASTEST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -23,7 +25,7 @@ def read_text(path: Path, most: int) -> str:
     :raises UnreadableError: it cannot be read, is larger, or is no text
     """
     try:
-        with Path(path).open("rb") as file:
+        with open_regular(Path(path)) as file:
             raw = file.read(most + 1)
     except OSError as error:
         reason = error.strerror or error
@@ -35,6 +37,21 @@ def read_text(path: Path, most: int) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise UnreadableError(f"line {line} is not UTF-8 text; save the file as UTF-8") from None
+
+
+def read_texts(path: Path, most: int) -> Any:
+    """A yaml file of at most ``most`` bytes as dicts, lists and texts: no number is computed, no tag means anything,
+    aliases are what they name and ``<<`` is a key as any other.
+
+    :raises UnreadableError: it cannot be read, is larger, or is no yaml
+    """
+    try:
+        # In Python: the faster loader ends the process where nesting is deep.
+        return yaml.load(read_text(path, most), Loader=yaml.BaseLoader)  # noqa: S506 - makes texts alone
+    except yaml.YAMLError as error:
+        raise UnreadableError(not_yaml(error)) from None
+    except RecursionError:
+        raise UnreadableError("nested too deeply for what it is to say") from None
 
 
 def not_yaml(error: Exception) -> str:

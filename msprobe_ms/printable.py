@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+#: Longest line that is shown whole, in characters: no name that a person chose comes near it.
+_LONGEST = 10_000
+
 
 def printable(text: str) -> str:
     """One line.
@@ -17,6 +20,8 @@ def printable(text: str) -> str:
     >>> print(printable("fc\\x1b[31m.\\u202ecod\\n2"))
     fc\\x1b[31m.\\u202ecod\\n2
     """
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]}… ({len(text)} characters)"
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
@@ -24,8 +29,6 @@ def printable(text: str) -> str:
 
 def printable_lines(text: str, further: str = "") -> str:
     """As ``printable``, of a text of several lines; those after the first begin with ``further``."""
-    if text.isprintable():
-        return text
     return f"\n{further}".join(map(printable, text.split("\n")))
 
 

@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msprobe_ms.command_line import DONE, FAILED, add_command, add_output, exit_status, numbers, output_folder, tell
+from msprobe_ms.config.values import show
 from msprobe_ms.errors import DumpFormatError, UsageError
 from msprobe_ms.graph import commands as kernels
 from msprobe_ms.log import logger
 from msprobe_ms.printable import one_a_line
+from msprobe_ms.regular import open_regular
 
 if TYPE_CHECKING:
     from msprobe_ms.compare.places import Plan
     from msprobe_ms.compare.run import Options
+
+#: Bytes read of compare.json.
+_LARGEST_FORM = 1 << 20
 
 #: Up to so many pairs of dumps each is told in full; of more, so many have a line.
 _TOLD_IN_FULL, _MOST_TOLD = 8, 40
@@ -273,16 +278,17 @@ def _sides(options: argparse.Namespace) -> _Sides:
 def _read_compare_json(path: Path) -> _Sides:
     form = 'expected {"npu_path": "…/dump.json", "bench_path": "…/dump.json"}'
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        with open_regular(path) as file:
+            content = json.loads(file.read(_LARGEST_FORM))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}; {form}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not valid JSON: {error}; {form}") from error
     if not isinstance(content, dict):
         raise UsageError(f"{path}: holds a {type(content).__name__}; {form}")
     for key in ("npu_path", "bench_path"):
         if not isinstance(content.get(key), str) or not content[key]:
-            raise UsageError(f"{path}: {key}: {content.get(key)!r} is not accepted; {form}")
+            raise UsageError(f"{path}: {key}: {show(content.get(key))} is not accepted; {form}")
     chosen = [_chosen(path, content, key) for key in ("rank_id", "step_id")]
     return _Sides(Path(content["npu_path"]), Path(content["bench_path"]), *chosen)
 
@@ -292,5 +298,5 @@ def _chosen(path: Path, content: dict[str, Any], key: str) -> list[int] | None:
         return None
     numbers = content[key]
     if not isinstance(numbers, list) or any(type(number) is not int or number < 0 for number in numbers):
-        raise UsageError(f"{path}: {key}: {numbers!r} is not accepted; expected a list of numbers, [] for all")
+        raise UsageError(f"{path}: {key}: {show(numbers)} is not accepted; expected a list of numbers, [] for all")
     return numbers

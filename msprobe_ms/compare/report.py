@@ -193,7 +193,7 @@ def _write_row(sheet: Worksheet, number: int, row: list[Cell], colour: Format | 
         if type(cell) is float:  # first, as most cells are
             sheet.write_number(number, place, cell, colour)
         elif isinstance(cell, str):
-            sheet.write_string(number, place, _writable(cell), colour)
+            sheet.write_string(number, place, writable(cell), colour)
         elif isinstance(cell, bool):
             sheet.write_boolean(number, place, cell, colour)
         elif cell is not None:
@@ -202,7 +202,7 @@ def _write_row(sheet: Worksheet, number: int, row: list[Cell], colour: Format | 
             sheet.write_blank(number, place, None, colour)
 
 
-def _writable(text: str) -> str:
+def writable(text: str) -> str:
     """Text Excel takes, as text: within its length, free of half characters, and no markup of several fonts."""
     if len(text) > _LONGEST_CELL:
         text = text[: _LONGEST_CELL - 1] + "…"

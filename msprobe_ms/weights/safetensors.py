@@ -18,6 +18,8 @@ from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
 from msprobe_ms.weights.raw import item_size, read_array
 
+#: Largest size and offset, most dimensions: what numpy has.
+_LARGEST, _MOST_DIMENSIONS = 2**63 - 1, 64
 #: Longest header, in bytes: the bound of the format's own library.
 LONGEST_HEADER = 100_000_000
 
@@ -80,7 +82,10 @@ def _described(path: Path, name: str, description: Any) -> tuple[int, int, str, 
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(path, name, "dtype, shape and data_offsets are expected") from error
     numbers = (begin, end, *shape)
-    if type(written) is not str or not all(type(number) is int and number >= 0 for number in numbers) or begin > end:
+    sound = (
+        all(type(number) is int and 0 <= number <= _LARGEST for number in numbers) and len(shape) <= _MOST_DIMENSIONS
+    )
+    if type(written) is not str or not sound or begin > end:
         raise _damaged(
             path, name, f"dtype {written!r:.50}, shape {shape!r:.100}, data_offsets {begin!r:.30}, {end!r:.30}"
         )
