@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,9 @@ network is called again. The log says what they were taken for. See docs/run.md.
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status: 0 done, 1 divergence found with ``--exit-code``, 2 an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal without UTF-8 is no reason to fail at a name
+            stream.reconfigure(errors="backslashreplace")
     warn_of_conflict()
     parser = _parser()
     options = parser.parse_args(arguments)

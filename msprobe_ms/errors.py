@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msprobe_ms.printable import printable_lines
+from msprobe_ms.printable import told
 
 
 class MsprobeError(Exception):
@@ -12,7 +12,7 @@ class MsprobeError(Exception):
     """
 
     def __str__(self) -> str:
-        return printable_lines(super().__str__())
+        return told(super().__str__())
 
 
 class ConfigError(MsprobeError):

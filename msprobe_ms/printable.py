@@ -20,18 +20,25 @@ def printable(text: str) -> str:
     >>> print(printable("fc\\x1b[31m.\\u202ecod\\n2"))
     fc\\x1b[31m.\\u202ecod\\n2
     """
-    if len(text) > _LONGEST:
-        text = f"{text[:_LONGEST]}… ({len(text)} characters)"
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
 
 
-def printable_lines(text: str, further: str = "") -> str:
-    """As ``printable``, of a text of several lines; those after the first begin with ``further``."""
-    return f"\n{further}".join(map(printable, text.split("\n")))
+def printable_lines(text: str) -> str:
+    """As ``printable``, of a text of several lines."""
+    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
+
+
+def told(text: str, further: str = "") -> str:
+    """As ``printable_lines``, for terminals and logs: long lines are cut, all but the first begin with ``further``."""
+    return f"\n{further}".join(map(_told_line, text.split("\n")))
 
 
 def one_a_line(lines: Iterable[str]) -> str:
-    """The lines as one text; a line's end inside of one is shown as any other control character."""
-    return "\n".join(map(printable, lines))
+    """The lines as one text, for terminals; a line's end inside of one is shown as any other control character."""
+    return "\n".join(map(_told_line, lines))
+
+
+def _told_line(line: str) -> str:
+    return printable(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}… ({len(line)} characters)")

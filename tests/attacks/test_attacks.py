@@ -10,6 +10,8 @@ import csv
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -201,6 +203,19 @@ def test_texts_beside_the_terminal_are_printable_too(tmp_path: Path) -> None:
     for path in texts:
         for line in path.read_text(encoding="utf-8").split("\n"):
             assert line.isprintable(), (path, line)
+
+
+def test_terminals_that_know_no_such_characters(tmp_path: Path) -> None:
+    folder = emptied(tmp_path / "laid")
+    BY_KIND["dump.json"].lay(folder).write_bytes(
+        json.dumps(sound.dump_json(names=("Cell.层.Dense.forward.0",))).encode()
+    )
+    command = [sys.executable, "-c", "import sys; from msprobe_ms.cli import main; sys.exit(main())"]
+    found = subprocess.run(
+        [*command, *BY_KIND["dump.json"].reads(folder)[0]], env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        cwd=folder, capture_output=True, check=False,
+    )  # fmt: skip
+    assert found.returncode == 0 and rb"Cell.\u5c42.Dense" in found.stdout, found.stderr.decode()
 
 
 def test_names_of_bytes_that_are_no_text(tmp_path: Path) -> None:
