@@ -32,7 +32,7 @@ SECTION_KEYS = frozenset(key for key, _, _ in _SECTIONS)
 _MOST_DIMENSIONS, _MOST_ELEMENTS = 64, 2**63 - 1
 
 #: Characters of what stands in a shape's place and is none.
-_LONGEST_SHAPE = 400
+_LONGEST_SHAPE = 1000
 
 #: Paths of the first values of a section, made once.
 _FIRST_PLACES = tuple((str(place),) for place in range(64))
