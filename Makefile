@@ -3,6 +3,7 @@
 # make lint   ruff and mypy
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
 # make bench  what recording and comparing cost, in one table (BENCH_ARGS="--peer /path/to/bin/python")
+# make fuzz   damage every kind of file at random, try every attack on every command (EXAMPLES=500, a quarter of an hour)
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -14,7 +15,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
-.PHONY: demo test lint faults bench clean
+.PHONY: demo test lint faults bench fuzz clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -34,6 +35,11 @@ faults: .venv/installed-test
 bench: .venv/installed-test
 	$(BIN)/python -m compileall -q msprobe_ms
 	$(BIN)/python benchmarks/bench.py $(BENCH_ARGS)
+
+EXAMPLES ?= 500
+fuzz: .venv/installed-test
+	MSPROBE_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/attacks tests/test_reader.py tests/test_torch_file.py \
+	    tests/test_journal.py tests/test_config.py tests/test_mapping_files.py
 
 clean:
 	rm -rf .venv

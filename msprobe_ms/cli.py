@@ -6,11 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 from msprobe_ms import __version__
-from msprobe_ms.command_line import DONE, FAILED, add_command
+from msprobe_ms.command_line import DONE, FAILED, add_command, tell
 from msprobe_ms.compare import commands as compares
 from msprobe_ms.compat.neighbour import warn_of_conflict
 from msprobe_ms.convert import commands as conversion
@@ -32,6 +33,9 @@ network is called again. The log says what they were taken for. See docs/run.md.
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status: 0 done, 1 divergence found with ``--exit-code``, 2 an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal without UTF-8 is no reason to fail at a name
+            stream.reconfigure(errors="backslashreplace")
     warn_of_conflict()
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -124,5 +128,5 @@ def _recover(options: argparse.Namespace) -> int:
     has_journals = options.folder.is_dir() and any(options.folder.rglob(JOURNAL_NAME))
     for result in (*indexed, *(recover(options.folder) if has_journals or not indexed else ())):
         failed = failed or bool(result.problem)
-        print(f"{result.folder}: {result.problem or f'{counted_entries(result.entries)} recovered'}")
+        tell([f"{result.folder}: {result.problem or f'{counted_entries(result.entries)} recovered'}"])
     return FAILED if failed else DONE

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+from msprobe_ms.printable import one_a_line
 
 #: Exit statuses: done; a divergence was found, and ``--exit-code`` asked to tell; it could not be done.
 DONE, DIVERGENT, FAILED = 0, 1, 2
@@ -23,6 +25,11 @@ def add_command(
     )
     parser.set_defaults(run=run)
     return parser
+
+
+def tell(lines: Iterable[str], file: Any = None) -> None:
+    """Print lines, in which names from files may stand; to standard output where no ``file`` is given."""
+    print(one_a_line(lines), file=file, flush=True)
 
 
 def add_output(parser: Any, what: str) -> None:

@@ -9,8 +9,13 @@ from typing import Any
 
 import yaml
 
+from msprobe_ms.regular import open_regular
+
 #: libyaml is about eight times faster; both give the same.
 FASTEST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TEXT_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+#: Levels of what users write, and many more.
+_DEEPEST = 50
 
 
 class UnreadableError(Exception):
@@ -23,7 +28,7 @@ def read_text(path: Path, most: int) -> str:
     :raises UnreadableError: it cannot be read, is larger, or is no text
     """
     try:
-        with Path(path).open("rb") as file:
+        with open_regular(Path(path)) as file:
             raw = file.read(most + 1)
     except OSError as error:
         reason = error.strerror or error
@@ -35,6 +40,38 @@ def read_text(path: Path, most: int) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise UnreadableError(f"line {line} is not UTF-8 text; save the file as UTF-8") from None
+
+
+def read_shallow(path: Path, most: int) -> str:
+    """As ``read_text``, of yaml that no parser stumbles over: those in C end the process where nesting is deep, those
+    in Python take for ever.
+
+    :raises UnreadableError: also where it is no yaml, or nested deeper than ``_DEEPEST``
+    """
+    text = read_text(path, most)
+    depth = 0
+    event: Any
+    try:
+        for event in yaml.parse(text, Loader=FASTEST_LOADER):  # keeps no more than it is at
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                raise UnreadableError(f"line {event.start_mark.line + 1}: nested deeper than {_DEEPEST} levels")
+    except yaml.YAMLError as error:
+        raise UnreadableError(not_yaml(error)) from None
+    return text
+
+
+def read_texts(path: Path, most: int) -> Any:
+    """A yaml file of at most ``most`` bytes as dicts, lists and texts: no number is computed, no tag means anything,
+    aliases are what they name and ``<<`` is a key as any other.
+
+    :raises UnreadableError: it cannot be read, is larger, or is no yaml
+    """
+    text = read_shallow(path, most)
+    try:
+        return yaml.load(text, Loader=_TEXT_LOADER)  # noqa: S506 - makes texts alone
+    except yaml.YAMLError as error:
+        raise UnreadableError(not_yaml(error)) from None
 
 
 def not_yaml(error: Exception) -> str:

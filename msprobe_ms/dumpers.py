@@ -44,7 +44,9 @@ class DynamicDumper(Dumper):
         #: Modules may run in compiled graphs in between.
         self._taps: GraphTaps | None = None
         if config.level in MODULE_LEVELS and config.task in TAPPED_TASKS:
-            self._taps = framework.graph_taps(tapped_by(config.data_mode, config.task), config.dump_path)
+            self._taps = framework.graph_taps(
+                tapped_by(config.data_mode, config.task), config.dump_path, config.permissions
+            )
 
     def open(self, config: Config, step: int, rank: int | None) -> Session | None:
         return Session.open(config, self._framework, self._apis, step, rank, self._quota, self._noted, self._taps)
@@ -55,7 +57,7 @@ class GraphDumper(Dumper):
 
     def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
         super().__init__(config, framework, apis, quota)
-        taps = framework.graph_taps(tapped_by(config.data_mode, config.task), config.dump_path)
+        taps = framework.graph_taps(tapped_by(config.data_mode, config.task), config.dump_path, config.permissions)
         if taps is None:
             raise UsageError(f"level {config.level}: {framework.no_graph_taps}")
         self._taps = taps

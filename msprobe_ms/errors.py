@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from msprobe_ms.printable import told
+
 
 class MsprobeError(Exception):
-    """Base of all errors of this package; the command line prints its text and exits with 2."""
+    """Base of all errors of this package; the command line prints its text and exits with 2.
+
+    Its text names what stands in files, and is printable whatever that is.
+    """
+
+    def __str__(self) -> str:
+        return told(super().__str__())
 
 
 class ConfigError(MsprobeError):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 
-#: Characters that would let a name from a dump forge a log line.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+from msprobe_ms.printable import told
 
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 
@@ -16,7 +14,7 @@ _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.
 class _Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         stamp = self.formatTime(record, "%Y-%m-%d %H:%M:%S")
-        message = "\n".join(_CONTROL.sub("_", line) for line in record.getMessage().split("\n"))
+        message = told(record.getMessage(), further="  ")  # no name can forge the beginning of a record
         return f"{stamp} ({record.process}) [{record.levelname}] {message}"
 
 
@@ -39,5 +37,5 @@ def _configured() -> logging.Logger:
     return logger
 
 
-#: Shared by all modules; messages may span lines, control characters inside a line become ``_``.
+#: Shared by all modules; messages may span lines.
 logger = _configured()

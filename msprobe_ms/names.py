@@ -40,9 +40,9 @@ RECOVERED = "recovered"
 #: Prefixes of entries that stand for modules: direction comes before the call index.
 MODULE_PREFIXES = ("Cell", "Module")
 
-_MODULE = re.compile(r"(Cell|Module)\.(?:(.*)\.)?([^.]+)\.(forward|backward|parameters_grad)(?:\.(\d+))?")
-_API = re.compile(r"([^.]+)\.(.+)\.(\d+)\.(forward|backward)")
-_DEBUG = re.compile(r"(.+)\.(\d+)\.debug")
+_MODULE = re.compile(r"(Cell|Module)\.(?:(.*)\.)?([^.]+)\.(forward|backward|parameters_grad)(?:\.(\d{1,18}))?")
+_API = re.compile(r"([^.]+)\.(.+)\.(\d{1,18})\.(forward|backward)")
+_DEBUG = re.compile(r"(.+)\.(\d{1,18})\.debug")
 
 #: Longest file name common file systems take, in bytes.
 _LONGEST_FILE_NAME = 255

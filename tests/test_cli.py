@@ -130,7 +130,7 @@ def test_mistakes_are_one_line_and_exit_with_two(
         ("{", "not valid JSON"),
         ("[]", "holds a list"),
         ('{"npu_path": 3}', "npu_path: 3 is not accepted"),
-        ('{"npu_path": "a"}', "bench_path: None is not accepted"),
+        ('{"npu_path": "a"}', "bench_path: null is not accepted"),
     ],
 )
 def test_a_wrong_compare_json_is_named(

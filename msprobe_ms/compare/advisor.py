@@ -9,6 +9,7 @@ from msprobe_ms.compare.model import Comparison
 from msprobe_ms.compare.profiles.base import lines
 from msprobe_ms.compare.profiles.v110 import entry_item_name
 from msprobe_ms.compare.report import writing
+from msprobe_ms.printable import printable, printable_lines
 
 #: Results that make a row suspect, by the three modes of 1.1.0.
 _FAILING = ("No", "Different", "Warning")
@@ -44,7 +45,7 @@ def write_advice(
     path = folder / f"advisor{name_suffix}_{timestamp}.txt"
     with writing(path) as file:
         text = advice(comparison) if profile == "v110" else own_advice(comparison)
-        file.write(text.encode("utf-8", "backslashreplace"))
+        file.write(text.encode())
     return path
 
 
@@ -68,7 +69,7 @@ def advice(comparison: Comparison) -> str:
 
 
 def _text(number: str, suspect: str, expert: str) -> str:
-    return f"Line: {number}\nSuspect Nodes: {suspect}\nExpert Advice: {expert}\n"
+    return f"Line: {number}\nSuspect Nodes: {printable(suspect)}\nExpert Advice: {printable_lines(expert)}\n"
 
 
 def _advice(name: str, direction: str, state: str) -> str:

@@ -26,6 +26,7 @@ from msprobe_ms.compare.verdict import verdict_lines
 from msprobe_ms.config.values import suggestion
 from msprobe_ms.errors import CompareError, MsprobeError, UsageError
 from msprobe_ms.mapping.files import load_mappings
+from msprobe_ms.printable import one_a_line
 from msprobe_ms.store.find import find_places
 from msprobe_ms.store.model import Dump
 from msprobe_ms.store.reader import read_dump
@@ -93,7 +94,7 @@ class Compared:
 
     def __str__(self) -> str:
         """What the command prints."""
-        return "\n".join(verdict_lines(Outcome("", self.target, self.golden, self.comparison, [])))
+        return one_a_line(verdict_lines(Outcome("", self.target, self.golden, self.comparison, [])))
 
     def __repr__(self) -> str:
         return f"<{self.verdict}: {self.summary['matched']} values compared, {len(self.origins)} origins>"

@@ -23,6 +23,7 @@ from msprobe_ms.compare.ranks_total import Gathering, Total, rank_name
 from msprobe_ms.compare.ranks_verdict import found_lines, total_lines
 from msprobe_ms.compare.run import Options
 from msprobe_ms.compare.stamps import claimed_timestamp
+from msprobe_ms.printable import one_a_line
 from msprobe_ms.store.find import Place
 from msprobe_ms.store.reader import read_dump
 
@@ -152,7 +153,7 @@ class ComparedRanks(Mapping[Key, Compared]):
     def __str__(self) -> str:
         """What the command prints of many."""
         told = (line for found in self.found for line in found_lines(found, in_full=False))
-        return "\n".join([*told, *total_lines(self.total, self._plan)])
+        return one_a_line([*told, *total_lines(self.total, self._plan)])
 
     def __repr__(self) -> str:
         return f"<{self.verdict}: {len(self._twins)} pairs of dumps, {len(self.origins)} origins>"

@@ -9,6 +9,7 @@ from typing import Any
 from msprobe_ms.compare.api import Compared, compared
 from msprobe_ms.compare.api_ranks import ComparedRanks
 from msprobe_ms.compare.model import Comparison, Origin, Row
+from msprobe_ms.printable import one_a_line
 
 
 def assert_consistent(target: Any, golden: Any, *, allow_incomplete: bool = False, **settings: Any) -> None:
@@ -22,7 +23,7 @@ def assert_consistent(target: Any, golden: Any, *, allow_incomplete: bool = Fals
     accepted = ("consistent", "incomplete") if allow_incomplete else ("consistent",)
     if result.verdict not in accepted:
         told = _of_ranks(result) if isinstance(result, ComparedRanks) else _of_one(result)
-        raise AssertionError("\n".join(told))
+        raise AssertionError(one_a_line(told))
 
 
 def _of_one(result: Compared) -> Iterator[str]:

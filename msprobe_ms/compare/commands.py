@@ -8,14 +8,20 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msprobe_ms.command_line import DONE, FAILED, add_command, add_output, exit_status, numbers, output_folder
+from msprobe_ms.command_line import DONE, FAILED, add_command, add_output, exit_status, numbers, output_folder, tell
+from msprobe_ms.config.values import show
 from msprobe_ms.errors import DumpFormatError, UsageError
 from msprobe_ms.graph import commands as kernels
 from msprobe_ms.log import logger
+from msprobe_ms.printable import one_a_line
+from msprobe_ms.regular import open_regular
 
 if TYPE_CHECKING:
     from msprobe_ms.compare.places import Plan
     from msprobe_ms.compare.run import Options
+
+#: Bytes read of compare.json.
+_LARGEST_FORM = 1 << 20
 
 #: Up to so many pairs of dumps each is told in full; of more, so many have a line.
 _TOLD_IN_FULL, _MOST_TOLD = 8, 40
@@ -125,7 +131,7 @@ def _merge_result(options: argparse.Namespace) -> int:
 
     output = options.output_dir or Path("output")
     with claimed_timestamp(output, "multi_ranks_compare_merge_") as timestamp:
-        print(f"report: {merge(options.input_dir, output, read_choice(options.config), timestamp)}")
+        tell([f"report: {merge(options.input_dir, output, read_choice(options.config), timestamp)}"])
     return DONE
 
 
@@ -192,7 +198,7 @@ def _compare_one(plan: Plan, output: Path, settings: Options, options: argparse.
         logger.warning("only in one of the two, not compared: %s", ", ".join(alone))
     with claimed_timestamp(output) as timestamp:
         outcome = compare_one(twins.target, twins.golden, output, settings, timestamp)
-    print("\n".join(verdict_lines(outcome)), flush=True)
+    tell(verdict_lines(outcome))
     return exit_status(options, divergent=outcome.comparison.verdict == "divergent")
 
 
@@ -218,12 +224,12 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
             told = list(found_lines(found, in_full=in_full))
             shown += bool(told)
             if in_full or shown <= _MOST_TOLD:
-                bar.write("\n".join(told), end="\n" * bool(told))
+                bar.write(one_a_line(told), end="\n" * bool(told))
             bar.update()
         total = gathering.total()
     if not in_full and shown > _MOST_TOLD:
         print(f"and {shown - _MOST_TOLD} more that are not consistent, see the summary")
-    print("\n".join(total_lines(total, plan)), flush=True)
+    tell(total_lines(total, plan))
     if total.failed:
         return FAILED
     return exit_status(options, divergent=total.verdict == "divergent")
@@ -233,9 +239,9 @@ def _tell_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> int
     from msprobe_ms.compare.details import node_report, write_node
 
     report = node_report(sides.target, sides.golden, options.node, settings)
-    print("\n".join(report.lines), flush=True)
+    tell(report.lines)
     if options.output_path is not None:
-        print(f"report: {write_node(report, options.output_path)}")
+        tell([f"report: {write_node(report, options.output_path)}"])
     return exit_status(options, divergent=report.differs)
 
 
@@ -272,16 +278,17 @@ def _sides(options: argparse.Namespace) -> _Sides:
 def _read_compare_json(path: Path) -> _Sides:
     form = 'expected {"npu_path": "…/dump.json", "bench_path": "…/dump.json"}'
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        with open_regular(path) as file:
+            content = json.loads(file.read(_LARGEST_FORM))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}; {form}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not valid JSON: {error}; {form}") from error
     if not isinstance(content, dict):
         raise UsageError(f"{path}: holds a {type(content).__name__}; {form}")
     for key in ("npu_path", "bench_path"):
         if not isinstance(content.get(key), str) or not content[key]:
-            raise UsageError(f"{path}: {key}: {content.get(key)!r} is not accepted; {form}")
+            raise UsageError(f"{path}: {key}: {show(content.get(key))} is not accepted; {form}")
     chosen = [_chosen(path, content, key) for key in ("rank_id", "step_id")]
     return _Sides(Path(content["npu_path"]), Path(content["bench_path"]), *chosen)
 
@@ -291,5 +298,5 @@ def _chosen(path: Path, content: dict[str, Any], key: str) -> list[int] | None:
         return None
     numbers = content[key]
     if not isinstance(numbers, list) or any(type(number) is not int or number < 0 for number in numbers):
-        raise UsageError(f"{path}: {key}: {numbers!r} is not accepted; expected a list of numbers, [] for all")
+        raise UsageError(f"{path}: {key}: {show(numbers)} is not accepted; expected a list of numbers, [] for all")
     return numbers

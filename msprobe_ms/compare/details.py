@@ -23,6 +23,7 @@ from msprobe_ms.compare.stamps import claimed_timestamp
 from msprobe_ms.compare.standing import standing
 from msprobe_ms.errors import CompareError, MsprobeError
 from msprobe_ms.names import BACKWARD, FORWARD
+from msprobe_ms.printable import one_a_line
 from msprobe_ms.store.find import find_dumps
 from msprobe_ms.store.model import Dump, Entry, Item
 from msprobe_ms.store.reader import read_dump
@@ -66,7 +67,7 @@ def write_node(report: NodeReport, folder: Path) -> Path:
     """
     head = f"node_{_UNSAFE.sub('_', report.node)[:_LONGEST_NAME]}_"
     with claimed_timestamp(folder, head) as timestamp, writing(path := folder / f"{head}{timestamp}.txt") as file:
-        file.write(("\n".join(report.lines) + "\n").encode("utf-8", "backslashreplace"))
+        file.write((one_a_line(report.lines) + "\n").encode())
     return path
 
 

@@ -6,23 +6,25 @@ import csv
 import math
 import re
 import reprlib
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from io import SEEK_END, TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import xlsxwriter
-import yaml
 
 from msprobe_ms.compare.csv_table import looks_like_formula
 from msprobe_ms.compare.profiles.base import BENCH_TITLES, DIFFERENCE_TITLES, NPU_TITLES
-from msprobe_ms.compare.report import ROWS_A_SHEET, writing
+from msprobe_ms.compare.report import ROWS_A_SHEET, writable, writing
 from msprobe_ms.config.values import suggestion
-from msprobe_ms.documents import UnreadableError, not_yaml, read_text
+from msprobe_ms.documents import UnreadableError, read_texts
 from msprobe_ms.errors import ConfigError, DumpFormatError, UsageError
 from msprobe_ms.log import logger
+from msprobe_ms.regular import open_regular
 
 NAME = "NPU Name"
 #: Names of tables: as this package writes them, as 1.1.0 does (``rank0-rank0``) and later versions (``_part_1``).
@@ -34,8 +36,10 @@ _TABLE = re.compile(
 _LONGEST_TITLE, _NOT_IN_TITLES = 31, re.compile(r"[\[\]:*?/\\]")
 #: Excel's limit of columns.
 _MOST_COLUMNS = 16_384
+#: How many times its size a workbook may unpack to (tables take 10 to 30), and bytes that any may.
+_MOST_UNPACKED, _UNPACKED_ANYWAY = 100, 1 << 20
 #: Largest configuration read, in bytes.
-_LARGEST = 2**20
+_LARGEST = 2**16
 
 _ACCEPTED = (
     "expected api: [Functional.conv2d, …] (beginnings of names; without it every row) and compare_index: [Max diff, …] "
@@ -73,16 +77,14 @@ def read_choice(path: Path) -> Choice:
     :raises ConfigError: it cannot be read, or is not of this form
     """
     try:
-        content = yaml.safe_load(read_text(path, _LARGEST))
+        content = read_texts(path, _LARGEST)
     except UnreadableError as error:
         raise ConfigError(f"{path}: {error}; {_ACCEPTED}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: {not_yaml(error)}; {_ACCEPTED}") from None
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: holds no keys; {_ACCEPTED}")
     for key in content:
         if key not in ("api", "compare_index"):
-            logger.warning("%s: %r is no key of it and left out; %s", path, key, _ACCEPTED)
+            logger.warning("%s: %.100r is no key of it and left out; %s", path, key, _ACCEPTED)
     return Choice(tuple(_texts(path, content, "api")), _texts(path, content, "compare_index", needed=True))
 
 
@@ -192,14 +194,26 @@ def _add(title: str, titles: Sequence[str], rows: Iterable[Sequence[Any]], choic
 def _sheets(path: Path) -> Iterator[tuple[list[str], Iterator[Sequence[Any]]]]:
     """The titles and rows of each sheet of a table."""
     if path.suffix == ".csv":
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with open_regular(path) as raw, TextIOWrapper(raw, "utf-8-sig", newline="") as file:
             yield _titled(path, (list(map(_without_guard, row)) for row in csv.reader(file)))
         return
     import openpyxl
 
-    with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
-        for sheet in book.worksheets:
-            yield _titled(path, sheet.iter_rows(values_only=True))
+    with open_regular(path) as file:
+        _check_unpacked(path, file)
+        with closing(openpyxl.load_workbook(file, read_only=True, data_only=True)) as book:
+            for sheet in book.worksheets:
+                yield _titled(path, sheet.iter_rows(values_only=True))
+
+
+def _check_unpacked(path: Path, file: BinaryIO) -> None:
+    """Raises DumpFormatError for a workbook that would unpack to far more than any table does."""
+    with zipfile.ZipFile(file) as parts:
+        unpacked = sum(part.file_size for part in parts.infolist())
+    packed = file.seek(0, SEEK_END)
+    if unpacked > max(_UNPACKED_ANYWAY, _MOST_UNPACKED * packed):
+        raise DumpFormatError(f"{path}: {packed} bytes that unpack to {unpacked}: no table")
+    file.seek(0)
 
 
 def _titled(path: Path, rows: Iterator[Sequence[Any]]) -> tuple[list[str], Iterator[Sequence[Any]]]:
@@ -274,16 +288,16 @@ def _write(path: Path, merged: _Merged, indices: Sequence[str], ranks: Sequence[
                 sheet.freeze_panes(1, 1)
                 sheet.set_column(0, 0, 60)
                 for place, title in enumerate((NAME, *ranks)):
-                    sheet.write_string(0, place, title, header)
+                    sheet.write_string(0, place, writable(title), header)
                 for line, (name, number) in enumerate(part, 1):
-                    sheet.write_string(line, 0, name)
+                    sheet.write_string(line, 0, writable(name))
                     for place, cells in enumerate(columns, 1):
                         _write_cell(sheet, line, place, cells.get(number))
 
 
 def _write_cell(sheet: Any, line: int, place: int, cell: Cell) -> None:
     if isinstance(cell, str):
-        sheet.write_string(line, place, cell)
+        sheet.write_string(line, place, writable(cell))
     elif cell is not None:
         sheet.write_number(line, place, cell)
 

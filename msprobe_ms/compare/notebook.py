@@ -8,6 +8,7 @@ from html import escape
 from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.ranks import Found
 from msprobe_ms.compare.report import row_counts
+from msprobe_ms.printable import printable
 
 #: Background of a verdict; legible on a light and on a dark page.
 _COLOURS = {"consistent": "#2e7d3233", "divergent": "#c6282833", "incomplete": "#f9a82533", "failed": "#f9a82533"}
@@ -47,13 +48,13 @@ def _figure(value: object) -> str:
 
 
 def _page(verdict: str, texts: Iterable[str], titles: Sequence[str], rows: Sequence[tuple[Sequence[str], str]]) -> str:
-    told = "".join(f"<div>{escape(text)}</div>" for text in texts)
+    told = "".join(f"<div>{escape(printable(text))}</div>" for text in texts)
     head = f'<div style="background:{_COLOURS[verdict]};padding:2px 6px"><b>{escape(verdict.upper())}</b>{told}</div>'
     if not rows:
         return head
     cells = "".join(f"<th>{escape(title)}</th>" for title in titles)
     body = "".join(
-        f'<tr style="background:{colour}">{"".join(f"<td>{escape(cell)}</td>" for cell in row)}</tr>'
+        f'<tr style="background:{colour}">{"".join(f"<td>{escape(printable(cell))}</td>" for cell in row)}</tr>'
         for row, colour in rows[:_MOST]
     )
     more = f"<div>and {len(rows) - _MOST} more</div>" if len(rows) > _MOST else ""

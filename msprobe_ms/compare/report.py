@@ -16,6 +16,7 @@ from msprobe_ms.compare.joining import compared_as_one
 from msprobe_ms.compare.model import Comparison, Origin
 from msprobe_ms.compare.profiles.base import Block, Column, Line, Profile, lines
 from msprobe_ms.errors import UsageError
+from msprobe_ms.permissions import DEFAULT
 from msprobe_ms.store.atomic import replacing
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _origin(origin: Origin) -> dict[str, object]:
 def writing(path: Path) -> Iterator[BinaryIO]:
     """``replacing`` for reports: makes the folder, and turns what the system refuses into one error that names it."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        DEFAULT.make_folder(path.parent)
         with replacing(path) as file:
             yield file
     except OSError as error:
@@ -192,7 +193,7 @@ def _write_row(sheet: Worksheet, number: int, row: list[Cell], colour: Format | 
         if type(cell) is float:  # first, as most cells are
             sheet.write_number(number, place, cell, colour)
         elif isinstance(cell, str):
-            sheet.write_string(number, place, _writable(cell), colour)
+            sheet.write_string(number, place, writable(cell), colour)
         elif isinstance(cell, bool):
             sheet.write_boolean(number, place, cell, colour)
         elif cell is not None:
@@ -201,7 +202,7 @@ def _write_row(sheet: Worksheet, number: int, row: list[Cell], colour: Format | 
             sheet.write_blank(number, place, None, colour)
 
 
-def _writable(text: str) -> str:
+def writable(text: str) -> str:
     """Text Excel takes, as text: within its length, free of half characters, and no markup of several fonts."""
     if len(text) > _LONGEST_CELL:
         text = text[: _LONGEST_CELL - 1] + "…"

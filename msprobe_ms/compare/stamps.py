@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from msprobe_ms.permissions import DEFAULT
+
 
 @contextmanager
 def claimed_timestamp(folder: Path, prefix: str = "compare_") -> Iterator[str]:
@@ -18,13 +20,13 @@ def claimed_timestamp(folder: Path, prefix: str = "compare_") -> Iterator[str]:
     made = not folder.exists()
     moment, claim = time.time(), None
     with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
+        DEFAULT.make_folder(folder)
     while True:
         stamp = time.strftime("%Y%m%d%H%M%S", time.localtime(moment))
         moment += 1
         try:
             claim = folder / f".{prefix}{stamp}.claim"
-            claim.open("x").close()
+            DEFAULT.create(claim).close()
         except FileExistsError:
             continue
         except OSError:

@@ -19,7 +19,7 @@ from msprobe_ms.compare.profiles.own import Own
 from msprobe_ms.compare.profiles.v110 import V110
 from msprobe_ms.compare.profiles.v110_rules import V110Thresholds
 from msprobe_ms.compare.tolerances import Tolerances
-from msprobe_ms.documents import UnreadableError, not_yaml, read_text
+from msprobe_ms.documents import FASTEST_LOADER, UnreadableError, not_yaml, read_shallow
 from msprobe_ms.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Figures = TypeVar("Figures", bound=DataclassInstance)
 
 #: Largest file read, in bytes: all thresholds there are take 2 KB.
-_LARGEST_FILE = 2**20
+_LARGEST_FILE = 2**16
 
 #: Section → what its keys are the fields of. ``own`` judges by the tolerances alone.
 SECTIONS: Mapping[str, type] = {"v110": V110Thresholds, "latest": LatestThresholds, "tolerances": Tolerances}
@@ -119,7 +119,7 @@ class _Reader:
         return list(items.items())
 
     def _number(self, node: yaml.Node, place: str, default: object = None) -> float:
-        text = node.value if isinstance(node, yaml.ScalarNode) and node.style is None else ""
+        text = node.value if isinstance(node, yaml.ScalarNode) and not node.style else ""
         try:
             number = float(text)
         except ValueError:
@@ -131,10 +131,10 @@ class _Reader:
 
     def _root(self) -> yaml.Node | None:
         try:
-            return yaml.compose(read_text(self.path, _LARGEST_FILE), Loader=yaml.SafeLoader)
+            return yaml.compose(read_shallow(self.path, _LARGEST_FILE), Loader=FASTEST_LOADER)
         except UnreadableError as error:
             raise UsageError(f"thresholds {self.path}: {error}") from None
-        except (yaml.YAMLError, RecursionError) as error:
+        except yaml.YAMLError as error:
             raise UsageError(f"thresholds {self.path}: {not_yaml(error)}") from None
 
     def _wrong(self, node: yaml.Node, what: str, accepted: str) -> UsageError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +19,7 @@ from pydantic import (
 
 from msprobe_ms.config import selection
 from msprobe_ms.config.values import Rejected, numbers, one_of, show
+from msprobe_ms.permissions import Permissions
 from msprobe_ms.selection import Range
 
 #: Tasks of the msprobe family that have no dump here (yet); each may have its section in a file.
@@ -56,6 +58,9 @@ KERNEL_KEYS = {
     "check_mode": ("overflow_check",),
 }
 
+#: Owners read and write, nobody else writes but a group, nobody executes.
+_FILE_MODE = re.compile("06(?:00|40|44|60|64)")
+
 DATA_MODES = ("all", "input", "output", "forward", "backward")
 
 
@@ -88,6 +93,15 @@ def _overflow_number(value: object) -> int:
     raise Rejected(((), f"{show(value)} is not accepted; use an integer of 1 or more, or -1 for all"))
 
 
+def _permissions(value: object) -> Permissions:
+    if isinstance(value, Permissions):
+        return value
+    if isinstance(value, str) and _FILE_MODE.fullmatch(value):
+        return Permissions.of_files(int(value, 8))
+    accepted = 'the octal mode of files as a text: "0600", "0640", "0644", "0660", or "0664"'
+    raise Rejected(((), f"{show(value)} is not accepted; use {accepted}"))
+
+
 def _path(value: object) -> object:
     if isinstance(value, str) and (not value.strip() or "\0" in value):
         raise Rejected(((), f"{show(value)} is not accepted; use a path"))
@@ -113,6 +127,7 @@ FileFormat = Annotated[Literal["npy", "bin"], BeforeValidator(one_of("npy", "bin
 Device = Annotated[Literal["host", "device"], BeforeValidator(one_of("host", "device"))]
 Precision = Annotated[Literal["high", "low"], BeforeValidator(one_of("high", "low"))]
 OverflowNumber = Annotated[int, PlainValidator(_overflow_number)]
+PermissionBits = Annotated[Permissions, PlainValidator(_permissions)]
 FilePath = Annotated[Path, BeforeValidator(_path)]
 
 
@@ -132,6 +147,7 @@ class Config(BaseModel):
     ``overflow_nums``    entries that task overflow_check records before it ends; -1 for all
     ``dump_enable``      False: nothing is recorded; unless None, the file is read again when it changes
     ``async_dump``       tensor files are written by a thread of their own
+    ``permissions``      of the files that are written; folders may be entered by whoever may read these
     ``ignored``          key paths that were given, ask for something, and have no effect here
     """
 
@@ -146,6 +162,7 @@ class Config(BaseModel):
     extra_info: Switch = True
     dump_enable: Switch | None = None
     async_dump: Switch = False
+    permissions: PermissionBits = Permissions()
     api_list: FilePath | None = None
     scope: Range | None = None
     list: Patterns = ()

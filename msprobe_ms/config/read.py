@@ -7,8 +7,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.config.values import printable, show, show_path
+from msprobe_ms.config.values import show, show_path
 from msprobe_ms.errors import ConfigError
+from msprobe_ms.printable import printable
+from msprobe_ms.regular import open_regular
+
+#: Largest configuration read, in bytes: a million steps, one by one, take 8 MB.
+_LONGEST = 64 << 20
 
 
 def read_object(file: Path) -> dict[str, Any]:
@@ -28,7 +33,11 @@ def _read_text(file: Path, name: str) -> str:
         if file.is_dir():
             inside = show_path(file / "config.json")
             raise ConfigError(f"{name}: this is a folder; use the path of a json file, such as {inside}")
-        return file.read_text(encoding="utf-8-sig")
+        with open_regular(file) as opened:
+            raw = opened.read(_LONGEST + 1)
+        if len(raw) > _LONGEST:
+            raise ConfigError(f"{name}: larger than {_LONGEST >> 20} MiB; use the path of a configuration")
+        return raw.decode("utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(f"{name}: no such file (looked from {os.getcwd()}); use the path of a json file") from None
     except OSError as error:

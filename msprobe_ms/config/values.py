@@ -7,6 +7,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from msprobe_ms.printable import printable
+
 #: ``rank`` and ``step`` select at most this many numbers (the msprobe family's bound).
 MOST_NUMBERS = 1_000_000
 
@@ -39,10 +41,6 @@ def show(value: object) -> str:
 def show_path(path: object) -> str:
     """A path in quotes, whole: its end is what tells it from others."""
     return f'"{printable(str(path))}"'
-
-
-def printable(text: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def suggestion(value: object, accepted: Iterable[str]) -> str:

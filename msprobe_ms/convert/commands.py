@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.command_line import DONE, FAILED, add_command, add_output
+from msprobe_ms.command_line import DONE, FAILED, add_command, add_output, tell
 
 _EPILOG = """\
 examples:
@@ -48,10 +48,10 @@ def _run(options: argparse.Namespace) -> int:
     for result in convert(options.files, options.to, options.output_path, source, overwrite=options.overwrite):
         if result.problem:
             failed += 1
-            print(f"msprobe: {result.problem}", file=sys.stderr, flush=True)
+            tell([f"msprobe: {result.problem}"], sys.stderr)
         else:
             done += 1
-            print(f"{result.written}: {result.told}", flush=True)
+            tell([f"{result.written}: {result.told}"])
     if failed or not done:
         print(f"msprobe: {done} converted, {failed} not" if failed else "msprobe: no .npy, .bin or .pt in it",
               file=sys.stderr)  # fmt: skip

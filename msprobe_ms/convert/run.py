@@ -10,6 +10,8 @@ from pathlib import Path
 from msprobe_ms.convert.source import SUFFIXES, Source
 from msprobe_ms.convert.write import WRITERS
 from msprobe_ms.errors import DumpFormatError, MsprobeError
+from msprobe_ms.permissions import DEFAULT
+from msprobe_ms.regular import leads_out
 from msprobe_ms.store import narrow_floats
 from msprobe_ms.store.atomic import replacing
 
@@ -32,12 +34,16 @@ def convert(
     The result stands beside the file, or in ``folder``, where files of a folder keep their subfolders.
     """
     made: set[Path] = set()
-    for path, inner, leads_out in _files(paths):
+    for path, inner, is_outside in _files(paths):
         target = (path.parent if folder is None else folder / inner.parent) / f"{path.stem}.{kind}"
         try:
-            if leads_out:
+            if is_outside:
                 raise DumpFormatError(f"{path}: a link that leaves the folder; name the file itself to convert it")
-            if target in made or target.resolve() == path.resolve() or (target.exists() and not overwrite):
+            if (
+                target in made
+                or os.path.realpath(target) == os.path.realpath(path)
+                or (target.exists() and not overwrite)
+            ):
                 raise DumpFormatError(f"{path}: {target} exists; {_way_out(path, target, made)}")
             yield Converted(path, target, _convert(path, target, kind, source))
             made.add(target)
@@ -51,13 +57,17 @@ def convert(
 def _way_out(path: Path, target: Path, made: set[Path]) -> str:
     if target in made:
         return "another file of this run became it; convert them into different folders"
-    return "give another folder with -o" if target.resolve() == path.resolve() else "--overwrite replaces it"
+    return (
+        "give another folder with -o"
+        if os.path.realpath(target) == os.path.realpath(path)
+        else "--overwrite replaces it"
+    )
 
 
 def _convert(path: Path, target: Path, kind: str, source: Source) -> str:
     """What was written, in words."""
     array, dtype = source.read(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    DEFAULT.make_folder(target.parent)
     with replacing(target) as file:
         WRITERS[kind](file, array, dtype)
     told = f"{dtype} {tuple(array.shape)}"
@@ -81,9 +91,4 @@ def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, Path, bool]]:
             for name in sorted(names):
                 file = Path(above, name)
                 if file.suffix in SUFFIXES:
-                    yield file, file.relative_to(path), _leads_out(file, path)
-
-
-def _leads_out(file: Path, folder: Path) -> bool:
-    """Whether a link in a folder leads out of it: who made the folder does not choose what else is read."""
-    return file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
+                    yield file, file.relative_to(path), leads_out(file, path)

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 
 from msprobe_ms.frameworks.graph_taps import GraphTaps, Tapped
+from msprobe_ms.permissions import DEFAULT, Permissions
 
 #: Receives the gradients of watched tensors, in their order; None where no gradient reached one.
 OnGradients = Callable[[Sequence[Any]], None]
@@ -321,8 +322,9 @@ class Framework(ABC):
     #: Why modules inside compiled graphs cannot be recorded here, a sentence; meaningful where `graph_taps` gives None.
     no_graph_taps: str = "modules inside compiled graphs are not recorded here"
 
-    def graph_taps(self, tapped: Tapped, folder: Path) -> GraphTaps | None:
-        """What observes modules inside compiled graphs, files of its own below ``folder``; None where nothing can."""
+    def graph_taps(self, tapped: Tapped, folder: Path, permissions: Permissions = DEFAULT) -> GraphTaps | None:
+        """What observes modules inside compiled graphs, files of its own below ``folder``, which is made with these
+        ``permissions``; None where nothing can."""
         return None
 
     #: What a user may do to see inside a compiled graph, a sentence.

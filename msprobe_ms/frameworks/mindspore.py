@@ -40,6 +40,7 @@ from msprobe_ms.frameworks.mindspore_autograd import MindSporeGraph, has_graph
 from msprobe_ms.frameworks.mindspore_graph import MindSporeTaps
 from msprobe_ms.frameworks.mindspore_hooked import Hooked, can_be_hooked
 from msprobe_ms.frameworks.mindspore_tensor_dump import TensorDumpTaps
+from msprobe_ms.permissions import DEFAULT, Permissions
 from msprobe_ms.store.npy import write_npy
 
 _FLOATS = frozenset(
@@ -273,10 +274,10 @@ class MindSpore(Framework):
 
     no_graph_taps = "modules inside compiled graphs are recorded on the CPU and on Ascend; use level L2"
 
-    def graph_taps(self, tapped: Tapped, folder: Path) -> GraphTaps | None:
+    def graph_taps(self, tapped: Tapped, folder: Path, permissions: Permissions = DEFAULT) -> GraphTaps | None:
         target = mindspore.get_context("device_target")
         if target == "Ascend":
-            return TensorDumpTaps(tapped, folder)
+            return TensorDumpTaps(tapped, folder, permissions=permissions)
         return MindSporeTaps(tapped) if target == "CPU" else None
 
     how_to_uncompile = mindspore_jit.HOW_TO_UNCOMPILE

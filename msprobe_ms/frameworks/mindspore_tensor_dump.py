@@ -26,6 +26,7 @@ from msprobe_ms.frameworks.mindspore_taps import CompiledTaps, Parts, dtype_text
 from msprobe_ms.graph.tensor_dump_files import PATIENCE, QUIET, FileEvents, wait_for_files
 from msprobe_ms.graph.tensor_dump_names import Compiled, Given, ParameterOf
 from msprobe_ms.hooks.patch import Patch
+from msprobe_ms.permissions import DEFAULT, Permissions
 
 #: What TensorDump puts numbers in for.
 _EXPANDED = ("{step}", "{rank}")
@@ -37,7 +38,13 @@ class TensorDumpTaps(CompiledTaps):
     #: Seconds of silence after which all files are there, and after which those that have to come are given up.
     quiet, patience = QUIET, PATIENCE
 
-    def __init__(self, tapped: Tapped, folder: Path, operators: tuple[Any, Any] | None = None) -> None:
+    def __init__(
+        self,
+        tapped: Tapped,
+        folder: Path,
+        operators: tuple[Any, Any] | None = None,
+        permissions: Permissions = DEFAULT,
+    ) -> None:
         """``folder`` is where the scratch folder is made.
 
         ``operators`` are ``dump(file, value)`` and ``dump_gradient(file, value, "out")``, which gives the value on;
@@ -45,6 +52,7 @@ class TensorDumpTaps(CompiledTaps):
         """
         super().__init__(tapped)
         self._parent = folder
+        self._permissions = permissions
         #: One for all steps: its name is in compiled graphs.
         self._scratch: Path | None = None
         self._compiled = Compiled()
@@ -70,7 +78,7 @@ class TensorDumpTaps(CompiledTaps):
             parent = self._parent.absolute()
             if any(text in str(parent) for text in _EXPANDED):
                 parent = Path(tempfile.gettempdir())
-            parent.mkdir(parents=True, exist_ok=True)
+            self._permissions.make_folder(parent)
             self._scratch = Path(tempfile.mkdtemp(prefix="tensor_dump.", dir=parent))
         self._scratch.mkdir(parents=True, exist_ok=True)
 

@@ -13,6 +13,7 @@ from msprobe_ms.frameworks.base import Namespace, Removable
 from msprobe_ms.frameworks.graph_taps import GraphTaps, Tapped
 from msprobe_ms.frameworks.mindspore import MindSpore
 from msprobe_ms.frameworks.torch_modules import TorchModules
+from msprobe_ms.permissions import DEFAULT, Permissions
 
 #: MindSpore's own tensor class, below the Python one whose attributes the provider replaces.
 _NATIVE = next(kind for kind in reversed(Tensor.__mro__) if "register_hook" in vars(kind))
@@ -39,7 +40,7 @@ class MSAdapter(TorchModules, MindSpore):
 
     no_graph_taps = "MSAdapter's modules run in dynamic graphs"
 
-    def graph_taps(self, tapped: Tapped, folder: Path) -> GraphTaps | None:
+    def graph_taps(self, tapped: Tapped, folder: Path, permissions: Permissions = DEFAULT) -> GraphTaps | None:
         return None
 
     def __init__(self) -> None:

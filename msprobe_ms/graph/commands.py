@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.command_line import DONE, FAILED, add_command, add_output, output_folder
+from msprobe_ms.command_line import DONE, FAILED, add_command, add_output, output_folder, tell
 from msprobe_ms.errors import UsageError
 from msprobe_ms.names import counted_entries
 
@@ -62,7 +62,7 @@ def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], opti
     profile = options.profile or ("v110" if options.input_path is not None else "latest")
     output, divergent = output_folder(options), False
     for outcome in compare_kernels(target, golden, output, ranks=ranks, steps=steps, profile=profile, csv=options.csv):
-        print("\n".join(verdict_lines(outcome)), flush=True)
+        tell(verdict_lines(outcome))
         divergent = divergent or outcome.comparison.verdict == "divergent"
     return divergent
 
@@ -98,7 +98,7 @@ def _index(options: argparse.Namespace) -> int:
     failed = False
     for result in index_root(options.root, options.output_path):
         failed = failed or bool(result.problem)
-        print(f"{result.folder}: {result.problem or counted_entries(result.entries)}")
+        tell([f"{result.folder}: {result.problem or counted_entries(result.entries)}"])
     return FAILED if failed else DONE
 
 
@@ -107,6 +107,6 @@ def _overflow_check(options: argparse.Namespace) -> int:
 
     answers = first_bad(options.input_path)
     for answer in answers:
-        print("\n".join(answer_lines(answer)))
-    print(f"report: {write_answer(answers, output_folder(options))}")
+        tell(answer_lines(answer))
+    tell([f"report: {write_answer(answers, output_folder(options))}"])
     return DONE

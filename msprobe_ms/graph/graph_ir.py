@@ -16,11 +16,13 @@ from dataclasses import dataclass, field, replace
 
 from msprobe_ms.graph.scope import Cells, Component, Scope, parse_scope
 
-_NODE = re.compile(r"\s+(%\d+)\([^)]*\) = (.*)")
+_NODE = re.compile(r"\s+(%\d{1,18})\([^)]*\) = (.*)")
 _INPUT = re.compile(r"%(?:para\d+_)?[\w.]+")
 _IDENTITY = re.compile(r'\b(forward_)?unique_id: "(\d+)"')
 _NAME = re.compile(r"\s+# Fullname with scope: \((.*)\)")
 _LINE = re.compile(r"\s+# In file (.+):(\d+)(?:~\d+)?(?:, \d+~\d+)?/(.*)/")
+#: Nodes without a kernel that lie between two kernels at most, of those looked at.
+_MOST_PASSED = 256
 #: Nobody's line of source code is longer.
 _LONGEST = 10_000
 _FUNCTION = re.compile(r"(?:async )?def (\w+)")
@@ -201,6 +203,7 @@ class Graph:
     def _read_by(self, node: Node, wanted: Callable[[Node], bool]) -> tuple[list[Node], list[str]]:
         """The kernels that a node reads, the latest last, through nodes that are not wanted; and the parameters."""
         found: dict[str, Node] = {}
+        passed = 0
         parameters, open_, seen = [*node.parameters], list(node.inputs), set(node.inputs)
         while open_:
             each = self._nodes.get(open_.pop())
@@ -209,6 +212,9 @@ class Graph:
             if each.name and not _is_passage(each) and wanted(each):
                 found[each.id] = each
                 continue
+            passed += 1
+            if passed > _MOST_PASSED:
+                break
             parameters += each.parameters
             open_ += [more for more in each.inputs if more not in seen]
             seen.update(each.inputs)

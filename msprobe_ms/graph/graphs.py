@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
 
 from msprobe_ms.graph.graph_ir import Graph
 from msprobe_ms.graph.kernel_file import KernelFile
 from msprobe_ms.graph.scope import Cells
 from msprobe_ms.log import logger
+from msprobe_ms.regular import leads_out, open_regular
 
 
 class Graphs:
@@ -45,8 +47,8 @@ def read_graph(folder: Path, cells: Cells | None = None) -> Graph | None:
     for above in folder.absolute().parents[:3]:
         path = above / "graphs" / name
         try:
-            if path.is_file():
-                with path.open(encoding="utf-8", errors="replace") as lines:
+            if path.is_file() and not leads_out(path, above):
+                with open_regular(path) as file, TextIOWrapper(file, "utf-8", errors="replace") as lines:
                     return Graph(lines, cells)
         except OSError as error:
             logger.warning("%s: cannot be read: %s", path, error.strerror or error)

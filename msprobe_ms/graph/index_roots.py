@@ -12,6 +12,7 @@ from msprobe_ms.errors import MsprobeError
 from msprobe_ms.graph.kernel_file import KernelFile
 from msprobe_ms.graph.kernel_folders import KernelFolder, find_kernel_folders, need_kernel_folders, read_folders
 from msprobe_ms.graph.kernel_index import write_index
+from msprobe_ms.regular import open_regular
 from msprobe_ms.store.recover import Recovered
 
 
@@ -80,7 +81,8 @@ class _Indexed:
 
     def _add(self, index: Path, step: int) -> None:
         try:
-            dump = json.loads(index.read_bytes())
+            with open_regular(index) as file:
+                dump = json.loads(file.read())
             names = {name for body in dump["data"].values() for name in _data_names(body)}
         except (OSError, ValueError, KeyError, AttributeError, RecursionError):
             return  # what cannot be read speaks of nothing

@@ -22,6 +22,7 @@ from msprobe_ms.graph.plain_path import plain_path
 from msprobe_ms.hooks.apis import ApiHooks
 from msprobe_ms.log import logger
 from msprobe_ms.overflow import OverflowQuota
+from msprobe_ms.permissions import Permissions
 from msprobe_ms.status import Status
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.writer import move_aside, process_folder
@@ -69,10 +70,10 @@ class KernelDumper(Dumper):
         adapted = self._dump.on_cpu and not blind
         document = kernel_config.for_cpu(self._document) if adapted else dict(self._document)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            config.permissions.make_folder(path.parent)
             common = document["common_dump_settings"]
             document |= {"common_dump_settings": common | {"path": str(plain_path(config.dump_path))}}
-            with replacing(path) as file:
+            with replacing(path, config.permissions) as file:
                 file.write(json.dumps(document, indent=4, ensure_ascii=False).encode("utf-8", "surrogateescape"))
         except OSError as error:
             raise UsageError(f"PrecisionDebugger: {path}: {error.strerror}; kernels cannot be recorded") from error
@@ -112,8 +113,8 @@ class KernelDumper(Dumper):
         data_folder = self._root / f"rank_{self._framework.rank() or 0}" / "Net"
         try:
             move_aside(folder)
-            folder.mkdir(parents=True, exist_ok=True)
-            _move_iteration_aside(data_folder, step)
+            config.permissions.make_folder(folder)
+            _move_iteration_aside(data_folder, step, config.permissions)
         except OSError as error:
             logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror, step)
             return None
@@ -175,13 +176,13 @@ def _asks(config: Config, key: str) -> bool:
     return key in KERNEL_KEYS and getattr(config, key) != type(config).model_fields[key].default
 
 
-def _move_iteration_aside(data_folder: Path, step: int) -> None:
+def _move_iteration_aside(data_folder: Path, step: int, permissions: Permissions) -> None:
     """What another run left there under this step's number would pass for this step's."""
     for there in data_folder.glob(f"*/{step}"):
         number = 1
         rank, net = data_folder.parent, data_folder.name
         while (aside := rank.with_name(f"earlier{number}_{rank.name}") / net / there.parent.name / there.name).exists():
             number += 1
-        aside.parent.mkdir(parents=True, exist_ok=True)
+        permissions.make_folder(aside.parent)
         there.rename(aside)
         logger.warning("%s already held kernels; it is now %s", there, aside)

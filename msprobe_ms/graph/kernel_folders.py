@@ -11,6 +11,8 @@ from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.graph.kernel_file import KernelFile
 from msprobe_ms.graph.kernel_files import parse_file_name, read_kernel_files
 from msprobe_ms.graph.kernel_tables import MAPPING, STATISTIC
+from msprobe_ms.log import logger
+from msprobe_ms.regular import leads_out
 
 _ACCEPTED = (
     "accepted is a folder with kernel files as MindSpore dumps them: rank_R/Net/{graph}/{iteration}, or of GE "
@@ -40,9 +42,18 @@ def read_folders(folders: Collection[KernelFolder]) -> list[KernelFile]:
     paths: list[Path] = []
     for folder in folders:
         try:
-            paths += sorted(folder.path.iterdir())
+            inside = sorted(folder.path.iterdir())
         except OSError as error:
             raise DumpFormatError(f"{folder.path}: cannot be read: {error.strerror or error}") from error
+        outside = {path for path in inside if leads_out(path, folder.root)}
+        if outside:
+            logger.warning(
+                "%s: %d links that leave the dump, first %s; they are left out",
+                folder.path,
+                len(outside),
+                min(outside).name,
+            )
+        paths += [path for path in inside if path not in outside]
     return read_kernel_files(paths)
 
 

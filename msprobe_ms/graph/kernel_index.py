@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msprobe_ms.graph.kernel_entries import kernel_entries
 from msprobe_ms.graph.kernel_file import KernelFile
+from msprobe_ms.permissions import DEFAULT, Permissions
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.export import dump_head, write_json
 from msprobe_ms.store.records import Envelope
@@ -23,6 +24,7 @@ def write_index(
     cells: Mapping[str, str] | None = None,
     data_folder: Path | None = None,
     extra_info: bool = True,
+    permissions: Permissions = DEFAULT,
 ) -> int:
     """Write ``dump.json``, ``construct.json`` and ``stack.json`` into ``folder``; return the number of entries.
 
@@ -36,11 +38,11 @@ def write_index(
 
     :raises OSError: the disk refuses
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    permissions.make_folder(folder)
     data_folder = (data_folder or common_folder(files)) if task != "statistics" else None
     construct: dict[str, str | None] = {}
     sites: dict[tuple[str, ...], list[str]] = {}
-    with replacing(folder / "dump.json") as target:
+    with replacing(folder / "dump.json", permissions) as target:
         data_dir = None if data_folder is None else os.path.realpath(data_folder)
         target.write(dump_head(Envelope(task, level, "mindspore", data_dir)))
         for entry in kernel_entries(files, cells=cells, data_folder=data_folder):
@@ -53,8 +55,8 @@ def write_index(
         target.write(b"\n }\n}" if construct else b"}\n}")
         if extra_info:
             stack = {str(number): [names, list(site)] for number, (site, names) in enumerate(sites.items())}
-            write_json(folder / "stack.json", stack)
-            write_json(folder / "construct.json", construct)
+            write_json(folder / "stack.json", stack, permissions)
+            write_json(folder / "construct.json", construct, permissions)
     return len(construct)
 
 

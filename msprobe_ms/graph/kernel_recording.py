@@ -99,9 +99,10 @@ class KernelRecording:
             cells=self._cells or None,
             data_folder=self._data_folder,
             extra_info=config.extra_info,
+            permissions=config.permissions,
         )
         if self._categories is not None:
-            reduce(files, self._categories)
+            reduce(files, self._categories, config.permissions)
         if self.is_empty:
             self._tell_if_empty()
         self.status.end(self.folder, entries)

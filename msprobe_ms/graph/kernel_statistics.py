@@ -28,6 +28,7 @@ from msprobe_ms.graph.kernel_tables import (
     read_table,
 )
 from msprobe_ms.log import logger
+from msprobe_ms.permissions import DEFAULT, Permissions
 from msprobe_ms.store import narrow_floats
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.model import Statistic
@@ -84,7 +85,11 @@ _ALIASES = {"mean": "avg", "hash": "md5"}
 _FIXED = (*LEADING, DATA_SIZE, DATA_TYPE, SHAPE)
 
 
-def reduce(files: Sequence[KernelFile], categories: Sequence[str] = ("max", "min", "avg", "l2norm")) -> list[Path]:
+def reduce(
+    files: Sequence[KernelFile],
+    categories: Sequence[str] = ("max", "min", "avg", "l2norm"),
+    permissions: Permissions = DEFAULT,
+) -> list[Path]:
     """Write ``statistic.csv`` into each folder of ``files``, then remove these files; return the tables.
 
     ``categories`` are §4's: max, min, mean (or avg), l2norm, negative zero count (elements below zero), positive zero
@@ -101,7 +106,7 @@ def reduce(files: Sequence[KernelFile], categories: Sequence[str] = ("max", "min
         if file.figures is None:
             folders.setdefault(file.path.parent, []).append(file)
     for folder, inside in folders.items():
-        _reduce_folder(folder / STATISTIC, inside, dict(figures))
+        _reduce_folder(folder / STATISTIC, inside, dict(figures), permissions)
     return [folder / STATISTIC for folder in folders]
 
 
@@ -113,11 +118,13 @@ def _category(name: str) -> tuple[str, Figure]:
     return found
 
 
-def _reduce_folder(table: Path, files: Iterable[KernelFile], figures: Mapping[str, Figure]) -> None:
+def _reduce_folder(
+    table: Path, files: Iterable[KernelFile], figures: Mapping[str, Figure], permissions: Permissions
+) -> None:
     header, rows = read_table(table) if table.exists() else ([], [])
     titles = list(dict.fromkeys([*(header or _FIXED), *figures]))
     reduced: list[Path] = []
-    with replacing(table) as target:
+    with replacing(table, permissions) as target:
         text = io.TextIOWrapper(target, encoding="utf-8", errors="replace", newline="", write_through=True)
         writer = csv.DictWriter(text, titles, restval="")
         writer.writeheader()

@@ -7,13 +7,16 @@ import io
 import math
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.graph.kernel_file import KernelFile, dtype_name
-from msprobe_ms.store.array_files import check_regular
+from msprobe_ms.regular import leads_out, open_regular
 from msprobe_ms.store.model import Statistic
 from msprobe_ms.summary import Statistics
+
+_SIZE, _MOST_DIMENSIONS = re.compile(r"\d{1,18}"), 64
 
 MAPPING = "mapping.csv"
 STATISTIC = "statistic.csv"
@@ -62,9 +65,11 @@ def read_table(path: Path) -> tuple[list[str], Iterator[list[str]]]:
 
 
 def _rows(path: Path) -> Iterator[list[str]]:
-    check_regular(path)
+    if leads_out(path, path.parent):
+        raise DumpFormatError(f"{path}: a link that leaves the folder")
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        with open_regular(path) as file:
+            text = file.read().decode("utf-8", "replace")
         yield from csv.reader(io.StringIO(text.replace("\0", ""), newline=""))
     except OSError as error:
         raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
@@ -83,7 +88,8 @@ def _read_row(path: Path, row: list[str], places: dict[str, int]) -> KernelFile 
         return None
     task_id, stream_id, moment, place = (number or 0 for number in numbers)
     dtype = dtype_name(cell(DATA_TYPE)) or None
-    shape = tuple(int(size) for size in re.findall(r"\d{1,18}", cell(SHAPE))) if SHAPE in places else None
+    sizes = list(islice(_SIZE.finditer(cell(SHAPE)), _MOST_DIMENSIONS + 1))
+    shape = tuple(int(size[0]) for size in sizes) if SHAPE in places and len(sizes) <= _MOST_DIMENSIONS else None
     maximum, minimum, mean, norm = (_figure(cell(title)) for title in FIGURES)
     # What takes the largest of the finite ones alone still says that there are others.
     if _whole(cell(NAN_COUNT)):

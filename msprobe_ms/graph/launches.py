@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msprobe_ms.graph.kernel_file import INPUT, OUTPUT, KernelFile
 from msprobe_ms.log import logger
+from msprobe_ms.regular import leads_out
 
 EXECUTION_ORDER = "execution_order"
 
@@ -95,8 +96,8 @@ def _read(folder: Path) -> dict[str, str]:
     paths: dict[str, str] = {}
     for table in sorted(tables, key=lambda table: table.name.endswith(own)):
         try:
-            if table.is_file():
-                lines = table.read_text(encoding="utf-8", errors="replace").splitlines()
+            if table.is_file() and not leads_out(table, table.parent.parent):
+                lines = table.read_bytes().decode("utf-8", "replace").splitlines()
                 found = (_apart(line)[0] for line in lines if "/" in line)
                 paths.update((path.replace("/", "_"), path) for path in found)
         except OSError as error:

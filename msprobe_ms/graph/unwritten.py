@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from msprobe_ms.graph.launches import Launch
+from msprobe_ms.regular import open_regular
 
 #: Measured on MindSpore 2.10: BatchNorm and LSTM leave what only other devices compute; optimizers that write their
 #: parameters in place, which are inputs here, leave all results.
@@ -22,6 +23,8 @@ _ON_CPU: Mapping[str, frozenset[int]] = MappingProxyType(
     }
 )
 #: What a rank's folder says of where it was dumped.
+#: Bytes of metadata that are read.
+_LONGEST = 1 << 20
 _METADATA = Path(".dump_metadata") / "data_dump.json"
 
 
@@ -49,7 +52,8 @@ class Unwritten:
 def _told(folder: Path) -> bool | None:
     for above in folder.absolute().parents[:3]:
         try:
-            return bool(json.loads((above / _METADATA).read_bytes())["device_target"] == "CPU")
-        except (OSError, ValueError, KeyError, TypeError):
+            with open_regular(above / _METADATA) as file:
+                return bool(json.loads(file.read(_LONGEST))["device_target"] == "CPU")
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
     return None

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import yaml
-
 from msprobe_ms.calls import Subject
+from msprobe_ms.config.values import show
+from msprobe_ms.documents import UnreadableError, read_texts
 from msprobe_ms.errors import ConfigError, UsageError
 from msprobe_ms.frameworks.base import Framework, Namespace
 from msprobe_ms.hooks.communication import Communication
@@ -28,7 +28,7 @@ from msprobe_ms.recorder import Recorder
 _CHANGEABLE = 1 << 9
 
 #: Largest API list read; a longer file is not an API list.
-_LONGEST_LIST = 1 << 20
+_LONGEST_LIST = 1 << 17
 
 
 class ApiList:
@@ -59,17 +59,14 @@ class ApiList:
 def _read_list(path: Path) -> dict[str, list[str]]:
     form = "a mapping of a module or class to a list of names, such as\n  mindspore.ops:\n    - relu"
     try:
-        with path.open("rb") as file:
-            content = yaml.safe_load(file.read(_LONGEST_LIST)) or {}
-    except OSError as error:
-        raise ConfigError(f"{path}: api_list cannot be read: {error.strerror}; give a yaml file with {form}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: api_list is not valid yaml: {error}; expected {form}") from error
+        content = read_texts(path, _LONGEST_LIST) or {}
+    except UnreadableError as error:
+        raise ConfigError(f"{path}: api_list: {error}; expected {form}") from None
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: api_list holds a {type(content).__name__}; expected {form}")
     for key, names in content.items():
         if not isinstance(key, str) or not isinstance(names, list) or not all(isinstance(n, str) for n in names):
-            raise ConfigError(f"{path}: {key}: {names!r} is not accepted; expected {form}")
+            raise ConfigError(f"{path}: {key}: {show(names)} is not accepted; expected {form}")
     return content
 
 

@@ -99,7 +99,7 @@ def read_header(path: Path, file: BinaryIO, dtype: str | None) -> tuple[tuple[in
         raise
     except Exception as error:  # numpy evaluates the header as a literal, which can fail in any way
         raise DumpFormatError(f"{path}: the .npy header is damaged: {str(error)[:200]}") from error
-    if any(size < 0 for size in shape):
+    if any(type(size) is not int or size < 0 for size in shape):
         raise DumpFormatError(f"{path}: the .npy header is damaged: shape {shape}")
     narrow = narrow_floats.bytes_of(dtype) if dtype else None
     if stored.subdtype or (stored.kind not in "biufc" and not (stored.kind == "V" and stored.itemsize == narrow)):

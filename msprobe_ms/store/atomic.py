@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from msprobe_ms.permissions import DEFAULT, Permissions
+
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, permissions: Permissions = DEFAULT) -> Iterator[BinaryIO]:
     """Open a temporary file in ``path``'s folder; on success it becomes ``path``, on any error it is removed."""
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
-        with temporary.open("xb") as file:
+        with permissions.create(temporary) as file:
             yield file
         os.replace(temporary, path)
     except BaseException:

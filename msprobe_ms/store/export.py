@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.names import DEBUG, RECOVERED
+from msprobe_ms.permissions import DEFAULT, Permissions
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.journal import JOURNAL_NAME
 from msprobe_ms.store.records import Contents, EntryPart, Envelope
@@ -19,22 +20,25 @@ Progress = Callable[[int, int], object]
 
 
 def export(folder: Path, *, progress: Progress | None = None, recovered: bool = False) -> int:
-    """Write the three files of ``folder`` from its journal and return the number of entries.
+    """Write the three files of ``folder`` from its journal, with its permissions, and return the number of entries.
 
     ``recovered`` is noted in dump.json: its process died, what it would have recorded later is missing.
 
     Raises DumpFormatError when the journal is no journal or has no envelope, OSError when the disk refuses.
     """
     contents = Contents(folder / JOURNAL_NAME)
+    permissions = Permissions.like(contents.path)
     envelope = contents.envelope
     if envelope is None:
         raise DumpFormatError(f"{contents.path}: the journal's first record is missing or damaged; nothing to export")
     # dump.json goes last: whoever sees it sees its companions too.
     saved = envelope.level == DEBUG
     if envelope.extra_info and not saved:
-        write_json(folder / "stack.json", _stack(contents))
-        write_json(folder / "construct.json", {} if envelope.level == "L1" else _construct(contents))
-    with replacing(folder / ("debug.json" if saved else "dump.json")) as target, contents.path.open("rb") as journal:
+        write_json(folder / "stack.json", _stack(contents), permissions)
+        construct = {} if envelope.level == "L1" else _construct(contents)
+        write_json(folder / "construct.json", construct, permissions)
+    dump = folder / ("debug.json" if saved else "dump.json")
+    with replacing(dump, permissions) as target, contents.path.open("rb") as journal:
         _write_dump(envelope, contents, journal, target, progress)
         target.write(f',\n "{RECOVERED}": true\n}}'.encode() if recovered else b"\n}")
     return len(contents.entries)
@@ -47,9 +51,9 @@ def dump_head(envelope: Envelope) -> bytes:
     return f'{{\n{head},\n "data": {{'.encode()
 
 
-def write_json(path: Path, value: Value) -> None:
+def write_json(path: Path, value: Value, permissions: Permissions = DEFAULT) -> None:
     """Write a file of the format beside dump.json, whole or not at all."""
-    with replacing(path) as file:
+    with replacing(path, permissions) as file:
         file.write(value_text(value, 0).encode("utf-8", "surrogatepass"))
 
 

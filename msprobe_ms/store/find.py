@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.log import logger
+from msprobe_ms.regular import leads_out
 from msprobe_ms.store.journal import JOURNAL_NAME
 
 #: Files that hold a dump, the first that exists.
@@ -190,6 +191,8 @@ def of_dumps(folder: Path) -> bool:
 def dump_file(folder: Path) -> Path | None:
     """The dump that ``folder`` directly holds."""
     file = next((folder / name for name in DUMP_FILES if (folder / name).is_file()), None)
+    if file is not None and leads_out(file, folder):
+        raise DumpFormatError(f"{file}: a link that leaves the folder; name the file itself to read it")
     if advice := unfinished(folder):
         if file is None:
             raise DumpFormatError(f"{folder}: a journal but no dump.json: {advice}")

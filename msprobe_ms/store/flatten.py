@@ -31,6 +31,9 @@ SECTION_KEYS = frozenset(key for key, _, _ in _SECTIONS)
 #: Dimensions of a tensor, and elements it may have, that frameworks and numpy can tell at most.
 _MOST_DIMENSIONS, _MOST_ELEMENTS = 64, 2**63 - 1
 
+#: Characters of what stands in a shape's place and is none.
+_LONGEST_SHAPE = 1000
+
 #: Paths of the first values of a section, made once.
 _FIRST_PLACES = tuple((str(place),) for place in range(64))
 
@@ -164,7 +167,12 @@ def _shape(shape: Any) -> tuple[int, ...] | str | None:
     try:
         return _sizes(tuple(shape))
     except (TypeError, ValueError):
-        return None if shape is None else str(shape)
+        return None if shape is None else _brief(str(shape))
+
+
+def _brief(text: str) -> str:
+    """What is no shape as text that reports have room for."""
+    return text if len(text) <= _LONGEST_SHAPE else f"{text[:_LONGEST_SHAPE]}… ({len(text)} characters)"
 
 
 @lru_cache(maxsize=4096)

@@ -17,6 +17,8 @@ from typing import NamedTuple
 from isal import isal_zlib
 
 from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.permissions import DEFAULT, Permissions
+from msprobe_ms.regular import open_regular
 from msprobe_ms.store.atomic import replacing
 
 MAGIC = b"msprobe_ms journal 1\n"
@@ -44,11 +46,11 @@ def _record(kind: bytes, payload: bytes) -> bytes:
 class JournalWriter:
     """Appends records; safe to call from several threads. Close it when the step is over."""
 
-    def __init__(self, path: Path, kind: bytes, payload: bytes) -> None:
+    def __init__(self, path: Path, kind: bytes, payload: bytes, permissions: Permissions = DEFAULT) -> None:
         """Create the file with its first record in it: a journal exists whole to that point or not at all."""
         self.path = path
         self._lock = threading.Lock()
-        with replacing(path) as file:
+        with replacing(path, permissions) as file:
             file.write(MAGIC + _record(kind, payload))
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
         self._end = os.fstat(self._file).st_size
@@ -86,14 +88,15 @@ def read_journal(path: Path) -> Iterator[Record]:
 
     Raises DumpFormatError when the file is not a journal at all.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
         if file.read(len(MAGIC)) != MAGIC:
             raise DumpFormatError(f"{path}: not a journal of msprobe_ms (it does not start with {MAGIC!r})")
         while len(head := file.read(_HEAD.size)) == _HEAD.size:
             length, expected = _HEAD.unpack(head)
-            if not 1 <= length <= _LONGEST:
-                return
             offset = file.tell() + 1
+            if not 1 <= length <= min(_LONGEST, size - offset + 1):  # reading takes memory for all that is asked for
+                return
             body = file.read(length)
             if len(body) < length or isal_zlib.crc32(body) != expected:
                 return

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 import orjson
 
 from msprobe_ms.errors import DamagedFileError, DumpFormatError
+from msprobe_ms.regular import open_regular
 
 #: Bytes read at a time; more where one value alone is larger.
 _BLOCK = 1 << 20
@@ -50,7 +51,7 @@ def members(path: Path, opened: str | None = None) -> Iterator[Member]:
     :raises RecursionError: a value is nested deeper than Python recurses
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             text = _Text(file)
             yield from _object(text, opened)
             text.end()

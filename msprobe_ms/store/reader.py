@@ -11,6 +11,7 @@ from msprobe_ms.errors import DamagedFileError, DumpFormatError
 from msprobe_ms.garbage import no_garbage_collection
 from msprobe_ms.log import logger
 from msprobe_ms.names import DEBUG, PARAMETERS_GRAD, RECOMPUTE, RECOVERED, SCOPE, counted_entries, parse_entry
+from msprobe_ms.regular import leads_out
 from msprobe_ms.store.find import DUMP_FILES, dump_file, find_dumps, unfinished
 from msprobe_ms.store.flatten import DEEPEST, SECTION_KEYS, call_items, gradient_items, saved_items
 from msprobe_ms.store.items import ItemTable
@@ -154,6 +155,9 @@ def _level_behind(path: Path) -> Any:
 def _beside(path: Path) -> Iterator[tuple[str, Any]]:
     """The members of a file beside dump.json: without it a dump is poorer, not useless."""
     if not path.exists():
+        return
+    if leads_out(path, path.parent):
+        logger.warning("%s: a link that leaves the folder; the dump is read without it", path)
         return
     try:
         for _, key, value in members(path):

@@ -93,6 +93,8 @@ class Contents:
             self._add_entry(record.payload, record.offset)
         elif record.kind == CALL_SITE:
             number, frames = json.loads(record.payload)
+            if type(number) is not int or type(frames) is not list:
+                raise ValueError("a call site is a number and a list of frames")
             self.call_sites[number] = frames
         elif record.kind == ENVELOPE:
             self.envelope = Envelope(*json.loads(record.payload))
@@ -100,10 +102,18 @@ class Contents:
     def _add_entry(self, payload: bytes, offset: int) -> None:
         head, _, _ = payload.partition(b"\n")
         name, parent, site, lengths, stays = _loaded(head)
+        if (
+            type(name) is not str
+            or not (parent is None or type(parent) is str)
+            or not (site is None or type(site) is int)
+        ):
+            raise ValueError("the name of an entry or of its parent is no text, or its call site no number")
         earlier = self.entries.get(name) if stays else self.entries.pop(name, None)
         fields = {} if earlier is None else earlier.fields
         position = offset + len(head) + 1
         for field, length in lengths:
+            if type(field) is not str or type(length) is not int or length < 0:
+                raise ValueError(f"a field of {name} has no name or no length")
             fields[field] = (position, length)
             position += length
         if position != offset + len(payload):

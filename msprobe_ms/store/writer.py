@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from msprobe_ms.log import logger
+from msprobe_ms.permissions import DEFAULT, Permissions
+from msprobe_ms.printable import printable
 from msprobe_ms.store import records
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.export import Progress, export
@@ -42,7 +44,15 @@ class DumpStore:
     full = False
 
     def __init__(
-        self, folder: Path, *, task: str, level: str, framework: str, tensors: bool, extra_info: bool = True
+        self,
+        folder: Path,
+        *,
+        task: str,
+        level: str,
+        framework: str,
+        tensors: bool,
+        extra_info: bool = True,
+        permissions: Permissions = DEFAULT,
     ) -> None:
         """Create ``folder``; a dump that already lies there is moved aside, never mixed with or lost.
 
@@ -50,17 +60,18 @@ class DumpStore:
         """
         self.folder = folder
         self.entries = 0
+        self._permissions = permissions
         #: Entries in dump.json as it is; `entries` counts their parts.
         self.exported_entries = 0
         self._exported = -1
         move_aside(folder)
-        _made(folder)
+        _made(folder, permissions)
         self._tensor_folder = folder / TENSOR_FOLDER
         if tensors:
-            self._tensor_folder.mkdir(exist_ok=True)
+            permissions.make_folder(self._tensor_folder)
         data_dir = str(self._tensor_folder.resolve()) if tensors else None
         envelope = records.envelope(records.Envelope(task, level, framework, data_dir, extra_info))
-        self._journal = JournalWriter(folder / JOURNAL_NAME, records.ENVELOPE, envelope)
+        self._journal = JournalWriter(folder / JOURNAL_NAME, records.ENVELOPE, envelope, permissions)
 
     def call_site(self, number: int, frames: Sequence[str]) -> None:
         self._journal.append(records.CALL_SITE, records.call_site(number, frames))
@@ -85,13 +96,14 @@ class DumpStore:
 
     def tensor(self, data_name: str, write: Callable[[BinaryIO], None], entry: str = "") -> None:
         """Write one tensor file of ``entry`` through ``write``; it is whole or absent."""
-        self._tensor_folder.mkdir(exist_ok=True)
-        with replacing(self._tensor_folder / data_name) as file:
+        self._permissions.make_folder(self._tensor_folder)
+        with replacing(self._tensor_folder / data_name, self._permissions) as file:
             write(file)
 
     def error(self, text: str) -> None:
-        with (self.folder / ERROR_LOG).open("a", encoding="utf-8", errors="replace") as log:
-            log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
+        line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(text)}\n"
+        with self._permissions.append(self.folder / ERROR_LOG) as log:
+            log.write(line.encode())
 
     def export(self, progress: Progress | None = None) -> None:
         """Bring dump.json, stack.json and construct.json up to date, if anything was recorded since the last time."""
@@ -105,7 +117,7 @@ class DumpStore:
     def move(self, folder: Path) -> None:
         """Have the dump in another folder of the same disk; what lies there already is moved aside. Raises OSError."""
         move_aside(folder)
-        _made(folder.parent)
+        _made(folder.parent, self._permissions)
         self.folder.rename(folder)
         self._journal.path = folder / JOURNAL_NAME
         self.folder, self._tensor_folder = folder, folder / TENSOR_FOLDER
@@ -124,7 +136,7 @@ class DumpStore:
     def absorb(self, other: DumpStore) -> None:
         """Take over the error log of another dump, which has no entries, and remove that. Raises OSError."""
         if (log := other.folder / ERROR_LOG).exists():
-            with (self.folder / ERROR_LOG).open("ab") as mine:
+            with self._permissions.append(self.folder / ERROR_LOG) as mine:
                 mine.write(log.read_bytes())
         other.discard()
 
@@ -138,14 +150,14 @@ class DumpStore:
             self._journal.close()
 
 
-def _made(folder: Path) -> None:
+def _made(folder: Path, permissions: Permissions) -> None:
     """Make a folder, and again: other ranks remove those above it that they leave empty. Raises OSError."""
     for _ in range(20):
         try:
-            return folder.mkdir(parents=True, exist_ok=True)
+            return permissions.make_folder(folder)
         except FileNotFoundError:
             continue
-    return folder.mkdir(parents=True, exist_ok=True)
+    return permissions.make_folder(folder)
 
 
 def move_aside(folder: Path) -> None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.command_line import FAILED, add_command, add_output, exit_status, output_folder
+from msprobe_ms.command_line import FAILED, add_command, add_output, exit_status, output_folder, tell
 
 _EPILOG = """\
 examples:
@@ -55,8 +55,8 @@ def _run(options: argparse.Namespace) -> int:
         quiet = True if len(target.weights) < _LONG else None
         with tqdm(total=len(target.weights), unit="parameter", disable=quiet) as bar:
             comparison = compare_weights(target, golden, mappings, lambda done, _: bar.update(done - bar.n))
-    print("\n".join(weight_lines(comparison)), flush=True)
-    print(f"report: {write_weights(comparison, output_folder(options), csv=options.csv)}")
+    tell(weight_lines(comparison))
+    tell([f"report: {write_weights(comparison, output_folder(options), csv=options.csv)}"])
     if comparison.problems:
         return FAILED
     return exit_status(options, divergent=comparison.divergent)

@@ -39,16 +39,14 @@ class Weight:
 
 
 #: Dimensions numpy has at most, and the largest size it counts with.
-_MOST_DIMENSIONS, _LARGEST_SIZE = 64, 2**63 - 1
+MOST_DIMENSIONS, LARGEST_SIZE = 64, 2**63 - 1
 
 
 def _possible(path: Path, weight: Weight) -> Weight:
     """The weight; where no array has its shape, one without it that says so when it is read."""
-    if len(weight.shape) <= _MOST_DIMENSIONS and all(0 <= size <= _LARGEST_SIZE for size in weight.shape):
+    if len(weight.shape) <= MOST_DIMENSIONS and all(0 <= size <= LARGEST_SIZE for size in weight.shape):
         return weight
-    said = (
-        f"{len(weight.shape)} dimensions" if len(weight.shape) > _MOST_DIMENSIONS else "a size beyond 2^63 or below 0"
-    )
+    said = f"{len(weight.shape)} dimensions" if len(weight.shape) > MOST_DIMENSIONS else "a size beyond 2^63 or below 0"
     return Weight(weight.name, weight.dtype, (), partial(_refuse, f"{path}: {weight.name[:200]}: {said}: no shape"))
 
 

@@ -10,6 +10,7 @@ from typing import BinaryIO, NoReturn
 
 from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.log import logger
+from msprobe_ms.regular import open_regular
 from msprobe_ms.store.array_files import check_regular
 from msprobe_ms.store.torch_file import Archive, refuse_legacy
 from msprobe_ms.weights import mindspore_file, numpy_archive, safetensors, torch_checkpoint
@@ -128,7 +129,8 @@ def _indexed(index: Path) -> dict[Path, list[str]]:
     try:
         if index.stat().st_size > _LONGEST_INDEX:
             raise DumpFormatError(f"{index}: longer than {_LONGEST_INDEX >> 20} MiB, the most that is read")
-        content = json.loads(index.read_bytes())
+        with open_regular(index) as file:
+            content = json.loads(file.read())
     except OSError as error:
         raise DumpFormatError(f"{index}: cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:

@@ -22,6 +22,7 @@ from msprobe_ms.mapping.automatic.layers import Found, match_layers, match_left
 from msprobe_ms.mapping.automatic.outline import Node, Outline, outline
 from msprobe_ms.mapping.automatic.rules import Rules, add_fused, confidences, rule_lines, rules_used, write_rules
 from msprobe_ms.mapping.automatic.whole import match_whole
+from msprobe_ms.permissions import DEFAULT
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.model import Dump
 
@@ -141,7 +142,7 @@ def write_alignment(target: Dump, golden: Dump, output: Path, ending: str) -> tu
         logger.warning("-lm: no module of the two dumps could be aligned; dump both at level L0 or mix")
     path = output / f"layer_mapping{ending}.yaml"
     try:
-        output.mkdir(parents=True, exist_ok=True)
+        DEFAULT.make_folder(output)
         with replacing(path) as file:
             file.write(alignment.text().encode("utf-8", "replace"))
     except OSError as error:

@@ -1,0 +1,198 @@
+"""Every kind of file that a console command reads: where it lies, what lies around it, which commands read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.attacks import sound
+
+Commands = list[list[str]]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """``lay`` makes the surroundings in a folder, which is empty, and gives the file's path; ``reads`` the commands."""
+
+    kind: str
+    lay: Callable[[Path], Path]
+    reads: Callable[[Path], Commands]
+
+
+def _compare(folder: Path, *more: str) -> list[str]:
+    return ["compare", "-tp", f"{folder}/target", "-gp", f"{folder}/golden", "-o", f"{folder}/out", *more]
+
+
+def _swapped(folder: Path) -> list[str]:
+    return ["compare", "-tp", f"{folder}/golden", "-gp", f"{folder}/target", "-o", f"{folder}/out", "--csv"]
+
+
+def _of_dump(folder: Path) -> Commands:
+    return [
+        _compare(folder, "-s"),
+        _swapped(folder),
+        _compare(folder, "--node", "fc1"),
+        _compare(folder, "-lm", "-f"),
+        _compare(folder, "--profile", "v110"),
+        ["overflow_check", "-i", f"{folder}/target", "-o", f"{folder}/out"],
+    ]
+
+
+def _in_dump(name: str, suffix: str = "npy") -> Callable[[Path], Path]:
+    def lay(folder: Path) -> Path:
+        sound.dump(folder / "golden")
+        return sound.dump(folder / "target", suffix) / name
+
+    return lay
+
+
+def _of_tensor(folder: Path) -> Commands:
+    data = f"{folder}/target/dump_tensor_data"
+    return [_compare(folder), _swapped(folder), ["convert", data, "--to", "csv", "-o", f"{folder}/out", "--overwrite"]]
+
+
+def _journal(folder: Path) -> Path:
+    sound.dump(folder / "golden")
+    return sound.journal(folder / "target")
+
+
+def _of_journal(folder: Path) -> Commands:
+    return [["recover", f"{folder}/target"], _compare(folder)]
+
+
+def _weights(name: str, content: Callable[[], bytes]) -> Callable[[Path], Path]:
+    def lay(folder: Path) -> Path:
+        (folder / "target").mkdir()
+        (folder / "golden.npz").write_bytes(sound.npz())
+        (folder / "target" / name).write_bytes(content())
+        if name.endswith(".index.json"):
+            (folder / "target" / "model.safetensors").write_bytes(sound.safetensors())
+        return folder / "target" / name
+
+    return lay
+
+
+def _of_weights(folder: Path) -> Commands:
+    out = ["-o", f"{folder}/out"]
+    return [
+        ["compare_weights", f"{folder}/target", f"{folder}/golden.npz", *out],
+        ["compare_weights", f"{folder}/golden.npz", f"{folder}/target", *out, "--csv"],
+    ]
+
+
+def _index() -> bytes:
+    return json.dumps({"weight_map": {"fc.weight": "model.safetensors"}}).encode()
+
+
+def _beside(name: str, content: bytes) -> Callable[[Path], Path]:
+    def lay(folder: Path) -> Path:
+        for side in ("target", "golden"):
+            sound.dump(folder / side)
+        (folder / name).write_bytes(content)
+        return folder / name
+
+    return lay
+
+
+def _given(flag: str, name: str) -> Callable[[Path], Commands]:
+    return lambda folder: [_compare(folder, flag, f"{folder}/{name}")]
+
+
+def _compare_json(folder: Path) -> Path:
+    _beside("compare.json", b"")(folder)
+    paths = {"npu_path": f"{folder}/target/dump.json", "bench_path": f"{folder}/golden/dump.json"}
+    (folder / "compare.json").write_text(json.dumps(paths))
+    return folder / "compare.json"
+
+
+def _of_compare_json(folder: Path) -> Commands:
+    return [["compare", "-i", f"{folder}/compare.json", "-o", f"{folder}/out"]]
+
+
+def _tables(name: str, content: Callable[[], bytes]) -> Callable[[Path], Path]:
+    def lay(folder: Path) -> Path:
+        (folder / "tables").mkdir()
+        for rank in (1, 2):
+            (folder / "tables" / f"compare_result_rank{rank}_20260101000000.csv").write_bytes(sound.table_csv())
+        (folder / "merge.yaml").write_bytes(sound.MERGE_CONFIG)
+        (folder / "tables" / name).write_bytes(content())
+        return folder / "tables" / name
+
+    return lay
+
+
+def _of_tables(folder: Path) -> Commands:
+    return [["merge_result", "-i", f"{folder}/tables", "-o", f"{folder}/out", "-config", f"{folder}/merge.yaml"]]
+
+
+def _merge_yaml(folder: Path) -> Path:
+    _tables("compare_result_rank0_20260101000000.csv", sound.table_csv)(folder)
+    return folder / "merge.yaml"
+
+
+def _config(folder: Path) -> Path:
+    # A module that does not exist: no attack gets as far as that.
+    (folder / "config.json").write_bytes(sound.CONFIG)
+    return folder / "config.json"
+
+
+def _of_config(folder: Path) -> Commands:
+    return [["run", "--config", f"{folder}/config.json", f"{folder}/no_such_script.py"]]
+
+
+def _kernel_file(name: str, suffix: str = "npy") -> Callable[[Path], Path]:
+    def lay(folder: Path) -> Path:
+        sound.kernels(folder / "golden")
+        root = sound.kernels(folder / "target", suffix)
+        (found,) = root.glob(f"rank_0/{name}")
+        return found
+
+    return lay
+
+
+def _of_kernels(folder: Path) -> Commands:
+    return [
+        ["index", f"{folder}/target", "-o", f"{folder}/out/index"],
+        _compare(folder),
+        _swapped(folder),
+        ["overflow_check", "-i", f"{folder}/target/rank_0/Net/0/0", "-o", f"{folder}/out"],
+        ["recover", f"{folder}/target"],
+    ]
+
+
+_FIRST = "dump_tensor_data/0.input"
+
+READERS: Sequence[Reader] = (
+    Reader("dump.json", _in_dump("dump.json"), _of_dump),
+    Reader("stack.json", _in_dump("stack.json"), _of_dump),
+    Reader("construct.json", _in_dump("construct.json"), _of_dump),
+    Reader("journal", _journal, _of_journal),
+    Reader("npy", _in_dump(f"{_FIRST}.npy"), _of_tensor),
+    Reader("pt", _in_dump(f"{_FIRST}.pt", "pt"), _of_tensor),
+    Reader("bin", _in_dump(f"{_FIRST}.bin", "bin"), _of_tensor),
+    Reader("safetensors", _weights("model.safetensors", sound.safetensors), _of_weights),
+    Reader("ckpt", _weights("net.ckpt", sound.ckpt), _of_weights),
+    Reader("npz", _weights("net.npz", sound.npz), _of_weights),
+    Reader("state dict", _weights("net.pt", sound.state_dict), _of_weights),
+    Reader("weight index", _weights("model.safetensors.index.json", _index), _of_weights),
+    Reader("layer mapping", _beside("m.yaml", sound.LAYER_MAPPING), _given("-lm", "m.yaml")),
+    Reader("cell mapping", _beside("m.yaml", sound.CELL_MAPPING), _given("-cm", "m.yaml")),
+    Reader("data mapping", _beside("m.yaml", sound.DATA_MAPPING), _given("-dm", "m.yaml")),
+    Reader("api mapping", _beside("m.yaml", sound.API_MAPPING), _given("-am", "m.yaml")),
+    Reader("thresholds", _beside("t.yaml", sound.THRESHOLDS), _given("--thresholds", "t.yaml")),
+    Reader("compare.json", _compare_json, _of_compare_json),
+    Reader("merge config", _merge_yaml, _of_tables),
+    Reader("csv table", _tables("compare_result_rank0_20260101000000.csv", sound.table_csv), _of_tables),
+    Reader("xlsx table", _tables("compare_result_rank0_20260101000000.xlsx", sound.table_xlsx), _of_tables),
+    Reader("config", _config, _of_config),
+    Reader("kernel npy", _kernel_file("Net/0/0/*.1000.*.npy"), _of_kernels),
+    Reader("kernel bin", _kernel_file("Net/0/0/*.1000.*.bin", "bin"), _of_kernels),
+    Reader("mapping.csv", _kernel_file("Net/0/0/mapping.csv"), _of_kernels),
+    Reader("statistic.csv", _kernel_file("Net/0/0/statistic.csv"), _of_kernels),
+    Reader("execution order", _kernel_file("execution_order/*.csv"), _of_kernels),
+    Reader("graph", _kernel_file("graphs/*.ir"), _of_kernels),
+    Reader("kernel metadata", _kernel_file(".dump_metadata/*.json"), _of_kernels),
+)
+BY_KIND = {reader.kind: reader for reader in READERS}

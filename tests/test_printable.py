@@ -1,0 +1,71 @@
+"""Names reach terminals, logs and texts as escapes, never as what a terminal obeys or a reader mistakes."""
+
+from __future__ import annotations
+
+import io
+import logging
+import pickle
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msprobe_ms.errors import DumpFormatError, MsprobeError
+from msprobe_ms.log import logger
+from msprobe_ms.printable import one_a_line, printable, told
+
+#: Controls (C0, C1, DEL), formats (direction, zero width), line and paragraph separators, half characters.
+OBEYED = ("Cc", "Cf", "Zl", "Zp", "Cs")
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_nothing_obeyed_is_left(text: str) -> None:
+    shown = printable(text)
+    assert not any(unicodedata.category(each) in OBEYED for each in shown)
+    assert shown == text or not text.isprintable()
+    shown.encode()
+
+
+def test_other_scripts_stay() -> None:
+    assert printable("层.線形 µ é 🙂") == "层.線形 µ é 🙂"
+
+
+def test_what_is_obeyed_is_shown() -> None:
+    assert printable("a\x1b[31m\x9b\x7f\u202e\u2028\n\ud800") == r"a\x1b[31m\x9b\x7f\u202e\u2028\n\ud800"
+
+
+def test_lines() -> None:
+    assert told("a\x1b\nb", further="  ") == "a\\x1b\n  b"
+    assert one_a_line(["a\nb", "c"]) == "a\\nb\nc"
+
+
+def test_no_line_floods_a_terminal() -> None:
+    shown = one_a_line(["a" * 1_000_000])
+    assert shown == "a" * 10_000 + "… (1000000 characters)"
+
+
+def logged(message: str, *arguments: object) -> str:
+    handler = next(each for each in logger.handlers if type(each).__module__.startswith("msprobe_ms"))
+    stream = io.StringIO()
+    assert isinstance(handler, logging.StreamHandler)
+    before = handler.setStream(stream)
+    try:
+        logger.warning(message, *arguments)
+    finally:
+        handler.setStream(before)
+    return stream.getvalue()
+
+
+def test_no_name_forges_a_record() -> None:
+    text = logged("%s is odd", "a\n2026-01-01 00:00:00 (1) [INFO] all is well\x1b[2J\u202e")
+    assert len([line for line in text.splitlines() if re.match(r"\d{4}-\d\d-\d\d ", line)]) == 1
+    assert all(line.isprintable() for line in text.rstrip("\n").split("\n"))
+
+
+@pytest.mark.parametrize("kind", [MsprobeError, DumpFormatError])
+def test_texts_of_errors(kind: type[MsprobeError]) -> None:
+    error = kind("file: a\x1b[31m\u202e\n  accepted: b")
+    assert str(error) == "file: a\\x1b[31m\\u202e\n  accepted: b"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
