@@ -226,7 +226,7 @@ def test_ge_layouts_and_long_names(tmp_path: Path) -> None:
         ("-tp {empty} -gp {ours} --step 0", "{empty}: no kernel files in it; accepted is a folder with"),
         ("-tp {ours} -gp {ours} --step 0 -lm a.yaml", "compare: -lm: does not apply to raw kernel"),
         ("-i {json} --step 0", "compare: with -i ranks and steps stand in the file, as rank_id and step_id"),
-        ("-i {json}", "rank_id: '0' is not accepted; expected a list of numbers, [] for all"),
+        ("-i {json}", 'rank_id: "0" is not accepted; expected a list of numbers, [] for all'),
     ],
 )
 def test_mistakes_are_one_line(

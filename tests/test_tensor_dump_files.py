@@ -196,7 +196,9 @@ def test_a_path_with_words_that_tensor_dump_replaces(tmp_path: Path) -> None:
 @pytest.fixture
 def with_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        MindSpore, "graph_taps", lambda self, tapped, folder: TensorDumpTaps(tapped, folder, Operators().make())
+        MindSpore,
+        "graph_taps",
+        lambda self, tapped, folder, rights: TensorDumpTaps(tapped, folder, Operators().make(), rights),
     )
 
 
@@ -330,7 +332,7 @@ def test_micro_batches_through_a_jitted_cell(tmp_path: Path, with_files: None) -
 
 def test_operators_that_a_device_lacks_leave_the_net_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the CPU the source compiles as far as the choice of kernels."""
-    monkeypatch.setattr(MindSpore, "graph_taps", lambda self, tapped, folder: TensorDumpTaps(tapped, folder))
+    monkeypatch.setattr(MindSpore, "graph_taps", lambda self, tapped, folder, rights: TensorDumpTaps(tapped, folder))
     ms.set_context(mode=ms.GRAPH_MODE)
     net, x = nets_compiled.make(nets_compiled.Containers)
     step = recorded(net, gradient_step(net, x), tmp_path / "dump")
