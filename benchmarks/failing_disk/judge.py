@@ -29,6 +29,9 @@ from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER
 #: Folder of a dump, below the dump path → its files by their path in it; journal and error log apart.
 Contents = dict[str, dict[str, bytes]]
 
+#: Raw kernel files that MindSpore writes itself lie in ``rank_{R}/Net``; a full disk cuts them.
+_FRAMEWORKS_OWN = "Net"
+
 
 class Voice(logging.Handler):
     """Every warning while it is entered, and every error that Python could hand to nobody."""
@@ -111,7 +114,7 @@ def unreadable(files: list[Path], scratch: Path) -> Iterator[str]:
                 load_tensor(path)
             elif path.name == JOURNAL_NAME:
                 yield from _unrecoverable(path.parent, scratch)
-        except (ValueError, OSError, MsprobeError) as error:
+        except (ValueError, OSError, EOFError, MsprobeError) as error:
             yield f"{path} cannot be read: {error}"
 
 
@@ -145,7 +148,7 @@ class Told:
         self.other = [
             path
             for path in dump_path.rglob("*")
-            if path.is_file() and expected.get(_of(path, dump_path), {}).get(_in(path, dump_path)) != _content(path)
+            if path.is_file() and _FRAMEWORKS_OWN not in path.parts and expected.get(_of(path, dump_path), {}).get(_in(path, dump_path)) != _content(path)
         ]
         self.lacking = [name for name, files in expected.items() if found.get(name) != files]
         self.strange = [name for name in found if name not in expected]

@@ -76,7 +76,7 @@ class FullDisk(_Real):
     """The dump path is a file system of ``at`` bytes."""
 
     def __enter__(self) -> None:
-        self.folder.mkdir()
+        self.folder.mkdir(exist_ok=True)
         options = f"size={self.at}"
         subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.folder)], check=True)
 

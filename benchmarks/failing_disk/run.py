@@ -164,6 +164,8 @@ def run_real(name: str, work: Path, every: int = 1) -> Outcome:
     runner = Runner(name, work.resolve())
     for size in range(PAGE, runner.size + PAGE, PAGE * every):
         runner.run(FullDisk(runner.dump_path, size))
+    if "kernels" in name:  # MindSpore raises into the training where it cannot open a file of its own
+        return runner.outcome
     for kind in (ClosedFolders, RemovedFolder):
         for at in range(1, runner.moments + 1):
             runner.run(kind(runner.dump_path, at))
