@@ -68,7 +68,7 @@ class Scenario(NamedTuple):
 
     def write_config(self, path: Path, dump_path: Path) -> Path:
         keys = dict(self.keys)
-        section = {key: keys.pop(key) for key in ("summary_mode",) if key in keys}
+        section = {key: keys.pop(key) for key in ("summary_mode", "overflow_nums") if key in keys}
         path.write_text(json.dumps({"dump_path": str(dump_path), **keys, keys["task"]: section}))
         return path
 
@@ -79,7 +79,7 @@ _WAYS: dict[str, dict[str, Any]] = {
     "tensor": {"task": "tensor"},
     "async": {"task": "tensor", "async_dump": True},
     "structure": {"task": "structure"},
-    "overflow": {"task": "overflow_check"},
+    "overflow": {"task": "overflow_check", "overflow_nums": -1},
 }
 
 _LEVELS: dict[str, dict[str, tuple[str, ...]]] = {
