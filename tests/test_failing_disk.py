@@ -24,6 +24,7 @@ from benchmarks.failing_disk.disk import FailingDisk, Fault
 from benchmarks.failing_disk.judge import Voice
 from benchmarks.failing_disk.real import wrapper
 from benchmarks.failing_disk.run import run
+from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.store.reader import read_dump
 from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
@@ -202,7 +203,8 @@ def test_a_log_that_cannot_be_written(ms: Any, dump_path: Path, voice: Voice) ->
     assert len(voice.warnings) == 2
     assert "not all in dump_error_info.log: call site: OSError: " in voice.warnings[1]
     assert voice.warnings[1].endswith("(No space left on device)")
-    assert "run msprobe recover" in read_dump(dump_path / "step0" / f"proc{os.getpid()}").damage
+    with pytest.raises(DumpFormatError, match="run msprobe recover"):
+        read_dump(dump_path / "step0" / f"proc{os.getpid()}")
 
 
 def test_a_call_whose_site_was_lost_is_still_a_call(ms: Any, dump_path: Path, voice: Voice) -> None:

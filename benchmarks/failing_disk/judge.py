@@ -148,7 +148,9 @@ class Told:
         self.other = [
             path
             for path in dump_path.rglob("*")
-            if path.is_file() and _FRAMEWORKS_OWN not in path.parts and expected.get(_of(path, dump_path), {}).get(_in(path, dump_path)) != _content(path)
+            if path.is_file()
+            and _FRAMEWORKS_OWN not in path.parts
+            and expected.get(_of(path, dump_path), {}).get(_in(path, dump_path)) != _content(path)
         ]
         self.lacking = [name for name, files in expected.items() if found.get(name) != files]
         self.strange = [name for name in found if name not in expected]
