@@ -4,6 +4,7 @@
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
 # make bench  what recording and comparing cost, in one table (BENCH_ARGS="--peer /path/to/bin/python")
 # make fuzz   damage every kind of file at random, try every attack on every command (EXAMPLES=500, a quarter of an hour)
+# make failing-disk  let every call of recorded trainings that touches their dumps fail (FAILING_DISK_ARGS="--every 47")
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -15,7 +16,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
-.PHONY: demo test lint faults bench fuzz clean
+.PHONY: demo test lint faults bench fuzz failing-disk clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -40,6 +41,10 @@ EXAMPLES ?= 500
 fuzz: .venv/installed-test
 	MSPROBE_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/attacks tests/test_reader.py tests/test_torch_file.py \
 	    tests/test_journal.py tests/test_config.py tests/test_mapping_files.py
+
+failing-disk: .venv/installed-test
+	$(BIN)/python -m benchmarks.failing_disk --json failing_disk.json $(FAILING_DISK_ARGS)
+	$(BIN)/python -m benchmarks.failing_disk --real --json failing_disk_real.json $(FAILING_DISK_ARGS)
 
 clean:
 	rm -rf .venv

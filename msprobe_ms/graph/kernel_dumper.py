@@ -116,7 +116,7 @@ class KernelDumper(Dumper):
             config.permissions.make_folder(folder)
             _move_iteration_aside(data_folder, step, config.permissions)
         except OSError as error:
-            logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror, step)
+            self.refused(step, folder, error)
             return None
         categories = kernel_config.categories(config, self._dump.version) if self._reduces else None
         status = Status(config, rank)
@@ -139,6 +139,7 @@ class KernelDumper(Dumper):
             self.close()
 
     def close(self) -> None:
+        super().close()
         self._dump.close()
         self._environment.put_back()
 

@@ -21,5 +21,6 @@ def replacing(path: Path, permissions: Permissions = DEFAULT) -> Iterator[Binary
             yield file
         os.replace(temporary, path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # what went wrong first is what counts
+            temporary.unlink(missing_ok=True)
         raise
