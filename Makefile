@@ -4,6 +4,7 @@
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
 # make bench  what recording and comparing cost, in one table (BENCH_ARGS="--peer /path/to/bin/python")
 # make fuzz   damage every kind of file at random, try every attack on every command (EXAMPLES=500, a quarter of an hour)
+# make kills  end 500 trainings at random moments in random ways; nothing that had finished may be lost (KILLS_ARGS="--runs 50")
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -15,7 +16,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
-.PHONY: demo test lint faults bench fuzz clean
+.PHONY: demo test lint faults bench fuzz kills clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -40,6 +41,9 @@ EXAMPLES ?= 500
 fuzz: .venv/installed-test
 	MSPROBE_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/attacks tests/test_reader.py tests/test_torch_file.py \
 	    tests/test_journal.py tests/test_config.py tests/test_mapping_files.py
+
+kills: .venv/installed-test
+	$(BIN)/python -m benchmarks.kills killed_trainings $(KILLS_ARGS)
 
 clean:
 	rm -rf .venv
