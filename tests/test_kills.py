@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+import msprobe_ms
 from benchmarks.kills.__main__ import Ending
 from benchmarks.kills.inspection import Whole, inspect
 from benchmarks.kills.plans import WAYS, Plan, Setting, ends, settings
@@ -21,7 +25,7 @@ PYTORCH = Setting("pytorch", "dynamic", "mix", "tensor async")
 
 SAMPLE = [
     *((DYNAMIC, way) for way in ("kill", "kill at file", "exception")),
-    *((PYTORCH, way) for way in ("kill", "term", "term handled", "interrupt", "exit", "memory")),
+    *((PYTORCH, way) for way in ("kill", "term", "term handled", "term closing", "interrupt", "exit", "memory")),
     (Setting("mindspore", "jit", "L0", "md5"), "kill"),
     (Setting("mindspore", "dynamic", "L2", "statistics"), "kill at file"),
     (Setting("mindspore", "graph", "L0", "tensor"), "kill"),
@@ -50,6 +54,20 @@ def test_every_way_ends_every_setting() -> None:
     assert len(pairs) == 1000
     assert set(pairs) == {(setting, way) for setting in settings() for way in WAYS}
     assert {way for _, way in SAMPLE} == set(WAYS)
+
+
+def test_a_signal_handler_may_end_the_recording_wherever_it_is(tmp_path: Path) -> None:
+    """On a line that holds a lock, too: a script that is told to end must not wait for itself."""
+    script, root = Path(__file__).with_name("closed_by_signal.py"), Path(msprobe_ms.__file__).parents[1]
+    ended = subprocess.run(
+        [sys.executable, str(script), str(tmp_path), "7"], env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    count = int(ended.stdout)
+    assert count > 50
+    assert len(list(tmp_path.rglob("dump.json"))) == count + 1
+    assert [*tmp_path.rglob("dump.journal"), *tmp_path.rglob("dump_error_info.log"), *tmp_path.rglob(".*.tmp")] == []
 
 
 # -- what would be found -----------------------------------------------------------------------------------------------
@@ -93,7 +111,7 @@ def other_tensor(folder: Path) -> None:
 
 
 def leave_journal(folder: Path) -> None:
-    (folder / "dump.journal").write_bytes(b"")
+    (folder / "dump.journal").touch()
 
 
 def log_error(folder: Path) -> None:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.kills.inspection import Findings, Whole, inspect
-from benchmarks.kills.plans import SIGNALLED, Plan, Setting, ends
+from benchmarks.kills.plans import ON_A_LINE, SIGNALLED, Plan, Setting, ends
 from benchmarks.kills.runs import Trainings, trainings
 
 
@@ -89,7 +89,9 @@ class Ending:
         if way == "kill at file":
             return Plan(setting, way, chance.randint(1, whole.files))
         if way not in SIGNALLED:
-            return Plan(setting, way, chance.randint(1, len(whole.told)))
+            # Some hundred lines of the tool lie between two that are told, thousands in an export.
+            lines = int(10 ** chance.uniform(0, 3.5)) if way in ON_A_LINE else 0
+            return Plan(setting, way, chance.randint(1, len(whole.told)), lines=lines)
         times = [line["time"] for line in whole.told]
         gaps = [later - earlier for earlier, later in pairwise(times)]
         # Any moment, but for long ones (graphs are compiled): they would leave the others no share.

@@ -79,7 +79,9 @@ def inspect(run: Run, whole: Whole | None, bare: Run | None = None) -> Findings:
         if status and journals:
             found.problems.append(f"msprobe recover ends with status {status}")
     if _ends_in_order(run):
-        found.problems += [f"{path} is left behind" for path in (*journals, *dump.rglob(".*.tmp"))]
+        # A step that was not opened yet has nothing in it.
+        kept = [path for path in journals if _json(path.with_name("dump.json"), found).get("data")]
+        found.problems += [f"{path} is left behind" for path in (*kept, *dump.rglob(".*.tmp"))]
     found.counts["temporary files"] += len(list(dump.rglob(".*.tmp")))
     found.counts["journals"] += len(journals)
     for number in range(STEPS):
@@ -120,12 +122,13 @@ def _status(run: Run, bare: Run | None, found: Findings) -> None:
 
 def _ends_in_order(run: Run) -> bool:
     """Whether Python ran on after the end, and nothing stopped the tool from closing its files."""
-    # In a traceback: there the interruption came, and what ``step`` was closing stays open.
-    closing = "debugger.step()" in run.output
+    closing = bool(run.told) and run.told[-1]["kind"] == "stopped"  # what ``step`` was closing then stays open
     return run.plan.way not in (*ABRUPT, "memory") and run.status != -15 and not closing
 
 
 def _json(file: Path, found: Findings) -> Any:
+    if not file.exists():
+        return {}
     try:
         return json.loads(file.read_bytes())
     except ValueError as error:

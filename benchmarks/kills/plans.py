@@ -13,15 +13,18 @@ from typing import Any
 WAYS: dict[str, int | None] = {
     "kill": -9,  # SIGKILL at any time
     "kill at file": -9,  # SIGKILL before the tool's n-th operation on a file
-    "term": -15,  # SIGTERM, nobody handles it
-    "term handled": 143,  # the script's own handler calls sys.exit
-    "interrupt": -2,  # Ctrl-C, wherever Python is
+    "term": -15,  # SIGTERM at any time, nobody handles it
+    "term handled": 143,  # SIGTERM on any line of the tool: the script's own handler calls sys.exit
+    "term closing": 143,  # and before that ends the recording
+    "interrupt": -2,  # Ctrl-C on any line of the tool
     "exception": None,  # raised by user code: in a module, in a hook of backward, between steps
     "exit": None,  # sys.exit there
     "memory": None,  # no more address space from there on
 }
 #: What the runner sends, at a time of its own.
-SIGNALLED = ("kill", "term", "term handled", "interrupt")
+SIGNALLED = ("kill", "term")
+#: Ways that come on a line of the tool, which the training then counts.
+ON_A_LINE = ("term handled", "term closing", "interrupt")
 #: Ways after which Python does not run on.
 ABRUPT = ("kill", "kill at file", "term")
 #: No way: what the others are measured against.
@@ -66,15 +69,17 @@ class Setting:
 
 @dataclass(frozen=True)
 class Plan:
-    """``at``: after which line that it tells, or before which operation on a file, it ends; ``seconds``: later."""
+    """``at``: after how much told, or before which operation on a file, it ends; ``seconds`` or ``lines`` later."""
 
     setting: Setting
     way: str = WHOLE
     at: int = 0
     seconds: float = 0.0
+    lines: int = 0
 
     def __str__(self) -> str:
-        return f"{self.setting}: {self.way} at {self.at}" + (f" + {self.seconds:.4f} s" if self.seconds else "")
+        later = f" + {self.seconds:.4f} s" * (self.seconds > 0) + f" + {self.lines} lines" * (self.lines > 0)
+        return f"{self.setting}: {self.way} at {self.at}{later}"
 
     @property
     def bare(self) -> Plan:

@@ -17,7 +17,7 @@ from benchmarks.kills.plans import SIGNALLED, Plan
 from benchmarks.kills.training import OUTPUT, TOLD
 
 _REPOSITORY = Path(__file__).parents[2]
-_SIGNALS = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "term handled": signal.SIGTERM, "interrupt": signal.SIGINT}
+_SIGNALS = {"kill": signal.SIGKILL, "term": signal.SIGTERM}
 
 
 class Run(NamedTuple):

@@ -13,12 +13,15 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from benchmarks.kills.plans import Plan
+import msprobe_ms
+from benchmarks.kills.plans import ON_A_LINE, Plan
 
+_TOOL = str(Path(msprobe_ms.__file__).parent)
 _FILE_EVENTS = {"open", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate"}
 
 
@@ -31,7 +34,9 @@ class Telling:
 
     def __init__(self, plan: Plan, file: Path) -> None:
         self._file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self._ends = {"exception": _raise, "exit": _exit, "memory": self._use_up}.get(plan.way)
+        ends: dict[str, Callable[[], None]] = {"exception": _raise, "exit": _exit, "memory": self._use_up}
+        ends |= dict.fromkeys(ON_A_LINE, LinesOfTheTool(plan).count)
+        self._ends = ends.get(plan.way)
         self._at = plan.at
         self._lines = -1
         self._hoard: list[bytearray] = []
@@ -94,6 +99,29 @@ def _raise() -> None:
 
 def _exit() -> None:
     sys.exit(7)
+
+
+class LinesOfTheTool:
+    """Sends this process the signal of the plan on a line of the tool, so many of them after `count` was called."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._left = plan.lines
+        self._signal = signal.SIGINT if plan.way == "interrupt" else signal.SIGTERM
+
+    def count(self) -> None:
+        if self._left > 0:
+            sys.settrace(self._enter)
+
+    def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
+        return self._line if frame.f_code.co_filename.startswith(_TOOL) else None
+
+    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            self._left -= 1
+            if self._left == 0:
+                sys.settrace(None)
+                signal.raise_signal(self._signal)
+        return self._line
 
 
 class FileOperations:

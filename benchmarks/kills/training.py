@@ -37,8 +37,8 @@ def train(framework: Any, plan: Plan, folder: Path) -> None:
     debugger = framework.PrecisionDebugger(folder / CONFIG) if plan.setting.recorded else NoDebugger()
     training.step(1.0)  # what is slow, or compiled, the first time
     files = FileOperations(folder / DUMP, plan.at if plan.way == "kill at file" else 0)
-    if plan.way == "term handled":
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if plan.way in ("term handled", "term closing"):
+        signal.signal(signal.SIGTERM, lambda *_: leave(debugger if plan.way == "term closing" else NoDebugger()))
     training.save_by(debugger.save)
     telling.begin()
     for step in range(STEPS):
@@ -50,8 +50,16 @@ def train(framework: Any, plan: Plan, folder: Path) -> None:
         debugger.step()
         telling.tell("over")
     telling.tell("end", files=files.count)
+    sys.settrace(None)
     if plan.way in SIGNALLED:
         signal.pause()  # the signal is on its way
+
+
+def leave(debugger: Any) -> None:
+    """What scripts do when their time is up."""
+    debugger.stop()
+    debugger.step()
+    sys.exit(143)
 
 
 def main(name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from queue import Queue
+from queue import SimpleQueue
 from typing import BinaryIO
 
 from msprobe_ms.store.writer import DumpStore
@@ -18,12 +18,19 @@ Job = tuple[str, Callable[[BinaryIO], None], str]
 
 
 class TensorWorker:
-    """Stands before a store and writes its tensor files later. What it is given must be copies."""
+    """Stands before a store and writes its tensor files later. What it is given must be copies.
+
+    There is no lock that training could hold when a signal handler ends the recording in the middle of `tensor`.
+    """
 
     def __init__(self, store: DumpStore, trouble: Trouble) -> None:
         self._store = store
         self._trouble = trouble
-        self._jobs: Queue[Job | None] = Queue(_MOST_WAITING)
+        #: An event in the place of a job is set when everything before it is done.
+        self._jobs: SimpleQueue[Job | threading.Event | None] = SimpleQueue()
+        self._places: SimpleQueue[None] = SimpleQueue()
+        for _ in range(_MOST_WAITING):
+            self._places.put(None)
         self._thread: threading.Thread | None = None
 
     def run(self, unrecorded: Callable[[], AbstractContextManager[None]]) -> None:
@@ -32,11 +39,15 @@ class TensorWorker:
         self._thread.start()
 
     def tensor(self, data_name: str, write: Callable[[BinaryIO], None], entry: str) -> None:
+        self._places.get()
         self._jobs.put((data_name, write, entry))
 
     def drain(self) -> None:
         """Wait until everything given so far is on disk."""
-        self._jobs.join()
+        if self._thread is not None:
+            done = threading.Event()
+            self._jobs.put(done)
+            done.wait()
 
     def close(self) -> None:
         """Drain and end the thread."""
@@ -47,11 +58,13 @@ class TensorWorker:
 
     def _work(self, unrecorded: Callable[[], AbstractContextManager[None]]) -> None:
         while (job := self._jobs.get()) is not None:
+            if isinstance(job, threading.Event):
+                job.set()
+                continue
             try:
                 with unrecorded():
                     self._store.tensor(*job)
             except Exception as error:
                 self._trouble.report(error, job[0])
             finally:
-                self._jobs.task_done()
-        self._jobs.task_done()
+                self._places.put(None)
