@@ -224,7 +224,11 @@ def _close(a: Any, b: Any) -> bool:
 
 def _is_said(run: Run) -> bool:
     """Without memory the tool need not record, but has to say so."""
-    return run.plan.way == "memory" and any("MemoryError" in log.read_text() for log in _log_files(run))
+    return run.plan.way == "memory" and any(_errors(log) for log in _log_files(run))
+
+
+def _errors(log: Path) -> list[str]:
+    return [line for line in log.read_text().splitlines() if _ERROR.search(line)]
 
 
 def _log_files(run: Run) -> list[Path]:
@@ -233,7 +237,7 @@ def _log_files(run: Run) -> list[Path]:
 
 def _logs(run: Run, found: Findings) -> None:
     for log in _log_files(run):
-        errors = [line for line in log.read_text().splitlines() if _ERROR.search(line)]
+        errors = _errors(log)
         found.counts["errors in logs"] += len(errors)
         if errors and run.plan.way != "memory":
             found.problems.append(f"{log}: {errors[:3]}")
