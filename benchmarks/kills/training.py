@@ -6,6 +6,7 @@ with two lines of JSON a plan: the training's process id, and its exit status wh
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import json
 import os
@@ -70,6 +71,7 @@ def main(name: str) -> None:
         pid = os.fork()
         if pid == 0:
             end_with_parent()
+            faulthandler.register(signal.SIGALRM, chain=True)  # where it hangs
             signal.alarm(PATIENCE)
             os.chdir(folder)
             for descriptor, file in ((0, os.devnull), (1, OUTPUT), (2, OUTPUT)):
