@@ -5,6 +5,7 @@
 # make bench  what recording and comparing cost, in one table (BENCH_ARGS="--peer /path/to/bin/python")
 # make fuzz   damage every kind of file at random, try every attack on every command (EXAMPLES=500, a quarter of an hour)
 # make failing-disk  let every call of recorded trainings that touches their dumps fail (FAILING_DISK_ARGS="--every 47")
+# make kills  end 500 trainings at random moments in random ways; nothing that had finished may be lost (KILLS_ARGS="--runs 50")
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -16,7 +17,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
-.PHONY: demo test lint faults bench fuzz failing-disk clean
+.PHONY: demo test lint faults bench fuzz failing-disk kills clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -45,6 +46,9 @@ fuzz: .venv/installed-test
 failing-disk: .venv/installed-test
 	$(BIN)/python -m benchmarks.failing_disk --json failing_disk.json $(FAILING_DISK_ARGS)
 	$(BIN)/python -m benchmarks.failing_disk --real --json failing_disk_real.json $(FAILING_DISK_ARGS)
+
+kills: .venv/installed-test
+	$(BIN)/python -m benchmarks.kills killed_trainings $(KILLS_ARGS)
 
 clean:
 	rm -rf .venv

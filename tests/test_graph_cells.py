@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -21,7 +19,6 @@ from test_distributed import environment, free_port
 from msprobe_ms.compare.run import Options, compare
 from msprobe_ms.errors import UsageError
 from msprobe_ms.mindspore import MsprobeStep, PrecisionDebugger
-from msprobe_ms.store.recover import recover
 
 ms = pytest.importorskip("mindspore")
 nets = pytest.importorskip("nets_mindspore")
@@ -477,29 +474,3 @@ def test_two_compiled_ranks(tmp_path: Path) -> None:
         (outer,) = step.forward("Cell.summed.Summed")["output"]
         np.testing.assert_array_equal(step.array(inner), np.full((4, 2), 3 * (rank + 1)))
         np.testing.assert_array_equal(step.array(outer), np.full((4, 2), 3 + 6))
-
-
-# -- a killed run ----------------------------------------------------------------------------------------------------
-
-
-def test_whatever_a_killed_run_had_finished_is_recovered(tmp_path: Path) -> None:
-    script = _HERE / "killed_compiled_training.py"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(_HERE.parent), str(_HERE)])}
-    with subprocess.Popen(
-        [sys.executable, str(script), str(tmp_path / "dump")], stdout=subprocess.PIPE, env=environment, text=True
-    ) as process:
-        assert process.stdout is not None
-        finished = [next(process.stdout).strip() for _ in range(4)]
-        time.sleep(np.random.default_rng(os.getpid()).uniform(0, 0.05))
-        process.send_signal(signal.SIGKILL)
-        finished += [line.strip() for line in process.stdout]
-    assert finished[:4] == ["0", "1", "2", "3"]
-    for number in finished:
-        assert len(read_step(tmp_path / "dump", int(number)).data) == 8
-    last = tmp_path / "dump" / f"step{len(finished)}"
-    if last.exists() and list(last.rglob("dump.journal")):
-        (rebuilt,) = recover(last)
-        assert not rebuilt.problem
-        assert set(json.loads((rebuilt.folder / "dump.json").read_text())["data"]) <= set(
-            read_step(tmp_path / "dump", 0).data
-        )

@@ -51,7 +51,8 @@ class JournalWriter:
     def __init__(self, path: Path, kind: bytes, payload: bytes, permissions: Permissions = DEFAULT) -> None:
         """Create the file with its first record in it: a journal exists whole to that point or not at all."""
         self.path = path
-        self._lock = threading.Lock()
+        # A signal handler that ends the recording may run in the middle of `append`.
+        self._lock = threading.RLock()
         with replacing(path, permissions) as file:
             file.write(MAGIC + _record(kind, payload))
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND)

@@ -1,0 +1,133 @@
+"""End trainings at random moments and look at what they leave: ``python -m benchmarks.kills FOLDER [--runs 500]``.
+
+FOLDER keeps what went wrong. ``--seed`` repeats the plans of an earlier call, not the moments to the instruction.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from benchmarks.kills.inspection import Findings, Whole, inspect
+from benchmarks.kills.plans import ON_A_LINE, SIGNALLED, Plan, Setting, ends
+from benchmarks.kills.runs import Trainings, trainings
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    shutil.rmtree(arguments.folder, ignore_errors=True)
+    results = []
+    with trainings() as started:
+        ending = Ending(started, arguments.folder, random.Random(arguments.seed))
+        pairs = list(ends(arguments.first + arguments.runs, random.Random(arguments.seed)))[arguments.first :]
+        for number, (setting, way) in enumerate(pairs, arguments.first):
+            if arguments.only not in f"{setting}: {way}":
+                continue
+            plan, found = ending.run(setting, way, number)
+            results.append((plan, found))
+            for problem in found.problems:
+                print(f"{number} {plan}: {problem}", flush=True)
+            if arguments.verbose:
+                print(f"{time.strftime('%X')} {number} {plan}: {dict(found.counts)}", flush=True)
+    print("\n".join(_table(results)))
+    if arguments.json:
+        told = [
+            {"setting": str(plan.setting), "way": plan.way, "counts": found.counts, "problems": found.problems}
+            for plan, found in results
+        ]
+        arguments.json.write_text(json.dumps(told, indent=1), encoding="utf-8")
+    return any(found.problems for _, found in results)
+
+
+class Ending:
+    """Runs trainings that end; what the same training records and does otherwise is run once, when it is needed."""
+
+    def __init__(self, started: Trainings, folder: Path, chance: random.Random) -> None:
+        self._trainings = started
+        self._folder = folder
+        self._chance = chance
+        self._wholes: dict[Setting, Whole] = {}
+
+    def run(self, setting: Setting, way: str, number: int) -> tuple[Plan, Findings]:
+        """One training; its folder stays if anything is wrong with it."""
+        plan = self._plan(setting, way)
+        folder = self._folder / str(number)
+        bare = None
+        if way in ("exception", "exit"):  # by what raises there, not every place can be left in the same way
+            bare = self._trainings.run(plan.bare, folder / "bare")
+        run = self._trainings.run(plan, folder / "recorded")
+        found = inspect(run, self._wholes[setting], bare)
+        if not found.problems:
+            shutil.rmtree(folder)
+        return plan, found
+
+    def whole(self, setting: Setting) -> Whole:
+        """The training that nobody ends. Raises RuntimeError when there is anything wrong with it already."""
+        if setting not in self._wholes:
+            folder = self._folder / f"{setting}".replace(" ", "_")
+            run = self._trainings.run(Plan(setting), folder)
+            found = inspect(run, None)
+            if found.problems or not found.counts["entries"]:
+                raise RuntimeError(f"{run.plan}: {found.problems or 'records nothing'}; see {folder}")
+            self._wholes[setting] = Whole(run)
+            found = inspect(run, self._wholes[setting])
+            if found.problems:
+                raise RuntimeError(f"{run.plan}: {found.problems}; see {folder}")
+            shutil.rmtree(folder)
+        return self._wholes[setting]
+
+    def _plan(self, setting: Setting, way: str) -> Plan:
+        whole, chance = self.whole(setting), self._chance
+        if way == "kill at file":
+            return Plan(setting, way, chance.randint(1, whole.files))
+        if way not in SIGNALLED:
+            # Some hundred lines of the tool lie between two that are told, thousands in an export.
+            lines = int(10 ** chance.uniform(0, 3.5)) if way in ON_A_LINE else 0
+            return Plan(setting, way, chance.randint(1, len(whole.told)), lines=lines)
+        times = [line["time"] for line in whole.told]
+        gaps = [later - earlier for earlier, later in pairwise(times)]
+        # Any moment, but for long ones (graphs are compiled): they would leave the others no share.
+        (line,) = chance.choices(range(len(gaps)), [min(gap, 0.02) for gap in gaps])
+        return Plan(setting, way, line + 1, chance.uniform(0, gaps[line]))
+
+
+def _table(results: list[tuple[Plan, Findings]]) -> Iterator[str]:
+    counts: Counter[str] = sum((found.counts for _, found in results), Counter())
+    for title, key in (
+        ("way of ending", lambda plan: plan.way),
+        ("framework and mode", lambda plan: f"{plan.setting.framework} {plan.setting.mode}"),
+        ("level", lambda plan: plan.setting.level),
+        ("task", lambda plan: plan.setting.task),
+    ):
+        runs = Counter(key(plan) for plan, _ in results)
+        wrong = Counter(key(plan) for plan, found in results if found.problems)
+        yield f"{title}: " + ", ".join(
+            f"{name} {number}" + (f" ({wrong[name]} WRONG)" if wrong[name] else "")
+            for name, number in sorted(runs.items())
+        )
+    yield ", ".join(f"{name} {number}" for name, number in sorted(counts.items()))
+    yield f"{len(results)} runs, {sum(bool(found.problems) for _, found in results)} of them with problems"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="what is in it is removed")
+    parser.add_argument("--runs", type=int, default=500)
+    parser.add_argument("--first", type=int, default=0, help="leave out so many: a part of a longer call")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="only where this is in the setting or the way")
+    parser.add_argument("--json", type=Path, help="write what was found there")
+    parser.add_argument("--verbose", action="store_true")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
