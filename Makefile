@@ -2,6 +2,7 @@
 # make test   lint, then the tests (PYTEST_ARGS="-q tests/test_names.py" chooses)
 # make lint   ruff and mypy
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
+# make neutral train every net with the tool and without, and compare their bits (NEUTRAL_ARGS="--nets views --levels mix")
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -13,7 +14,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
-.PHONY: demo test lint faults clean
+.PHONY: demo test lint faults neutral clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -29,6 +30,9 @@ lint: .venv/installed-test
 
 faults: .venv/installed-test
 	$(BIN)/python -m benchmarks.faults fault_dumps --json fault_dumps/scores.json $(FAULTS_ARGS)
+
+neutral: .venv/installed-test
+	$(BIN)/python -m benchmarks.neutral $(NEUTRAL_ARGS)
 
 clean:
 	rm -rf .venv
