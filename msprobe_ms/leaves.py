@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, BinaryIO
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.names import data_name
+from msprobe_ms.store.memory import Copy, Write
 from msprobe_ms.store.npy import write_npy
 from msprobe_ms.store.text import TensorLeaf, Value
 from msprobe_ms.store.writer import TensorFiles
@@ -24,8 +26,8 @@ _DEEPEST = 64
 class LeafBuilder:
     """Turns values into leaves; what goes wrong is told to ``trouble``. ``md5`` adds checksums.
 
-    Tensor files go to ``files``; with ``later`` it may write them after the call, so it gets copies. ``on_figures`` is
-    told the entry, the place in it (``output.0``) and the figures of every tensor.
+    Tensor files go to ``files``. ``on_figures`` is told the entry, the place in it (``output.0``) and the figures of
+    every tensor.
     """
 
     def __init__(
@@ -35,14 +37,12 @@ class LeafBuilder:
         trouble: Trouble,
         *,
         md5: bool,
-        later: bool = False,
         on_figures: Callable[[str, str, Statistics], None] | None = None,
     ) -> None:
         self._framework = framework
         self._files = files
         self._trouble = trouble
         self._md5 = md5
-        self._later = later
         self._on_figures = on_figures
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
@@ -99,8 +99,9 @@ class LeafBuilder:
         file = None
         if save:
             name = data_name(entry, category, path, framework.file_suffix)
-            kept, values = framework.detached(tensor, array) if self._later and array is not None else (tensor, array)
-            file = self._written(entry, name, lambda stream: framework.save_tensor(kept, values, stream))
+            file = self._written(
+                entry, name, partial(framework.save_tensor, tensor, array), _copy_of(framework, tensor, array)
+            )
         md5 = checksum(array) if self._md5 and array is not None else None
         return TensorLeaf(
             framework.tensor_type,
@@ -120,20 +121,31 @@ class LeafBuilder:
             self._on_figures(entry, _item(category, path), figures)
         file = None
         if save:
-            kept = array.copy() if self._later else array
             name = data_name(entry, category, path, ".npy")
-            file = self._written(entry, name, lambda stream: write_npy(stream, kept))
+            copy = Copy(array.nbytes, lambda: partial(write_npy, array=array.copy()))
+            file = self._written(entry, name, partial(write_npy, array=array), copy)
         md5 = checksum(array) if self._md5 else None
         return TensorLeaf(kind, dtype, array.shape, *figures, None, file, md5)
 
-    def _written(self, entry: str, file: str, write: Callable[[BinaryIO], None]) -> str | None:
+    def _written(self, entry: str, file: str, write: Write, copy: Copy | None) -> str | None:
         """The name of a tensor file after writing it; None when that fails: the figures are still worth recording."""
         try:
-            self._files.tensor(file, write, entry)
+            there = self._files.tensor(file, write, entry, copy)
         except Exception as error:
             self._trouble.report(error, file)
             return None
-        return file
+        return file if there else None
+
+
+def _copy_of(framework: Framework, tensor: Any, array: np.ndarray | None) -> Copy | None:
+    if array is None:
+        return None
+    values = array
+
+    def make() -> Write:
+        return partial(framework.save_tensor, *framework.detached(tensor, values))
+
+    return Copy(values.nbytes, make)
 
 
 def _item(category: str, path: tuple[str, ...]) -> str:

@@ -27,12 +27,14 @@ NETS = (*FAULT_NETS, *OWN_NETS)
 FRAMEWORKS = {"mindspore": LEVELS, "pytorch": ("L0", "L1", "mix")}
 
 
-def train(framework: str, steps: int, cases: Sequence[str], *, launch: str = "blocking") -> Iterator[Outcome]:
+def train(
+    framework: str, steps: int, cases: Sequence[str], *, every: int = 1, launch: str = "blocking"
+) -> Iterator[Outcome]:
     """The outcomes of ``NET:LEVEL:TASK`` cases, as a process of its own tells them; SystemExit when that fails.
 
     ``launch``: ``blocking``, or ``asynchronous`` as MindSpore does by itself, which takes many times longer here.
     """
-    command = [sys.executable, "-m", f"benchmarks.neutral.{framework}_side", str(steps), launch, *cases]
+    command = [sys.executable, "-m", f"benchmarks.neutral.{framework}_side", str(steps), str(every), launch, *cases]
     with subprocess.Popen(command, cwd=_REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -49,7 +51,7 @@ def main() -> None:
         for net in arguments.nets:
             levels = [level for level in arguments.levels if level in FRAMEWORKS[framework]]
             cases = [f"{net}:{level}:{task}" for level in levels for task in arguments.tasks]
-            for outcome in train(framework, arguments.steps, cases, launch=arguments.launch):
+            for outcome in train(framework, arguments.steps, cases, every=arguments.every, launch=arguments.launch):
                 counts.update(_count(outcome))
                 _tell(outcome)
     print(
@@ -86,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=TASKS)
     parser.add_argument("--launch", default="blocking", choices=("blocking", "asynchronous"), help="of kernels")
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--every", type=int, default=1, help="record every n-th step only")
     return parser
 
 

@@ -40,10 +40,11 @@ class Way:
     level: str
     task: str
 
-    def config(self, folder: Path) -> Path:
-        """A configuration file that records into ``folder``."""
+    def config(self, folder: Path, recorded: Iterable[int]) -> Path:
+        """A configuration file that records these steps into ``folder``."""
         keys, section = TASKS[self.task]
-        content = {"level": self.level, "dump_path": str(folder / "dump"), **keys, keys["task"]: section}
+        content = {"level": self.level, "dump_path": str(folder / "dump"), "step": list(recorded), **keys}
+        content[keys["task"]] = section
         path = folder / "config.json"
         path.write_text(json.dumps(content), encoding="utf-8")
         return path
@@ -112,18 +113,27 @@ def _digest(training: Training, value: Any) -> str:
 
 
 def outcomes(
-    framework: str, net: str, ways: Iterable[Way], steps: int, make: Callable[[str], Training], debugger: Any
+    framework: str,
+    net: str,
+    ways: Iterable[Way],
+    steps: int,
+    every: int,
+    make: Callable[[str], Training],
+    debugger: Any,
 ) -> Iterator[Outcome]:
-    """Train ``net`` without the tool, twice, and then in every way; ``debugger`` makes one from its configuration."""
+    """Train ``net`` without the tool, twice, and then in every way, with every n-th step recorded.
+
+    ``debugger`` makes one from its configuration.
+    """
     bare = run(make(net), steps)
     again = run(make(net), steps)
     if unsteady := _differences(bare, again):
-        raise SystemExit(f"{framework} {net} does not repeat itself without the tool: {', '.join(unsteady)}")
+        raise SystemExit(f"{framework} {net} does not repeat itself without the tool: {', '.join(unsteady[:5])}, …")
     for way in ways:
         with TemporaryDirectory() as folder:
             recording = None
             try:
-                recording = debugger(config_path=str(way.config(Path(folder))))
+                recording = debugger(config_path=str(way.config(Path(folder), range(0, steps, every))))
                 state = run(make(net), steps, recording)
             except UsageError as error:
                 yield Outcome(framework, net, way, refused=str(error))
@@ -147,11 +157,15 @@ def _entries(folder: Path) -> int:
 
 
 def main(framework: str, make: Callable[[str], Training], debugger: Any) -> None:
-    """Print an outcome a line: arguments are the number of steps, how kernels run, and then ``NET:LEVEL:TASK`` each."""
+    """Print an outcome a line.
+
+    Arguments are the number of steps, which n-th is recorded, how kernels run, and then ``NET:LEVEL:TASK`` each.
+    """
+    steps, every = int(sys.argv[1]), int(sys.argv[2])
     ways: dict[str, list[Way]] = {}
-    for text in sys.argv[3:]:
+    for text in sys.argv[4:]:
         net, level, task = text.split(":")
         ways.setdefault(net, []).append(Way(level, task))
     for net, chosen in ways.items():
-        for outcome in outcomes(framework, net, chosen, int(sys.argv[1]), make, debugger):
+        for outcome in outcomes(framework, net, chosen, steps, every, make, debugger):
             print(outcome.text(), flush=True)

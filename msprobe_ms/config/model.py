@@ -56,6 +56,9 @@ KERNEL_KEYS = {
     "check_mode": ("overflow_check",),
 }
 
+#: The largest ``max_memory``, in MiB: 16 TiB.
+MOST_MEMORY = 1 << 24
+
 DATA_MODES = ("all", "input", "output", "forward", "backward")
 
 
@@ -88,6 +91,14 @@ def _overflow_number(value: object) -> int:
     raise Rejected(((), f"{show(value)} is not accepted; use an integer of 1 or more, or -1 for all"))
 
 
+def _max_memory(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_MEMORY:
+        return value
+    raise Rejected(
+        ((), f"{show(value)} is not accepted; use a whole number of MiB from 1 to {MOST_MEMORY}, such as 1024")
+    )
+
+
 def _path(value: object) -> object:
     if isinstance(value, str) and (not value.strip() or "\0" in value):
         raise Rejected(((), f"{show(value)} is not accepted; use a path"))
@@ -113,6 +124,7 @@ FileFormat = Annotated[Literal["npy", "bin"], BeforeValidator(one_of("npy", "bin
 Device = Annotated[Literal["host", "device"], BeforeValidator(one_of("host", "device"))]
 Precision = Annotated[Literal["high", "low"], BeforeValidator(one_of("high", "low"))]
 OverflowNumber = Annotated[int, PlainValidator(_overflow_number)]
+MaxMemory = Annotated[int, PlainValidator(_max_memory)]
 FilePath = Annotated[Path, BeforeValidator(_path)]
 
 
@@ -132,6 +144,7 @@ class Config(BaseModel):
     ``overflow_nums``    entries that task overflow_check records before it ends; -1 for all
     ``dump_enable``      False: nothing is recorded; unless None, the file is read again when it changes
     ``async_dump``       tensor files are written by a thread of their own
+    ``max_memory``       MiB that one step's recording may hold of its own
     ``ignored``          key paths that were given, ask for something, and have no effect here
     """
 
@@ -146,6 +159,7 @@ class Config(BaseModel):
     extra_info: Switch = True
     dump_enable: Switch | None = None
     async_dump: Switch = False
+    max_memory: MaxMemory = 1024
     api_list: FilePath | None = None
     scope: Range | None = None
     list: Patterns = ()

@@ -182,7 +182,7 @@ class Framework(ABC):
     def save_tensor(self, tensor: Any, array: np.ndarray | None, file: BinaryIO) -> None:
         """Write one tensor in the framework's file format; ``array`` is ``to_numpy(tensor)`` if already read."""
 
-    def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray]:
+    def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray | None]:
         """Both arguments of ``save_tensor``, such that nothing done to ``tensor`` later shows in what it writes."""
         return None, array.copy()
 

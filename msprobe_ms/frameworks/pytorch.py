@@ -92,9 +92,9 @@ class PyTorch(TorchModules):
             tensor = tensor.clone(memory_format=torch.contiguous_format)
         torch.save(tensor, file)
 
-    def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray]:
+    def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray | None]:
         tensor = _strided(tensor).detach()
-        return (tensor if tensor.is_meta else tensor.to("cpu", copy=True)), array
+        return (tensor if tensor.is_meta else tensor.to("cpu", copy=True)), None
 
     # -- gradients -------------------------------------------------------------------------------------------------
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from errno import ENOENT
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from msprobe_ms.log import logger
 from msprobe_ms.store import records
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.export import Progress, export
 from msprobe_ms.store.journal import JOURNAL_NAME, JournalWriter
+from msprobe_ms.store.memory import Copy, Write
 
 TENSOR_FOLDER = "dump_tensor_data"
 ERROR_LOG = "dump_error_info.log"
@@ -28,7 +29,12 @@ def process_folder(dump_path: Path, step: int, rank: int | None) -> Path:
 class TensorFiles(Protocol):
     """Where tensor files go: a `DumpStore`, or what stands before it."""
 
-    def tensor(self, data_name: str, write: Callable[[BinaryIO], None], entry: str) -> None: ...
+    def tensor(self, data_name: str, write: Write, entry: str, copy: Copy | None = None) -> bool:
+        """``write`` writes a tensor as it is now; what does not do so at once has ``copy`` make a copy of it.
+
+        False where there will be no file, which is said if its entry is recorded.
+        """
+        ...
 
 
 class DumpStore:
@@ -83,11 +89,12 @@ class DumpStore:
         self._journal.append(records.ENTRY, records.entry(name, fields, parent, call_site, stays=stays))
         self.entries += 1
 
-    def tensor(self, data_name: str, write: Callable[[BinaryIO], None], entry: str = "") -> None:
+    def tensor(self, data_name: str, write: Write, entry: str = "", copy: Copy | None = None) -> bool:
         """Write one tensor file of ``entry`` through ``write``; it is whole or absent."""
         self._tensor_folder.mkdir(exist_ok=True)
         with replacing(self._tensor_folder / data_name) as file:
             write(file)
+        return True
 
     def error(self, text: str) -> None:
         with (self.folder / ERROR_LOG).open("a", encoding="utf-8", errors="replace") as log:

@@ -1,0 +1,216 @@
+"""Invariant 7: what the tool holds has a cap, ``max_memory``; what does not fit is left out, counted and said."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pytest
+import torch
+from recording import leaves, read_step, write_config
+
+from msprobe_ms.log import logger
+from msprobe_ms.pytorch import PrecisionDebugger
+from msprobe_ms.store import worker, writer
+from msprobe_ms.store.atomic import replacing
+from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER
+
+MIB = 1 << 20
+
+
+def peak_of(call: Callable[[], Any]) -> int:
+    """By how many bytes this process grew while ``call`` ran, at most."""
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _memory("VmRSS")
+    call()
+    return _memory("VmHWM") - before
+
+
+def _memory(key: str) -> int:
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(key))
+    return int(line.split()[1]) << 10
+
+
+class Disk:
+    """All that is written passes through a pipe whose reader may stand still: the writer then waits in the kernel."""
+
+    def __init__(self) -> None:
+        self._reader = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        assert self._reader.stdin is not None
+        self._pipe = self._reader.stdin.fileno()
+
+    def stands_still(self) -> None:
+        self._reader.send_signal(signal.SIGSTOP)
+
+    def goes_on(self) -> None:
+        self._reader.send_signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        self.goes_on()
+        self._reader.communicate()
+
+    @contextmanager
+    def replacing(self, path: Path) -> Iterator[Any]:
+        with replacing(path) as file:
+            yield _Through(self._pipe, file)
+
+
+class _Through:
+    def __init__(self, pipe: int, file: BinaryIO) -> None:
+        self._pipe, self._file = pipe, file
+
+    def write(self, content: Any) -> int:
+        left = memoryview(content).cast("B")
+        while left:
+            left = left[os.write(self._pipe, left) :]
+        return self._file.write(content)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
+    """Tensor files go to it; training waits a second for it, where users' waits ten."""
+    disk = Disk()
+    monkeypatch.setattr(writer, "replacing", disk.replacing)
+    monkeypatch.setattr(worker, "PATIENCE", 1.0)
+    yield disk
+    disk.close()
+
+
+class Warnings(logging.Handler):
+    """The warnings of this package."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+
+@pytest.fixture
+def warnings() -> Iterator[list[str]]:
+    handler = Warnings()
+    logger.addHandler(handler)
+    yield handler.texts
+    logger.removeHandler(handler)
+
+
+def test_a_disk_that_stands_still(dump_path: Path, disk: Disk, warnings: list[str]) -> None:
+    """Training goes on without it, memory stays below the cap, and what has no file is counted and said."""
+    config = write_config(dump_path, level="L1", task="tensor", async_dump=True, max_memory=16)
+    debugger = PrecisionDebugger(config)
+    x = torch.arange(MIB // 4, dtype=torch.float32)
+    debugger.start()
+    torch.relu(x)
+    disk.stands_still()
+    rescue = threading.Timer(30, disk.goes_on)
+    rescue.start()
+
+    def train() -> None:
+        for _ in range(100):
+            torch.relu(x)
+
+    begun = time.monotonic()
+    peak = peak_of(train)
+    took = time.monotonic() - begun
+    disk.goes_on()
+    rescue.cancel()
+    debugger.stop()
+    debugger.step()
+    assert took < 15, "it waited for the disk once, not for each tensor"
+    assert peak < 24 * MIB
+    step = read_step(dump_path, troubles=True)
+    assert len(step.data) == 101, "figures need no disk of tensors"
+    found = [leaf for _, leaf in leaves(step.data)]
+    named = [leaf["data_name"] for leaf in found if "data_name" in leaf]
+    assert {path.name for path in (step.folder / TENSOR_FOLDER).iterdir()} == set(named)
+    lines = (step.folder / ERROR_LOG).read_text().splitlines()
+    assert len(found) - len(named) == len(lines) > 100
+    assert all("OutOfMemory: max_memory, 16 MiB, is in use and the disk takes nothing" in line for line in lines)
+    first, last = warnings
+    assert "could not be recorded: OutOfMemory: max_memory, 16 MiB, is in use and the disk takes nothing" in first
+    assert last == f"{step.folder}: {len(lines)} problems, see dump_error_info.log"
+
+
+def test_a_disk_that_is_slow_loses_nothing(dump_path: Path, disk: Disk, warnings: list[str]) -> None:
+    """It stands still again and again, each time for less than training is ready to wait."""
+    debugger = PrecisionDebugger(write_config(dump_path, level="L1", task="tensor", async_dump=True, max_memory=4))
+    x = torch.arange(MIB // 4, dtype=torch.float32)
+    over = threading.Event()
+
+    def falter() -> None:
+        while not over.wait(0.02):
+            disk.stands_still()
+            over.wait(0.2)
+            disk.goes_on()
+
+    faltering = threading.Thread(target=falter)
+    debugger.start()
+    faltering.start()
+    try:
+        for _ in range(10):
+            torch.relu(x)
+    finally:
+        over.set()
+        faltering.join()
+    debugger.stop()
+    debugger.step()
+    assert all("data_name" in leaf for _, leaf in leaves(read_step(dump_path).data))
+    assert not warnings
+
+
+def test_a_tensor_too_large_to_be_copied_is_written_at_once(dump_path: Path, warnings: list[str]) -> None:
+    debugger = PrecisionDebugger(write_config(dump_path, level="L1", task="tensor", async_dump=True, max_memory=1))
+    x = torch.arange(MIB, dtype=torch.float32)
+    debugger.start()
+    for _ in range(3):
+        x.add_(1)
+    debugger.stop()
+    debugger.step()
+    step = read_step(dump_path)
+    for number in range(3):
+        name = step.data[f"Tensor.add_.{number}.forward"]["output"][0]["data_name"]
+        stored = torch.load(step.folder / TENSOR_FOLDER / name).numpy()
+        assert np.array_equal(stored, np.arange(MIB, dtype=np.float32) + number + 1)
+    assert not warnings
+
+
+def test_calls_that_are_open_hold_no_more_than_the_cap(dump_path: Path, warnings: list[str]) -> None:
+    """Task overflow_check keeps the inputs of each call until it is known whether it overflows."""
+
+    class Nest(torch.nn.Module):
+        def __init__(self, depth: int) -> None:
+            super().__init__()
+            self.inner = Nest(depth - 1) if depth else torch.nn.Identity()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.inner(x * 1) + torch.inf
+
+    net = Nest(40)
+    keys = {"level": "L0", "task": "overflow_check", "overflow_nums": -1, "max_memory": 8}
+    debugger = PrecisionDebugger(write_config(dump_path, **keys))
+    debugger.start(net)
+    peak = peak_of(lambda: net(torch.ones(MIB // 4)))
+    debugger.stop()
+    debugger.step()
+    # Python's own: one tensor on each level of the net.
+    assert peak < (41 + 8 + 8) * MIB
+    step = read_step(dump_path, troubles=True)
+    assert len(step.data) == 40
+    without = [leaf for _, leaf in leaves(step.data) if "data_name" not in leaf]
+    lines = (step.folder / ERROR_LOG).read_text().splitlines()
+    assert len(without) == len(lines) > 20
+    assert "OutOfMemory: max_memory, 8 MiB, was in use for the calls that were open" in lines[0]
+    assert sum("could not be recorded" in text for text in warnings) == 1
