@@ -66,6 +66,7 @@ class Session:
                 framework=framework.name,
                 tensors=config.stores_files,
                 extra_info=config.extra_info,
+                max_memory=config.max_memory * MIB,
             )
         except OSError as error:
             logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror, step)

@@ -22,7 +22,8 @@ from msprobe_ms.log import logger
 from msprobe_ms.pytorch import PrecisionDebugger
 from msprobe_ms.store import worker, writer
 from msprobe_ms.store.atomic import replacing
-from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER
+from msprobe_ms.store.memory import OutOfMemory
+from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 
 MIB = 1 << 20
 
@@ -214,3 +215,42 @@ def test_calls_that_are_open_hold_no_more_than_the_cap(dump_path: Path, warnings
     assert len(without) == len(lines) > 20
     assert "OutOfMemory: max_memory, 8 MiB, was in use for the calls that were open" in lines[0]
     assert sum("could not be recorded" in text for text in warnings) == 1
+
+
+def test_a_step_of_more_entries_than_the_cap_can_find(dump_path: Path, warnings: list[str]) -> None:
+    """What is recorded reads, what is not is counted, training goes on."""
+    debugger = PrecisionDebugger(write_config(dump_path, level="L1", task="structure", max_memory=1))
+    x = torch.ones(1)
+    debugger.start()
+    for _ in range(1500):
+        torch.relu(x)
+    debugger.stop()
+    debugger.step()
+    step = read_step(dump_path, troubles=True)
+    lines = (step.folder / ERROR_LOG).read_text().splitlines()
+    assert len(step.data) + len(lines) == 1500
+    assert 600 < len(step.data) < 1000
+    assert list(step.data)[-1] == f"Torch.relu.{len(step.data) - 1}.forward"
+    assert "OutOfMemory: max_memory, 1 MiB, holds no more entries of one step" in lines[0]
+    first, last = warnings
+    assert "could not be recorded" in first and last.endswith(f"{len(lines)} problems, see dump_error_info.log")
+
+
+def test_export_takes_what_the_cap_allows(tmp_path: Path) -> None:
+    """As many entries as fit, with long names, many fields and deep stacks, are exported within the cap."""
+    cap = 32 * MIB
+    store = DumpStore(
+        tmp_path / "rank0", task="statistics", level="L0", framework="pytorch", tensors=False, max_memory=cap
+    )
+    store.call_site(0, ["File /a/b.py, line 3, in forward, \n x = layer(x)"])
+    fields = [(name, f'"{name}": [null]') for name in ("input_args", "input_kwargs", "output", "parameters")]
+    parent = "Module.layers.7.attention.Attention.forward.0"
+    recorded = 0
+    with pytest.raises(OutOfMemory):  # noqa: PT012 - which entry is the last is not known
+        while True:
+            store.entry(f"Module.layers.7.attention.softmax.Softmax.forward.{recorded}", fields, parent, 0)
+            recorded += 1
+    assert recorded > 20_000
+    assert peak_of(store.export) < cap
+    assert store.exported_entries == recorded
+    store.close()

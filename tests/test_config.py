@@ -30,7 +30,7 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 NUMBERS = 'an integer of 0 or more, or an inclusive range such as "4-6"'
 MODULE = 'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
 API = 'an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Functional.relu.0.forward"'
-_MEBIBYTES = "use a whole number of MiB from 1 to 16777216, such as 1024"
+_MEBIBYTES = "use a whole number of MiB from 1 to 16777216, such as 2048"
 
 GENERAL = "task, level, dump_path, rank, step, extra_info, dump_enable, async_dump, max_memory, api_list"
 PATTERN = 'a pattern, such as "class:LayerNorm"'
@@ -310,7 +310,7 @@ def test_other_tasks_sections_and_idle_keys_pass_without_a_word():
             "enable_dataloader": False,
             "acl_config": "",
             "async_dump": False,
-            "max_memory": 1024,
+            "max_memory": 2048,
             "precision": "high",
             "risk_level": "ALL",
             "is_deterministic": False,

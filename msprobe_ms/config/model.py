@@ -95,7 +95,7 @@ def _max_memory(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_MEMORY:
         return value
     raise Rejected(
-        ((), f"{show(value)} is not accepted; use a whole number of MiB from 1 to {MOST_MEMORY}, such as 1024")
+        ((), f"{show(value)} is not accepted; use a whole number of MiB from 1 to {MOST_MEMORY}, such as 2048")
     )
 
 
@@ -159,7 +159,7 @@ class Config(BaseModel):
     extra_info: Switch = True
     dump_enable: Switch | None = None
     async_dump: Switch = False
-    max_memory: MaxMemory = 1024
+    max_memory: MaxMemory = 2048
     api_list: FilePath | None = None
     scope: Range | None = None
     list: Patterns = ()

@@ -96,6 +96,7 @@ class GraphSession:
                     framework=self._framework.name,
                     tensors=config.stores_files,
                     extra_info=config.extra_info,
+                    max_memory=config.max_memory * MIB,
                 )
             except OSError as error:
                 self._broken = True

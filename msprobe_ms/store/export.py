@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -47,10 +47,15 @@ def dump_head(envelope: Envelope) -> bytes:
     return f'{{\n{head},\n "data": {{'.encode()
 
 
-def write_json(path: Path, value: object) -> None:
-    """Write a file of the format beside dump.json, whole or not at all."""
+def write_json(path: Path, value: Mapping[str, object]) -> None:
+    """Write a file of the format beside dump.json, whole or not at all, and never hold the whole text."""
     with replacing(path) as file:
-        file.write(json.dumps(value, indent=1).encode("utf-8", "surrogatepass"))
+        separator = "{\n"
+        for key, member in value.items():
+            text = json.dumps(member) if isinstance(member, str) else json.dumps(member, indent=1).replace("\n", "\n ")
+            file.write(f"{separator} {json.dumps(key)}: {text}".encode("utf-8", "surrogatepass"))
+            separator = ",\n"
+        file.write(b"\n}" if value else b"{}")
 
 
 def _stack(contents: Contents) -> dict[str, list[list[str]]]:

@@ -15,7 +15,11 @@ from msprobe_ms.store import records
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.export import Progress, export
 from msprobe_ms.store.journal import JOURNAL_NAME, JournalWriter
-from msprobe_ms.store.memory import Copy, Write
+from msprobe_ms.store.memory import Copy, Memory, OutOfMemory, Write
+
+#: Bytes that the index of a journal takes for an entry (with `memory`'s own for anything), and for a frame, as measured
+#: with some room.
+_ENTRY, _FRAME = 256, 256
 
 TENSOR_FOLDER = "dump_tensor_data"
 ERROR_LOG = "dump_error_info.log"
@@ -48,14 +52,27 @@ class DumpStore:
     full = False
 
     def __init__(
-        self, folder: Path, *, task: str, level: str, framework: str, tensors: bool, extra_info: bool = True
+        self,
+        folder: Path,
+        *,
+        task: str,
+        level: str,
+        framework: str,
+        tensors: bool,
+        extra_info: bool = True,
+        max_memory: int = 1 << 40,
     ) -> None:
         """Create ``folder``; a dump that already lies there is moved aside, never mixed with or lost.
+
+        ``max_memory``: bytes that the index of the journal may take when it is exported.
 
         Raises OSError when the folder cannot be made or written.
         """
         self.folder = folder
         self.entries = 0
+        self._index = Memory(max_memory)
+        #: Entries of which another part is expected.
+        self._begun: set[str] = set()
         #: Entries in dump.json as it is; `entries` counts their parts.
         self.exported_entries = 0
         self._exported = -1
@@ -69,6 +86,8 @@ class DumpStore:
         self._journal = JournalWriter(folder / JOURNAL_NAME, records.ENVELOPE, envelope)
 
     def call_site(self, number: int, frames: Sequence[str]) -> None:
+        """Record a call site. Raises OSError when the disk refuses, OutOfMemory when the index is full."""
+        self._find(sum(map(len, frames)) + _FRAME * len(frames))
         self._journal.append(records.CALL_SITE, records.call_site(number, frames))
 
     def entry(
@@ -85,9 +104,21 @@ class DumpStore:
 
         ``complete`` is False for a part after which another is expected. An entry's place is that of its last part,
         but for one that ``stays`` behind the part before.
+
+        Raises OSError when the disk refuses, OutOfMemory when the index is full.
         """
+        if name not in self._begun:
+            self._find(_ENTRY + len(name))
         self._journal.append(records.ENTRY, records.entry(name, fields, parent, call_site, stays=stays))
         self.entries += 1
+        if complete:
+            self._begun.discard(name)
+        else:
+            self._begun.add(name)
+
+    def _find(self, size: int) -> None:
+        if not self._index.take(size):
+            raise OutOfMemory(f"{self._index} holds no more entries of one step")
 
     def tensor(self, data_name: str, write: Write, entry: str = "", copy: Copy | None = None) -> bool:
         """Write one tensor file of ``entry`` through ``write``; it is whole or absent."""
