@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.large import Parts, is_large
 from msprobe_ms.names import data_name
 from msprobe_ms.store.memory import Copy, Write
 from msprobe_ms.store.npy import write_npy
@@ -90,19 +91,21 @@ class LeafBuilder:
     def _tensor(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> TensorLeaf:
         framework = self._framework
         figures = None if save or self._md5 else framework.device_statistics(tensor)
-        array = None if figures is not None else framework.to_numpy(tensor)
-        if array is not None:
-            figures = statistics(array)
-        assert figures is not None
+        array, md5, size = None, None, 0
+        if figures is None and is_large(tensor.shape):
+            whole = Parts(framework.in_parts(tensor), md5=self._md5)
+            figures, md5, size = whole.figures, whole.md5, whole.nbytes
+        elif figures is None:
+            array = framework.to_numpy(tensor)
+            figures, size = statistics(array), array.nbytes
+            md5 = checksum(array) if self._md5 else None
         if self._on_figures is not None:
             self._on_figures(entry, _item(category, path), Statistics(*figures))
         file = None
         if save:
             name = data_name(entry, category, path, framework.file_suffix)
-            file = self._written(
-                entry, name, partial(framework.save_tensor, tensor, array), _copy_of(framework, tensor, array)
-            )
-        md5 = checksum(array) if self._md5 and array is not None else None
+            copy = Copy(size, partial(self._copied, tensor, array))
+            file = self._written(entry, name, partial(framework.save_tensor, tensor, array), copy)
         return TensorLeaf(
             framework.tensor_type,
             framework.dtype_text(tensor),
@@ -112,6 +115,10 @@ class LeafBuilder:
             file,
             md5,
         )
+
+    def _copied(self, tensor: Any, array: np.ndarray | None) -> Write:
+        array = self._framework.to_numpy(tensor) if array is None else array
+        return partial(self._framework.save_tensor, *self._framework.detached(tensor, array))
 
     def _array(
         self, array: np.ndarray, entry: str, category: str, path: tuple[str, ...], save: bool, kind: str, dtype: str
@@ -127,7 +134,7 @@ class LeafBuilder:
         md5 = checksum(array) if self._md5 else None
         return TensorLeaf(kind, dtype, array.shape, *figures, None, file, md5)
 
-    def _written(self, entry: str, file: str, write: Write, copy: Copy | None) -> str | None:
+    def _written(self, entry: str, file: str, write: Write, copy: Copy) -> str | None:
         """The name of a tensor file after writing it; None when that fails: the figures are still worth recording."""
         try:
             there = self._files.tensor(file, write, entry, copy)
@@ -135,17 +142,6 @@ class LeafBuilder:
             self._trouble.report(error, file)
             return None
         return file if there else None
-
-
-def _copy_of(framework: Framework, tensor: Any, array: np.ndarray | None) -> Copy | None:
-    if array is None:
-        return None
-    values = array
-
-    def make() -> Write:
-        return partial(framework.save_tensor, *framework.detached(tensor, values))
-
-    return Copy(values.nbytes, make)
 
 
 def _item(category: str, path: tuple[str, ...]) -> str:

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 
 from msprobe_ms.frameworks.graph_taps import GraphTaps, Tapped
+from msprobe_ms.large import parts
 
 #: Receives the gradients of watched tensors, in their order; None where no gradient reached one.
 OnGradients = Callable[[Sequence[Any]], None]
@@ -162,6 +163,11 @@ class Framework(ABC):
     @abstractmethod
     def to_numpy(self, tensor: Any) -> np.ndarray:
         """The tensor's values on the host; 16-bit brain floats as float32. May alias the tensor's memory."""
+
+    def in_parts(self, tensor: Any) -> Iterator[np.ndarray]:
+        """What ``to_numpy`` gives, in parts and in the order of elements, so that no copy of the whole is held."""
+        for index in parts(tuple(tensor.shape)):
+            yield self.to_numpy(tensor[index])
 
     @abstractmethod
     def dtype_text(self, tensor: Any) -> str: ...

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import mindspore
 import numpy as np
 from mindspore import Tensor
 
+from msprobe_ms.large import parts
 from msprobe_ms.store import narrow_floats
 
 
 def to_numpy(tensor: Any) -> np.ndarray:
     """The tensor's values; bfloat16 and float8 as float32. May alias the tensor's memory."""
-    array = tensor.asnumpy()
+    return _readable(tensor.asnumpy(), tensor.dtype)
+
+
+def in_parts(tensor: Any) -> Iterator[np.ndarray]:
+    """The same in parts; of a contiguous tensor on the host without any operator."""
+    if tensor.is_contiguous():
+        array = tensor.asnumpy()
+        for index in parts(array.shape):
+            yield _readable(array[index], tensor.dtype)
+    else:
+        for index in parts(tensor.shape):
+            yield to_numpy(tensor[index])
+
+
+def _readable(array: np.ndarray, dtype: Any) -> np.ndarray:
     if array.dtype.kind != "V":
         return array
-    if tensor.dtype == mindspore.bfloat16:
+    if dtype == mindspore.bfloat16:
         return widened(array)
-    known = array.dtype.itemsize == narrow_floats.bytes_of(str(tensor.dtype)) == 1
-    return narrow_floats.widen(array.view(np.uint8), str(tensor.dtype)) if known else array
+    known = array.dtype.itemsize == narrow_floats.bytes_of(str(dtype)) == 1
+    return narrow_floats.widen(array.view(np.uint8), str(dtype)) if known else array
 
 
 def widened(array: np.ndarray) -> np.ndarray:

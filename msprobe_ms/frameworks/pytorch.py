@@ -63,6 +63,9 @@ class PyTorch(TorchModules):
             tensor = tensor.to(wider)
         return tensor.cpu().numpy()
 
+    def in_parts(self, tensor: Any) -> Iterator[np.ndarray]:
+        return super().in_parts(_strided(tensor))
+
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 
