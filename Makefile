@@ -3,6 +3,7 @@
 # make lint   ruff and mypy
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
 # make neutral train every net with the tool and without, and compare their bits (NEUTRAL_ARGS="--nets views --levels mix")
+# make bounded what recording holds in memory at most: large tensors, a stalled disk, long steps, many steps
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -14,7 +15,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
-.PHONY: demo test lint faults neutral clean
+.PHONY: demo test lint faults neutral bounded clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -33,6 +34,9 @@ faults: .venv/installed-test
 
 neutral: .venv/installed-test
 	$(BIN)/python -m benchmarks.neutral $(NEUTRAL_ARGS)
+
+bounded: .venv/installed-test
+	$(BIN)/python -m benchmarks.bounded $(BOUNDED_ARGS)
 
 clean:
 	rm -rf .venv

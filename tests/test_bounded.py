@@ -3,80 +3,22 @@
 from __future__ import annotations
 
 import logging
-import os
-import signal
-import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import numpy as np
 import pytest
 import torch
 from recording import leaves, read_step, write_config
 
+from benchmarks.bounded.measure import MIB, Disk, peak_of
 from msprobe_ms.log import logger
 from msprobe_ms.pytorch import PrecisionDebugger
 from msprobe_ms.store import worker, writer
-from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.memory import OutOfMemory
 from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
-
-MIB = 1 << 20
-
-
-def peak_of(call: Callable[[], Any]) -> int:
-    """By how many bytes this process grew while ``call`` ran, at most."""
-    Path("/proc/self/clear_refs").write_text("5")
-    before = _memory("VmRSS")
-    call()
-    return _memory("VmHWM") - before
-
-
-def _memory(key: str) -> int:
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(key))
-    return int(line.split()[1]) << 10
-
-
-class Disk:
-    """All that is written passes through a pipe whose reader may stand still: the writer then waits in the kernel."""
-
-    def __init__(self) -> None:
-        self._reader = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        assert self._reader.stdin is not None
-        self._pipe = self._reader.stdin.fileno()
-
-    def stands_still(self) -> None:
-        self._reader.send_signal(signal.SIGSTOP)
-
-    def goes_on(self) -> None:
-        self._reader.send_signal(signal.SIGCONT)
-
-    def close(self) -> None:
-        self.goes_on()
-        self._reader.communicate()
-
-    @contextmanager
-    def replacing(self, path: Path) -> Iterator[Any]:
-        with replacing(path) as file:
-            yield _Through(self._pipe, file)
-
-
-class _Through:
-    def __init__(self, pipe: int, file: BinaryIO) -> None:
-        self._pipe, self._file = pipe, file
-
-    def write(self, content: Any) -> int:
-        left = memoryview(content).cast("B")
-        while left:
-            left = left[os.write(self._pipe, left) :]
-        return self._file.write(content)
-
-    def flush(self) -> None:
-        self._file.flush()
 
 
 @pytest.fixture

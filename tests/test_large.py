@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from mindspore import Tensor
 from recording import read_step, recording, write_config
-from test_bounded import MIB, peak_of
 
+from benchmarks.bounded.measure import MIB, peak_of
 from msprobe_ms import large
 from msprobe_ms.large import Parts, parts
 from msprobe_ms.pytorch import PrecisionDebugger
