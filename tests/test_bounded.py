@@ -5,16 +5,20 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import types
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from mindspore import Tensor, ops
 from recording import leaves, read_step, write_config
 
 from benchmarks.bounded.measure import MIB, Disk, peak_of
 from msprobe_ms.log import logger
+from msprobe_ms.mindspore import PrecisionDebugger as MindSporeDebugger
 from msprobe_ms.pytorch import PrecisionDebugger
 from msprobe_ms.store import worker, writer
 from msprobe_ms.store.memory import OutOfMemory
@@ -157,6 +161,31 @@ def test_calls_that_are_open_hold_no_more_than_the_cap(dump_path: Path, warnings
     assert len(without) == len(lines) > 20
     assert "OutOfMemory: max_memory, 8 MiB, was in use for the calls that were open" in lines[0]
     assert sum("could not be recorded" in text for text in warnings) == 1
+
+
+def _many_kernels(x: Tensor) -> Tensor:
+    for _ in range(200):
+        x = ops.tanh(x)
+    return x
+
+
+def test_kernels_of_one_call_are_not_all_held(ms: Any, dump_path: Path) -> None:
+    """Level L2 holds what kernels of a call wrote, to see what none of them did."""
+    module = types.ModuleType("users")
+    module.many_kernels = _many_kernels  # type: ignore[attr-defined]
+    debugger = MindSporeDebugger(write_config(dump_path, level="L2", max_memory=8))
+    debugger.register_custom_api(module, "many_kernels")
+    x = Tensor(np.ones(MIB // 4, np.float32))
+    debugger.start()
+    module.many_kernels(x[:1])
+    peak = peak_of(lambda: module.many_kernels(x))
+    debugger.stop()
+    debugger.step()
+    debugger.restore_custom_api(module, "many_kernels")
+    kernels = read_step(dump_path).data
+    assert len(kernels) >= 400
+    assert not [name for name in kernels if "many_kernels" in name], "its output was written by a kernel that was seen"
+    assert peak < 64 * MIB
 
 
 def test_a_step_of_more_entries_than_the_cap_can_find(dump_path: Path, warnings: list[str]) -> None:
