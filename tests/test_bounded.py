@@ -225,3 +225,60 @@ def test_export_takes_what_the_cap_allows(tmp_path: Path) -> None:
     assert peak_of(store.export) < cap
     assert store.exported_entries == recorded
     store.close()
+
+
+class Two(torch.nn.Module):
+    """Two results, of which only the first is used."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = torch.neg(x)
+        return torch.neg(y), y.mean()
+
+
+class Chain(torch.nn.Module):
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList(Two() for _ in range(length))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x)[0]
+        return x.sum()
+
+
+def test_gradients_do_not_wait_for_those_that_never_come(dump_path: Path) -> None:
+    """A module whose second result is not used: autograd lets go of the gradient of the first, and so does the tool."""
+    net, x = Chain(100), torch.ones(MIB // 4, requires_grad=True)
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    debugger.start(net)
+    loss = net(x)
+    peak = peak_of(loss.backward)
+    debugger.stop()
+    debugger.step()
+    assert peak < 32 * MIB
+    backward = read_step(dump_path).data["Module.layers.3.Two.backward.0"]
+    assert [leaf and leaf["Max"] for leaf in backward["input"]] == [1, None]
+
+
+class Both(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.two = Two()
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        first, second = self.two(x * 2)
+        return first.sum(), second.sum()
+
+
+def test_each_pass_has_the_gradients_of_its_own(dump_path: Path) -> None:
+    """Two passes through one graph: what came in the first is not taken for the second's."""
+    net = Both()
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    debugger.start(net)
+    first, second = net(torch.ones(3, requires_grad=True))
+    (first + second).backward(retain_graph=True)
+    (first * 3).backward()
+    debugger.stop()
+    debugger.step()
+    backward = read_step(dump_path).data["Module.two.Two.backward.0"]
+    assert [leaf and leaf["Max"] for leaf in backward["input"]] == [3, None]
