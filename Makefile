@@ -4,6 +4,7 @@
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
 # make neutral train every net with the tool and without, and compare their bits (NEUTRAL_ARGS="--nets views --levels mix")
 # make bounded what recording holds in memory at most: large tensors, a stalled disk, long steps, many steps
+# make bench  what recording and comparing cost, in one table (BENCH_ARGS="--peer /path/to/bin/python")
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -15,7 +16,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
-.PHONY: demo test lint faults neutral bounded clean
+.PHONY: demo test lint faults bench neutral bounded clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -37,6 +38,10 @@ neutral: .venv/installed-test
 
 bounded: .venv/installed-test
 	$(BIN)/python -m benchmarks.bounded $(BOUNDED_ARGS)
+
+bench: .venv/installed-test
+	$(BIN)/python -m compileall -q msprobe_ms
+	$(BIN)/python benchmarks/bench.py $(BENCH_ARGS)
 
 clean:
 	rm -rf .venv

@@ -156,6 +156,8 @@ def main() -> None:
     parser.add_argument("--peer", type=Path, metavar="FILE", help="the command msprobe of mindstudio-probe")
     parser.add_argument("--folder", type=Path, help="where the made dumps stay for another time (default: nowhere)")
     options = parser.parse_args()
+    # Set, every start compiles the package anew, and it is the compiler that is timed.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     tools = {"msprobe_ms": [sys.executable, "-m", "msprobe_ms", "compare"]}
     if options.peer:
         tools["peer"] = [str(options.peer), "compare"]

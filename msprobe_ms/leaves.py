@@ -12,6 +12,7 @@ import numpy as np
 
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.large import Parts, is_large
+from msprobe_ms.memo import Memo
 from msprobe_ms.names import data_name
 from msprobe_ms.store.memory import Copy, Write
 from msprobe_ms.store.npy import write_npy
@@ -45,6 +46,7 @@ class LeafBuilder:
         self._trouble = trouble
         self._md5 = md5
         self._on_figures = on_figures
+        self._memo = Memo()
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf (or list or object of leaves) of ``value``, which stands at ``entry``.``category``.``path``.
@@ -92,13 +94,15 @@ class LeafBuilder:
         framework = self._framework
         figures = None if save or self._md5 else framework.device_statistics(tensor)
         array, md5, size = None, None, 0
-        if figures is None and is_large(tensor.shape):
+        if figures is None and is_large(tensor.shape) and framework.copies(tensor):
             whole = Parts(framework.in_parts(tensor), md5=self._md5)
             figures, md5, size = whole.figures, whole.md5, whole.nbytes
         elif figures is None:
             array = framework.to_numpy(tensor)
-            figures, size = statistics(array), array.nbytes
-            md5 = checksum(array) if self._md5 else None
+            figures, crc = self._memo.summary(framework.place(tensor, array), array)
+            size = array.nbytes
+            if self._md5:
+                md5 = f"{crc:08x}" if array.flags.c_contiguous else checksum(array)
         if self._on_figures is not None:
             self._on_figures(entry, _item(category, path), Statistics(*figures))
         file = None

@@ -24,19 +24,25 @@ class FieldFilter:
     but the calls whose fields would be."""
 
     def __init__(self, data_mode: Collection[str], *, values: bool = True) -> None:
-        self._values = values
-        self._keeps = {
+        kept = {
             (direction, field): bool({"all", direction, side} & set(data_mode))
             for direction in (FORWARD, BACKWARD)
             for field, side in _SIDE.items()
         }
+        self._keeps = {place: values and keeps for place, keeps in kept.items()}
+        self._keeps_any = {
+            direction: any(kept[direction, field] for field in fields)
+            for direction, fields in (
+                (BACKWARD, ("input", "output", PARAMETERS_GRAD)),
+                (FORWARD, ("input_args", "output")),
+            )
+        }
 
     def keeps(self, direction: str, field: str) -> bool:
-        return self._values and self._keeps[direction, field]
+        return self._keeps[direction, field]
 
     def keeps_any(self, direction: str) -> bool:
-        fields = ("input", "output", PARAMETERS_GRAD) if direction == BACKWARD else ("input_args", "output")
-        return any(self._keeps[direction, field] for field in fields)
+        return self._keeps_any[direction]
 
 
 class NameList:

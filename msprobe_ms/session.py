@@ -133,7 +133,8 @@ class Session:
         self._process = os.getpid()
 
     def start(self, model: Any, token_range: Sequence[int] | None) -> None:
-        self.stop()
+        if self._opaque is not None:
+            self.stop()
         try:
             self._framework.prepare()
             self._model = model

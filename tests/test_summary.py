@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import zlib
 
 import numpy as np
@@ -45,10 +46,25 @@ def test_large_arrays(dtype: type, size: int) -> None:
     assert_equals_numpy((np.random.standard_normal(size) * 3 + 0.5).astype(dtype))
 
 
-def test_the_mean_is_numpys_own() -> None:
-    """fp32 accumulation, in numpy's order: not merely close."""
-    array = np.random.standard_normal((64, 33, 17)).astype(np.float32)
-    assert statistics(array).mean == float(array.mean())
+@pytest.mark.parametrize("size", [7, 1000, 1024, 35904, (1 << 20) + 5])
+@pytest.mark.parametrize("offset", [0.0, 100.0])
+def test_the_mean_is_exact_to_two_roundings_whatever_the_size(size: int, offset: float) -> None:
+    """numpy's own is off by four where there are a million elements."""
+    for seed in range(20):
+        array = (np.random.default_rng(seed).standard_normal(size) + offset).astype(np.float32)
+        magnitude = float(np.abs(array).mean(dtype=np.float64))
+        assert statistics(array).mean == pytest.approx(float(array.mean(dtype=np.float64)), abs=2**-22 * magnitude)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int8, np.complex64, np.float32])
+def test_no_copy_of_a_large_tensor_is_made(dtype: type) -> None:
+    array = np.ones(1 << 24, dtype)
+    tracemalloc.start()
+    try:
+        assert statistics(array) == (1.0, 1.0, 1.0, 4096.0)
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_float16_that_overflows_in_float16() -> None:

@@ -164,10 +164,18 @@ class Framework(ABC):
     def to_numpy(self, tensor: Any) -> np.ndarray:
         """The tensor's values on the host; 16-bit brain floats as float32. May alias the tensor's memory."""
 
+    def copies(self, tensor: Any) -> bool:
+        """Whether figures of the whole tensor would need a copy of it."""
+        return True
+
     def in_parts(self, tensor: Any) -> Iterator[np.ndarray]:
         """What ``to_numpy`` gives, in parts and in the order of elements, so that no copy of the whole is held."""
         for index in parts(tuple(tensor.shape)):
             yield self.to_numpy(tensor[index])
+
+    def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:
+        """Address and bytes of the memory that holds the tensor; ``array`` is ``to_numpy(tensor)``."""
+        return array.__array_interface__["data"][0], array.nbytes
 
     @abstractmethod
     def dtype_text(self, tensor: Any) -> str: ...

@@ -99,8 +99,15 @@ class MindSpore(Framework):
     def to_numpy(self, tensor: Any) -> np.ndarray:
         return to_numpy(tensor)
 
+    def copies(self, tensor: Any) -> bool:
+        on_host = mindspore.get_context("device_target") == "CPU"
+        return not on_host or not tensor.is_contiguous() or tensor.asnumpy().dtype.kind == "V"
+
     def in_parts(self, tensor: Any) -> Iterator[np.ndarray]:
         return in_parts(tensor)
+
+    def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:
+        return tensor._data_ptr(), tensor._nbytes
 
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)

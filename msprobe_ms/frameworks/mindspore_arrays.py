@@ -8,20 +8,61 @@ from typing import Any
 import mindspore
 import numpy as np
 from mindspore import Tensor
+from mindspore._c_expression import TensorPy
+from packaging.version import Version
 
 from msprobe_ms.large import parts
 from msprobe_ms.store import narrow_floats
 
+#: Dtypes whose memory MindSpore hands to others; from 2.8 on.
+_HANDED_ON = frozenset(
+    getattr(mindspore, name)
+    for name in (
+        "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"
+    )
+    if Version(mindspore.__version__) >= Version("2.8")
+)  # fmt: skip
+
+#: DLPack's device: the CPU, the first.
+_CPU = (1, 0)
+
+
+class _OnCpu:
+    """A tensor in the CPU's memory, handed on as DLPack (the data interchange of the Python array API standard)."""
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return TensorPy.to_dlpack(self._tensor)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _CPU
+
+
+def _array(tensor: Any) -> np.ndarray:
+    """The tensor's values in MindSpore's own numpy dtype; aliases the tensor's memory, also that of a view.
+
+    ``asnumpy`` has a kernel copy a view that is not contiguous, element by element, which takes a hundred times longer.
+    A tensor without memory yet has none to hand on: its address is 0, and asking for it would end the process.
+    """
+    if not tensor.is_contiguous() and tensor.dtype in _HANDED_ON and tensor.device == "CPU" and tensor._data_ptr():
+        return np.from_dlpack(_OnCpu(tensor))
+    return tensor.asnumpy()
+
 
 def to_numpy(tensor: Any) -> np.ndarray:
-    """The tensor's values; bfloat16 and float8 as float32. May alias the tensor's memory."""
-    return _readable(tensor.asnumpy(), tensor.dtype)
+    """The tensor's values; bfloat16 and float8 as float32. May alias the tensor's memory, and be strided."""
+    return _readable(_array(tensor), tensor.dtype)
 
 
 def in_parts(tensor: Any) -> Iterator[np.ndarray]:
-    """The same in parts; of a contiguous tensor on the host without any operator."""
-    if tensor.is_contiguous():
-        array = tensor.asnumpy()
+    """The same in parts; of what MindSpore hands out as it is, without any operator."""
+    on_host = mindspore.get_context("device_target") == "CPU"
+    if on_host and (tensor.is_contiguous() or tensor.dtype in _HANDED_ON):
+        array = _array(tensor)
         for index in parts(array.shape):
             yield _readable(array[index], tensor.dtype)
     else:

@@ -63,6 +63,10 @@ class PyTorch(TorchModules):
             tensor = tensor.to(wider)
         return tensor.cpu().numpy()
 
+    def copies(self, tensor: Any) -> bool:
+        on_host = tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_contiguous()
+        return not on_host or tensor.dtype in _WIDER
+
     def in_parts(self, tensor: Any) -> Iterator[np.ndarray]:
         return super().in_parts(_strided(tensor))
 

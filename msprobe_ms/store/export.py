@@ -12,7 +12,7 @@ from msprobe_ms.names import DEBUG, RECOVERED
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.journal import JOURNAL_NAME
 from msprobe_ms.store.records import Contents, EntryPart, Envelope
-from msprobe_ms.store.text import encode_text
+from msprobe_ms.store.text import Value, encode_text, value_text
 
 #: Called once per exported entry with how many are done and how many there are; for progress bars.
 Progress = Callable[[int, int], object]
@@ -47,13 +47,13 @@ def dump_head(envelope: Envelope) -> bytes:
     return f'{{\n{head},\n "data": {{'.encode()
 
 
-def write_json(path: Path, value: Mapping[str, object]) -> None:
+def write_json(path: Path, value: Mapping[str, Value]) -> None:
     """Write a file of the format beside dump.json, whole or not at all, and never hold the whole text."""
     with replacing(path) as file:
         separator = "{\n"
         for key, member in value.items():
-            text = json.dumps(member) if isinstance(member, str) else json.dumps(member, indent=1).replace("\n", "\n ")
-            file.write(f"{separator} {json.dumps(key)}: {text}".encode("utf-8", "surrogatepass"))
+            text = f"{separator} {encode_text(key)}: {value_text(member, 1)}"
+            file.write(text.encode("utf-8", "surrogatepass"))
             separator = ",\n"
         file.write(b"\n}" if value else b"{}")
 

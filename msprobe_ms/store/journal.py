@@ -51,19 +51,21 @@ class JournalWriter:
         with replacing(path) as file:
             file.write(MAGIC + _record(kind, payload))
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
+        self._end = os.fstat(self._file).st_size
 
     def append(self, kind: bytes, payload: bytes) -> None:
         """Write one record. Raises OSError when the disk refuses (full, gone): the record is then not in the file."""
-        record = memoryview(_record(kind, payload))
+        record = _record(kind, payload)
         with self._lock:
-            end = os.lseek(self._file, 0, os.SEEK_END)
             try:
-                while record:
-                    record = record[os.write(self._file, record) :]
+                written = os.write(self._file, record)
+                while written < len(record):
+                    written += os.write(self._file, memoryview(record)[written:])
             except OSError:
                 # Half a record would hide every later one from readers.
-                os.ftruncate(self._file, end)
+                os.ftruncate(self._file, self._end)
                 raise
+            self._end += len(record)
 
     def is_in_place(self) -> bool:
         """Whether the path still leads to this journal: a user may move or remove a dump while it is written."""

@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from sys import intern
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import orjson
 
 from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.store.journal import Record, read_journal
@@ -50,8 +52,22 @@ def entry(
     A part that ``stays`` does not move its entry.
     """
     texts = [(field, text.encode("utf-8", "surrogatepass")) for field, text in fields]
-    head = json.dumps([name, parent, site, [[field, len(text)] for field, text in texts], stays]).encode()
-    return b"\n".join((head, b"".join(text for _, text in texts)))
+    head = _dumped([name, parent, site, [(field, len(text)) for field, text in texts], stays])
+    return b"".join([head, b"\n", *[text for _, text in texts]])
+
+
+def _dumped(value: list[Any]) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # half characters, which only the slower one knows
+        return json.dumps(value).encode()
+
+
+def _loaded(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return json.loads(text)
 
 
 class Contents:
@@ -84,7 +100,7 @@ class Contents:
 
     def _add_entry(self, payload: bytes, offset: int) -> None:
         head, _, _ = payload.partition(b"\n")
-        name, parent, site, lengths, stays = json.loads(head)
+        name, parent, site, lengths, stays = _loaded(head)
         earlier = self.entries.get(name) if stays else self.entries.pop(name, None)
         fields = {} if earlier is None else earlier.fields
         position = offset + len(head) + 1

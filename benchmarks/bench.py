@@ -1,0 +1,204 @@
+"""All of what the tool costs, in one table: steps, imports, comparisons; beside mindstudio-probe where it is at hand.
+
+    make bench                                                   the table
+    make bench BENCH_ARGS="--peer /path/to/bin/python"           with the peer, in the same run
+    make bench BENCH_ARGS="--write docs/performance.md"          and into that file, between its marks
+
+Each case is a process of its own, ours and the peer's in turns. Quote ratios, not seconds. See README.md beside this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import date
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+LEVELS, TASKS = ("L0", "L1", "mix"), ("statistics", "md5", "structure", "tensor", "async")
+#: Highest wall ratios that are asked for.
+LIMITS = {
+    ("L0", "statistics"): 1.2, ("L1", "statistics"): 1.5, ("mix", "statistics"): 1.6,
+    ("L0", "md5"): 1.3, ("mix", "md5"): 1.8, ("L0", "tensor"): 1.5, ("L0", "structure"): 1.05,
+}  # fmt: skip
+#: What stands around the table in a document.
+BEGIN, END = "<!-- begin: make bench -->", "<!-- end: make bench -->"
+
+
+def _line(command: list[str]) -> dict[str, Any] | None:
+    """What the last line of a command's output says; None where the command fails."""
+    done = subprocess.run(command, capture_output=True, text=True, cwd=HERE.parent)
+    lines = done.stdout.splitlines()
+    return json.loads(lines[-1]) if done.returncode == 0 and lines else None
+
+
+def _step(python: str, case: str, options: argparse.Namespace, adapter: Path | None = None) -> dict[str, Any] | None:
+    command = [python, str(HERE / "step_time.py"), "--cases", case, "--steps", str(options.steps)]
+    command += ["--blocking"] * options.blocking
+    return _line(command + (["--adapter", str(adapter)] if adapter is not None else []))
+
+
+def _ratio(figures: dict[str, Any] | None, kind: str) -> str:
+    if figures is None:
+        return "fails"
+    return f"{figures[f'{kind}_ratio']:.2f} ({figures[f'{kind}_ratio_least']:.2f})"
+
+
+def steps(options: argparse.Namespace) -> Iterator[str]:
+    """Ratios of steps with a tool to steps without, the median (and of the quickest steps)."""
+    peer = ["wall, peer", "CPU, peer"] if options.peer else []
+    titles = ["level", "task", "wall", "asked", "CPU", "after stop", "stop and export", "dump", *peer]
+    yield from _head(titles)
+    for level in options.levels:
+        for task in options.tasks:
+            case, limit = f"{level}:{task}", LIMITS.get((level, task))
+            ours = _step(sys.executable, case, options)
+            cells = [level, task, _ratio(ours, "wall"), "" if limit is None else f"≤ {limit:.2f}", _ratio(ours, "cpu")]
+            if ours is None:
+                cells += ["", "", ""]
+            else:
+                after = f"{ours['wall_ratio_after_stop']:.2f}"
+                cells += [after, f"{ours['export_ms']:.0f} ms", f"{ours['megabytes']:.2f} MB"]
+            if options.peer:
+                theirs = _step(str(options.peer), case, options, HERE / "peer.py")
+                cells += [_ratio(theirs, "wall"), _ratio(theirs, "cpu")]
+            yield _row(cells)
+
+
+def _quickest(commands: list[list[str]], repeat: int) -> list[float]:
+    """The least wall seconds of each command, which run in turns."""
+    seconds: list[list[float]] = [[] for _ in commands]
+    for _ in range(repeat):
+        for command, column in zip(commands, seconds, strict=True):
+            began = time.perf_counter()
+            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+            column.append(time.perf_counter() - began)
+    return [min(column) for column in seconds]
+
+
+def starts(options: argparse.Namespace) -> Iterator[str]:
+    """Seconds until something can be done: imports over those of the framework, and the command line."""
+    python, imports = sys.executable, "import mindspore"
+    repeat = max(options.repeat, 3)
+    plain, ours, bare, helped = _quickest(
+        [
+            [python, "-c", imports],
+            [python, "-c", f"{imports}; import msprobe_ms; msprobe_ms.PrecisionDebugger"],
+            [python, "-c", "pass"],
+            [python, "-m", "msprobe_ms", "-h"],
+        ],
+        repeat,
+    )
+    yield from _head(["", "seconds", "asked"])
+    yield _row(["`import msprobe_ms`, over `import mindspore`", f"{ours - plain:.2f}", "≤ 0.15"])
+    yield _row(["`import mindspore` alone", f"{plain:.2f}", ""])
+    yield _row(["`msprobe -h`", f"{helped:.2f}", "≤ 0.15"])
+    yield _row(["Python alone", f"{bare:.2f}", ""])
+    if options.peer:
+        peer = str(options.peer)
+        command = options.peer.with_name("msprobe")
+        theirs, alone, help_of_peer = _quickest(
+            [
+                [peer, "-c", f"{imports}; from msprobe.mindspore import PrecisionDebugger"],
+                [peer, "-c", imports],
+                [str(command), "-h"],
+            ],
+            repeat,
+        )
+        yield _row(["the peer's import, over `import mindspore`", f"{theirs - alone:.2f}", ""])
+        yield _row(["the peer's `msprobe -h`", f"{help_of_peer:.2f}", ""])
+
+
+def off(_: argparse.Namespace) -> Iterator[str]:
+    """Calls of functions of ours in one training step."""
+    yield from _head(["a step", "calls of ours"])
+    found = _line([sys.executable, str(HERE / "step_time.py"), "--off"]) or {}
+    for when, calls in found.items():
+        yield _row([when, str(calls)])
+
+
+def comparisons(options: argparse.Namespace) -> Iterator[str]:
+    """What ``compare_time.py`` prints."""
+    command = [sys.executable, str(HERE / "compare_time.py"), "--repeat", str(options.repeat)]
+    command += ["--peer", str(options.peer.with_name("msprobe"))] if options.peer else []
+    done = subprocess.run(command, capture_output=True, text=True, cwd=HERE.parent)
+    yield "```"
+    yield from (done.stdout or done.stderr).splitlines()[1:]
+    yield "```"
+
+
+def _head(titles: list[str]) -> Iterator[str]:
+    yield _row(titles)
+    yield _row(["---"] * len(titles))
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def machine() -> str:
+    """Where the figures were taken."""
+    found = (
+        re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+        if os.path.exists("/proc/cpuinfo")
+        else None
+    )
+    name = found[1] if found else platform.processor() or platform.machine()
+    with_ = ", ".join(f"{package} {metadata.version(package)}" for package in ("mindspore", "numpy"))
+    return f"{date.today()}, {name}, {os.cpu_count()} cores, Python {platform.python_version()}, {with_}"
+
+
+SECTIONS = {
+    "Time of a training step, tool to no tool: median (quickest steps)": steps,
+    "When it is not recording": off,
+    "Starting": starts,
+    "Comparing": comparisons,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=10, help="recorded steps of each case")
+    parser.add_argument("--repeat", type=int, default=3, help="runs of each comparison and start")
+    parser.add_argument("--levels", nargs="+", choices=LEVELS, default=LEVELS)
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
+    parser.add_argument(
+        "--blocking", action="store_true", help="launch operators synchronously, in steps of both kinds"
+    )
+    parser.add_argument(
+        "--peer", type=Path, metavar="PYTHON", help="the Python of an environment with mindstudio-probe"
+    )
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this document, too")
+    options = parser.parse_args()
+    # Set, every start compiles the package anew, and it is the compiler that is timed.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    lines: list[str] = []
+
+    def say(line: str) -> None:
+        lines.append(line)
+        print(line, flush=True)
+
+    say(f"{machine()}.{' Operators launched synchronously.' if options.blocking else ''}")
+    for title, section in SECTIONS.items():
+        say("")
+        say(f"### {title}")
+        say("")
+        for line in section(options):
+            say(line)
+    if options.write is not None:
+        before, _, rest = options.write.read_text(encoding="utf-8").partition(BEGIN)
+        after = rest.partition(END)[2]
+        options.write.write_text(f"{before}{BEGIN}\n{chr(10).join(lines)}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+"""mindstudio-probe as ``step_time.py --adapter`` takes it. Runs in an environment of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindspore import mint
+
+
+def make(config_path: str) -> Any:
+    """Its debugger. 26.2.0 fails on a CPU with its first statistic as long as there is a ``mint.norm``."""
+    if hasattr(mint, "norm"):
+        del mint.norm
+    from msprobe.mindspore import PrecisionDebugger  # type: ignore[import-not-found]
+
+    return PrecisionDebugger(config_path=config_path)
