@@ -12,11 +12,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.failing_disk.run import Outcome, run
+from benchmarks.failing_disk.real import wrapper
+from benchmarks.failing_disk.run import Outcome, run, run_real
 from benchmarks.failing_disk.trainings import SCENARIOS
 
 #: A file system in memory, where there is one: cases are many.
@@ -31,17 +33,25 @@ def main() -> int:
     parser.add_argument("scenarios", nargs="*", help="those whose names hold one of these words (default: all)")
     parser.add_argument("--every", type=int, default=1, help="only each N-th call fails (default: every call)")
     parser.add_argument("--json", type=Path, help="write all outcomes to this file")
+    parser.add_argument(
+        "--real", action="store_true", help="disks that are really full, folders really closed or removed"
+    )
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(asdict(run(options.one, Path.cwd(), options.every))))
+        how = run_real if options.real else run
+        print(json.dumps(asdict(how(options.one, Path.cwd(), options.every))))
         return 0
+    before = wrapper() if options.real else ()
+    if before is None:
+        print("no disk can be made to fail in earnest here: that takes unshare and setpriv, and the right to mount")
+        return 2
     words = options.scenarios or [""]
     chosen = [name for name in SCENARIOS if any(word in name for word in words)]
     outcomes = []
     print(f"{'scenario':32}{'cases':>8}{'failed':>8}{'lacking':>9}{'by warning':>12}{'seconds':>9}", flush=True)
     for name in chosen:
-        outcomes.append(outcome := _in_process(name, options.every))
+        outcomes.append(outcome := _in_process(name, options.every, before))
         figures = (outcome["lacking"], outcome["by_warning_alone"], outcome["seconds"])
         print(f"{name:32}{_cases(outcome):8}{len(outcome['failures']):8}{figures[0]:9}{figures[1]:12}{figures[2]:9.0f}")
         for text in outcome["failures"][:_SHOWN]:
@@ -58,10 +68,12 @@ def _cases(outcome: dict[str, Any]) -> int:
     return sum(outcome["cases"].values())
 
 
-def _in_process(name: str, every: int) -> dict[str, Any]:
+def _in_process(name: str, every: int, before: Sequence[str]) -> dict[str, Any]:
+    """``before`` stands before the command of a real disk; () where calls fail."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
-        command = [sys.executable, "-m", "benchmarks.failing_disk", "--one", name, "--every", str(every)]
+        command = [*before, sys.executable, "-m", "benchmarks.failing_disk", "--one", name, "--every", str(every)]
+        command += ["--real"] if before else []
         path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
         environment = {**os.environ, "PYTHONPATH": path}
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)

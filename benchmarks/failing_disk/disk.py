@@ -12,6 +12,7 @@ import errno
 import io
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -52,6 +53,8 @@ class FailingDisk:
         self.fault = fault
         self.at = at
         self.calls = 0
+        #: How many calls of each kind there were, whether or not they can fail.
+        self.kinds: Counter[str] = Counter()
         #: How many calls failed, and which was the first.
         self.failed = 0
         self.first = ""
@@ -72,11 +75,31 @@ class FailingDisk:
     def __exit__(self, *_: object) -> None:
         self._patches.close()
 
+    def moment(self) -> None:
+        """An iteration begins or ends, which is nothing to this disk."""
+
+    def clean(self) -> None:
+        """What it left can be removed as it is."""
+
+    @property
+    def leaves_temporary_files(self) -> bool:
+        """Whether files that were begun may not be removed."""
+        return self.fault.stays and "unlink" in self.fault.calls
+
+    @property
+    def once(self) -> bool:
+        """Whether a single call fails."""
+        return not self.fault.stays
+
+    def __str__(self) -> str:
+        return f"{self.fault}, call {self.at}"
+
     def check(self, kind: str, where: object, fail: Callable[[], object] = lambda: None) -> None:
         """Count a call; raises OSError, after ``fail``, where it fails."""
-        if kind not in self.fault.calls:
-            return
         with self._lock:
+            self.kinds[kind] += 1
+            if kind not in self.fault.calls:
+                return
             self.calls += 1
             if not self.at or self.calls < self.at or (self.calls > self.at and not self.fault.stays):
                 return

@@ -199,16 +199,12 @@ class Told:
             return True
 
 
-def says_whole(dump_path: Path, golden: Path) -> bool:
-    """Whether compare finds the dumps consistent, and nothing that only the golden has."""
-    voice = Voice()
+def says_whole(folder: Path, golden: Path) -> bool:
+    """Whether compare finds a dump consistent with its golden."""
     try:
-        with voice.listening():
-            result = msprobe_ms.compare(dump_path, golden)
-            text = str(result)
+        return msprobe_ms.compare(folder, golden).verdict == "consistent"
     except MsprobeError:  # there is nothing to compare
         return False
-    return result.verdict == "consistent" and "only in the golden" not in "\n".join([text, *voice.warnings])
 
 
 def flood(warnings: list[str], usual: list[str], steps: int) -> Iterator[str]:

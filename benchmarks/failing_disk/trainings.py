@@ -23,14 +23,16 @@ class Training(NamedTuple):
     debugger: Callable[..., Any]
     namespaces: tuple[Any, ...]
 
-    def run(self, debugger: Any) -> list[Result]:
-        """Train, recorded by ``debugger``, which is used up."""
+    def run(self, debugger: Any, moment: Callable[[], None] = lambda: None) -> list[Result]:
+        """Train, recorded by ``debugger``, which is used up; ``moment`` is called before and after each iteration."""
         try:
             results = []
             for segments in (2, 1):
                 for _ in range(segments):
                     debugger.start(self.model)
+                    moment()
                     results.append(self.train(debugger.save if debugger.config.level == "debug" else _nothing))
+                    moment()
                     debugger.stop()
                 debugger.step()
         finally:
