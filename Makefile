@@ -2,6 +2,7 @@
 # make test   lint, then the tests (PYTEST_ARGS="-q tests/test_names.py" chooses)
 # make lint   ruff and mypy
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
+# make failing-disk  let every call of recorded trainings that touches their dumps fail (FAILING_DISK_ARGS="--every 47")
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -13,7 +14,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
-.PHONY: demo test lint faults clean
+.PHONY: demo test lint faults failing-disk clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -29,6 +30,10 @@ lint: .venv/installed-test
 
 faults: .venv/installed-test
 	$(BIN)/python -m benchmarks.faults fault_dumps --json fault_dumps/scores.json $(FAULTS_ARGS)
+
+failing-disk: .venv/installed-test
+	$(BIN)/python -m benchmarks.failing_disk --json failing_disk.json $(FAILING_DISK_ARGS)
+	$(BIN)/python -m benchmarks.failing_disk --real --json failing_disk_real.json $(FAILING_DISK_ARGS)
 
 clean:
 	rm -rf .venv

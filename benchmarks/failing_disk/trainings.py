@@ -92,6 +92,7 @@ _LEVELS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "mindspore.mixed": {"L0": ("statistics", "tensor"), "mix": ("statistics", "async")},
     "mindspore.compiled": {"L0": ("statistics", "md5", "tensor", "async", "structure")},
+    "mindspore.compiled_kernels": {"L2": ("statistics",)},
     "pytorch.dynamic": {
         "L0": ("statistics", "md5", "tensor", "async", "structure"),
         "L1": ("statistics", "tensor"),
