@@ -5,6 +5,7 @@
 # make neutral train every net with the tool and without, and compare their bits (NEUTRAL_ARGS="--nets views --levels mix")
 # make bounded what recording holds in memory at most: large tensors, a stalled disk, long steps, many steps
 # make bench  what recording and comparing cost, in one table (BENCH_ARGS="--peer /path/to/bin/python")
+# make failing-disk  let every call of recorded trainings that touches their dumps fail (FAILING_DISK_ARGS="--every 47")
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -16,7 +17,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
-.PHONY: demo test lint faults bench neutral bounded clean
+.PHONY: demo test lint faults bench neutral bounded failing-disk clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -42,6 +43,10 @@ bounded: .venv/installed-test
 bench: .venv/installed-test
 	$(BIN)/python -m compileall -q msprobe_ms
 	$(BIN)/python benchmarks/bench.py $(BENCH_ARGS)
+
+failing-disk: .venv/installed-test
+	$(BIN)/python -m benchmarks.failing_disk --json failing_disk.json $(FAILING_DISK_ARGS)
+	$(BIN)/python -m benchmarks.failing_disk --real --json failing_disk_real.json $(FAILING_DISK_ARGS)
 
 clean:
 	rm -rf .venv

@@ -87,6 +87,8 @@ class BaseDebugger(ABC):
         self._started = False
         #: Whether `start` (or `save`) came in a step that is selected; None while it has not come at all.
         self._reached: bool | None = None
+        #: Whether the disk did not let this step be recorded: what comes of it later is no whole step.
+        self._refused = False
         #: Calls of `step`.
         self._steps = 0
         #: Set by who starts several times a step and knows it.
@@ -144,9 +146,12 @@ class BaseDebugger(ABC):
         self._tell_unselected_rank()
         if not self._selected(self._rank_id) or (self._session is None and (self._overflowed() or self._is_off())):
             return None
+        if self._refused:
+            return None
         if self._session is None:
             rank = self._rank(self._rank_id)
             self._session = self._dumper.open(self.config, self._step, rank)
+            self._refused = self._session is None
             if self._session is not None and not self._announced:
                 self._session.status.begin(self._session.folder)
                 self._announced = True
@@ -273,7 +278,7 @@ class BaseDebugger(ABC):
         self._dumpers.step_ended(self._step)
         self._step += 1
         self._steps += 1
-        self._started = False
+        self._started = self._refused = False
 
     @_MethodOfCurrent
     def set_init_step(self, step: int) -> None:

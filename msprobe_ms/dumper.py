@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from msprobe_ms.config import Config
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks
+from msprobe_ms.log import logger
 from msprobe_ms.misses import Misses
 from msprobe_ms.overflow import OverflowQuota
 from msprobe_ms.status import Status
@@ -45,6 +46,8 @@ class Dumper(ABC):
         self._framework = framework
         self._apis = apis
         self._quota = quota
+        #: Steps that could not be recorded, and the errors of the system that were told of.
+        self._refused, self._reasons = list[int](), set[int | None]()
 
     @abstractmethod
     def open(self, config: Config, step: int, rank: int | None) -> StepRecording | None:
@@ -61,6 +64,18 @@ class Dumper(ABC):
         """``step`` is over; its recording, if there was one, is finished."""
         return None
 
+    def refused(self, step: int, folder: Path, error: OSError) -> None:
+        """Warn that the disk does not let ``step`` be recorded: once for each error, however many steps meet it."""
+        self._refused.append(step)
+        if error.errno not in self._reasons:
+            self._reasons.add(error.errno)
+            logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror or error, step)
+
     def close(self) -> None:
         """Nothing more is recorded: put back what was changed in the process."""
-        return None
+        refused, self._refused = self._refused, []
+        if len(refused) > len(self._reasons):
+            logger.warning(
+                "%d steps are not recorded, the first %d, the last %d: the disk did not allow it",
+                len(refused), refused[0], refused[-1],
+            )  # fmt: skip

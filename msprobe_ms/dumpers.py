@@ -18,6 +18,7 @@ from msprobe_ms.hooks.apis import ApiHooks
 from msprobe_ms.log import logger
 from msprobe_ms.overflow import OverflowQuota
 from msprobe_ms.session import Session
+from msprobe_ms.store.writer import process_folder
 
 #: Tasks that record modules inside compiled graphs.
 TAPPED_TASKS = ("statistics", "tensor", "structure")
@@ -47,7 +48,11 @@ class DynamicDumper(Dumper):
             self._taps = framework.graph_taps(tapped_by(config.data_mode, config.task), config.dump_path)
 
     def open(self, config: Config, step: int, rank: int | None) -> Session | None:
-        return Session.open(config, self._framework, self._apis, step, rank, self._quota, self._noted, self._taps)
+        try:
+            return Session.open(config, self._framework, self._apis, step, rank, self._quota, self._noted, self._taps)
+        except OSError as error:
+            self.refused(step, process_folder(config.dump_path, step, rank), error)
+            return None
 
 
 class GraphDumper(Dumper):
@@ -62,7 +67,11 @@ class GraphDumper(Dumper):
         self._noted: set[str] = set()
 
     def open(self, config: Config, step: int, rank: int | None) -> GraphSession | None:
-        return GraphSession.open(config, self._framework, self._taps, step, rank, self._noted)
+        try:
+            return GraphSession.open(config, self._framework, self._taps, step, rank, self._noted)
+        except OSError as error:
+            self.refused(step, process_folder(config.dump_path, step, rank), error)
+            return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,9 @@ SCOPE = "scope"
 #: A further key of dump.json, true where it was made from the journal of a process that was killed.
 RECOVERED = "recovered"
 
+#: A further key of dump.json: in words, what the recording could not hold; not there where it holds all.
+INCOMPLETE = "incomplete"
+
 #: Prefixes of entries that stand for modules: direction comes before the call index.
 MODULE_PREFIXES = ("Cell", "Module")
 

@@ -147,8 +147,8 @@ class Recorder:
 
     def _site(self, frames: list[tuple[CodeType, int]]) -> int:
         number, new = self._sites.number(frames)
-        if new is not None:
-            self._store.call_site(number, new)
+        if new is not None:  # a call without its site is still a call
+            self._guarded("call site", partial(self._store.call_site, number, new))
         return number
 
     def _count(self, base: str) -> int:

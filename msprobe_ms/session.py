@@ -6,6 +6,7 @@ import itertools
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,26 +52,22 @@ class Session:
         quota: OverflowQuota,
         noted: set[str],
         taps: GraphTaps | None = None,
-    ) -> Session | None:
-        """Make the step's folder; None, with a warning, when the disk does not allow it.
+    ) -> Session:
+        """Make the step's folder. Raises OSError when the disk does not allow it.
 
         ``noted`` holds warnings that hold for every step and need not come again. ``taps`` reach modules that run in
         compiled graphs; they get a dump of their own.
         """
         folder = process_folder(config.dump_path, step, rank)
-        try:
-            store = DumpStore(
-                folder,
-                task=config.task,
-                level=config.level,
-                framework=framework.name,
-                tensors=config.stores_files,
-                extra_info=config.extra_info,
-                max_memory=config.max_memory * MIB,
-            )
-        except OSError as error:
-            logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror, step)
-            return None
+        store = DumpStore(
+            folder,
+            task=config.task,
+            level=config.level,
+            framework=framework.name,
+            tensors=config.stores_files,
+            extra_info=config.extra_info,
+            max_memory=config.max_memory * MIB,
+        )
         graphs = None
         if taps is not None:
             apart = process_folder(config.dump_path / GRAPH, step, rank)
@@ -99,6 +96,8 @@ class Session:
         self._store = store
         self.status = status
         self._trouble = Trouble(store, noted)
+        if graphs is not None:
+            graphs.refused = partial(self._trouble.report, where="what runs in graphs")
         md5 = config.summary_mode == "md5"
         entries: DumpStore | OverflowGate = store
         self._gate: OverflowGate | None = None
@@ -206,7 +205,7 @@ class Session:
                     if hooks is not None:
                         removing.callback(hooks.remove)
         except Exception as error:
-            self._trouble.report(error, "stop")
+            self._trouble.report(error, "stop", lost=False)
 
     def stop(self) -> None:
         self._pause()
@@ -222,8 +221,8 @@ class Session:
                     self._worker.drain()
                 with self.status.exporting() as progress:
                     self._store.export(progress)
-        except Exception as error:
-            self._trouble.report(error, "stop")
+        except Exception as error:  # what was recorded is in the journal
+            self._trouble.report(error, "stop", lost=False)
 
     def save(self, variable: Any, name: str, save_backward: bool) -> None:
         self._saves.save(variable, name, save_backward)
@@ -257,18 +256,23 @@ class Session:
                 self._worker.close()
             if self._graphs is not None:
                 self._end_graphs(self._graphs, misses)
-                if not self._store.folder.exists():
-                    return
-            with self.status.exporting() as progress:
-                self._store.close(progress)
-            if self._gate is not None:
-                self._gate.tell()
-            self.status.end(self._store.folder, self._store.exported_entries)
-            if self.status.speaks:
-                self._recorder.tell(misses)
         except Exception as error:
             self._trouble.report(error, "step")
+        if not self._store.discarded:
+            self._close(misses)
         self._trouble.tell(self._store.folder)
+
+    def _close(self, misses: Misses) -> None:
+        try:
+            with self.status.exporting() as progress:
+                self._store.close(progress)
+            self.status.end(self._store.folder, self._store.exported_entries)
+            if self._gate is not None:
+                self._gate.tell()
+            if self.status.speaks:
+                self._recorder.tell(misses)
+        except Exception as error:  # what could not be exported is in the journal
+            self._trouble.report(error, "step", lost=False)
 
     def _end_graphs(self, graphs: GraphSession, misses: Misses) -> None:
         """What ran in graphs and what did not get folders of their own where there is both, and no others."""
@@ -282,7 +286,7 @@ class Session:
             else:
                 self._store.move(self._beside)
         except OSError as error:  # each stays where it is
-            self._trouble.report(error, "step")
+            self._trouble.report(error, "step", lost=False)
         finally:
             for left in (folder.parent, apart.parent, apart.parent.parent):
                 with suppress(OSError):  # other ranks may still be in there

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -85,6 +86,7 @@ def test_a_disk_that_stands_still(dump_path: Path, disk: Disk, warnings: list[st
     assert {path.name for path in (step.folder / TENSOR_FOLDER).iterdir()} == set(named)
     lines = (step.folder / ERROR_LOG).read_text().splitlines()
     assert len(found) - len(named) == len(lines) > 100
+    assert f"the first of {len(lines)} problems" in json.loads((step.folder / "dump.json").read_text())["incomplete"]
     assert all("OutOfMemory: max_memory, 16 MiB, is in use and the disk takes nothing" in line for line in lines)
     first, last = warnings
     assert "could not be recorded: OutOfMemory: max_memory, 16 MiB, is in use and the disk takes nothing" in first

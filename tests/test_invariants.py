@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
-import errno
 import gc
-import itertools
 import json
 import logging
 import os
@@ -221,67 +218,6 @@ def test_one_value_that_cannot_be_read_does_not_lose_the_others(ms: Any, dump_pa
     assert "Cell.child.Identity.forward.0.input.1: LookupError: first line (" in line
     assert len(warnings) == 2
     assert "\n" not in warnings[0]
-
-
-class FullDisk:
-    """``os.write`` and ``open`` for writing fail from the n-th call on."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, at: int, number: int) -> None:
-        self.calls = 0
-        self.at = at
-        self.number = number
-        write, open_file = os.write, builtins.open
-        path_open = Path.open
-
-        def failing_write(file: int, content: Any) -> int:
-            self.check()
-            return write(file, content)
-
-        def failing_open(path: Path, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-            if set(mode) & set("wxa"):
-                self.check()
-            return path_open(path, mode, *args, **kwargs)
-
-        monkeypatch.setattr(os, "write", failing_write)
-        monkeypatch.setattr(Path, "open", failing_open)
-        assert builtins.open is open_file
-
-    def check(self) -> None:
-        self.calls += 1
-        if self.calls >= self.at:
-            raise OSError(self.number, os.strerror(self.number))
-
-
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
-def test_a_disk_that_fails_from_the_nth_write_on(
-    ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch, warnings: list[str], number: int
-) -> None:
-    expected = gradients(small())
-    for at in itertools.count(1, 3):
-        warnings.clear()
-        folder = dump_path.with_name(f"{number}_{at}")
-        net = small()
-        debugger = PrecisionDebugger(write_config(folder, level="mix", task="tensor"))
-        with monkeypatch.context() as planted:
-            disk = FullDisk(planted, at, number)
-            debugger.start(net)
-            assert gradients(net) == expected
-            debugger.stop()
-            debugger.step()
-            assert gradients(net) == expected
-            calls = disk.calls
-        if calls >= at:
-            assert 1 <= len(warnings) <= 5, warnings
-            assert all("training goes on" in text.lower() or "problems" in text for text in warnings)
-        for path in folder.rglob("*.json"):
-            json.loads(path.read_bytes())  # whole or absent
-        for path in folder.rglob("*.npy"):
-            np.load(path, allow_pickle=False)
-        assert not list(folder.rglob("*.tmp"))
-        if calls < at:  # the disk held everything
-            break
-    assert at > 40
-    assert not warnings
 
 
 def test_a_folder_that_disappears(ms: Any, dump_path: Path, warnings: list[str]) -> None:

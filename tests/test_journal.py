@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.failing_disk.disk import FailingDisk, Fault
 from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.store.journal import MAGIC, JournalWriter, Record, read_journal
 
@@ -179,3 +180,17 @@ def test_whether_it_is_still_in_place(tmp_path: Path) -> None:
     assert not journal.is_in_place()
     journal.close()
     assert isinstance(next(read_journal(path)), Record)
+
+
+def test_half_a_record_that_cannot_be_taken_back_at_once(tmp_path: Path) -> None:
+    """The disk is full and then broken; what comes after that is read all the same."""
+    journal = JournalWriter(tmp_path / "journal", b"D", b"first")
+    with (
+        FailingDisk(tmp_path.resolve(), Fault(errno.ENOSPC, frozenset({"write", "truncate"}), stays=True), 1),
+        pytest.raises(OSError, match="No space left"),
+    ):
+        journal.append(b"E", b"lost" * 9)
+    assert (tmp_path / "journal").read_bytes().endswith(b"lostlostlostl")
+    journal.append(b"E", b"found")
+    journal.close()
+    assert read(tmp_path / "journal") == [(b"D", b"first"), (b"E", b"found")]

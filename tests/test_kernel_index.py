@@ -275,6 +275,8 @@ def test_a_damaged_file_costs_its_own_figures(tmp_path: Path, caplog: pytest.Log
     assert (first["shape"], first["Max"], second["Max"]) == ([4], None, 2.0)
     assert (output["shape"], output["dtype"], output["Norm"]) == (None, "Float32", None)
     assert f"{cut}: shape (4,)" in caplog.text and f"{broken}: the .npy header is damaged" in caplog.text
+    assert len(caplog.records) == 1
+    assert "not all could be recorded: 2 tensors of kernels could not be read: " in read_dump(index(tmp_path)).damage
 
 
 def test_no_files_are_an_empty_index(tmp_path: Path) -> None:

@@ -57,7 +57,6 @@ def written(net: nn.Cell, dump_path: Path, **keys: Any) -> Iterator[Callable[[],
     config = load_config(write_config(dump_path, **keys))
     taps = TensorDumpTaps(tapped_by(config.data_mode, config.task), dump_path)
     session = GraphSession.open(config, MindSpore(), taps, 0, None, set())
-    assert session is not None
     session.start(net)
 
     def folder() -> Path:

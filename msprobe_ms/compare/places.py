@@ -69,11 +69,13 @@ def plan(
         named = mine._replace(half=place.half)
         twins.append(Twins(named, suffix, ours[mine], theirs[other]))
     mine_paired, other_paired = {mine for mine, _ in pairs}, {other for _, other in pairs}
-    return Plan(
-        twins,
-        sorted((place for place in ours if place not in mine_paired), key=_order),
-        sorted((place for place in theirs if place not in other_paired), key=_order),
-    )
+    only_target = sorted((place for place in ours if place not in mine_paired), key=_order)
+    only_golden = sorted((place for place in theirs if place not in other_paired), key=_order)
+    if not several:  # the verdict over many says it itself
+        for side, alone in (("target", only_target), ("golden", only_golden)):
+            if alone:
+                logger.warning("only in the %s, not compared: %s", side, _shown(alone))
+    return Plan(twins, only_target, only_golden)
 
 
 def tell_absent(kind: str, asked: Collection[int], found: Collection[int | None]) -> None:

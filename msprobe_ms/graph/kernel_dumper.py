@@ -115,7 +115,7 @@ class KernelDumper(Dumper):
             folder.mkdir(parents=True, exist_ok=True)
             _move_iteration_aside(data_folder, step)
         except OSError as error:
-            logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror, step)
+            self.refused(step, folder, error)
             return None
         categories = kernel_config.categories(config, self._dump.version) if self._reduces else None
         status = Status(config, rank)
@@ -138,6 +138,7 @@ class KernelDumper(Dumper):
             self.close()
 
     def close(self) -> None:
+        super().close()
         self._dump.close()
         self._environment.put_back()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,14 +33,23 @@ class KernelEntry(NamedTuple):
     call_site: tuple[str, ...] = ()
 
 
+def _warn(text: str) -> None:
+    logger.warning("%s", text)
+
+
 def kernel_entries(
-    files: Sequence[KernelFile], *, cells: Cells | None = None, data_folder: Path | None = None
+    files: Sequence[KernelFile],
+    *,
+    cells: Cells | None = None,
+    data_folder: Path | None = None,
+    unread: Callable[[str], None] = _warn,
 ) -> Iterator[KernelEntry]:
     """Entries ``Kernel.{Op}.{n}.forward|backward`` and ``Parameter.{name}.{n}.forward`` in launch order.
 
     ``n`` counts from 0 in each direction. Leaves have the tensor's dtype, shape and figures, and with ``data_folder``
-    the place of its file in there. A tensor that cannot be read is named by the log and has no figures.
+    the place of its file in there. A tensor that cannot be read has no figures; ``unread`` is told why.
     """
+    builder = _Leaves(data_folder, unread)
     counts: Counter[tuple[str, str, str]] = Counter()
     scopes, graphs, unwritten = ScopePaths(), Graphs(files, cells), Unwritten()
     recorded = {file.io for file in files if not file.is_parameter}
@@ -53,15 +62,15 @@ def kernel_entries(
         entry = api_entry(prefix, name, counts[prefix, name, direction], direction)
         counts[prefix, name, direction] += 1
         if launch.is_parameter:
-            yield KernelEntry(entry, {"output": _leaves(launch, OUTPUT, data_folder)}, None, launch)
+            yield KernelEntry(entry, {"output": builder.leaves(launch, OUTPUT)}, None, launch)
             continue
         body: dict[str, Any] = {}
         if INPUT in recorded and direction == FORWARD:
-            body = {"input_args": _leaves(launch, INPUT, data_folder), "input_kwargs": {}}
+            body = {"input_args": builder.leaves(launch, INPUT), "input_kwargs": {}}
         elif INPUT in recorded:
-            body = {"input": _leaves(launch, INPUT, data_folder)}
+            body = {"input": builder.leaves(launch, INPUT)}
         if OUTPUT in recorded:
-            body["output"] = _leaves(launch, OUTPUT, data_folder)
+            body["output"] = builder.leaves(launch, OUTPUT)
             for slot in unwritten.slots(launch):
                 if slot < len(body["output"]) and body["output"][slot] is not None:
                     body["output"][slot][UNWRITTEN] = True
@@ -72,31 +81,36 @@ def kernel_entries(
         yield KernelEntry(entry, body, cell_entry(scope, cells), launch, call_site)
 
 
-def _leaves(launch: Launch, io: str, data_folder: Path | None) -> list[dict[str, Any] | None]:
-    return [None if file is None else _leaf(file, data_folder) for file in launch.side(io)]
+class _Leaves:
+    """Turns files into leaves, each read once."""
 
+    def __init__(self, data_folder: Path | None, unread: Callable[[str], None]) -> None:
+        self._data_folder = data_folder
+        self._unread = unread
 
-def _leaf(file: KernelFile, data_folder: Path | None) -> dict[str, Any]:
-    shape, dtype, figures = _summary(file)
-    leaf: dict[str, Any] = {
-        "type": "mindspore.Tensor",
-        "dtype": dtype or "unknown",
-        "shape": None if shape is None else list(shape),
-        **dict(zip(("Max", "Min", "Mean", "Norm"), figures, strict=True)),
-    }
-    if data_folder is not None and file.figures is None:
-        leaf["data_name"] = Path(os.path.relpath(file.path, data_folder)).as_posix()
-    return leaf
+    def leaves(self, launch: Launch, io: str) -> list[dict[str, Any] | None]:
+        return [None if file is None else self._leaf(file) for file in launch.side(io)]
 
+    def _leaf(self, file: KernelFile) -> dict[str, Any]:
+        shape, dtype, figures = self._summary(file)
+        leaf: dict[str, Any] = {
+            "type": "mindspore.Tensor",
+            "dtype": dtype or "unknown",
+            "shape": None if shape is None else list(shape),
+            **dict(zip(("Max", "Min", "Mean", "Norm"), figures, strict=True)),
+        }
+        if self._data_folder is not None and file.figures is None:
+            leaf["data_name"] = Path(os.path.relpath(file.path, self._data_folder)).as_posix()
+        return leaf
 
-def _summary(file: KernelFile) -> tuple[tuple[int, ...] | None, str | None, Statistics]:
-    shape, dtype = file.shape, file.dtype
-    if file.figures is not None:
-        return shape, dtype, file.figures
-    try:
-        shape, dtype = file.header()
-        array: np.ndarray = file.load()
-        return array.shape, dtype, statistics(array)
-    except (MsprobeError, MemoryError) as error:
-        logger.warning("%s", error)
-        return shape, dtype, Statistics(None, None, None, None)
+    def _summary(self, file: KernelFile) -> tuple[tuple[int, ...] | None, str | None, Statistics]:
+        shape, dtype = file.shape, file.dtype
+        if file.figures is not None:
+            return shape, dtype, file.figures
+        try:
+            shape, dtype = file.header()
+            array: np.ndarray = file.load()
+            return array.shape, dtype, statistics(array)
+        except (MsprobeError, MemoryError) as error:
+            self._unread(str(error))
+            return shape, dtype, Statistics(None, None, None, None)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msprobe_ms.graph.kernel_entries import kernel_entries
 from msprobe_ms.graph.kernel_file import KernelFile
+from msprobe_ms.log import logger
+from msprobe_ms.names import INCOMPLETE
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.export import dump_head, write_json
 from msprobe_ms.store.records import Envelope
 from msprobe_ms.store.text import encode_text, field_text
+
+#: Tensors that cannot be read and are named, of however many.
+_NAMED = 3
 
 
 def write_index(
@@ -32,7 +38,8 @@ def write_index(
     ``data_folder`` ``dump_data_dir`` of the index; by default the ``rank_R/Net`` that the files lie in
     ``extra_info``  False: neither ``construct.json`` nor ``stack.json``
 
-    Each tensor is read once, one at a time; a damaged one costs its own figures. Whole or absent, dump.json last.
+    Each tensor is read once, one at a time; a damaged one costs its own figures, and dump.json and a warning say so.
+    Whole or absent, dump.json last.
 
     :raises OSError: the disk refuses
     """
@@ -40,17 +47,25 @@ def write_index(
     data_folder = (data_folder or common_folder(files)) if task != "statistics" else None
     construct: dict[str, str | None] = {}
     sites: dict[tuple[str, ...], list[str]] = {}
+    unread: list[str] = []
     with replacing(folder / "dump.json") as target:
         data_dir = None if data_folder is None else os.path.realpath(data_folder)
         target.write(dump_head(Envelope(task, level, "mindspore", data_dir)))
-        for entry in kernel_entries(files, cells=cells, data_folder=data_folder):
+        for entry in kernel_entries(files, cells=cells, data_folder=data_folder, unread=unread.append):
             fields = ",\n".join(field_text(key, value) for key, value in entry.body.items())
             separator = ",\n" if construct else "\n"
             target.write(f"{separator}  {encode_text(entry.name)}: {{\n{fields}\n  }}".encode("utf-8", "replace"))
             construct[entry.name] = entry.parent
             if entry.call_site:
                 sites.setdefault(entry.call_site, []).append(entry.name)
-        target.write(b"\n }\n}" if construct else b"}\n}")
+        target.write(b"\n }" if construct else b"}")
+        if unread:
+            tensors = "1 tensor" if len(unread) == 1 else f"{len(unread)} tensors"
+            more = "; …" if len(unread) > _NAMED else ""
+            incomplete = f"{tensors} of kernels could not be read: {'; '.join(unread[:_NAMED])}{more}"
+            target.write(f',\n "{INCOMPLETE}": {json.dumps(incomplete)}'.encode())
+            logger.warning("%s: %s", folder, incomplete)
+        target.write(b"\n}")
         if extra_info:
             stack = {str(number): [names, list(site)] for number, (site, names) in enumerate(sites.items())}
             write_json(folder / "stack.json", stack)

@@ -82,7 +82,7 @@ class KernelRecording:
         try:
             self._index()
         except (OSError, MsprobeError) as error:
-            where = "its raw files are whole" if self._data_folder.exists() else "no raw files are there"
+            where = "its raw files are whole" if os.path.exists(self._data_folder) else "no raw files are there"
             logger.warning("%s: step %d has no index: %s; %s", self.folder, self._step, error, where)
 
     def _index(self) -> None:
@@ -101,10 +101,16 @@ class KernelRecording:
             extra_info=config.extra_info,
         )
         if self._categories is not None:
-            reduce(files, self._categories)
+            self._reduce(files, self._categories)
         if self.is_empty:
             self._tell_if_empty()
         self.status.end(self.folder, entries)
+
+    def _reduce(self, files: Sequence[KernelFile], categories: Sequence[str]) -> None:
+        try:
+            reduce(files, categories)
+        except OSError as error:
+            logger.warning("%s: raw files of step %d stay: %s", self.folder, self._step, error)
 
     def _forget(self, files: Sequence[KernelFile]) -> None:
         """Nothing was wrong: the parameters, which are dumped all the same, say nothing."""

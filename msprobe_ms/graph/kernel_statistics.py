@@ -100,8 +100,12 @@ def reduce(files: Sequence[KernelFile], categories: Sequence[str] = ("max", "min
     for file in files:
         if file.figures is None:
             folders.setdefault(file.path.parent, []).append(file)
+    unread: list[str] = []
     for folder, inside in folders.items():
-        _reduce_folder(folder / STATISTIC, inside, dict(figures))
+        _reduce_folder(folder / STATISTIC, inside, dict(figures), unread)
+    if unread:
+        more = f", and so do {len(unread) - 1} more" if len(unread) > 1 else ""
+        logger.warning("%s; the file stays%s", unread[0], more)
     return [folder / STATISTIC for folder in folders]
 
 
@@ -113,7 +117,8 @@ def _category(name: str) -> tuple[str, Figure]:
     return found
 
 
-def _reduce_folder(table: Path, files: Iterable[KernelFile], figures: Mapping[str, Figure]) -> None:
+def _reduce_folder(table: Path, files: Iterable[KernelFile], figures: Mapping[str, Figure], unread: list[str]) -> None:
+    """What cannot be read of ``files`` goes to ``unread``."""
     header, rows = read_table(table) if table.exists() else ([], [])
     titles = list(dict.fromkeys([*(header or _FIXED), *figures]))
     reduced: list[Path] = []
@@ -126,7 +131,7 @@ def _reduce_folder(table: Path, files: Iterable[KernelFile], figures: Mapping[st
             try:
                 row = _row(file, figures)
             except (MsprobeError, MemoryError) as error:
-                logger.warning("%s; the file stays", error)
+                unread.append(str(error))
                 continue
             writer.writerow(row)
             reduced.append(file.path)

@@ -67,6 +67,8 @@ class GraphSession:
         self._noted = noted
         self._bases: list[str] = []
         self._part: _Part | None = None
+        #: Told once when the folder cannot be made; from then on nothing is recorded.
+        self.refused: Callable[[OSError], None] = self._tell_refused
         self._broken = False
         self._making = threading.RLock()
         self._recording = False
@@ -75,38 +77,41 @@ class GraphSession:
     @staticmethod
     def open(
         config: Config, framework: Framework, taps: GraphTaps, step: int, rank: int | None, noted: set[str]
-    ) -> GraphSession | None:
-        """Make the step's folder at once; None, with a warning, when the disk does not allow it."""
+    ) -> GraphSession:
+        """Make the step's folder at once. Raises OSError when the disk does not allow it."""
         folder = process_folder(config.dump_path, step, rank)
         session = GraphSession(config, framework, taps, folder, Status(config, rank), noted)
-        return session if session._made() is not None else None
+        session._open_part()
+        return session
 
     def _made(self) -> _Part | None:
         with self._making:  # whatever threads call graphs, there is one dump
-            return self._part or self._open_part()
+            if self._part is None and not self._broken:
+                try:
+                    return self._open_part()
+                except OSError as error:
+                    self._broken = True
+                    self.refused(error)
+            return self._part
 
-    def _open_part(self) -> _Part | None:
-        if not self._broken:
-            config = self._config
-            try:
-                store = DumpStore(
-                    self._folder,
-                    task=config.task,
-                    level=config.level,
-                    framework=self._framework.name,
-                    tensors=config.stores_files,
-                    extra_info=config.extra_info,
-                    max_memory=config.max_memory * MIB,
-                )
-            except OSError as error:
-                self._broken = True
-                logger.warning(
-                    "%s: %s; what runs in graphs is not recorded, training goes on", self._folder, error.strerror
-                )
-                return None
-            self._part = _Part(config, self._framework, store, self._noted)
-            self._part.recorder.observe(self._bases)
-        return self._part
+    def _open_part(self) -> _Part:
+        config = self._config
+        store = DumpStore(
+            self._folder,
+            task=config.task,
+            level=config.level,
+            framework=self._framework.name,
+            tensors=config.stores_files,
+            extra_info=config.extra_info,
+            max_memory=config.max_memory * MIB,
+        )
+        self._part = part = _Part(config, self._framework, store, self._noted)
+        part.recorder.observe(self._bases)
+        return part
+
+    def _tell_refused(self, error: OSError) -> None:
+        reason = error.strerror or error
+        logger.warning("%s: %s; what runs in graphs is not recorded, training goes on", self._folder, reason)
 
     # -- the step's life -------------------------------------------------------------------------------------------
 
@@ -129,7 +134,7 @@ class GraphSession:
             if part.worker is not None:
                 part.worker.drain()
             with self.status.exporting() as progress:
-                self._guarded(lambda: part.store.export(progress), "stop")
+                self._guarded(lambda: part.store.export(progress), "stop", lost=False)
 
     def pause(self) -> None:
         """Graphs that are called from here on run without observers; what was launched has told all it had to."""
@@ -137,7 +142,7 @@ class GraphSession:
             return
         self._recording = False
         self._guarded(self._taps.wait, "stop")
-        self._guarded(self._taps.remove, "stop")
+        self._guarded(self._taps.remove, "stop", lost=False)
         if self._part is not None:
             self._part.recorder.pause()
 
@@ -151,19 +156,22 @@ class GraphSession:
         if os.getpid() != self._process:
             return
         self._tell_if_empty(part)
-        with self.status.exporting() as progress:
-            self._guarded(lambda: part.store.close(progress), "step")
-        self.status.end(part.store.folder, part.store.exported_entries)
+        self._guarded(lambda: self._close(part), "step", lost=False)
         if self.status.speaks:
-            self._guarded(lambda: part.recorder.tell(misses), "step")
+            self._guarded(lambda: part.recorder.tell(misses), "step", lost=False)
         part.trouble.tell(part.store.folder)
+
+    def _close(self, part: _Part) -> None:
+        with self.status.exporting() as progress:
+            part.store.close(progress)
+        self.status.end(part.store.folder, part.store.exported_entries)
 
     def dissolve(self, store: DumpStore) -> None:
         """Instead of `finish`, where no call in a graph has an entry: what was said goes to the log of ``store``."""
         self._taps.forget()
         if (part := self._part) is not None:
             part.finish()
-            self._guarded(lambda: store.absorb(part.store), "step")
+            self._guarded(lambda: store.absorb(part.store), "step", lost=False)
             part.trouble.tell(store.folder)
 
     def _tell_if_empty(self, part: _Part) -> None:
@@ -199,11 +207,11 @@ class GraphSession:
     def saw_backward(self) -> bool:
         return self._part is not None and self._part.recorder.saw_backward
 
-    def _guarded(self, action: Callable[[], None], where: str) -> None:
+    def _guarded(self, action: Callable[[], None], where: str, *, lost: bool = True) -> None:
         try:
             action()
         except Exception as error:
-            self.failed(error, where)
+            self.failed(error, where, lost=lost)
 
     # -- told by running graphs ------------------------------------------------------------------------------------
 
@@ -238,7 +246,7 @@ class GraphSession:
         if part is not None:
             part.recorder.parameter_gradient(module, name, dtype, gradient)
 
-    def failed(self, error: Exception, where: str) -> None:
+    def failed(self, error: Exception, where: str, *, lost: bool = True) -> None:
         part = self._made()
         if part is not None:
-            part.trouble.report(error, where)
+            part.trouble.report(error, where, lost=lost)

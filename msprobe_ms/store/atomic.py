@@ -19,5 +19,6 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
         os.replace(temporary, path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # what went wrong first is what counts
+            temporary.unlink(missing_ok=True)
         raise

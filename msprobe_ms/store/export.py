@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from msprobe_ms.errors import DumpFormatError
-from msprobe_ms.names import DEBUG, RECOVERED
+from msprobe_ms.names import DEBUG, INCOMPLETE, RECOVERED
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.journal import JOURNAL_NAME
 from msprobe_ms.store.records import Contents, EntryPart, Envelope
@@ -18,10 +18,11 @@ from msprobe_ms.store.text import Value, encode_text, value_text
 Progress = Callable[[int, int], object]
 
 
-def export(folder: Path, *, progress: Progress | None = None, recovered: bool = False) -> int:
+def export(folder: Path, *, progress: Progress | None = None, recovered: bool = False, incomplete: str = "") -> int:
     """Write the three files of ``folder`` from its journal and return the number of entries.
 
-    ``recovered`` is noted in dump.json: its process died, what it would have recorded later is missing.
+    ``recovered`` is noted in dump.json: its process died, what it would have recorded later is missing. So is
+    ``incomplete``, which says what could not be recorded.
 
     Raises DumpFormatError when the journal is no journal or has no envelope, OSError when the disk refuses.
     """
@@ -36,7 +37,9 @@ def export(folder: Path, *, progress: Progress | None = None, recovered: bool = 
         write_json(folder / "construct.json", {} if envelope.level == "L1" else _construct(contents))
     with replacing(folder / ("debug.json" if saved else "dump.json")) as target, contents.path.open("rb") as journal:
         _write_dump(envelope, contents, journal, target, progress)
-        target.write(f',\n "{RECOVERED}": true\n}}'.encode() if recovered else b"\n}")
+        marks = {RECOVERED: recovered, INCOMPLETE: incomplete}
+        target.write("".join(f',\n "{key}": {json.dumps(mark)}' for key, mark in marks.items() if mark).encode())
+        target.write(b"\n}")
     return len(contents.entries)
 
 

@@ -146,10 +146,13 @@ def _names(folders: list[Path]) -> str:
 
 def other_processes(folder: Path) -> list[str]:
     """Names of the folders beside ``folder``, a process's own, that hold dumps of other processes without a rank."""
-    if not _PROCESS.fullmatch(folder.name) or not folder.parent.is_dir():
+    if not _PROCESS.fullmatch(folder.name):
         return []
-    beside = [each for each in _subfolders(folder.parent) if _PROCESS.fullmatch(each.name) and each.name != folder.name]
-    return [each.name for each in sorted(beside, key=_numeric) if _age(each)]
+    try:
+        beside = [each for each in _subfolders(folder.parent) if each.name != folder.name]
+    except (OSError, DumpFormatError):  # what cannot be looked into holds none
+        return []
+    return [each.name for each in sorted(beside, key=_numeric) if _PROCESS.fullmatch(each.name) and _age(each)]
 
 
 def _latest_process(path: Path, folders: list[Path]) -> list[Path]:
@@ -203,7 +206,7 @@ def unfinished(folder: Path) -> str:
     # A dump that was exported, or recovered, is younger than its journal.
     if not journal.is_file() or (dumps and dumps[0].stat().st_mtime >= journal.stat().st_mtime):
         return ""
-    return f"its process was killed, or is still at it: run msprobe recover {folder}"
+    return f"its process was killed, could not write them, or is still at it: run msprobe recover {folder}"
 
 
 def _subfolders(folder: Path) -> list[Path]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import struct
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,33 +54,51 @@ class JournalWriter:
             file.write(MAGIC + _record(kind, payload))
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
         self._end = os.fstat(self._file).st_size
+        #: Where half a record begins that could not be taken back.
+        self._torn: int | None = None
 
     def append(self, kind: bytes, payload: bytes) -> None:
         """Write one record. Raises OSError when the disk refuses (full, gone): the record is then not in the file."""
         record = _record(kind, payload)
         with self._lock:
+            self._take_back()
             try:
                 written = os.write(self._file, record)
                 while written < len(record):
                     written += os.write(self._file, memoryview(record)[written:])
             except OSError:
-                # Half a record would hide every later one from readers.
-                os.ftruncate(self._file, self._end)
+                self._torn = self._end
+                with suppress(OSError):  # before the next record, then
+                    self._take_back()
                 raise
             self._end += len(record)
 
+    def _take_back(self) -> None:
+        """Half a record would hide every later one from readers."""
+        if self._torn is not None:
+            os.ftruncate(self._file, self._torn)
+            self._torn = None
+
     def is_in_place(self) -> bool:
-        """Whether the path still leads to this journal: a user may move or remove a dump while it is written."""
+        """Whether the path still leads to this journal: a user may move or remove a dump while it is written.
+
+        Raises OSError where that cannot be told.
+        """
         try:
             return os.path.samestat(os.fstat(self._file), os.stat(self.path))
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
+
+    def outdate(self) -> None:
+        """Make the journal younger than any file exported from it: there is more to export. Raises OSError."""
+        now = time.time_ns()
+        os.utime(self._file, ns=(now, now))
 
     def close(self) -> None:
         with self._lock:
-            if self._file >= 0:
-                os.close(self._file)
-                self._file = -1
+            file, self._file = self._file, -1
+            if file >= 0:
+                os.close(file)
 
 
 def read_journal(path: Path) -> Iterator[Record]:

@@ -10,7 +10,16 @@ from typing import Any
 from msprobe_ms.errors import DamagedFileError, DumpFormatError
 from msprobe_ms.garbage import no_garbage_collection
 from msprobe_ms.log import logger
-from msprobe_ms.names import DEBUG, PARAMETERS_GRAD, RECOMPUTE, RECOVERED, SCOPE, counted_entries, parse_entry
+from msprobe_ms.names import (
+    DEBUG,
+    INCOMPLETE,
+    PARAMETERS_GRAD,
+    RECOMPUTE,
+    RECOVERED,
+    SCOPE,
+    counted_entries,
+    parse_entry,
+)
 from msprobe_ms.store.find import DUMP_FILES, dump_file, find_dumps, unfinished
 from msprobe_ms.store.flatten import DEEPEST, SECTION_KEYS, call_items, gradient_items, saved_items
 from msprobe_ms.store.items import ItemTable
@@ -25,6 +34,8 @@ FRAMEWORKS = ("mindspore", "pytorch", "mindtorch")
 _ENVELOPE = {"task", "level", "framework", "dump_data_dir", "data"}
 _KNOWN_KEYS = SECTION_KEYS | {RECOMPUTE, SCOPE}
 _PARAMETERS_GRAD = re.compile(r"\.parameters_grad(\.\d+)?$")
+#: Characters of a dump's own word on what it lacks.
+_LONGEST_REASON = 500
 _LEVEL = ("", "level")
 _MICRO_STEPS = "megatron_micro_step_number"
 #: Prefixes of entries that only one family of frameworks has.
@@ -77,7 +88,10 @@ def read_dump(path: Path) -> Dump:
 def _cut_short(path: Path, extra: Mapping[str, Any]) -> str:
     """Why a dump lacks what its process would have recorded later; "" where it ended in good order."""
     if extra.get(RECOVERED) is True:
-        return f"{path}: recovered after its process was killed; calls after that are missing"
+        return f"{path}: recovered after its process was killed or could not write it; calls after that are missing"
+    if isinstance(lacks := extra.get(INCOMPLETE), str) and lacks:
+        shown = "".join(each if each.isprintable() else "_" for each in lacks[:_LONGEST_REASON])
+        return f"{path}: not all could be recorded: {shown}"
     advice = unfinished(path.parent)
     return f"{path}: calls are missing: {advice}" if advice else ""
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from errno import ENOENT
 from pathlib import Path
 from typing import Protocol
@@ -75,7 +76,10 @@ class DumpStore:
         self._begun: set[str] = set()
         #: Entries in dump.json as it is; `entries` counts their parts.
         self.exported_entries = 0
-        self._exported = -1
+        #: In words, what is missing although it should have been recorded; "" while nothing is.
+        self.incomplete = ""
+        self._exported: tuple[int, str] | None = None
+        self.discarded = False
         move_aside(folder)
         _made(folder)
         self._tensor_folder = folder / TENSOR_FOLDER
@@ -133,12 +137,12 @@ class DumpStore:
 
     def export(self, progress: Progress | None = None) -> None:
         """Bring dump.json, stack.json and construct.json up to date, if anything was recorded since the last time."""
-        if self._exported != self.entries:
-            entries = self.entries
+        state = self.entries, self.incomplete
+        if self._exported != state:
             if not self._journal.is_in_place():
                 raise FileNotFoundError(ENOENT, "the dump was moved or removed while it was written", str(self.folder))
-            self.exported_entries = export(self.folder, progress=progress)
-            self._exported = entries
+            self.exported_entries = export(self.folder, progress=progress, incomplete=self.incomplete)
+            self._exported = state
 
     def move(self, folder: Path) -> None:
         """Have the dump in another folder of the same disk; what lies there already is moved aside. Raises OSError."""
@@ -147,7 +151,7 @@ class DumpStore:
         self.folder.rename(folder)
         self._journal.path = folder / JOURNAL_NAME
         self.folder, self._tensor_folder = folder, folder / TENSOR_FOLDER
-        self._exported = -1
+        self._exported = None
 
     @property
     def is_bare(self) -> bool:
@@ -155,23 +159,36 @@ class DumpStore:
         return not self.entries and not (self.folder / ERROR_LOG).exists()
 
     def discard(self) -> None:
-        """Remove the dump, which has no entries."""
-        self._journal.close()
-        shutil.rmtree(self.folder)
+        """Remove the dump, which has no entries. Raises OSError."""
+        self.discarded = True
+        try:
+            self._journal.close()
+        finally:
+            shutil.rmtree(self.folder)
 
     def absorb(self, other: DumpStore) -> None:
         """Take over the error log of another dump, which has no entries, and remove that. Raises OSError."""
-        if (log := other.folder / ERROR_LOG).exists():
-            with (self.folder / ERROR_LOG).open("ab") as mine:
-                mine.write(log.read_bytes())
-        other.discard()
+        try:
+            if (log := other.folder / ERROR_LOG).exists():
+                with (self.folder / ERROR_LOG).open("ab") as mine:
+                    mine.write(log.read_bytes())
+        finally:
+            other.discard()
 
     def close(self, progress: Progress | None = None) -> None:
-        """Export and remove the journal: from here on the JSON files are the dump."""
+        """Export and remove the journal: from here on the JSON files are the dump.
+
+        Raises OSError when the disk refuses; the journal then stays, for readers a sign that the dump is not whole.
+        """
         try:
             self.export(progress)
             if self._journal.is_in_place():
                 self._journal.path.unlink()
+        except OSError:
+            if self._exported != (self.entries, self.incomplete):
+                with suppress(OSError):
+                    self._journal.outdate()
+            raise
         finally:
             self._journal.close()
 
