@@ -21,7 +21,7 @@ class Memo:
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int, np.dtype], tuple[int, Statistics]] = {}
+        self._known: dict[tuple[int, int, np.dtype, bool], tuple[int, Statistics]] = {}
 
     def summary(self, place: tuple[int, int], array: np.ndarray) -> tuple[Statistics, int]:
         """``statistics(array)``, and the CRC-32 of its bytes in the order of memory.
@@ -30,7 +30,7 @@ class Memo:
         """
         flat = array.ravel("K")
         checksum = isal_zlib.crc32(flat)
-        key = (*place, array.dtype)
+        key = (*place, array.dtype, array.ndim == 0)  # a scalar's norm has a sign
         known = self._known.get(key)
         if known is None or known[0] != checksum:
             known = self._known[key] = checksum, statistics(array if array.ndim == 0 else flat)

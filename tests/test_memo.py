@@ -27,8 +27,8 @@ def test_what_is_told_is_what_there_is(data: st.DataObject) -> None:
             memory[place] ^= data.draw(st.integers(0, 255)) if dtype.kind != "b" else 0
         array = memory[start:].view("u1")[: count * dtype.itemsize]
         array = (array % 2).astype("?") if dtype.kind == "b" else array.view(dtype)
-        if data.draw(st.booleans()) and count == 2:
-            array = np.stack([array, array]).T
+        if data.draw(st.booleans()):
+            array = array.reshape(()) if count == 1 else array.reshape(count, 1).T
         figures, checksum = memo.summary((start, array.nbytes), array)
         assert str(figures) == str(statistics(array))
         assert checksum == zlib.crc32(array.ravel("K").tobytes())
@@ -53,3 +53,9 @@ def test_a_tensor_that_changed_is_summarised_anew(change: str) -> None:
         array = np.full((300, 400), 2, np.float32)
     after = memo.summary((7, array.nbytes), array)[0]
     assert after == statistics(array) != before
+
+
+def test_a_scalar_is_not_the_array_of_one_that_views_it() -> None:
+    memo, scalar = Memo(), np.array(-0.25, np.float32)
+    assert memo.summary((7, 4), scalar)[0].norm == -0.25
+    assert memo.summary((7, 4), scalar.reshape(1))[0].norm == 0.25

@@ -314,7 +314,7 @@ def test_npy_files_are_numpys(tmp_path: Path, array: Any) -> None:
     array = np.asarray(array)
     with (tmp_path / "a.npy").open("wb") as file:
         write_npy(file, array)
-    np.save(tmp_path / "b.npy", array)
+    np.save(tmp_path / "b.npy", array.copy(order="C"))
     assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
 
 

@@ -16,9 +16,12 @@ class _Stream:
 
 
 def write_npy(file: BinaryIO, array: np.ndarray) -> None:
-    """What ``numpy.save`` writes. Raises OSError with its number, ValueError for arrays of Python objects."""
+    """What ``numpy.save`` writes, in C order whatever the array's, as frameworks' own files are.
+
+    Raises OSError with its number, ValueError for arrays of Python objects.
+    """
     stream: Any = _Stream(file)
-    np.save(stream, array, allow_pickle=False)
+    np.save(stream, array if array.flags.c_contiguous else array.copy(order="C"), allow_pickle=False)
 
 
 def write_npy_in_parts(file: BinaryIO, shape: tuple[int, ...], parts: Iterable[np.ndarray]) -> None:
