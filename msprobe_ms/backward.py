@@ -53,7 +53,7 @@ class Backward:
     def output_gradients(self, call: Call, gradients: Sequence[Any]) -> None:
         """Backward of the call begins. Its record is on disk at once; the input gradients are added when they come.
 
-        Gradients of further outputs may come later, with those that came before.
+        Gradients of further outputs may come later; those that came before are known by their leaves.
         """
         self._record(call.backward, partial(self._call_begins, call, gradients))
 
@@ -76,7 +76,7 @@ class Backward:
         first = self._begin(call)
         more = any(plan is not None for plan in call.plan)
         if call.keep_backward:
-            fields = self._field(call, "input", call.output_fields, gradients)
+            fields = self._field(call, "input", call.output_fields, gradients, call.output_leaves)
             if first:
                 fields += self._field(call, "output", call.plan, ())
             self._store.entry(call.backward, fields, call.parent_entry(BACKWARD), complete=not more)
@@ -97,16 +97,30 @@ class Backward:
             self._store.entry(call.backward, fields, call.parent_entry(BACKWARD), stays=call.came_in_parts)
         self._choice.ends(call.backward)
 
-    def _field(self, call: Call, field: str, plan: Sequence[Plan], gradients: Sequence[Any]) -> list[tuple[str, str]]:
+    def _field(
+        self,
+        call: Call,
+        field: str,
+        plan: Sequence[Plan],
+        gradients: Sequence[Any],
+        known: dict[tuple[str, ...], Value] | None = None,
+    ) -> list[tuple[str, str]]:
+        """``known``: leaves of gradients that came before, by their path; these are added, or begin another pass."""
         if not self._choice.keeps(BACKWARD, field):
             return []
         save = self._choice.saves(call.backward)
+        leaves, new = {} if known is None else known, dict[tuple[str, ...], Value]()
 
-        def leaf(position: int, path: tuple[str, ...]) -> Value:
+        def read(position: int, path: tuple[str, ...]) -> None:
             gradient = gradients[position] if position < len(gradients) else None
-            return self._leaves.build(gradient, call.backward, field, path, save)
+            if gradient is not None:
+                new[path] = self._leaves.build(gradient, call.backward, field, path, save)
 
-        return [(field, field_text(field, fill(plan, leaf)))]
+        fill(plan, read)
+        if new.keys() & leaves.keys():
+            leaves.clear()
+        leaves |= new
+        return [(field, field_text(field, fill(plan, lambda _, path: leaves.get(path))))]
 
     def parameter(self, base: str, name: str, gradient: Any) -> None:
         """Record a parameter's accumulated gradient; ``base`` is its module's, ``Cell.fc1.Dense``."""

@@ -12,6 +12,7 @@ from msprobe_ms.gradients import Plan, Watch
 from msprobe_ms.hooks.communication import CollectiveOperator, Communication
 from msprobe_ms.names import BACKWARD, FORWARD
 from msprobe_ms.skip import Turn
+from msprobe_ms.store.text import Value
 
 #: Gives a module's own parameters by name.
 Parameters = Callable[[], Iterable[tuple[str, Any]]]
@@ -52,8 +53,8 @@ class Call:
 
     __slots__ = (
         "backward", "backward_begun", "came_in_parts", "depth", "forward", "handled", "input_watch", "inputs",
-        "keep_backward", "keep_forward", "launched", "listed_backward", "listed_forward", "output_fields", "parent",
-        "plan", "recomputed", "site", "subject", "taken", "turn", "watch",
+        "keep_backward", "keep_forward", "launched", "listed_backward", "listed_forward", "output_fields",
+        "output_leaves", "parent", "plan", "recomputed", "site", "subject", "taken", "turn", "watch",
     )  # fmt: skip
 
     def __init__(self, subject: Subject, index: int, parent: Call | None, depth: int) -> None:
@@ -78,6 +79,8 @@ class Call:
         self.input_watch: InputWatch | None = None
         self.plan: list[Plan] = []
         self.output_fields: list[Plan] = []
+        #: Leaves of gradients that came, by their path: further ones may come with those of other results.
+        self.output_leaves: dict[tuple[str, ...], Value] = {}
         self.backward_begun = self.came_in_parts = False
         #: At level L2: what the kernels seen in it wrote.
         self.launched: list[Any] = []

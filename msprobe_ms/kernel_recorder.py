@@ -17,12 +17,17 @@ from functools import partial
 from typing import Any
 
 from msprobe_ms.calls import Call, Parameters
+from msprobe_ms.config import Config
 from msprobe_ms.leaves import members
 from msprobe_ms.names import BACKWARD, FORWARD, api_entry
 from msprobe_ms.recorder import Recorder
+from msprobe_ms.store.memory import MIB
 from msprobe_ms.store.text import field_text
 
 PREFIX = "Kernel"
+
+#: After how many tensors what is held of a call is counted.
+_FORGETS = 16
 
 #: Values nested deeper are not searched for tensors; a cycle must end somewhere.
 _DEEPEST = 8
@@ -77,8 +82,9 @@ class _Nodes(threading.local):
 class KernelRecorder(Recorder):
     """Records one step of one process kernel by kernel."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, config: Config, *args: Any, **kwargs: Any) -> None:
+        super().__init__(config, *args, **kwargs)
+        self._most_held = config.max_memory * MIB
         self._nodes = _Nodes()
         self._known_nodes: set[Hashable] = set()
 
@@ -148,9 +154,9 @@ class KernelRecorder(Recorder):
     def _after_launch(self, begun: _Launch, results: Any) -> None:
         written = list(self._tensors(results))
         if begun.call is not None and not begun.call.subject.is_module:
-            begun.call.launched += written
+            self._remember(begun.call.launched, written)
         if begun.reads_gradient and begun.node is not None:
-            begun.node.reached += written
+            self._remember(begun.node.reached, written)
         self._choice.ends(begun.entry)
         if not begun.kept:
             return
@@ -262,6 +268,20 @@ class KernelRecorder(Recorder):
             fields = [(field, self._values_text(entry, field, values)) for field, values in kept]
             self._store.entry(entry, fields, _parent(node.call, BACKWARD), node.call.site)
         self._choice.ends(entry)
+
+    def _remember(self, known: list[Any], written: Sequence[Any]) -> None:
+        """Add to what kernels wrote, and now and then forget the oldest that are more than memory allows.
+
+        What is forgotten may be taken for something that no kernel wrote, and be recorded once more.
+        """
+        known += written
+        if len(known) % _FORGETS < len(written):
+            held = 0
+            for place in reversed(range(len(known))):
+                held += self._framework.memory(known[place])[1]
+                if held > self._most_held:
+                    del known[: place + 1]
+                    return
 
     # -- who wrote what --------------------------------------------------------------------------------------------
 

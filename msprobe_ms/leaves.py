@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, BinaryIO
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.large import Parts, is_large
 from msprobe_ms.memo import Memo
 from msprobe_ms.names import data_name
+from msprobe_ms.store.memory import Copy, Write
 from msprobe_ms.store.npy import write_npy
 from msprobe_ms.store.text import TensorLeaf, Value
 from msprobe_ms.store.writer import TensorFiles
@@ -25,8 +28,8 @@ _DEEPEST = 64
 class LeafBuilder:
     """Turns values into leaves; what goes wrong is told to ``trouble``. ``md5`` adds checksums.
 
-    Tensor files go to ``files``; with ``later`` it may write them after the call, so it gets copies. ``on_figures`` is
-    told the entry, the place in it (``output.0``) and the figures of every tensor.
+    Tensor files go to ``files``. ``on_figures`` is told the entry, the place in it (``output.0``) and the figures of
+    every tensor.
     """
 
     def __init__(
@@ -36,14 +39,12 @@ class LeafBuilder:
         trouble: Trouble,
         *,
         md5: bool,
-        later: bool = False,
         on_figures: Callable[[str, str, Statistics], None] | None = None,
     ) -> None:
         self._framework = framework
         self._files = files
         self._trouble = trouble
         self._md5 = md5
-        self._later = later
         self._on_figures = on_figures
         self._memo = Memo()
 
@@ -92,20 +93,23 @@ class LeafBuilder:
     def _tensor(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> TensorLeaf:
         framework = self._framework
         figures = None if save or self._md5 else framework.device_statistics(tensor)
-        array = None if figures is not None else framework.to_numpy(tensor)
-        md5 = None
-        if array is not None:
+        array, md5, size = None, None, 0
+        if figures is None and is_large(tensor.shape) and framework.copies(tensor):
+            whole = Parts(framework.in_parts(tensor), md5=self._md5)
+            figures, md5, size = whole.figures, whole.md5, whole.nbytes
+        elif figures is None:
+            array = framework.to_numpy(tensor)
             figures, crc = self._memo.summary(framework.place(tensor, array), array)
+            size = array.nbytes
             if self._md5:
                 md5 = f"{crc:08x}" if array.flags.c_contiguous else checksum(array)
-        assert figures is not None
         if self._on_figures is not None:
             self._on_figures(entry, _item(category, path), Statistics(*figures))
         file = None
         if save:
             name = data_name(entry, category, path, framework.file_suffix)
-            kept, values = framework.detached(tensor, array) if self._later and array is not None else (tensor, array)
-            file = self._written(entry, name, lambda stream: framework.save_tensor(kept, values, stream))
+            copy = Copy(size, partial(self._copied, tensor, array))
+            file = self._written(entry, name, partial(framework.save_tensor, tensor, array), copy)
         return TensorLeaf(
             framework.tensor_type,
             framework.dtype_text(tensor),
@@ -116,6 +120,10 @@ class LeafBuilder:
             md5,
         )
 
+    def _copied(self, tensor: Any, array: np.ndarray | None) -> Write:
+        array = self._framework.to_numpy(tensor) if array is None else array
+        return partial(self._framework.save_tensor, *self._framework.detached(tensor, array))
+
     def _array(
         self, array: np.ndarray, entry: str, category: str, path: tuple[str, ...], save: bool, kind: str, dtype: str
     ) -> TensorLeaf:
@@ -124,20 +132,20 @@ class LeafBuilder:
             self._on_figures(entry, _item(category, path), figures)
         file = None
         if save:
-            kept = array.copy() if self._later else array
             name = data_name(entry, category, path, ".npy")
-            file = self._written(entry, name, lambda stream: write_npy(stream, kept))
+            copy = Copy(array.nbytes, lambda: partial(write_npy, array=array.copy()))
+            file = self._written(entry, name, partial(write_npy, array=array), copy)
         md5 = checksum(array) if self._md5 else None
         return TensorLeaf(kind, dtype, array.shape, *figures, None, file, md5)
 
-    def _written(self, entry: str, file: str, write: Callable[[BinaryIO], None]) -> str | None:
+    def _written(self, entry: str, file: str, write: Write, copy: Copy) -> str | None:
         """The name of a tensor file after writing it; None when that fails: the figures are still worth recording."""
         try:
-            self._files.tensor(file, write, entry)
+            there = self._files.tensor(file, write, entry, copy)
         except Exception as error:
             self._trouble.report(error, file)
             return None
-        return file
+        return file if there else None
 
 
 def _item(category: str, path: tuple[str, ...]) -> str:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from typing import BinaryIO
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from msprobe_ms.log import logger
 from msprobe_ms.names import FORWARD, parse_entry
+from msprobe_ms.store.memory import Copy, Memory, OutOfMemory, Write
 from msprobe_ms.store.writer import DumpStore, TensorFiles
 from msprobe_ms.summary import Statistics
+from msprobe_ms.trouble import Trouble
 
 #: Entries of a step that are named, before they are only counted.
 _MOST_TOLD = 10
 
 _FRAME = re.compile(r"File (.+), line (\d+), in ")
-
-Write = Callable[[BinaryIO], None]
 
 
 class OverflowQuota:
@@ -52,11 +52,14 @@ class OverflowQuota:
 class _Held:
     """An entry whose call is not over yet."""
 
-    __slots__ = ("bad", "fields", "files")
+    __slots__ = ("bad", "fields", "files", "without_file")
 
     def __init__(self) -> None:
         self.fields: dict[str, str] = {}
-        self.files: dict[str, Write] = {}
+        #: By name of the file: what writes it, and the bytes that keeps.
+        self.files: dict[str, tuple[Write, int]] = {}
+        #: Names of files for which there was no room.
+        self.without_file: list[str] = []
         #: The first item that overflows, and what it holds: ``output.0``, ``a NaN``.
         self.bad: tuple[str, str] | None = None
 
@@ -64,13 +67,18 @@ class _Held:
 class OverflowGate:
     """Stands before the store: holds each entry and its tensors until its call is over, passes it on if it overflows.
 
-    Memory: the tensors of the calls that are open, one inside the other, and of those whose backward has begun.
+    That holds the tensors of the calls that are open, one inside the other, and of those whose backward has begun, as
+    far as ``memory`` goes.
     """
 
-    def __init__(self, store: DumpStore, files: TensorFiles, quota: OverflowQuota) -> None:
+    def __init__(
+        self, store: DumpStore, files: TensorFiles, quota: OverflowQuota, memory: Memory, trouble: Trouble
+    ) -> None:
         self._store = store
         self._files = files
         self._quota = quota
+        self._memory = memory
+        self._trouble = trouble
         self._held: dict[str, _Held] = {}
         self._recorded: set[str] = set()
         #: Call sites as ``file:line``, and those of forward calls, for their backward.
@@ -92,8 +100,19 @@ class OverflowGate:
         if bad and (held := self._hold(entry)).bad is None:
             held.bad = item, "a NaN" if any(map(math.isnan, bad)) else "an infinity"
 
-    def tensor(self, data_name: str, write: Write, entry: str) -> None:
-        self._hold(entry).files[data_name] = write
+    def tensor(self, data_name: str, write: Write, entry: str, copy: Copy | None = None) -> bool:
+        """Hold a copy, if there is room for one."""
+        if copy is None:
+            return self._files.tensor(data_name, write, entry)
+        if not self._memory.take(copy.size):
+            self._hold(entry).without_file.append(data_name)
+            return False
+        try:
+            self._hold(entry).files[data_name] = copy.make(), copy.size
+        except BaseException:
+            self._memory.give(copy.size)
+            raise
+        return True
 
     def entry(
         self,
@@ -113,13 +132,27 @@ class OverflowGate:
             self._sites[name] = call_site
         if name not in self._recorded:
             if held.bad is None or not self._quota.take():
+                if complete:
+                    self._let_go(held)
                 return
             self._recorded.add(name)
             self._tell(name, *held.bad)
-        for data_name, write in held.files.items():
-            self._files.tensor(data_name, write, name)
+        for data_name, write, size in self._let_go(held):
+            try:
+                self._files.tensor(data_name, write, name, Copy(size, partial(_itself, write)))
+            except Exception as error:  # the entry is worth recording all the same
+                self._trouble.report(error, data_name)
         self._store.entry(name, held.fields.items(), parent, call_site, stays=stays)
-        held.fields, held.files = {}, {}
+        for data_name in held.without_file:
+            self._trouble.report(OutOfMemory(f"{self._memory} was in use for the calls that were open"), data_name)
+        held.fields, held.without_file = {}, []
+
+    def _let_go(self, held: _Held) -> list[tuple[str, Write, int]]:
+        """The tensors held, which are no longer."""
+        files, held.files = held.files, {}
+        for _, size in files.values():
+            self._memory.give(size)
+        return [(name, write, size) for name, (write, size) in files.items()]
 
     def _tell(self, name: str, item: str, what: str) -> None:
         if len(self._recorded) <= _MOST_TOLD:
@@ -137,6 +170,10 @@ class OverflowGate:
 
     def _hold(self, entry: str) -> _Held:
         return self._held.setdefault(entry, _Held())
+
+
+def _itself(write: Write) -> Write:
+    return write
 
 
 def _place(frames: Sequence[str]) -> str:

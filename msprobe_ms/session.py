@@ -30,6 +30,7 @@ from msprobe_ms.overflow import OverflowGate, OverflowQuota
 from msprobe_ms.recorder import Recorder
 from msprobe_ms.savepoints import SavePoints
 from msprobe_ms.status import Status
+from msprobe_ms.store.memory import MIB, Memory
 from msprobe_ms.store.worker import TensorWorker
 from msprobe_ms.store.writer import DumpStore, TensorFiles, process_folder
 from msprobe_ms.trouble import Trouble
@@ -66,6 +67,7 @@ class Session:
             tensors=config.stores_files,
             extra_info=config.extra_info,
             permissions=config.permissions,
+            max_memory=config.max_memory * MIB,
         )
         graphs = None
         if taps is not None:
@@ -100,12 +102,15 @@ class Session:
         md5 = config.summary_mode == "md5"
         entries: DumpStore | OverflowGate = store
         self._gate: OverflowGate | None = None
-        self._worker = TensorWorker(store, self._trouble) if config.async_dump and config.stores_files else None
+        memory = Memory(config.max_memory * MIB)
+        self._worker: TensorWorker | None = None
+        if config.async_dump and config.stores_files:
+            self._worker = TensorWorker(store, memory, self._trouble)
         files: TensorFiles = self._worker or store
-        leaves = LeafBuilder(framework, files, self._trouble, md5=md5, later=self._worker is not None)
+        leaves = LeafBuilder(framework, files, self._trouble, md5=md5)
         if config.task == "overflow_check":
-            entries = self._gate = gate = OverflowGate(store, files, quota)
-            leaves = LeafBuilder(framework, gate, self._trouble, md5=md5, later=True, on_figures=gate.figures)
+            entries = self._gate = gate = OverflowGate(store, files, quota, memory, self._trouble)
+            leaves = LeafBuilder(framework, gate, self._trouble, md5=md5, on_figures=gate.figures)
         self._kernels: KernelHooks | None = None
         if config.level == "L2":
             recorder = KernelRecorder(config, framework, entries, leaves, self._trouble)

@@ -30,7 +30,9 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 NUMBERS = 'an integer of 0 or more, or an inclusive range such as "4-6"'
 MODULE = 'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
 API = 'an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Functional.relu.0.forward"'
-GENERAL = "task, level, dump_path, rank, step, extra_info, dump_enable, async_dump, permissions, api_list"
+_MEBIBYTES = "use a whole number of MiB from 1 to 16777216, such as 2048"
+
+GENERAL = "task, level, dump_path, rank, step, extra_info, dump_enable, async_dump, permissions, max_memory, api_list"
 PATTERN = 'a pattern, such as "class:LayerNorm"'
 SKIP = "not accepted; use an integer n from 0 to 1000000: every n-th call is recorded"
 END = "not accepted; use the name of an entry in quotes, or null for an open end"
@@ -308,6 +310,7 @@ def test_other_tasks_sections_and_idle_keys_pass_without_a_word():
             "enable_dataloader": False,
             "acl_config": "",
             "async_dump": False,
+            "max_memory": 2048,
             "precision": "high",
             "risk_level": "ALL",
             "is_deterministic": False,
@@ -389,6 +392,17 @@ def test_exceptions_are_looked_for_in_kernels() -> None:
     ("document", "message"),
     [
         ({"async_dump": 1}, "async_dump: 1 is not accepted; use true or false"),
+        *(
+            ({"max_memory": value}, f"max_memory: {text} is not accepted; {_MEBIBYTES}")
+            for value, text in [
+                (0, "0"),
+                (-1, "-1"),
+                (1.5, "1.5"),
+                (True, "true"),
+                ("1GB", '"1GB"'),
+                (1 << 25, "33554432"),
+            ]
+        ),
         ({"precision": "hi"}, 'precision: "hi" is not accepted; use one of high, low (did you mean "high"?)'),
         ({"acl_config": []}, "acl_config: [] is not accepted; use a text in quotes"),
         ({"seed": "1"}, 'seed: "1" is not accepted; use a whole number'),

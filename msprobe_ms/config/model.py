@@ -61,6 +61,9 @@ KERNEL_KEYS = {
 #: Owners read and write, nobody else writes but a group, nobody executes.
 _FILE_MODE = re.compile("06(?:00|40|44|60|64)")
 
+#: The largest ``max_memory``, in MiB: 16 TiB.
+MOST_MEMORY = 1 << 24
+
 DATA_MODES = ("all", "input", "output", "forward", "backward")
 
 
@@ -102,6 +105,14 @@ def _permissions(value: object) -> Permissions:
     raise Rejected(((), f"{show(value)} is not accepted; use {accepted}"))
 
 
+def _max_memory(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_MEMORY:
+        return value
+    raise Rejected(
+        ((), f"{show(value)} is not accepted; use a whole number of MiB from 1 to {MOST_MEMORY}, such as 2048")
+    )
+
+
 def _path(value: object) -> object:
     if isinstance(value, str) and (not value.strip() or "\0" in value):
         raise Rejected(((), f"{show(value)} is not accepted; use a path"))
@@ -128,6 +139,7 @@ Device = Annotated[Literal["host", "device"], BeforeValidator(one_of("host", "de
 Precision = Annotated[Literal["high", "low"], BeforeValidator(one_of("high", "low"))]
 OverflowNumber = Annotated[int, PlainValidator(_overflow_number)]
 PermissionBits = Annotated[Permissions, PlainValidator(_permissions)]
+MaxMemory = Annotated[int, PlainValidator(_max_memory)]
 FilePath = Annotated[Path, BeforeValidator(_path)]
 
 
@@ -148,6 +160,7 @@ class Config(BaseModel):
     ``dump_enable``      False: nothing is recorded; unless None, the file is read again when it changes
     ``async_dump``       tensor files are written by a thread of their own
     ``permissions``      of the files that are written; folders may be entered by whoever may read these
+    ``max_memory``       MiB that one step's recording may hold of its own
     ``ignored``          key paths that were given, ask for something, and have no effect here
     """
 
@@ -163,6 +176,7 @@ class Config(BaseModel):
     dump_enable: Switch | None = None
     async_dump: Switch = False
     permissions: PermissionBits = Permissions()
+    max_memory: MaxMemory = 2048
     api_list: FilePath | None = None
     scope: Range | None = None
     list: Patterns = ()

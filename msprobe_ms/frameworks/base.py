@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 
 from msprobe_ms.frameworks.graph_taps import GraphTaps, Tapped
+from msprobe_ms.large import parts
 from msprobe_ms.permissions import DEFAULT, Permissions
 
 #: Receives the gradients of watched tensors, in their order; None where no gradient reached one.
@@ -164,6 +165,15 @@ class Framework(ABC):
     def to_numpy(self, tensor: Any) -> np.ndarray:
         """The tensor's values on the host; 16-bit brain floats as float32. May alias the tensor's memory."""
 
+    def copies(self, tensor: Any) -> bool:
+        """Whether figures of the whole tensor would need a copy of it."""
+        return True
+
+    def in_parts(self, tensor: Any) -> Iterator[np.ndarray]:
+        """What ``to_numpy`` gives, in parts and in the order of elements, so that no copy of the whole is held."""
+        for index in parts(tuple(tensor.shape)):
+            yield self.to_numpy(tensor[index])
+
     def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:
         """Address and bytes of the memory that holds the tensor; ``array`` is ``to_numpy(tensor)``."""
         return array.__array_interface__["data"][0], array.nbytes
@@ -187,7 +197,7 @@ class Framework(ABC):
     def save_tensor(self, tensor: Any, array: np.ndarray | None, file: BinaryIO) -> None:
         """Write one tensor in the framework's file format; ``array`` is ``to_numpy(tensor)`` if already read."""
 
-    def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray]:
+    def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray | None]:
         """Both arguments of ``save_tensor``, such that nothing done to ``tensor`` later shows in what it writes."""
         return None, array.copy()
 

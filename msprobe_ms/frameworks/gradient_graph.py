@@ -209,7 +209,7 @@ def watch_outputs(graph: Graph, tensors: Sequence[Any], on_gradients: OnGradient
         if edge is not None:  # a leaf given back is not the call's result
             nodes.setdefault(graph.key(edge[0]), []).append(slot)
     inner = _InnerUses(graph, edges, floor) if len(nodes) > 1 else None
-    reports = _OutputReports(len(tensors), len(nodes), inner, on_gradients)
+    reports = _OutputReports(len(tensors), inner, on_gradients)
     for slots in nodes.values():
         if len(slots) == 1:
             graph.hook_tensor(tensors[slots[0]], reports.from_tensor(slots[0]))
@@ -266,14 +266,12 @@ class _InnerUses:
 
 
 class _OutputReports:
-    """The gradients of a call's results, as they come; forgotten when those of all ``nodes`` have."""
+    """The gradients of a call's results, as they come. None is held: those of the other results may never come."""
 
-    def __init__(self, slots: int, nodes: int, inner: _InnerUses | None, on_gradients: OnGradients) -> None:
-        self._nodes = nodes
+    def __init__(self, slots: int, inner: _InnerUses | None, on_gradients: OnGradients) -> None:
+        self._slots = slots
         self._inner = inner
         self._on_gradients = on_gradients
-        self._gradients: list[Any] = [None] * slots
-        self._arrived = 0
 
     def from_tensor(self, slot: int) -> Callable[[Any], None]:
         def hook(gradient: Any) -> None:
@@ -288,12 +286,10 @@ class _OutputReports:
         return hook
 
     def _arrive(self, gradients: list[tuple[int, Any]]) -> None:
+        arrived: list[Any] = [None] * self._slots
         for slot, gradient in gradients:
-            self._gradients[slot] = gradient if self._inner is None else self._inner.taken_off(slot, gradient)
-        self._on_gradients(list(self._gradients))
-        self._arrived += 1
-        if self._arrived == self._nodes:
-            self._gradients, self._arrived = [None] * len(self._gradients), 0
+            arrived[slot] = gradient if self._inner is None else self._inner.taken_off(slot, gradient)
+        self._on_gradients(arrived)
 
 
 def observe_nodes(

@@ -35,13 +35,13 @@ from msprobe_ms.frameworks.base import (
 )
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
 from msprobe_ms.frameworks.graph_taps import GraphTaps, Tapped
-from msprobe_ms.frameworks.mindspore_arrays import to_numpy
+from msprobe_ms.frameworks.mindspore_arrays import in_parts, to_numpy
 from msprobe_ms.frameworks.mindspore_autograd import MindSporeGraph, has_graph
 from msprobe_ms.frameworks.mindspore_graph import MindSporeTaps
 from msprobe_ms.frameworks.mindspore_hooked import Hooked, can_be_hooked
 from msprobe_ms.frameworks.mindspore_tensor_dump import TensorDumpTaps
 from msprobe_ms.permissions import DEFAULT, Permissions
-from msprobe_ms.store.npy import write_npy
+from msprobe_ms.store.npy import write_npy, write_npy_in_parts
 
 _FLOATS = frozenset(
     getattr(mindspore, name)
@@ -100,6 +100,13 @@ class MindSpore(Framework):
     def to_numpy(self, tensor: Any) -> np.ndarray:
         return to_numpy(tensor)
 
+    def copies(self, tensor: Any) -> bool:
+        on_host = mindspore.get_context("device_target") == "CPU"
+        return not on_host or not tensor.is_contiguous() or tensor.asnumpy().dtype.kind == "V"
+
+    def in_parts(self, tensor: Any) -> Iterator[np.ndarray]:
+        return in_parts(tensor)
+
     def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:
         return tensor._data_ptr(), tensor._nbytes
 
@@ -115,7 +122,10 @@ class MindSpore(Framework):
         return None
 
     def save_tensor(self, tensor: Any, array: np.ndarray | None, file: BinaryIO) -> None:
-        write_npy(file, self.to_numpy(tensor) if array is None else array)
+        if array is None:
+            write_npy_in_parts(file, tuple(tensor.shape), self.in_parts(tensor))
+        else:
+            write_npy(file, array)
 
     # -- gradients -------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import mindspore
@@ -10,6 +11,7 @@ from mindspore import Tensor
 from mindspore._c_expression import TensorPy
 from packaging.version import Version
 
+from msprobe_ms.large import parts
 from msprobe_ms.store import narrow_floats
 
 #: Dtypes whose memory MindSpore hands to others; from 2.8 on.
@@ -53,13 +55,28 @@ def _array(tensor: Any) -> np.ndarray:
 
 def to_numpy(tensor: Any) -> np.ndarray:
     """The tensor's values; bfloat16 and float8 as float32. May alias the tensor's memory, and be strided."""
-    array = _array(tensor)
+    return _readable(_array(tensor), tensor.dtype)
+
+
+def in_parts(tensor: Any) -> Iterator[np.ndarray]:
+    """The same in parts; of what MindSpore hands out as it is, without any operator."""
+    on_host = mindspore.get_context("device_target") == "CPU"
+    if on_host and (tensor.is_contiguous() or tensor.dtype in _HANDED_ON):
+        array = _array(tensor)
+        for index in parts(array.shape):
+            yield _readable(array[index], tensor.dtype)
+    else:
+        for index in parts(tensor.shape):
+            yield to_numpy(tensor[index])
+
+
+def _readable(array: np.ndarray, dtype: Any) -> np.ndarray:
     if array.dtype.kind != "V":
         return array
-    if tensor.dtype == mindspore.bfloat16:
+    if dtype == mindspore.bfloat16:
         return widened(array)
-    known = array.dtype.itemsize == narrow_floats.bytes_of(str(tensor.dtype)) == 1
-    return narrow_floats.widen(array.view(np.uint8), str(tensor.dtype)) if known else array
+    known = array.dtype.itemsize == narrow_floats.bytes_of(str(dtype)) == 1
+    return narrow_floats.widen(array.view(np.uint8), str(dtype)) if known else array
 
 
 def widened(array: np.ndarray) -> np.ndarray:

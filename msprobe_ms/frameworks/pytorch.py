@@ -63,6 +63,13 @@ class PyTorch(TorchModules):
             tensor = tensor.to(wider)
         return tensor.cpu().numpy()
 
+    def copies(self, tensor: Any) -> bool:
+        on_host = tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_contiguous()
+        return not on_host or tensor.dtype in _WIDER
+
+    def in_parts(self, tensor: Any) -> Iterator[np.ndarray]:
+        return super().in_parts(_strided(tensor))
+
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 
@@ -92,9 +99,9 @@ class PyTorch(TorchModules):
             tensor = tensor.clone(memory_format=torch.contiguous_format)
         torch.save(tensor, file)
 
-    def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray]:
+    def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray | None]:
         tensor = _strided(tensor).detach()
-        return (tensor if tensor.is_meta else tensor.to("cpu", copy=True)), array
+        return (tensor if tensor.is_meta else tensor.to("cpu", copy=True)), None
 
     # -- gradients -------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from msprobe_ms.leaves import LeafBuilder
 from msprobe_ms.log import logger
 from msprobe_ms.misses import Misses
 from msprobe_ms.status import Status
+from msprobe_ms.store.memory import MIB, Memory
 from msprobe_ms.store.worker import TensorWorker
 from msprobe_ms.store.writer import DumpStore, process_folder
 from msprobe_ms.trouble import Trouble
@@ -33,14 +34,13 @@ class _Part:
         self.trouble = Trouble(store, noted)
         self.worker = None
         if config.async_dump and config.stores_files:
-            self.worker = TensorWorker(store, self.trouble)
+            self.worker = TensorWorker(store, Memory(config.max_memory * MIB), self.trouble)
             self.worker.run(framework.quiet)
         leaves = LeafBuilder(
             framework,
             self.worker or store,
             self.trouble,
             md5=config.summary_mode == "md5",
-            later=self.worker is not None,
         )
         self.recorder = GraphRecorder(config, framework, store, leaves, self.trouble)
 
@@ -104,6 +104,7 @@ class GraphSession:
             tensors=config.stores_files,
             extra_info=config.extra_info,
             permissions=config.permissions,
+            max_memory=config.max_memory * MIB,
         )
         self._part = part = _Part(config, self._framework, store, self._noted)
         part.recorder.observe(self._bases)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -54,10 +54,15 @@ def dump_head(envelope: Envelope) -> bytes:
     return f'{{\n{head},\n "data": {{'.encode()
 
 
-def write_json(path: Path, value: Value, permissions: Permissions = DEFAULT) -> None:
-    """Write a file of the format beside dump.json, whole or not at all."""
+def write_json(path: Path, value: Mapping[str, Value], permissions: Permissions = DEFAULT) -> None:
+    """Write a file of the format beside dump.json, whole or not at all, and never hold the whole text."""
     with replacing(path, permissions) as file:
-        file.write(value_text(value, 0).encode("utf-8", "surrogatepass"))
+        separator = "{\n"
+        for key, member in value.items():
+            text = f"{separator} {encode_text(key)}: {value_text(member, 1)}"
+            file.write(text.encode("utf-8", "surrogatepass"))
+            separator = ",\n"
+        file.write(b"\n}" if value else b"{}")
 
 
 def _stack(contents: Contents) -> dict[str, list[list[str]]]:

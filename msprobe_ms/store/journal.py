@@ -56,31 +56,29 @@ class JournalWriter:
         with replacing(path, permissions) as file:
             file.write(MAGIC + _record(kind, payload))
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
-        self._end = os.fstat(self._file).st_size
-        #: Whether half a record follows there that could not be taken back.
-        self._torn = False
+        #: Where half a record begins that could not be taken back.
+        self._torn: int | None = None
 
     def append(self, kind: bytes, payload: bytes) -> None:
         """Write one record. Raises OSError when the disk refuses (full, gone): the record is then not in the file."""
-        record = _record(kind, payload)
+        record, written = _record(kind, payload), 0
         with self._lock:
             self._take_back()
+            end = os.lseek(self._file, 0, os.SEEK_END)
             try:
-                written = os.write(self._file, record)
                 while written < len(record):
-                    written += os.write(self._file, memoryview(record)[written:])
+                    written += os.write(self._file, memoryview(record)[written:] if written else record)
             except OSError:
-                self._torn = True
+                self._torn = end
                 with suppress(OSError):  # before the next record, then
                     self._take_back()
                 raise
-            self._end += len(record)
 
     def _take_back(self) -> None:
         """Half a record would hide every later one from readers."""
-        if self._torn:
-            os.ftruncate(self._file, self._end)
-            self._torn = False
+        if self._torn is not None:
+            os.ftruncate(self._file, self._torn)
+            self._torn = None
 
     def is_in_place(self) -> bool:
         """Whether the path still leads to this journal: a user may move or remove a dump while it is written.

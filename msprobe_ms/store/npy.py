@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -21,3 +22,13 @@ def write_npy(file: BinaryIO, array: np.ndarray) -> None:
     """
     stream: Any = _Stream(file)
     np.save(stream, array if array.flags.c_contiguous else array.copy(order="C"), allow_pickle=False)
+
+
+def write_npy_in_parts(file: BinaryIO, shape: tuple[int, ...], parts: Iterable[np.ndarray]) -> None:
+    """The same for an array of ``shape`` that comes in parts, one or more, in the order of its elements."""
+    for number, part in enumerate(parts):
+        if not number:
+            numpy_format: Any = np.lib.format  # untyped
+            header = {"descr": part.dtype.str, "fortran_order": False, "shape": shape}
+            numpy_format.write_array_header_1_0(file, header)
+        file.write(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)

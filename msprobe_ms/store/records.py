@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from sys import intern
 from typing import Any, NamedTuple
 
 import orjson
@@ -114,13 +115,13 @@ class Contents:
         for field, length in lengths:
             if type(field) is not str or type(length) is not int or length < 0:
                 raise ValueError(f"a field of {name} has no name or no length")
-            fields[field] = (position, length)
+            fields[intern(field)] = (position, length)
             position += length
         if position != offset + len(payload):
             raise ValueError(f"the fields of {name} end at byte {position}")
         if earlier is not None:
             parent, site = earlier.parent or parent, site if earlier.call_site is None else earlier.call_site
-        self.entries[name] = EntryPart(fields, parent, site)
+        self.entries[name] = EntryPart(fields, parent and intern(parent), site)
         if stays and earlier is not None:
             return
         # A module's own gradients may be complete before those of a call in it; it stands after the call all the same.

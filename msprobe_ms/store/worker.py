@@ -4,39 +4,50 @@ from __future__ import annotations
 
 import _thread
 import threading
+import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from queue import SimpleQueue
-from typing import BinaryIO
+from contextlib import AbstractContextManager, suppress
+from queue import Empty, SimpleQueue
+from typing import NamedTuple
 
+from msprobe_ms.store.memory import Copy, Memory, OutOfMemory, Write
 from msprobe_ms.store.writer import DumpStore
 from msprobe_ms.trouble import Trouble
 
-#: Tensors that may wait; with more, training waits for the disk and memory stays bounded.
-_MOST_WAITING = 16
+#: How long training waits for a disk that takes nothing, in seconds; and the slowest disk that does take something, in
+#: bytes a second.
+PATIENCE, SLOWEST = 10.0, 1e7
 #: How long a thread may take to begin, in seconds: without memory it never does.
-_PATIENCE = 10
+_BEGINNING = 10
 
-Job = tuple[str, Callable[[BinaryIO], None], str]
+
+class _Job(NamedTuple):
+    data_name: str
+    write: Write
+    entry: str
+    size: int
 
 
 class TensorWorker:
-    """Stands before a store and writes its tensor files later. What it is given must be copies.
+    """Stands before a store and writes copies of its tensors later, as many as ``memory`` allows.
 
-    There is no lock that training could hold when a signal handler ends the recording in the middle of `tensor`. Where
-    no thread can be had, tensors are written at once.
+    With more, training waits for the disk; with a disk that stands still they are left out, which ``trouble`` is told.
+    There is no lock that both sides take: a signal handler may end the recording in the middle of `tensor`.
+    Where no thread can be had, tensors are written at once.
     """
 
-    def __init__(self, store: DumpStore, trouble: Trouble) -> None:
+    def __init__(self, store: DumpStore, memory: Memory, trouble: Trouble) -> None:
         self._store = store
+        self._memory = memory
         self._trouble = trouble
         #: An event in the place of a job is set when everything before it is done.
-        self._jobs: SimpleQueue[Job | threading.Event | None] = SimpleQueue()
-        self._places: SimpleQueue[None] = SimpleQueue()
-        for _ in range(_MOST_WAITING):
-            self._places.put(None)
+        self._jobs: SimpleQueue[_Job | threading.Event | None] = SimpleQueue()
+        #: Sizes of what is written. Training gives them back: it counts memory, and waits for it.
+        self._written: SimpleQueue[int] = SimpleQueue()
         #: Set when the thread is over; None where there is none.
         self._over: threading.Event | None = None
+        #: When the file that is being written must be done, or the disk stands still; 0 while nothing waits.
+        self._due = 0.0
 
     def run(self, unrecorded: Callable[[], AbstractContextManager[None]]) -> None:
         """Begin. Writing may call the framework, which happens inside ``unrecorded()``."""
@@ -46,16 +57,42 @@ class TensorWorker:
             _thread.start_new_thread(self._work, (unrecorded, begun, over))
         except RuntimeError as error:
             return self._trouble.report(error, "async_dump")
-        if not begun.wait(_PATIENCE):
-            late = TimeoutError(f"the thread that writes tensors did not begin within {_PATIENCE} s")
+        if not begun.wait(_BEGINNING):
+            late = TimeoutError(f"the thread that writes tensors did not begin within {_BEGINNING} s")
             return self._trouble.report(late, "async_dump")
         self._over = over
 
-    def tensor(self, data_name: str, write: Callable[[BinaryIO], None], entry: str) -> None:
+    def tensor(self, data_name: str, write: Write, entry: str, copy: Copy | None = None) -> bool:
+        """Write ``copy`` later. Without one, or where it is too large ever to be held, all that waits is written first.
+
+        Raises OutOfMemory where neither is possible for now, OSError when the disk refuses.
+        """
         if self._over is None:
             return self._store.tensor(data_name, write, entry)
-        self._places.get()
-        self._jobs.put((data_name, write, entry))
+        if copy is None or not self._memory.fits(copy.size):
+            self.drain()
+            return self._store.tensor(data_name, write, entry)
+        self._take(copy.size)
+        try:
+            job = _Job(data_name, copy.make(), entry, copy.size)
+        except BaseException:
+            self._memory.give(copy.size)
+            raise
+        self._jobs.put(job)
+        if not self._due:
+            self._due = _deadline(copy.size)
+        return True
+
+    def _take(self, size: int) -> None:
+        """Count memory, as soon as there is enough. Raises OutOfMemory."""
+        with suppress(Empty):
+            while True:
+                self._memory.give(self._written.get_nowait())
+        while not self._memory.take(size):
+            try:
+                self._memory.give(self._written.get(timeout=max(self._due - time.monotonic(), 0)))
+            except Empty:
+                raise OutOfMemory(f"{self._memory} is in use and the disk takes nothing") from None
 
     def drain(self) -> None:
         """Wait until everything given so far is on disk."""
@@ -78,15 +115,28 @@ class TensorWorker:
         over: threading.Event,
     ) -> None:
         begun.set()
-        while (job := self._jobs.get()) is not None:
-            if isinstance(job, threading.Event):
-                job.set()
-                continue
-            try:
-                with unrecorded():
-                    self._store.tensor(*job)
-            except Exception as error:
-                self._trouble.report(error, job[0])
-            finally:
-                self._places.put(None)
+        while self._write_next(unrecorded):
+            continue
         over.set()
+
+    def _write_next(self, unrecorded: Callable[[], AbstractContextManager[None]]) -> bool:
+        # A frame of its own, so that a tensor written is let go before the next is waited for.
+        if (job := self._jobs.get()) is None:
+            return False
+        if isinstance(job, threading.Event):
+            job.set()
+            return True
+        self._due, size = _deadline(job.size), job.size
+        try:
+            with unrecorded():
+                self._store.tensor(job.data_name, job.write, job.entry)
+        except Exception as error:
+            self._trouble.report(error, job.data_name)
+        del job
+        self._due = 0.0 if self._jobs.empty() else _deadline(0)
+        self._written.put(size)
+        return True
+
+
+def _deadline(size: int) -> float:
+    return time.monotonic() + PATIENCE + size / SLOWEST

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from errno import ENOENT
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from msprobe_ms.log import logger
 from msprobe_ms.permissions import DEFAULT, Permissions
@@ -18,6 +18,11 @@ from msprobe_ms.store import records
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.export import Progress, export
 from msprobe_ms.store.journal import JOURNAL_NAME, JournalWriter
+from msprobe_ms.store.memory import Copy, Memory, OutOfMemory, Write
+
+#: Bytes that the index of a journal takes for an entry (with `memory`'s own for anything), and for a frame, as measured
+#: with some room.
+_ENTRY, _FRAME = 256, 256
 
 TENSOR_FOLDER = "dump_tensor_data"
 ERROR_LOG = "dump_error_info.log"
@@ -31,7 +36,12 @@ def process_folder(dump_path: Path, step: int, rank: int | None) -> Path:
 class TensorFiles(Protocol):
     """Where tensor files go: a `DumpStore`, or what stands before it."""
 
-    def tensor(self, data_name: str, write: Callable[[BinaryIO], None], entry: str) -> None: ...
+    def tensor(self, data_name: str, write: Write, entry: str, copy: Copy | None = None) -> bool:
+        """``write`` writes a tensor as it is now; what does not do so at once has ``copy`` make a copy of it.
+
+        False where there will be no file, which is said if its entry is recorded.
+        """
+        ...
 
 
 class DumpStore:
@@ -54,14 +64,20 @@ class DumpStore:
         tensors: bool,
         extra_info: bool = True,
         permissions: Permissions = DEFAULT,
+        max_memory: int = 1 << 40,
     ) -> None:
         """Create ``folder``; a dump that already lies there is moved aside, never mixed with or lost.
+
+        ``max_memory``: bytes that the index of the journal may take when it is exported.
 
         Raises OSError when the folder cannot be made or written.
         """
         self.folder = folder
         self.entries = 0
         self._permissions = permissions
+        self._index = Memory(max_memory)
+        #: Entries of which another part is expected.
+        self._begun: set[str] = set()
         #: Entries in dump.json as it is; `entries` counts their parts.
         self.exported_entries = 0
         #: In words, what is missing although it should have been recorded; "" while nothing is.
@@ -78,6 +94,8 @@ class DumpStore:
         self._journal = JournalWriter(folder / JOURNAL_NAME, records.ENVELOPE, envelope, permissions)
 
     def call_site(self, number: int, frames: Sequence[str]) -> None:
+        """Record a call site. Raises OSError when the disk refuses, OutOfMemory when the index is full."""
+        self._find(sum(map(len, frames)) + _FRAME * len(frames))
         self._journal.append(records.CALL_SITE, records.call_site(number, frames))
 
     def entry(
@@ -94,15 +112,28 @@ class DumpStore:
 
         ``complete`` is False for a part after which another is expected. An entry's place is that of its last part,
         but for one that ``stays`` behind the part before.
+
+        Raises OSError when the disk refuses, OutOfMemory when the index is full.
         """
+        if name not in self._begun:
+            self._find(_ENTRY + len(name))
         self._journal.append(records.ENTRY, records.entry(name, fields, parent, call_site, stays=stays))
         self.entries += 1
+        if complete:
+            self._begun.discard(name)
+        else:
+            self._begun.add(name)
 
-    def tensor(self, data_name: str, write: Callable[[BinaryIO], None], entry: str = "") -> None:
+    def _find(self, size: int) -> None:
+        if not self._index.take(size):
+            raise OutOfMemory(f"{self._index} holds no more entries of one step")
+
+    def tensor(self, data_name: str, write: Write, entry: str = "", copy: Copy | None = None) -> bool:
         """Write one tensor file of ``entry`` through ``write``; it is whole or absent."""
         self._permissions.make_folder(self._tensor_folder)
         with replacing(self._tensor_folder / data_name, self._permissions) as file:
             write(file)
+        return True
 
     def error(self, text: str) -> None:
         line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(text)}\n"

@@ -1,0 +1,1 @@
+"""What the tool holds in memory at most: ``python -m benchmarks.bounded``."""

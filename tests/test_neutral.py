@@ -1,0 +1,73 @@
+"""A few of the trainings of ``benchmarks/neutral``, which trains every net in every way."""
+
+from __future__ import annotations
+
+import importlib
+import random
+from typing import Any
+
+import pytest
+
+from benchmarks.neutral.__main__ import NETS, OWN_NETS, train
+from benchmarks.neutral.ways import run
+
+_SAMPLE = {
+    "mindspore": ("in_place:mix:async", "in_place:L0:statistics", "views:L1:md5", "hooked:L2:tensor"),
+    "pytorch": ("in_place:mix:async", "views:L0:tensor", "views:mix:md5", "hooked:L1:statistics"),
+}
+
+
+@pytest.mark.parametrize("framework", _SAMPLE)
+def test_a_training_ends_with_the_same_bits(framework: str) -> None:
+    """Invariant 1, for writes in place, views and hooks of the user's, too."""
+    outcomes = list(train(framework, 3, _SAMPLE[framework]))
+    assert len(outcomes) == len(_SAMPLE[framework])
+    for outcome in outcomes:
+        assert not outcome.refused
+        assert not outcome.differences, outcome
+        assert outcome.compared > 40 and outcome.entries > 20, outcome
+
+
+def test_every_net_is_trained_in_both_frameworks() -> None:
+    for framework in _SAMPLE:
+        side = importlib.import_module(f"benchmarks.neutral.{framework}_side")
+        nets = importlib.import_module(f"benchmarks.faults.{framework}_nets").NETS
+        assert set(side.OWN) == set(OWN_NETS)
+        assert {*side.OWN, *nets} == set(NETS)
+
+
+class Meddling:
+    """Stands where a debugger does, and is not neutral."""
+
+    def __init__(self, how: str) -> None:
+        self._how = how
+        self._net: Any = None
+
+    def start(self, net: Any) -> None:
+        self._net = net
+        if self._how == "random":
+            random.random()
+
+    def stop(self) -> None:
+        if self._how == "parameters":
+            self._net.head.bias.data[0] += 1e-3
+
+    def step(self) -> None:
+        if self._how == "layout":
+            self._net.average = self._net.average.repeat(2)[::2]
+
+
+@pytest.mark.parametrize(
+    ("how", "shows"),
+    [
+        ("random", {"step 0: random numbers", "state of random"}),
+        ("parameters", {"head.bias", "step 1: loss 0"}),
+        ("layout", {"step 1: what tensors are"}),
+    ],
+)
+def test_what_is_not_neutral_shows(how: str, shows: set[str]) -> None:
+    side = importlib.import_module("benchmarks.neutral.pytorch_side")
+    bare, again = run(side.Training("in_place"), 2), run(side.Training("in_place"), 2)
+    assert bare == again
+    meddled = run(side.Training("in_place"), 2, Meddling(how))
+    assert shows <= {name for name in bare if bare[name] != meddled[name]}
