@@ -2,13 +2,13 @@
 # make test   lint, then the tests (PYTEST_ARGS="-q tests/test_names.py" chooses)
 # make lint   ruff and mypy
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
-# make neutral train every net with the tool and without, and compare their bits (NEUTRAL_ARGS="--nets views --levels mix")
-# make bounded what recording holds in memory at most: large tensors, a stalled disk, long steps, many steps
 # make bench  what recording and comparing cost, in one table (BENCH_ARGS="--peer /path/to/bin/python")
-# make fuzz   damage every kind of file at random, try every attack on every command (EXAMPLES=500, a quarter of an hour)
+# Safety, each for an hour or more; the tests hold a sample of each:
+# make neutral       train every net with the tool and without, and compare their bits (NEUTRAL_ARGS="--nets views --levels mix")
+# make bounded       what recording holds in memory at most: large tensors, a stalled disk, long steps, many steps
 # make failing-disk  let every call of recorded trainings that touches their dumps fail (FAILING_DISK_ARGS="--every 47")
-# make kills  end 500 trainings at random moments in random ways; nothing that had finished may be lost (KILLS_ARGS="--runs 50")
-# make failing-disk  let every call of recorded trainings that touches their dumps fail (FAILING_DISK_ARGS="--every 47")
+# make kills         end 500 trainings at random moments; nothing that had finished may be lost (KILLS_ARGS="--runs 50")
+# make fuzz          damage every kind of file at random, try every attack on every command (EXAMPLES=500)
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -20,7 +20,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
-.PHONY: demo test lint faults bench fuzz failing-disk kills neutral bounded clean
+.PHONY: demo test lint faults bench neutral bounded failing-disk kills fuzz clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -52,14 +52,12 @@ fuzz: .venv/installed-test
 	MSPROBE_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/attacks tests/test_reader.py tests/test_torch_file.py \
 	    tests/test_journal.py tests/test_config.py tests/test_mapping_files.py
 
-
 failing-disk: .venv/installed-test
 	$(BIN)/python -m benchmarks.failing_disk --json failing_disk.json $(FAILING_DISK_ARGS)
 	$(BIN)/python -m benchmarks.failing_disk --real --json failing_disk_real.json $(FAILING_DISK_ARGS)
 
 kills: .venv/installed-test
 	$(BIN)/python -m benchmarks.kills killed_trainings $(KILLS_ARGS)
-
 
 clean:
 	rm -rf .venv
