@@ -3,7 +3,7 @@
 # make lint   ruff and mypy
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
 # make bench  what recording and comparing cost, in one table (BENCH_ARGS="--peer /path/to/bin/python")
-# Safety, each for an hour or more; the tests hold a sample of each:
+# Safety, each between half an hour and some hours; the tests hold a sample of each:
 # make neutral       train every net with the tool and without, and compare their bits (NEUTRAL_ARGS="--nets views --levels mix")
 # make bounded       what recording holds in memory at most: large tensors, a stalled disk, long steps, many steps
 # make failing-disk  let every call of recorded trainings that touches their dumps fail (FAILING_DISK_ARGS="--every 47")

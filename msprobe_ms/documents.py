@@ -34,7 +34,8 @@ def read_text(path: Path, most: int) -> str:
         reason = error.strerror or error
         raise UnreadableError(f"cannot be read: {reason}; a readable yaml file is needed") from None
     if len(raw) > most:
-        raise UnreadableError(f"larger than {most // 2**20} MiB, the most that is read")
+        shown = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most >> 10} KiB"
+        raise UnreadableError(f"larger than {shown}, the most that is read")
     try:
         return raw.decode("utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
     except UnicodeDecodeError as error:

@@ -28,7 +28,7 @@ class OverflowQuota:
         self._limit = limit
         self._taken = 0
         self._told = False
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
 
     @property
     def spent(self) -> bool:
@@ -146,6 +146,11 @@ class OverflowGate:
         for data_name in held.without_file:
             self._trouble.report(OutOfMemory(f"{self._memory} was in use for the calls that were open"), data_name)
         held.fields, held.without_file = {}, []
+
+    def forget(self, name: str) -> None:
+        """The call raised: what it was given is held no longer."""
+        if (held := self._held.pop(name, None)) is not None:
+            self._let_go(held)
 
     def _let_go(self, held: _Held) -> list[tuple[str, Write, int]]:
         """The tensors held, which are no longer."""

@@ -8,6 +8,7 @@ as ``mkdir -m`` has it. What exists already, folders above a dump included, is n
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -50,18 +51,22 @@ class Permissions(NamedTuple):
     def _make_one(self, path: Path) -> None:
         try:
             os.mkdir(path, self.folder)
-        except FileExistsError:
+        except FileNotFoundError:
+            raise
+        except OSError:  # of a folder that is there some systems say that it may not be made
             if not path.is_dir():
                 raise
         else:
             if self.exact:
-                os.chmod(path, self.folder)
+                with suppress(PermissionError):  # of a disk that knows no permissions
+                    os.chmod(path, self.folder)
 
     def _opened(self, path: Path, flags: int, mode: str) -> BinaryIO:
         number = os.open(path, os.O_WRONLY | os.O_CREAT | flags, self.file)
         try:
             if self.exact and os.fstat(number).st_size == 0:
-                os.fchmod(number, self.file)
+                with suppress(PermissionError):
+                    os.fchmod(number, self.file)
             return os.fdopen(number, mode)  # type: ignore[return-value]
         except BaseException:
             os.close(number)

@@ -57,7 +57,7 @@ class Recorder:
         self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
         self._recomputation = Recomputation(framework.recomputing)
         self._counters: dict[str, int] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
         self._thread = OpenCalls()
         self._closed = False
         self._process = os.getpid()
@@ -274,6 +274,7 @@ class Recorder:
         """The call raised: it is closed without a record, and the exception goes its way."""
         try:
             self._close(call, self._thread.calls)
+            self._store.forget(call.forward)
         except Exception as error:
             self._trouble.report(error, call.forward)
 
@@ -281,6 +282,7 @@ class Recorder:
         """End the call, and those in it that an exception left open."""
         while call in calls and (left := calls.pop()) is not call:
             self._settle(left, ())
+            self._store.forget(left.forward)
         self._settle(call, outputs)
 
     def _settle(self, call: Call, outputs: Sequence[Any]) -> None:

@@ -36,7 +36,7 @@ class SavePoints:
         self._save_all = config.task == "tensor"
         self._save_some = NameList(config.tensor_list) if config.tensor_list else None
         self._counters: dict[str, int] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
         self._hooks: list[Removable] = []
         self._closed = False
         self._process = os.getpid()

@@ -111,7 +111,7 @@ def _squares(flat: np.ndarray) -> float:
     if flat.size <= _BLOCK:
         return float(flat.dot(flat))
     blocks = (flat[start : start + _BLOCK] for start in range(0, flat.size, _BLOCK))
-    return math.fsum(float(block.dot(block)) for block in blocks)
+    return sum(float(block.dot(block)) for block in blocks)
 
 
 def checksum(array: np.ndarray) -> str:

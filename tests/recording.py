@@ -110,7 +110,7 @@ def assert_figures(step: Step) -> int:
         values = array.astype(np.float32) if array.dtype.kind == "f" else array.astype(np.float64)
         assert leaf["Max"] == values.max(), place
         assert leaf["Min"] == values.min(), place
-        assert leaf["Mean"] == pytest.approx(float(values.mean()), rel=TOLERANCE), place
+        # Not numpy's own in float32: where terms cancel, its last digits are as much by chance as ours.
         assert leaf["Mean"] == pytest.approx(
             values.mean(dtype=np.float64), abs=TOLERANCE * float(np.abs(values).mean(dtype=np.float64))
         ), place

@@ -22,7 +22,7 @@ from msprobe_ms.log import logger
 from msprobe_ms.mindspore import PrecisionDebugger as MindSporeDebugger
 from msprobe_ms.pytorch import PrecisionDebugger
 from msprobe_ms.store import worker, writer
-from msprobe_ms.store.memory import OutOfMemory
+from msprobe_ms.store.memory import Memory, OutOfMemory
 from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 
 
@@ -284,3 +284,33 @@ def test_each_pass_has_the_gradients_of_its_own(dump_path: Path) -> None:
     debugger.step()
     backward = read_step(dump_path).data["Module.two.Two.backward.0"]
     assert [leaf and leaf["Max"] for leaf in backward["input"]] == [3, None]
+
+
+def test_what_another_thread_hands_back_may_be_taken_again() -> None:
+    memory = Memory(MIB)
+    assert memory.take(MIB // 2)
+    assert not memory.take(MIB // 2)
+    memory.hand_back(MIB // 2)
+    assert memory.take(MIB // 2)
+    assert not memory.wait(0.01)
+
+
+def test_what_a_call_that_raised_was_given_is_held_no_longer(dump_path: Path) -> None:
+    """Its inputs would take the room of those that overflow later."""
+    path = write_config(
+        dump_path, level="L1", task="overflow_check", overflow_check={"overflow_nums": -1}, max_memory=1
+    )
+    debugger = PrecisionDebugger(path)
+    debugger.start()
+    for _ in range(3):
+        with pytest.raises(RuntimeError):
+            torch.matmul(torch.ones(120_000), torch.ones(3))
+    torch.div(torch.ones(100_000), 0.0)
+    debugger.stop()
+    debugger.step()
+    step = read_step(dump_path)
+    (entry,) = step.data
+    assert [leaf["data_name"] for _, leaf in leaves(step.data[entry]) if "data_name" in leaf] == [
+        f"{entry}.input.0.pt",
+        f"{entry}.output.0.pt",
+    ]

@@ -83,7 +83,8 @@ def test_installed_after_the_neighbour_the_alias_warns_once(
     warned = environment.python("import msprobe, msprobe_ms.compat.neighbour")
     assert warned.stdout == "", "no file of the neighbour may run"
     assert warned.stderr.count("WARNING") == 1
-    assert warned.stderr.endswith(message)
+    first, *further = message.splitlines(keepends=True)
+    assert warned.stderr.endswith(first + "".join(f"  {line}" for line in further))
 
 
 def test_overwritten_by_the_neighbour_the_advice_brings_the_alias_back(

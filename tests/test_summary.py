@@ -80,6 +80,10 @@ def test_float32_whose_sums_overflow_in_float32() -> None:
     assert found.mean == pytest.approx(3e38, rel=1e-6)
 
 
+def test_float64_whose_squares_overflow() -> None:
+    assert statistics(np.full(1 << 17, 4.28e151)).norm == np.inf
+
+
 @pytest.mark.parametrize("value", [1e-14, 1e-16, 1e-20, -3e-21, 1e-30, 1e-42])
 @pytest.mark.parametrize("size", [3, 65536, 2_000_000])
 def test_float32_whose_squares_underflow(value: float, size: int) -> None:

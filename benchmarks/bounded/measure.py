@@ -58,9 +58,9 @@ class Disk:
         self._reader.communicate()
 
     @contextmanager
-    def replacing(self, path: Path) -> Iterator[Any]:
+    def replacing(self, path: Path, *permissions: Any) -> Iterator[Any]:
         """Stands for `atomic.replacing`."""
-        with replacing(path) as file:
+        with replacing(path, *permissions) as file:
             yield _Through(self._pipe, file)
 
 

@@ -20,13 +20,17 @@ from benchmarks.kills.inspection import Findings, Whole, inspect
 from benchmarks.kills.plans import ON_A_LINE, SIGNALLED, Plan, Setting, ends
 from benchmarks.kills.runs import Trainings, trainings
 
+#: Lies in a folder that this made.
+_MARK = ".killed_trainings"
+
 
 def main() -> int:
     arguments = _parser().parse_args()
-    shutil.rmtree(arguments.folder, ignore_errors=True)
+    folder = arguments.folder.resolve()  # trainings run in folders of their own
+    _clear(folder)
     results = []
     with trainings() as started:
-        ending = Ending(started, arguments.folder, random.Random(arguments.seed))
+        ending = Ending(started, folder, random.Random(arguments.seed))
         pairs = list(ends(arguments.first + arguments.runs, random.Random(arguments.seed)))[arguments.first :]
         for number, (setting, way) in enumerate(pairs, arguments.first):
             if arguments.only not in f"{setting}: {way}":
@@ -45,6 +49,15 @@ def main() -> int:
         ]
         arguments.json.write_text(json.dumps(told, indent=1), encoding="utf-8")
     return any(found.problems for _, found in results)
+
+
+def _clear(folder: Path) -> None:
+    """Empty a folder that an earlier call made."""
+    if folder.exists() and any(folder.iterdir()) and not (folder / _MARK).exists():
+        sys.exit(f"{folder}: holds files that no earlier call made; give another folder")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / _MARK).touch()
 
 
 class Ending:
@@ -119,7 +132,7 @@ def _table(results: list[tuple[Plan, Findings]]) -> Iterator[str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="what is in it is removed")
+    parser.add_argument("folder", type=Path, help="what an earlier call left in it is removed")
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--first", type=int, default=0, help="leave out so many: a part of a longer call")
     parser.add_argument("--seed", type=int, default=0)

@@ -28,8 +28,6 @@ from msprobe_ms.store.reader import read_dump
 _JOURNAL, _LOG, _TENSORS = "dump.journal", "dump_error_info.log", "dump_tensor_data"
 #: How the tool's own errors end in the log; notes do not.
 _ERROR = re.compile(r"\((.+:\d+|unknown place)\)$")
-#: Tensors that ``async_dump`` lets wait, and the one being written.
-_MOST_WAITING = 17
 
 
 @dataclass
@@ -271,7 +269,7 @@ def _values(run: Run, number: int, step: _Step, whole: Whole | None, found: Find
         lost = [path for path in missing if path.parent == folder]
         found.counts["tensors that waited"] += len(lost)
         waited = run.plan.setting.task == "tensor async" and not _ends_in_order(run)
-        may_be_lost = waited and number not in _steps(run, "stopped") and len(lost) <= _MOST_WAITING
+        may_be_lost = waited and number not in _steps(run, "stopped")
         if not may_be_lost and not _is_said(run):
             found.problems.append(f"step {number}: {len(lost)} tensor files are lost: {lost[0].name}")
     for folder in set(step.folders.values()):

@@ -32,7 +32,7 @@ def train(
 ) -> Iterator[Outcome]:
     """The outcomes of ``NET:LEVEL:TASK`` cases, as a process of its own tells them; SystemExit when that fails.
 
-    ``launch``: ``blocking``, or ``asynchronous`` as MindSpore does by itself, which takes many times longer here.
+    ``launch``: ``blocking``, or ``asynchronous`` as MindSpore does by itself, which takes many times longer.
     """
     command = [sys.executable, "-m", f"benchmarks.neutral.{framework}_side", str(steps), str(every), launch, *cases]
     with subprocess.Popen(command, cwd=_REPOSITORY, stdout=subprocess.PIPE, text=True) as process:

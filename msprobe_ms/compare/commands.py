@@ -12,7 +12,6 @@ from msprobe_ms.command_line import DONE, FAILED, add_command, add_output, exit_
 from msprobe_ms.config.values import show
 from msprobe_ms.errors import DumpFormatError, UsageError
 from msprobe_ms.graph import commands as kernels
-from msprobe_ms.log import logger
 from msprobe_ms.printable import one_a_line
 from msprobe_ms.regular import open_regular
 
@@ -193,9 +192,6 @@ def _compare_one(plan: Plan, output: Path, settings: Options, options: argparse.
     from msprobe_ms.compare.verdict import verdict_lines
 
     (twins,) = plan.twins
-    alone = [str(place) for place in (*plan.only_target, *plan.only_golden)]
-    if alone:
-        logger.warning("only in one of the two, not compared: %s", ", ".join(alone))
     with claimed_timestamp(output) as timestamp:
         outcome = compare_one(twins.target, twins.golden, output, settings, timestamp)
     tell(verdict_lines(outcome))

@@ -39,7 +39,7 @@ _MOST_COLUMNS = 16_384
 #: How many times its size a workbook may unpack to (tables take 10 to 30), and bytes that any may.
 _MOST_UNPACKED, _UNPACKED_ANYWAY = 100, 1 << 20
 #: Largest configuration read, in bytes.
-_LARGEST = 2**16
+_LARGEST = 2**18
 
 _ACCEPTED = (
     "expected api: [Functional.conv2d, …] (beginnings of names; without it every row) and compare_index: [Max diff, …] "

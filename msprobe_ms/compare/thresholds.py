@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Figures = TypeVar("Figures", bound=DataclassInstance)
 
 #: Largest file read, in bytes: all thresholds there are take 2 KB.
-_LARGEST_FILE = 2**16
+_LARGEST_FILE = 2**18
 
 #: Section → what its keys are the fields of. ``own`` judges by the tolerances alone.
 SECTIONS: Mapping[str, type] = {"v110": V110Thresholds, "latest": LatestThresholds, "tolerances": Tolerances}

@@ -152,7 +152,7 @@ class _Gathering:
         self._slots = slots
         self._expected = expected
         self._on_gradients = on_gradients
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
         self._clear()
 
     def _clear(self) -> None:

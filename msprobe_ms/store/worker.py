@@ -6,8 +6,8 @@ import _thread
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
-from queue import Empty, SimpleQueue
+from contextlib import AbstractContextManager
+from queue import SimpleQueue
 from typing import NamedTuple
 
 from msprobe_ms.store.memory import Copy, Memory, OutOfMemory, Write
@@ -42,8 +42,6 @@ class TensorWorker:
         self._trouble = trouble
         #: An event in the place of a job is set when everything before it is done.
         self._jobs: SimpleQueue[_Job | threading.Event | None] = SimpleQueue()
-        #: Sizes of what is written. Training gives them back: it counts memory, and waits for it.
-        self._written: SimpleQueue[int] = SimpleQueue()
         #: Set when the thread is over; None where there is none.
         self._over: threading.Event | None = None
         #: When the file that is being written must be done, or the disk stands still; 0 while nothing waits.
@@ -56,10 +54,11 @@ class TensorWorker:
             # `threading.Thread.start` waits for ever for a thread that has no memory to begin.
             _thread.start_new_thread(self._work, (unrecorded, begun, over))
         except RuntimeError as error:
-            return self._trouble.report(error, "async_dump")
+            return self._trouble.report(error, "async_dump", lost=False)
         if not begun.wait(_BEGINNING):
             late = TimeoutError(f"the thread that writes tensors did not begin within {_BEGINNING} s")
-            return self._trouble.report(late, "async_dump")
+            self._jobs.put(None)  # should it begin after all
+            return self._trouble.report(late, "async_dump", lost=False)
         self._over = over
 
     def tensor(self, data_name: str, write: Write, entry: str, copy: Copy | None = None) -> bool:
@@ -85,14 +84,11 @@ class TensorWorker:
 
     def _take(self, size: int) -> None:
         """Count memory, as soon as there is enough. Raises OutOfMemory."""
-        with suppress(Empty):
-            while True:
-                self._memory.give(self._written.get_nowait())
         while not self._memory.take(size):
-            try:
-                self._memory.give(self._written.get(timeout=max(self._due - time.monotonic(), 0)))
-            except Empty:
-                raise OutOfMemory(f"{self._memory} is in use and the disk takes nothing") from None
+            left = self._due - time.monotonic()
+            # The disk may have begun with another file meanwhile, which has a time of its own.
+            if left <= 0 or not (self._memory.wait(left) or time.monotonic() < self._due):
+                raise OutOfMemory(f"{self._memory} is in use and the disk takes nothing")
 
     def drain(self) -> None:
         """Wait until everything given so far is on disk."""
@@ -134,7 +130,7 @@ class TensorWorker:
             self._trouble.report(error, job.data_name)
         del job
         self._due = 0.0 if self._jobs.empty() else _deadline(0)
-        self._written.put(size)
+        self._memory.hand_back(size)
         return True
 
 
