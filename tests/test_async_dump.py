@@ -117,7 +117,7 @@ def read_step_with_troubles(dump_path: Path) -> Any:
 
 
 WITHOUT_MEMORY = """
-import resource, sys
+import resource, sys, threading
 from pathlib import Path
 import torch
 from msprobe_ms.pytorch import PrecisionDebugger
@@ -125,7 +125,8 @@ from msprobe_ms.pytorch import PrecisionDebugger
 debugger = PrecisionDebugger(sys.argv[1])
 torch.relu(torch.ones(3))
 size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (size, resource.RLIM_INFINITY))
+threading.stack_size(256 << 20)  # there is room for all but that
+resource.setrlimit(resource.RLIMIT_AS, (size + (64 << 20), resource.RLIM_INFINITY))
 debugger.start()
 torch.relu(torch.ones(3))
 debugger.stop()
