@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import numpy as np
 import pytest
+
+from msprobe_ms.log import logger
 
 # A busy machine is no reason to fail.
 # The suite has to stay short; MSPROBE_EXAMPLES=1000 asks for more of each property.
@@ -53,3 +57,22 @@ def ms() -> Any:
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
     mindspore.runtime.launch_blocking()
     return mindspore
+
+
+class Warnings(logging.Handler):
+    """The warnings of this package."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+
+@pytest.fixture
+def warnings() -> Iterator[list[str]]:
+    handler = Warnings()
+    logger.addHandler(handler)
+    yield handler.texts
+    logger.removeHandler(handler)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 import time
 import types
@@ -18,7 +17,6 @@ from mindspore import Tensor, ops
 from recording import leaves, read_step, write_config
 
 from benchmarks.bounded.measure import MIB, Disk, peak_of
-from msprobe_ms.log import logger
 from msprobe_ms.mindspore import PrecisionDebugger as MindSporeDebugger
 from msprobe_ms.pytorch import PrecisionDebugger
 from msprobe_ms.store import worker, writer
@@ -34,25 +32,6 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     monkeypatch.setattr(worker, "PATIENCE", 1.0)
     yield disk
     disk.close()
-
-
-class Warnings(logging.Handler):
-    """The warnings of this package."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.texts: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.texts.append(record.getMessage())
-
-
-@pytest.fixture
-def warnings() -> Iterator[list[str]]:
-    handler = Warnings()
-    logger.addHandler(handler)
-    yield handler.texts
-    logger.removeHandler(handler)
 
 
 def test_a_disk_that_stands_still(dump_path: Path, disk: Disk, warnings: list[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import logging
 import os
 import random
 import shutil
@@ -13,7 +12,7 @@ import sys
 import textwrap
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.mindspore import MindSpore
 from msprobe_ms.gradients import Watch
 from msprobe_ms.leaves import LeafBuilder
-from msprobe_ms.log import logger
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.misses import Misses
 from msprobe_ms.selection import FieldFilter, NameList, Scope
@@ -68,25 +66,6 @@ def small() -> Small:
 def gradients(net: nn.Cell) -> list[bytes]:
     value, found = mindspore.value_and_grad(lambda: net(X).sum(), None, net.trainable_params())()
     return [value.asnumpy().tobytes(), *(gradient.asnumpy().tobytes() for gradient in found)]
-
-
-class Warnings(logging.Handler):
-    """The warnings of this package."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.texts: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.texts.append(record.getMessage())
-
-
-@pytest.fixture
-def warnings() -> Iterator[list[str]]:
-    handler = Warnings()
-    logger.addHandler(handler)
-    yield handler.texts
-    logger.removeHandler(handler)
 
 
 # -- neutral -----------------------------------------------------------------------------------------------------------

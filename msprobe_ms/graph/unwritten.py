@@ -22,9 +22,9 @@ _ON_CPU: Mapping[str, frozenset[int]] = MappingProxyType(
         "ApplyCenteredRMSProp": frozenset({0}),
     }
 )
-#: What a rank's folder says of where it was dumped.
 #: Bytes of metadata that are read.
 _LONGEST = 1 << 20
+#: What a rank's folder says of where it was dumped.
 _METADATA = Path(".dump_metadata") / "data_dump.json"
 
 
