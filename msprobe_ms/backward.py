@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from msprobe_ms.awaited import AwaitedFigures
 from msprobe_ms.calls import Call
 from msprobe_ms.choice import Choice
 from msprobe_ms.gradients import Plan, fill
 from msprobe_ms.leaves import LeafBuilder
 from msprobe_ms.names import BACKWARD, PARAMETERS_GRAD
 from msprobe_ms.overflow import OverflowGate
-from msprobe_ms.store.text import Value, field_text
-from msprobe_ms.store.writer import DumpStore
+from msprobe_ms.store.text import Value
 
 
 class Backward:
@@ -21,7 +21,7 @@ class Backward:
 
     def __init__(
         self,
-        store: DumpStore | OverflowGate,
+        store: AwaitedFigures | OverflowGate,
         leaves: LeafBuilder,
         choice: Choice,
         guarded: Callable[[str, Callable[[], None]], None],
@@ -104,7 +104,7 @@ class Backward:
         plan: Sequence[Plan],
         gradients: Sequence[Any],
         known: dict[tuple[str, ...], Value] | None = None,
-    ) -> list[tuple[str, str]]:
+    ) -> list[tuple[str, Value]]:
         """``known``: leaves of gradients that came before, by their path; these are added, or begin another pass."""
         if not self._choice.keeps(BACKWARD, field):
             return []
@@ -120,7 +120,7 @@ class Backward:
         if new.keys() & leaves.keys():
             leaves.clear()
         leaves |= new
-        return [(field, field_text(field, fill(plan, lambda _, path: leaves.get(path))))]
+        return [(field, fill(plan, lambda _, path: leaves.get(path)))]
 
     def parameter(self, base: str, name: str, gradient: Any) -> None:
         """Record a parameter's accumulated gradient; ``base`` is its module's, ``Cell.fc1.Dense``."""
@@ -135,7 +135,7 @@ class Backward:
         entry = f"{base}.{PARAMETERS_GRAD}.{self._count(f'{base}.{PARAMETERS_GRAD}.{name}')}"
         if self._choice.parameter(entry, base):
             leaf = self._leaves.build(gradient, entry, "", (name,), self._choice.saves(entry))
-            self._store.entry(entry, [(name, field_text(name, [leaf]))])
+            self._store.entry(entry, [(name, [leaf])])
 
     def _record(self, where: str, action: Callable[[], None]) -> None:
         if self._is_open():

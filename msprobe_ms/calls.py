@@ -73,7 +73,7 @@ class Call:
         self.recomputed = False
         self.site: int | None = None
         #: Fields known before the call ran.
-        self.inputs: list[tuple[str, str]] = []
+        self.inputs: list[tuple[str, Value]] = []
         #: The arguments' tensors, the framework's watch on them, the places of their gradients.
         self.watch: Watch | None = None
         self.input_watch: InputWatch | None = None

@@ -22,7 +22,7 @@ from msprobe_ms.leaves import members
 from msprobe_ms.names import BACKWARD, FORWARD, api_entry
 from msprobe_ms.recorder import Recorder
 from msprobe_ms.store.memory import MIB
-from msprobe_ms.store.text import field_text
+from msprobe_ms.store.text import Value
 
 PREFIX = "Kernel"
 
@@ -54,7 +54,7 @@ class _Launch:
         self.scratch: frozenset[int] = frozenset()
         self.parent: str | None = None
         self.site: int | None = None
-        self.fields: list[tuple[str, str]] = []
+        self.fields: list[tuple[str, Value]] = []
 
 
 class _Node:
@@ -142,14 +142,13 @@ class KernelRecorder(Recorder):
     def _record_arguments(self, begun: _Launch, inputs: Sequence[Any]) -> None:
         field = "input_args" if begun.direction == FORWARD else "input"
         if self._choice.keeps(begun.direction, field):
-            begun.fields.append((field, self._values_text(begun.entry, field, inputs)))
+            begun.fields.append((field, self._leaves_of(begun.entry, field, inputs)))
             if begun.direction == FORWARD:
-                begun.fields.append(("input_kwargs", field_text("input_kwargs", {})))
+                begun.fields.append(("input_kwargs", {}))
 
-    def _values_text(self, entry: str, field: str, values: Sequence[Any]) -> str:
+    def _leaves_of(self, entry: str, field: str, values: Sequence[Any]) -> Value:
         category, save = field.removesuffix("_args"), self._choice.saves(entry)
-        leaves = [self._leaves.build(value, entry, category, (str(i),), save) for i, value in enumerate(values)]
-        return field_text(field, leaves)
+        return [self._leaves.build(value, entry, category, (str(i),), save) for i, value in enumerate(values)]
 
     def _after_launch(self, begun: _Launch, results: Any) -> None:
         written = list(self._tensors(results))
@@ -164,9 +163,9 @@ class KernelRecorder(Recorder):
             values = results if isinstance(results, (list, tuple)) else (results,)
             scratch = begun.scratch
             shown = [None if place in scratch else value for place, value in enumerate(values)]
-            begun.fields.append(("output", self._values_text(begun.entry, "output", shown)))
+            begun.fields.append(("output", self._leaves_of(begun.entry, "output", shown)))
         if begun.recomputed:
-            begun.fields.append(("recompute", field_text("recompute", True)))
+            begun.fields.append(("recompute", True))
         self._store.entry(begun.entry, begun.fields, begun.parent, begun.site)
 
     # -- calls -----------------------------------------------------------------------------------------------------
@@ -265,7 +264,7 @@ class KernelRecorder(Recorder):
         if self._choice.kernel_begins(entry, base, node.call, BACKWARD):
             sides = (("input", grad_outputs), ("output", grad_inputs))
             kept = [(field, values) for field, values in sides if self._choice.keeps(BACKWARD, field)]
-            fields = [(field, self._values_text(entry, field, values)) for field, values in kept]
+            fields = [(field, self._leaves_of(entry, field, values)) for field, values in kept]
             self._store.entry(entry, fields, _parent(node.call, BACKWARD), node.call.site)
         self._choice.ends(entry)
 

@@ -67,7 +67,7 @@ def _together(found: Sequence[tuple[int, Statistics]]) -> Statistics:
     minimum: Any = np.min([figures.minimum for _, figures in known])
     if maximum.dtype == bool:
         return Statistics(bool(maximum), bool(minimum), None, None)
-    total = sum(size * float(figures.mean or 0) for size, figures in known)
     squares = sum(float(figures.norm or 0) * float(figures.norm or 0) for _, figures in known)
     count = sum(size for size, _ in known)
-    return Statistics(float(maximum), float(minimum), total / count, math.sqrt(squares))
+    mean = sum(size / count * float(figures.mean or 0) for size, figures in known)  # no sum of all: it may overflow
+    return Statistics(float(maximum), float(minimum), mean, math.sqrt(squares))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from msprobe_ms.awaited import AwaitedFigures
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.large import Parts, is_large
 from msprobe_ms.memo import Memo
@@ -29,7 +30,7 @@ class LeafBuilder:
     """Turns values into leaves; what goes wrong is told to ``trouble``. ``md5`` adds checksums.
 
     Tensor files go to ``files``. ``on_figures`` is told the entry, the place in it (``output.0``) and the figures of
-    every tensor.
+    every tensor. Figures on a device are left to ``awaited``, or read at once without it.
     """
 
     def __init__(
@@ -40,12 +41,14 @@ class LeafBuilder:
         *,
         md5: bool,
         on_figures: Callable[[str, str, Statistics], None] | None = None,
+        awaited: AwaitedFigures | None = None,
     ) -> None:
         self._framework = framework
         self._files = files
         self._trouble = trouble
         self._md5 = md5
         self._on_figures = on_figures
+        self._awaited = awaited
         self._memo = Memo()
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
@@ -92,7 +95,7 @@ class LeafBuilder:
 
     def _tensor(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> TensorLeaf:
         framework = self._framework
-        figures = None if save or self._md5 else framework.device_statistics(tensor)
+        figures: Sequence[Any] | None = None if save or self._md5 else self._on_device(tensor)
         array, md5, size = None, None, 0
         if figures is None and is_large(tensor.shape) and framework.copies(tensor):
             whole = Parts(framework.in_parts(tensor), md5=self._md5)
@@ -105,6 +108,7 @@ class LeafBuilder:
                 md5 = f"{crc:08x}" if array.flags.c_contiguous else checksum(array)
         if self._on_figures is not None:
             self._on_figures(entry, _item(category, path), Statistics(*figures))
+        maximum, minimum, mean, norm = figures
         file = None
         if save:
             name = data_name(entry, category, path, framework.file_suffix)
@@ -114,11 +118,21 @@ class LeafBuilder:
             framework.tensor_type,
             framework.dtype_text(tensor),
             tuple(tensor.shape),
-            *Statistics(*figures),
+            maximum,
+            minimum,
+            mean,
+            norm,
             framework.requires_grad(tensor),
             file,
             md5,
         )
+
+    def _on_device(self, tensor: Any) -> Sequence[Any] | None:
+        """The four figures of a tensor on a device, computed there; None where that is not to be."""
+        figures = self._framework.device_figures(tensor)
+        if figures is None:
+            return None
+        return self._framework.read_figures([figures])[0] if self._awaited is None else self._awaited.of(figures)
 
     def _copied(self, tensor: Any, array: np.ndarray | None) -> Write:
         array = self._framework.to_numpy(tensor) if array is None else array

@@ -11,6 +11,7 @@ from functools import partial
 from msprobe_ms.log import logger
 from msprobe_ms.names import FORWARD, parse_entry
 from msprobe_ms.store.memory import Copy, Memory, OutOfMemory, Write
+from msprobe_ms.store.text import Value
 from msprobe_ms.store.writer import DumpStore, TensorFiles
 from msprobe_ms.summary import Statistics
 from msprobe_ms.trouble import Trouble
@@ -55,7 +56,7 @@ class _Held:
     __slots__ = ("bad", "fields", "files", "without_file")
 
     def __init__(self) -> None:
-        self.fields: dict[str, str] = {}
+        self.fields: dict[str, Value] = {}
         #: By name of the file: what writes it, and the bytes that keeps.
         self.files: dict[str, tuple[Write, int]] = {}
         #: Names of files for which there was no room.
@@ -117,7 +118,7 @@ class OverflowGate:
     def entry(
         self,
         name: str,
-        fields: Iterable[tuple[str, str]],
+        fields: Iterable[tuple[str, Value]],
         parent: str | None = None,
         call_site: int | None = None,
         *,

@@ -21,6 +21,7 @@ from functools import partial
 from types import CodeType
 from typing import Any
 
+from msprobe_ms.awaited import AwaitedFigures
 from msprobe_ms.backward import Backward
 from msprobe_ms.calls import Call, OpenCalls, Parameters, Subject
 from msprobe_ms.callsite import CallSites
@@ -33,8 +34,6 @@ from msprobe_ms.misses import Misses
 from msprobe_ms.names import FORWARD, PARAMETERS_GRAD, RECOMPUTE
 from msprobe_ms.overflow import OverflowGate
 from msprobe_ms.recompute import Recomputation
-from msprobe_ms.store.text import field_text
-from msprobe_ms.store.writer import DumpStore
 from msprobe_ms.trouble import Trouble
 
 
@@ -45,7 +44,7 @@ class Recorder:
         self,
         config: Config,
         framework: Framework,
-        store: DumpStore | OverflowGate,
+        store: AwaitedFigures | OverflowGate,
         leaves: LeafBuilder,
         trouble: Trouble,
     ) -> None:
@@ -202,8 +201,8 @@ class Recorder:
         if self._choice.keeps(FORWARD, "input_args"):
             positional = [build(value, call.forward, "input", (str(i),), save) for i, value in enumerate(args)]
             named = {key: build(value, call.forward, "kwargs", (key,), save) for key, value in kwargs.items()}
-            call.inputs += [("input_args", field_text("input_args", positional))]
-            call.inputs += [("input_kwargs", field_text("input_kwargs", named))]
+            call.inputs += [("input_args", positional)]
+            call.inputs += [("input_kwargs", named)]
 
     def _watch_inputs(
         self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -300,13 +299,13 @@ class Recorder:
             scratch = call.subject.scratch
             results = ((index, None if index in scratch else value) for index, value in enumerate(_results(output)))
             leaves = [build(value, call.forward, "output", (str(index),), save) for index, value in results]
-            fields.append(("output", field_text("output", leaves)))
+            fields.append(("output", leaves))
         if call.subject.is_module and self._choice.keeps(FORWARD, "parameters"):
             named = {name: build(value, call.forward, "parameters", (name,), save) for name, value in parameters()}
             if named:
-                fields.append(("parameters", field_text("parameters", named)))
+                fields.append(("parameters", named))
         if call.recomputed:
-            fields.append((RECOMPUTE, field_text(RECOMPUTE, True)))
+            fields.append((RECOMPUTE, True))
         self._store.entry(call.forward, fields, call.parent_entry(FORWARD), call.site)
         call.inputs = []
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from msprobe_ms.awaited import AwaitedFigures
 from msprobe_ms.config import Config
 from msprobe_ms.frameworks.base import Framework, Removable
 from msprobe_ms.gradients import Plan, fill
@@ -15,8 +16,7 @@ from msprobe_ms.leaves import LeafBuilder, members
 from msprobe_ms.log import logger
 from msprobe_ms.names import DEBUG
 from msprobe_ms.selection import NameList
-from msprobe_ms.store.text import Value, whole_entry
-from msprobe_ms.store.writer import DumpStore
+from msprobe_ms.store.text import Value, Whole
 from msprobe_ms.trouble import Trouble
 
 #: Containers nested deeper have no gradients; a cycle must end somewhere.
@@ -27,7 +27,7 @@ class SavePoints:
     """What is saved in one step: entries ``{name}.{n}.debug`` and ``{name}_grad.{n}.debug``, ``n`` counts the name."""
 
     def __init__(
-        self, config: Config, framework: Framework, store: DumpStore, leaves: LeafBuilder, trouble: Trouble
+        self, config: Config, framework: Framework, store: AwaitedFigures, leaves: LeafBuilder, trouble: Trouble
     ) -> None:
         self._framework = framework
         self._store = store
@@ -54,7 +54,7 @@ class SavePoints:
                 leaf = self._leaves.build(variable, entry, "", (), self._saves(entry))
             if leaf is None and variable is not None:
                 logger.warning("save: %s is a %s, which has no place in a dump: null", name, type(variable).__name__)
-            self._store.entry(entry, [whole_entry(leaf)])
+            self._store.entry(entry, [("", Whole(leaf))])
             if save_backward:
                 _Gradients(self, variable, f"{name}_grad.{index}.{DEBUG}").watch()
         except Exception as error:
@@ -83,7 +83,7 @@ class SavePoints:
             return self._leaves.build(gradient, entry, "", path, self._saves(entry))
 
     def record_gradients(self, entry: str, value: Value) -> None:
-        self._store.entry(entry, [whole_entry(value)])
+        self._store.entry(entry, [("", Whole(value))])
 
     def when_open(self, entry: str, action: Any) -> None:
         """Run ``action``, in the midst of the framework's backward: nothing may escape into it."""

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msprobe_ms.awaited import AwaitedFigures
 from msprobe_ms.config import Config
 from msprobe_ms.config.model import MODULE_LEVELS
 from msprobe_ms.emptiness import why_empty
@@ -100,14 +101,15 @@ class Session:
         if graphs is not None:
             graphs.refused = partial(self._trouble.report, where="what runs in graphs")
         md5 = config.summary_mode == "md5"
-        entries: DumpStore | OverflowGate = store
+        self._awaited = AwaitedFigures(store, framework.read_figures, self._trouble)
+        entries: AwaitedFigures | OverflowGate = self._awaited
         self._gate: OverflowGate | None = None
         memory = Memory(config.max_memory * MIB)
         self._worker: TensorWorker | None = None
         if config.async_dump and config.stores_files:
             self._worker = TensorWorker(store, memory, self._trouble)
         files: TensorFiles = self._worker or store
-        leaves = LeafBuilder(framework, files, self._trouble, md5=md5)
+        leaves = LeafBuilder(framework, files, self._trouble, md5=md5, awaited=self._awaited)
         if config.task == "overflow_check":
             entries = self._gate = gate = OverflowGate(store, files, quota, memory, self._trouble)
             leaves = LeafBuilder(framework, gate, self._trouble, md5=md5, on_figures=gate.figures)
@@ -120,7 +122,7 @@ class Session:
             self._recorder = Recorder(config, framework, entries, leaves, self._trouble)
         if self._worker is not None:
             self._worker.run(self._recorder.blind)
-        self._saves = SavePoints(config, framework, store, leaves, self._trouble)
+        self._saves = SavePoints(config, framework, self._awaited, leaves, self._trouble)
         self._apis = apis
         self._model: Any = None
         self._modules: ModuleHooks | None = None
@@ -129,6 +131,8 @@ class Session:
         self._window: TokenWindow | None = None
         self._model_calls = itertools.count()
         self._recording = self._opened = False
+        #: Holds the framework in step with Python while calls are recorded.
+        self._in_step = ExitStack()
         # A forked child (a data loader's worker) inherits the hooks but must not write into its parent's dump.
         self._process = os.getpid()
 
@@ -173,6 +177,7 @@ class Session:
             return
         self._recording = self._opened = True
         try:
+            self._in_step.enter_context(self._framework.in_step())
             self._recorder.resume()
             if self._modules is not None:
                 self._modules.install(parameters=self._kernels is None)
@@ -197,6 +202,7 @@ class Session:
         self._recorder.pause()
         try:
             with ExitStack() as removing:  # all of them, whatever fails; the last of these first
+                removing.callback(self._in_step.close)
                 # Before its backward ran, a step still waits for parameter gradients; `step` ends that.
                 if self._recorder.backward.seen:
                     removing.callback(self._drop_parameter_hooks)
@@ -218,6 +224,7 @@ class Session:
             self._opaque = self._window = None
             self._framework.backward_ended(everywhere=True)
             if os.getpid() == self._process:
+                self._awaited.fetch()
                 if self._worker is not None:
                     self._worker.drain()
                 with self.status.exporting() as progress:

@@ -195,7 +195,7 @@ def test_export_takes_what_the_cap_allows(tmp_path: Path) -> None:
         tmp_path / "rank0", task="statistics", level="L0", framework="pytorch", tensors=False, max_memory=cap
     )
     store.call_site(0, ["File /a/b.py, line 3, in forward, \n x = layer(x)"])
-    fields = [(name, f'"{name}": [null]') for name in ("input_args", "input_kwargs", "output", "parameters")]
+    fields = [(name, [None]) for name in ("input_args", "input_kwargs", "output", "parameters")]
     parent = "Module.layers.7.attention.Attention.forward.0"
     recorded = 0
     with pytest.raises(OutOfMemory):  # noqa: PT012 - which entry is the last is not known

@@ -11,7 +11,7 @@ import mindspore
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from mindspore import Tensor
@@ -25,6 +25,7 @@ from msprobe_ms.store.npy import write_npy, write_npy_in_parts
 from msprobe_ms.summary import checksum, statistics
 
 
+@example(np.array([1.797693134862315e308, 0.0, 0.0]), 3, False)
 @given(
     arrays.arrays(
         st.sampled_from([np.bool_, np.int8, np.float16, np.float32, np.float64, np.complex64]),

@@ -23,7 +23,8 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from msprobe_ms.errors import UsageError
-from msprobe_ms.frameworks.pytorch import PyTorch, cuda_statistics
+from msprobe_ms.frameworks import pytorch_device
+from msprobe_ms.frameworks.pytorch import PyTorch
 from msprobe_ms.pytorch import PrecisionDebugger, seed_all
 from msprobe_ms.store.torch_file import load_tensor
 from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER
@@ -384,7 +385,7 @@ def test_files_read_without_torch(dump_path: Path) -> None:
 )
 def test_device_figures_are_the_hosts(tensor: torch.Tensor) -> None:
     host = statistics(PyTorch().to_numpy(tensor))
-    device = cuda_statistics(tensor)
+    (device,) = pytorch_device.read([pytorch_device.figures(tensor, None)])
     # A mean of terms that cancel carries the rounding of the terms, not of itself.
     largest = max((abs(float(figure)) for figure in host if isinstance(figure, int | float)), default=0.0)
     rounding = 1e-6 * largest if math.isfinite(largest) else 0.0

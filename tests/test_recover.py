@@ -11,14 +11,13 @@ from msprobe_ms.errors import DumpFormatError
 from msprobe_ms.store import records
 from msprobe_ms.store.journal import JOURNAL_NAME
 from msprobe_ms.store.recover import recover
-from msprobe_ms.store.text import field_text
 from msprobe_ms.store.writer import DumpStore
 
 
 def unfinished(folder: Path, *names: str) -> None:
     store = DumpStore(folder, task="statistics", level="L0", framework="mindspore", tensors=False)
     for name in names:
-        store.entry(name, [("output", field_text("output", [None]))])
+        store.entry(name, [("output", [None])])
 
 
 def test_every_journal_below_a_folder(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from msprobe_ms.config import load_config
 from msprobe_ms.status import Status
 from msprobe_ms.store.export import export
-from msprobe_ms.store.text import field_text
 from msprobe_ms.store.writer import DumpStore
 
 
@@ -22,7 +21,7 @@ class _Terminal(io.StringIO):
 def _written(folder: Path, entries: int) -> DumpStore:
     store = DumpStore(folder, task="statistics", level="L1", framework="pytorch", tensors=False)
     for number in range(entries):
-        store.entry(f"Functional.relu.{number}.forward", [("input_args", field_text("input_args", [number]))])
+        store.entry(f"Functional.relu.{number}.forward", [("input_args", [number])])
     return store
 
 

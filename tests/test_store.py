@@ -20,7 +20,6 @@ from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.export import export
 from msprobe_ms.store.journal import JOURNAL_NAME, JournalWriter
 from msprobe_ms.store.npy import write_npy
-from msprobe_ms.store.text import field_text
 from msprobe_ms.store.writer import DumpStore, process_folder
 
 texts = st.text(max_size=8)
@@ -38,7 +37,7 @@ def store_in(folder: Path, **keys: Any) -> DumpStore:
 
 
 def put(store: DumpStore, name: str, parent: str | None = None, site: int | None = None, **fields: Any) -> None:
-    store.entry(name, [(field, field_text(field, value)) for field, value in fields.items()], parent, site)
+    store.entry(name, fields.items(), parent, site)
 
 
 def read(folder: Path, name: str = "dump") -> Any:
@@ -59,7 +58,7 @@ def test_dump_json_is_what_json_writes(tmp_path: Path, entries: list[tuple[str, 
     store = store_in(folder)
     expected: dict[str, Any] = {}
     for name, fields in entries:
-        store.entry(name, [(field, field_text(field, value)) for field, value in fields.items()])
+        store.entry(name, fields.items())
         expected[name] = expected.pop(name, {}) | fields
     store.close()
     whole = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -181,9 +181,16 @@ class Framework(ABC):
     @abstractmethod
     def dtype_text(self, tensor: Any) -> str: ...
 
-    def device_statistics(self, tensor: Any) -> tuple[Any, Any, Any, Any] | None:
-        """Max, Min, Mean, Norm computed where the tensor lives, or None to have numpy do it on the host."""
+    def device_figures(self, tensor: Any) -> Any:
+        """Max, Min, Mean, Norm, computed on the device that holds the tensor and left there; the host does not wait.
+
+        None to have numpy do it on the host.
+        """
         return None
+
+    def read_figures(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        """Max, Min, Mean, Norm of several tensors, each as ``device_figures`` left them, in one read-back."""
+        raise NotImplementedError
 
     def requires_grad(self, tensor: Any) -> bool | None:
         """What the leaf says of ``requires_grad``; None leaves the key out."""
@@ -343,6 +350,10 @@ class Framework(ABC):
     def prepare(self) -> None:
         """Called at every start, before anything is put in place."""
         return None
+
+    def in_step(self) -> AbstractContextManager[Any]:
+        """Entered while calls are recorded, each of which waits for its tensors: the framework need not run ahead."""
+        return nullcontext()
 
     def is_tracing(self) -> bool:
         """Whether calls made on this thread now are a tracer's or a transform's, on stand-ins that hold no values."""

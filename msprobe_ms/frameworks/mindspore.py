@@ -17,7 +17,13 @@ from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
 from mindspore.communication import GlobalComm, comm_func, get_process_group_ranks, get_rank
 from mindspore.ops import Primitive
 
-from msprobe_ms.frameworks import mindspore_jit, mindspore_kernel_dump, mindspore_kernels, mindspore_modes
+from msprobe_ms.frameworks import (
+    mindspore_device,
+    mindspore_jit,
+    mindspore_kernel_dump,
+    mindspore_kernels,
+    mindspore_modes,
+)
 from msprobe_ms.frameworks.base import (
     After,
     Before,
@@ -91,6 +97,10 @@ class MindSpore(Framework):
         #: The latest; where it could not be taken off, it goes on with the next recording.
         self._interception: mindspore_kernels.Interception | None = None
         self.watches_in_place = self._graph is not None
+        self._on_device = False
+
+    def prepare(self) -> None:
+        self._on_device = mindspore_device.is_there()
 
     # -- tensors ---------------------------------------------------------------------------------------------------
 
@@ -112,6 +122,12 @@ class MindSpore(Framework):
 
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
+
+    def device_figures(self, tensor: Any) -> Any:
+        return mindspore_device.figures(tensor) if self._on_device else None
+
+    def read_figures(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        return mindspore_device.read(figures)
 
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
         if isinstance(value, mindspore.common.dtype.Type):
@@ -291,6 +307,9 @@ class MindSpore(Framework):
         return MindSporeTaps(tapped) if target == "CPU" else None
 
     how_to_uncompile = mindspore_jit.HOW_TO_UNCOMPILE
+
+    def in_step(self) -> AbstractContextManager[Any]:
+        return mindspore_modes.in_step()
 
     def quiet(self) -> AbstractContextManager[Any]:
         # Reading a tensor with asnumpy enters no graph.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import mindspore
-from mindspore._c_expression import MSContext
+from mindspore._c_expression import MSContext, PyNativeExecutor_
 from mindspore.context import get_jit_config
 
 from msprobe_ms.frameworks.base import ExecutionMode
@@ -30,3 +33,23 @@ def mode_text() -> str:
     if mindspore.get_context("mode") == mindspore.PYNATIVE_MODE:
         return "dynamic graphs (PYNATIVE_MODE)"
     return f"compiled graphs (GRAPH_MODE, jit_level {jit_level()})"
+
+
+@contextmanager
+def in_step() -> Iterator[None]:
+    """Dynamic graphs run in step with Python inside, as they do inside MindSpore's ``saved_tensors_hooks`` (2.8 on).
+
+    Else threads run operators and build the gradient graph behind Python's back, and whoever looks at either waits for
+    all of them, call by call; on few cores the waiting takes longer than the step.
+    """
+    executor = PyNativeExecutor_.get_instance()
+    on_host = mindspore.get_context("device_target") == "CPU"
+    if not on_host or not hasattr(executor, "disable_frontend_and_bprop_pipeline"):
+        yield
+        return
+    was_in_step = executor.disable_frontend_and_bprop_pipeline()
+    try:
+        yield
+    finally:
+        if not was_in_step:
+            executor.enable_frontend_and_bprop_pipeline()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 import zlib
@@ -15,6 +14,7 @@ import torch
 from torch import nn
 from torch._guards import TracingContext
 
+from msprobe_ms.frameworks import pytorch_device
 from msprobe_ms.frameworks.base import InputWatch, Namespace, OnGradients, OnInputGradients, Removable
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.pytorch_autograd import TorchGraph
@@ -73,8 +73,13 @@ class PyTorch(TorchModules):
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 
-    def device_statistics(self, tensor: Any) -> tuple[Any, Any, Any, Any] | None:
-        return cuda_statistics(_strided(tensor)) if tensor.is_cuda else None
+    def device_figures(self, tensor: Any) -> Any:
+        if not pytorch_device.is_on_device(tensor):
+            return None
+        return pytorch_device.figures(_strided(tensor), _WIDER.get(tensor.dtype))
+
+    def read_figures(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        return pytorch_device.read(figures)
 
     def requires_grad(self, tensor: Any) -> bool | None:
         return bool(tensor.requires_grad)
@@ -221,40 +226,3 @@ def _strided(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.layout != torch.strided:
         tensor = tensor.to_dense()
     return tensor.resolve_conj().resolve_neg()
-
-
-def cuda_statistics(tensor: torch.Tensor) -> tuple[Any, Any, Any, Any]:
-    """Max, Min, Mean and Norm of a dense tensor by four reductions where it lives, with one read-back.
-
-    The figures and their exceptions are those of ``summary.statistics``: at least float32 for floats, double for
-    integers, magnitudes of complex numbers, booleans without Mean and Norm, None throughout for an empty tensor.
-    """
-    if tensor.numel() == 0:
-        return None, None, None, None
-    if tensor.dtype == torch.bool:
-        maximum, minimum = torch.stack([tensor.any(), tensor.all()]).tolist()
-        return maximum, minimum, None, None
-    if tensor.is_complex():
-        tensor = tensor.to(_WIDER.get(tensor.dtype, tensor.dtype)).abs()
-    if not tensor.is_floating_point():
-        tensor = tensor.double()
-    if tensor.dim() == 0:
-        value = tensor.item()
-        return value, value, value, value
-    if tensor.element_size() == 1:
-        tensor = tensor.float()
-    figures = _reduce(tensor, torch.promote_types(tensor.dtype, torch.float32))
-    maximum, minimum, mean, norm = figures
-    finite = math.isfinite(maximum) and math.isfinite(minimum)
-    if finite and not (math.isfinite(mean) and math.isfinite(norm) and (norm >= 1e-18 or not (maximum or minimum))):
-        # Finite values whose float32 sums overflowed or underflowed: once more in double.
-        figures = _reduce(tensor, torch.float64)
-    return figures
-
-
-def _reduce(tensor: torch.Tensor, accumulate: torch.dtype) -> tuple[float, float, float, float]:
-    minimum, maximum = torch.aminmax(tensor)
-    # With a dtype, the sums widen element by element: no wider copy of the tensor is made.
-    figures = (maximum, minimum, tensor.mean(dtype=accumulate), torch.linalg.vector_norm(tensor, dtype=accumulate))
-    maximum, minimum, mean, norm = torch.stack([figure.double() for figure in figures]).tolist()
-    return maximum, minimum, mean, norm

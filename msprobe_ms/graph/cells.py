@@ -23,7 +23,7 @@ from msprobe_ms.leaves import LeafBuilder
 from msprobe_ms.misses import Misses
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 from msprobe_ms.overflow import OverflowGate
-from msprobe_ms.store.text import TensorLeaf, Value, field_text
+from msprobe_ms.store.text import TensorLeaf, Value
 from msprobe_ms.store.writer import DumpStore
 from msprobe_ms.trouble import Trouble
 
@@ -85,7 +85,7 @@ class GraphRecorder:
         #: By module and parameter: how many calls there were when its gradient was told last, and its index.
         self._sums: dict[tuple[str, str], tuple[int, int]] = {}
         #: Backward entries that came while calls were open: in a dump, as in a dynamic graph, forward comes first.
-        self._waiting: list[tuple[str, list[tuple[str, str]], str | None]] = []
+        self._waiting: list[tuple[str, list[tuple[str, Value]], str | None]] = []
         self._closed = False
         self._process = os.getpid()
         #: Whether gradients have come.
@@ -126,7 +126,7 @@ class GraphRecorder:
             self._open.clear()
             self._settle()
 
-    def _backward(self, entry: str, fields: list[tuple[str, str]], parent: str | None = None) -> None:
+    def _backward(self, entry: str, fields: list[tuple[str, Value]], parent: str | None = None) -> None:
         self._waiting.append((entry, fields, parent))
         if not self._open:
             self._settle()
@@ -198,18 +198,18 @@ class GraphRecorder:
                 self._settle()
 
     def _record_forward(self, flight: _Flight) -> None:
-        keeps, fields = self._choice.keeps, list[tuple[str, str]]()
+        keeps, fields = self._choice.keeps, list[tuple[str, Value]]()
         if keeps(FORWARD, "input_args"):
             args, kwargs = self._filled(flight, "input", flight.args), self._filled(flight, "kwargs", flight.kwargs)
-            fields += [("input_args", field_text("input_args", args))]
-            fields += [("input_kwargs", field_text("input_kwargs", kwargs))]
+            fields += [("input_args", args)]
+            fields += [("input_kwargs", kwargs)]
         if keeps(FORWARD, "output"):
             output = self._filled(flight, "output", flight.output)
-            fields.append(("output", field_text("output", output if isinstance(output, list) else [output])))
+            fields.append(("output", output if isinstance(output, list) else [output]))
         if keeps(FORWARD, "parameters"):
             named = {path[0]: leaf for (field, path), leaf in flight.values.items() if field == "parameters"}
             if named:
-                fields.append(("parameters", field_text("parameters", named)))
+                fields.append(("parameters", named))
         self._store.entry(flight.call.forward, fields, flight.call.parent_entry(FORWARD))
         flight.values.clear()
 
@@ -241,11 +241,11 @@ class GraphRecorder:
             flight.gradients[field, path] = self._leaf(value, place.dtype, call.backward, field, path)
         # Both fields are there from the first gradient on, as in a dynamic graph.
         changed = [each for each in ("input", "output") if first or each == field]
-        fields = [(each, self._gradients_text(flight, each)) for each in changed if self._choice.keeps(BACKWARD, each)]
+        fields = [(each, self._gradient_values(flight, each)) for each in changed if self._choice.keeps(BACKWARD, each)]
         self._backward(call.backward, fields, call.parent_entry(BACKWARD))
 
-    def _gradients_text(self, flight: _Flight, field: str) -> str:
-        return field_text(field, fill(flight.plans[field][0], lambda _, path: flight.gradients.get((field, path))))
+    def _gradient_values(self, flight: _Flight, field: str) -> Value:
+        return fill(flight.plans[field][0], lambda _, path: flight.gradients.get((field, path)))
 
     def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | Figures) -> None:
         """Loops tell what they have summed up so far, and the last is whole; a new sum begins after further calls."""
@@ -261,7 +261,7 @@ class GraphRecorder:
             entry = f"{base}.{PARAMETERS_GRAD}.{index}"
             if self._choice.parameter(entry, base):
                 leaf = self._leaf(gradient, dtype, entry, "", (name,))
-                self._backward(entry, [(name, field_text(name, [leaf]))])
+                self._backward(entry, [(name, [leaf])])
 
 
 def _forward_field(field: str) -> str:

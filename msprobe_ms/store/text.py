@@ -21,16 +21,29 @@ FIELD_LEVEL = 3
 _BREAKS = tuple("\n" + " " * depth for depth in range(64))
 
 
+class AwaitedFigure:
+    """A figure that is still on its device; ``value`` is there before it is turned into text, or nothing is known."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: Statistic = None
+
+
+#: A figure, at hand or not.
+Figure = Statistic | AwaitedFigure
+
+
 class TensorLeaf(NamedTuple):
     """A tensor's leaf, keys in the order of the format."""
 
     type: str
     dtype: str
     shape: Sequence[int]
-    maximum: Statistic
-    minimum: Statistic
-    mean: Statistic
-    norm: Statistic
+    maximum: Figure
+    minimum: Figure
+    mean: Figure
+    norm: Figure
     requires_grad: bool | None = None
     data_name: str | None = None
     md5: str | None = None
@@ -111,17 +124,20 @@ def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
     return text + end
 
 
-def _statistic(value: Statistic) -> str:
+def _statistic(value: Figure) -> str:
     if type(value) is float and value - value == 0.0:  # finite, as nearly all are
         return float.__repr__(value)
-    return value_text(value, 0)
+    return value_text(value.value if isinstance(value, AwaitedFigure) else value, 0)
 
 
-def whole_entry(value: Value) -> tuple[str, str]:
-    """An entry that is a value, not an object of fields: its one field, without a name."""
-    return "", value_text(value, FIELD_LEVEL - 1)
+class Whole(NamedTuple):
+    """Stands for the one field, without a name, of an entry that is a value itself and no object of fields."""
+
+    value: Value
 
 
-def field_text(name: str, value: Value) -> str:
+def field_text(name: str, value: Value | Whole) -> str:
     """One field of an entry, ``"input_args": […]``, indented for its place in dump.json."""
+    if isinstance(value, Whole):
+        return value_text(value.value, FIELD_LEVEL - 1)
     return f"{' ' * FIELD_LEVEL}{encode_text(name)}: {value_text(value, FIELD_LEVEL)}"

@@ -19,6 +19,7 @@ from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.export import Progress, export
 from msprobe_ms.store.journal import JOURNAL_NAME, JournalWriter
 from msprobe_ms.store.memory import Copy, Memory, OutOfMemory, Write
+from msprobe_ms.store.text import Value, Whole, field_text
 
 #: Bytes that the index of a journal takes for an entry (with `memory`'s own for anything), and for a frame, as measured
 #: with some room.
@@ -101,14 +102,14 @@ class DumpStore:
     def entry(
         self,
         name: str,
-        fields: Iterable[tuple[str, str]],
+        fields: Iterable[tuple[str, Value | Whole]],
         parent: str | None = None,
         call_site: int | None = None,
         *,
         complete: bool = True,
         stays: bool = False,
     ) -> None:
-        """Record an entry, or a further part of one: ``fields`` are ``(name, text)`` pairs (``text.field_text``).
+        """Record an entry, or a further part of one: ``fields`` are pairs of name and value.
 
         ``complete`` is False for a part after which another is expected. An entry's place is that of its last part,
         but for one that ``stays`` behind the part before.
@@ -117,7 +118,8 @@ class DumpStore:
         """
         if name not in self._begun:
             self._find(_ENTRY + len(name))
-        self._journal.append(records.ENTRY, records.entry(name, fields, parent, call_site, stays=stays))
+        texts = [(field, field_text(field, value)) for field, value in fields]
+        self._journal.append(records.ENTRY, records.entry(name, texts, parent, call_site, stays=stays))
         self.entries += 1
         if complete:
             self._begun.discard(name)

@@ -16,7 +16,6 @@ import numpy as np
 import xlsxwriter
 
 from msprobe_ms.store.records import entry
-from msprobe_ms.store.text import field_text
 from msprobe_ms.store.writer import DumpStore
 
 VALUES = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
@@ -108,7 +107,7 @@ def journal(folder: Path) -> Path:
     store = DumpStore(folder, task="statistics", level="L0", framework="mindspore", tensors=False)
     store.call_site(0, ["File net.py, line 1, in construct"])
     for name, body in dump_json()["data"].items():
-        store.entry(name, [(key, field_text(key, value)) for key, value in body.items()], None, 0)
+        store.entry(name, body.items(), None, 0)
     return folder / "dump.journal"
 
 

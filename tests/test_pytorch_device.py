@@ -1,0 +1,123 @@
+"""Figures computed where tensors are and read back together, here on the CPU: what a GPU is sent."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from recording import FIGURES, leaves
+from torch import nn
+
+import msprobe_ms.awaited
+from msprobe_ms.frameworks import pytorch_device
+from msprobe_ms.pytorch import PrecisionDebugger
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Tensors count as a device's; how many each read-back was for."""
+    counts: list[int] = []
+    read = pytorch_device.read
+
+    def counting(found: Any) -> Any:
+        counts.append(len(found))
+        return read(found)
+
+    monkeypatch.setattr(pytorch_device, "is_on_device", lambda tensor: True)
+    monkeypatch.setattr(pytorch_device, "read", counting)
+    return counts
+
+
+class Net(nn.Module):
+    """Embedding, attention, normalisation; integers, booleans, scalars and an empty tensor on the way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(20, 8)
+        self.attend = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.norm = nn.BatchNorm1d(4)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.embed(ids)
+        mask = ids > 30
+        y, _ = self.attend(x, x, x, key_padding_mask=mask)
+        y = torch.cat([self.norm(x + y), x[:, :0]], dim=1).to(torch.bfloat16).float()
+        return self.head(y).square().mean()
+
+
+def step(folder: Path, level: str) -> tuple[dict[str, Any], list[torch.Tensor]]:
+    torch.manual_seed(3)
+    net = Net()
+    ids = torch.randint(0, 20, (2, 4))
+    debugger = PrecisionDebugger(dump_path=folder, level=level)
+    debugger.start(net)
+    net(ids).backward()
+    debugger.stop()
+    debugger.step()
+    (found,) = folder.glob("step0/*/dump.json")
+    return json.loads(found.read_text())["data"], [parameter.grad for parameter in net.parameters()]
+
+
+def close(one: Any, other: Any, scale: float) -> bool:
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)) and not isinstance(one, bool):
+        return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-6 * scale)
+    return type(one) is type(other) and bool(one == other)
+
+
+@pytest.mark.parametrize("most", [1, 7, 1024])
+@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
+def test_a_dump_is_the_hosts_with_few_read_backs(
+    tmp_path: Path, level: str, most: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    on_host, host = step(tmp_path / "host", level)
+    monkeypatch.setattr(msprobe_ms.awaited, "MOST", most)
+    monkeypatch.setattr(msprobe_ms.awaited, "LONGEST", 1000.0)
+    reads = request.getfixturevalue("reads")
+    on_device, device = step(tmp_path / "device", level)
+    assert list(on_host) == list(on_device)
+    for (place, one), (_, other) in zip(leaves(on_host), leaves(on_device), strict=True):
+        scale = max((abs(one[key]) for key in FIGURES[:2] if isinstance(one[key], float)), default=0.0)
+        assert all(close(one[key], other[key], scale) for key in FIGURES), (place, one, other)
+        assert {key: one[key] for key in one.keys() - set(FIGURES)} == {
+            key: other[key] for key in other.keys() - set(FIGURES)
+        }
+    assert all(torch.equal(one, other) for one, other in zip(host, device, strict=True))
+    assert sum(reads) > 10
+    assert len(reads) == 1 if most == 1024 else len(reads) > 3
+
+
+def test_what_waits_is_there_when_the_script_fails(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\n"
+        "from msprobe_ms.frameworks import pytorch_device\n"
+        "from msprobe_ms.pytorch import PrecisionDebugger\n"
+        "pytorch_device.is_on_device = lambda tensor: True\n"
+        "net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())\n"
+        f"debugger = PrecisionDebugger(dump_path={str(tmp_path / 'dump')!r}, level='L0')\n"
+        "debugger.start(net)\n"
+        "net(torch.ones(2, 4))\n"
+        "raise ValueError('the loader is empty')\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "the loader is empty" in done.stderr
+    (found,) = (tmp_path / "dump").glob("step0/*/dump.json")
+    data = json.loads(found.read_text())["data"]
+    figures = [leaf[key] for _, leaf in leaves(data) for key in FIGURES]
+    assert "Module.1.ReLU.forward.0" in data
+    assert figures
+    assert all(isinstance(figure, float) for figure in figures)
+
+
+def test_an_entry_waits_no_longer_than_said(tmp_path: Path, reads: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(msprobe_ms.awaited, "LONGEST", 0.0)
+    step(tmp_path, "L0")
+    assert len(reads) > 5
