@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from msprobe_ms.calls import Call
-from msprobe_ms.config import Config
-from msprobe_ms.config.model import CASCADING_LEVELS, TENSOR_TASKS
+from msprobe_ms.config.vocabulary import CASCADING_LEVELS, TENSOR_TASKS
 from msprobe_ms.misses import Misses
 from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 from msprobe_ms.selection import FieldFilter, NameList, Scope
 from msprobe_ms.skip import Skip
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
 
 
 class Choice:

@@ -9,22 +9,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.arguments import is_range, no_model, unknown_arguments, weakly
-from msprobe_ms.config import Config, load_config
 from msprobe_ms.config.changes import FileChanges, accept_changes
-from msprobe_ms.config.model import API_LEVELS, MODULE_LEVELS
+from msprobe_ms.config.vocabulary import API_LEVELS, MODULE_LEVELS
 from msprobe_ms.dumper import StepRecording
 from msprobe_ms.dumpers import Dumpers
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.garbage import no_garbage_collection
 from msprobe_ms.hooks.apis import ApiHooks, ApiList, check_custom_api
 from msprobe_ms.log import logger
 from msprobe_ms.misses import Misses
 from msprobe_ms.overflow import OverflowQuota
 from msprobe_ms.status import speaks
 from msprobe_ms.store.writer import process_folder
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
 
 
 class _MethodOfCurrent:
@@ -70,6 +73,9 @@ class BaseDebugger(ABC):
         """
         if unknown:
             raise UsageError(unknown_arguments(unknown))
+        with no_garbage_collection():  # what validates takes as long to import as all the rest
+            from msprobe_ms.config import load_config
+
         self._read_config = partial(load_config, config_path, task=task, dump_path=dump_path, level=level, step=step)
         self._changes = FileChanges(Path(config_path) if isinstance(config_path, (str, os.PathLike)) else None)
         self.config: Config = self._read_config()

@@ -5,15 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from msprobe_ms.config import Config
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.hooks.apis import ApiHooks
 from msprobe_ms.log import logger
 from msprobe_ms.misses import Misses
 from msprobe_ms.overflow import OverflowQuota
 from msprobe_ms.status import Status
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
 
 
 class StepRecording(Protocol):

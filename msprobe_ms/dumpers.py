@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from msprobe_ms.config import Config
-from msprobe_ms.config.model import KERNEL_KEYS, MODULE_LEVELS
+from msprobe_ms.config.vocabulary import KERNEL_KEYS, MODULE_LEVELS
 from msprobe_ms.dumper import Dumper
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import ExecutionMode, Framework
@@ -19,6 +19,9 @@ from msprobe_ms.log import logger
 from msprobe_ms.overflow import OverflowQuota
 from msprobe_ms.session import Session
 from msprobe_ms.store.writer import process_folder
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
 
 #: Tasks that record modules inside compiled graphs.
 TAPPED_TASKS = ("statistics", "tensor", "structure")
@@ -37,7 +40,7 @@ class DynamicDumper(Dumper):
                 f"{framework.mode_text()} know one of statistics, md5"
             )
         super().__init__(config, framework, apis, quota)
-        idle = [key for key in KERNEL_KEYS if getattr(config, key) != Config.model_fields[key].default]
+        idle = [key for key in KERNEL_KEYS if getattr(config, key) != type(config).model_fields[key].default]
         if config.level == "L2" and idle:
             logger.info("these configuration keys have no effect in dynamic graphs: %s", ", ".join(idle))
         #: What steps have warned of that holds for every step.

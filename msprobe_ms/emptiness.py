@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.config import Config
-from msprobe_ms.config.model import MODULE_LEVELS
+from msprobe_ms.config.vocabulary import MODULE_LEVELS
 from msprobe_ms.frameworks.base import Framework
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
 
 
 def why_empty(config: Config, framework: Framework, model: Any, *, opened: bool, called: bool, compiled: bool) -> str:

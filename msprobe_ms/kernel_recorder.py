@@ -14,15 +14,17 @@ import sys
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.calls import Call, Parameters
-from msprobe_ms.config import Config
 from msprobe_ms.leaves import members
 from msprobe_ms.names import BACKWARD, FORWARD, api_entry
 from msprobe_ms.recorder import Recorder
 from msprobe_ms.store.memory import MIB
 from msprobe_ms.store.text import Value
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
 
 PREFIX = "Kernel"
 

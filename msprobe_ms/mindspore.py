@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.debugger import BaseDebugger
 from msprobe_ms.frameworks.missing import explained
-from msprobe_ms.recording import Recording
 from msprobe_ms.seed import seed_process
 
 try:
@@ -17,6 +16,9 @@ try:
     from msprobe_ms.frameworks.mindspore_random import seed_framework, set_dropout
 except ModuleNotFoundError as error:
     raise explained(error) from None
+
+if TYPE_CHECKING:
+    from msprobe_ms.recording import Recording
 
 __all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "record", "seed_all"]
 
@@ -44,6 +46,8 @@ def record(
     Each recording gets a step folder of its own below ``dump_path``. What is raised inside passes, and what was
     recorded until then is there. Raises ConfigError or UsageError when an argument cannot work.
     """
+    from msprobe_ms.recording import Recording  # reads dumps, which a debugger does not
+
     return Recording(PrecisionDebugger(task=task, dump_path=dump_path, level=level), model)
 
 

@@ -6,13 +6,16 @@ import json
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
+from typing import TYPE_CHECKING
 
-from msprobe_ms.config import Config
 from msprobe_ms.log import logger
 from msprobe_ms.names import FORWARD, MODULE_PREFIXES, EntryName, parse_entry
 from msprobe_ms.patterns import words
 from msprobe_ms.selection import NameList, Scope
 from msprobe_ms.skip import Skip
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
 
 #: Names looked at for something near; patterns looked at, and names told; the mean likeness of words that is near.
 _MOST_NAMES = 20_000

@@ -19,14 +19,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.awaited import AwaitedFigures
 from msprobe_ms.backward import Backward
 from msprobe_ms.calls import Call, OpenCalls, Parameters, Subject
 from msprobe_ms.callsite import CallSites
 from msprobe_ms.choice import Choice
-from msprobe_ms.config import Config
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.gradients import Watch
 from msprobe_ms.leaves import LeafBuilder
@@ -35,6 +34,9 @@ from msprobe_ms.names import FORWARD, PARAMETERS_GRAD, RECOMPUTE
 from msprobe_ms.overflow import OverflowGate
 from msprobe_ms.recompute import Recomputation
 from msprobe_ms.trouble import Trouble
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
 
 
 class Recorder:

@@ -6,10 +6,9 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.awaited import AwaitedFigures
-from msprobe_ms.config import Config
 from msprobe_ms.frameworks.base import Framework, Removable
 from msprobe_ms.gradients import Plan, fill
 from msprobe_ms.leaves import LeafBuilder, members
@@ -18,6 +17,9 @@ from msprobe_ms.names import DEBUG
 from msprobe_ms.selection import NameList
 from msprobe_ms.store.text import Value, Whole
 from msprobe_ms.trouble import Trouble
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
 
 #: Containers nested deeper have no gradients; a cycle must end somewhere.
 _DEEPEST = 64

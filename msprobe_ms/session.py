@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.awaited import AwaitedFigures
-from msprobe_ms.config import Config
-from msprobe_ms.config.model import MODULE_LEVELS
+from msprobe_ms.config.vocabulary import MODULE_LEVELS
 from msprobe_ms.emptiness import why_empty
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_taps import GraphTaps
@@ -35,6 +34,9 @@ from msprobe_ms.store.memory import MIB, Memory
 from msprobe_ms.store.worker import TensorWorker
 from msprobe_ms.store.writer import DumpStore, TensorFiles, process_folder
 from msprobe_ms.trouble import Trouble
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
 
 #: What ran in compiled graphs and what did not get folders of their own, below the dump path, where there is both.
 GRAPH, PYNATIVE = "graph", "pynative"

@@ -8,14 +8,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
-from msprobe_ms.config import Config
 from msprobe_ms.log import logger
 from msprobe_ms.names import counted_entries
 from msprobe_ms.store.export import Progress
 from msprobe_ms.store.find import other_processes
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
 
 #: Entries from which on writing a step's files takes seconds.
 _LONG = 20_000

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from msprobe_ms.config.model import MODULE_LEVELS
+from msprobe_ms.config.vocabulary import MODULE_LEVELS
 from msprobe_ms.debugger import BaseDebugger
 from msprobe_ms.errors import MsprobeError
 from msprobe_ms.frameworks.training import Listener, Networks

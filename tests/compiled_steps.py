@@ -21,7 +21,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 from recording import write_config
 
-from msprobe_ms.config.model import TASKS
+from msprobe_ms.config.vocabulary import TASKS
 from msprobe_ms.errors import ConfigError, UsageError
 from msprobe_ms.mindspore import MsprobeStep, PrecisionDebugger, record
 

@@ -11,7 +11,8 @@ import pytest
 from mindspore import Tensor, nn
 from recording import read_step, write_config
 
-from msprobe_ms.config.model import TASKS, Level
+from msprobe_ms.config.model import Level
+from msprobe_ms.config.vocabulary import TASKS
 from msprobe_ms.dumpers import WAYS
 from msprobe_ms.errors import ConfigError, UsageError
 from msprobe_ms.frameworks.base import ExecutionMode

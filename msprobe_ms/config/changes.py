@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from msprobe_ms.config.model import Config
 from msprobe_ms.errors import ConfigError
 from msprobe_ms.log import logger
+
+if TYPE_CHECKING:
+    from msprobe_ms.config.model import Config
 
 
 class FileChanges:

@@ -11,10 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from msprobe_ms.config.model import (
     GENERAL_KEYS,
-    KERNEL_KEYS,
-    OTHER_TASKS,
     SECTION_KEYS,
-    TASKS,
     Config,
     GeneralWithoutEffect,
     SectionWithoutEffect,
@@ -23,6 +20,7 @@ from msprobe_ms.config.model import (
 from msprobe_ms.config.paths import beside_or_here, writable_folder
 from msprobe_ms.config.read import read_object
 from msprobe_ms.config.values import Rejected, show, show_path, suggestion
+from msprobe_ms.config.vocabulary import KERNEL_KEYS, OTHER_TASKS, TASKS
 from msprobe_ms.errors import ConfigError
 from msprobe_ms.printable import printable
 

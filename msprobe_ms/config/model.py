@@ -19,44 +19,9 @@ from pydantic import (
 
 from msprobe_ms.config import selection
 from msprobe_ms.config.values import Rejected, numbers, one_of, show
+from msprobe_ms.config.vocabulary import API_LEVELS, CATEGORIES, KERNEL_KEYS, OTHER_TASKS, TASKS, TENSOR_TASKS
 from msprobe_ms.permissions import Permissions
 from msprobe_ms.selection import Range
-
-#: Tasks of the msprobe family that have no dump here (yet); each may have its section in a file.
-OTHER_TASKS = (
-    "free_benchmark",
-    "grad_probe",
-    "run_ut",
-    "online_run_ut",
-    "acc_check",
-    "diff_check",
-    "nan_check",
-)
-
-#: Tasks that work, and those of them that store whole tensors.
-TASKS = ("statistics", "tensor", "structure", "overflow_check", "exception_dump")
-TENSOR_TASKS = ("tensor", "overflow_check")
-
-#: Levels at which modules, and at which APIs, are recorded.
-MODULE_LEVELS = ("L0", "mix")
-API_LEVELS = ("L1", "mix", "L2")
-
-#: Levels at which a selected module or API opens what runs inside it.
-CASCADING_LEVELS = ("mix", "L2")
-
-#: What a list as ``summary_mode`` may name (level L2, compiled graphs), as the msprobe family writes it.
-CATEGORIES = (
-    "max", "min", "mean", "l2norm", "count", "negative zero count", "positive zero count", "zero count", "nan count",
-    "negative inf count", "positive inf count", "hash", "md5",
-)  # fmt: skip
-
-#: Keys of a task's section that compiled graphs heed at level L2 → the tasks whose kernels they concern.
-KERNEL_KEYS = {
-    "device": ("statistics", "exception_dump"),
-    "precision": ("statistics", "exception_dump"),
-    "file_format": ("tensor",),
-    "check_mode": ("overflow_check",),
-}
 
 #: Owners read and write, nobody else writes but a group, nobody executes.
 _FILE_MODE = re.compile("06(?:00|40|44|60|64)")

@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from msprobe_ms.calls import Call, Subject
 from msprobe_ms.choice import Choice
-from msprobe_ms.config import Config
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_taps import Described, Figures, Layout, Path, Place, Tapped, Unknown
 from msprobe_ms.gradients import Plan, fill
@@ -26,6 +25,9 @@ from msprobe_ms.overflow import OverflowGate
 from msprobe_ms.store.text import TensorLeaf, Value
 from msprobe_ms.store.writer import DumpStore
 from msprobe_ms.trouble import Trouble
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
 
 #: Marks what takes no part in a backward entry: what is no tensor.
 _SKIP: Any = object()

@@ -6,11 +6,13 @@ Layouts and names are those of the msprobe family, so that its tools know the fi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from msprobe_ms.config import Config
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
+
 
 #: A configuration of the kernel dump, as it is written.
 Document = dict[str, Any]

@@ -7,10 +7,9 @@ import os
 from collections.abc import Sequence
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.config import Config
-from msprobe_ms.config.model import KERNEL_KEYS
+from msprobe_ms.config.vocabulary import KERNEL_KEYS
 from msprobe_ms.dumper import Dumper
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import ExecutionMode, Framework
@@ -26,6 +25,9 @@ from msprobe_ms.permissions import Permissions
 from msprobe_ms.status import Status
 from msprobe_ms.store.atomic import replacing
 from msprobe_ms.store.writer import move_aside, process_folder
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
 
 #: Where MindSpore looks for the configuration, and where a device that runs graphs as a whole looks.
 CONFIGURATION = "MINDSPORE_DUMP_CONFIG"

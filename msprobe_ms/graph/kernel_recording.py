@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.config import Config
 from msprobe_ms.errors import MsprobeError, UsageError
 from msprobe_ms.frameworks.base import Framework, KernelDump
 from msprobe_ms.graph.kernel_config import NOWHERE
@@ -18,6 +17,9 @@ from msprobe_ms.graph.kernel_statistics import reduce
 from msprobe_ms.log import logger
 from msprobe_ms.misses import Misses
 from msprobe_ms.status import Status
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
 
 #: Tasks under which the framework dumps only what it finds wrong, and parameters.
 CHECKS = ("overflow_check", "exception_dump")

@@ -6,11 +6,10 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msprobe_ms.config import Config
 from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_taps import Figures, GraphTaps, Layout, Place
@@ -24,6 +23,9 @@ from msprobe_ms.store.memory import MIB, Memory
 from msprobe_ms.store.worker import TensorWorker
 from msprobe_ms.store.writer import DumpStore, process_folder
 from msprobe_ms.trouble import Trouble
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
 
 
 class _Part:
