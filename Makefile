@@ -3,7 +3,7 @@
 # make lint   ruff and mypy
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
 # make bench  what recording and comparing cost, in one table (BENCH_ARGS="--peer /path/to/bin/python")
-# Safety, each between half an hour and some hours; the tests hold a sample of each:
+# make torture       all five of the following, between half an hour and some hours each; the tests hold a sample of each
 # make neutral       train every net with the tool and without, and compare their bits (NEUTRAL_ARGS="--nets views --levels mix")
 # make bounded       what recording holds in memory at most: large tensors, a stalled disk, long steps, many steps
 # make failing-disk  let every call of recorded trainings that touches their dumps fail (FAILING_DISK_ARGS="--every 47")
@@ -20,7 +20,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
-.PHONY: demo test lint faults bench neutral bounded failing-disk kills fuzz clean
+.PHONY: demo test lint faults bench neutral bounded failing-disk kills fuzz torture clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -58,6 +58,10 @@ failing-disk: .venv/installed-test
 
 kills: .venv/installed-test
 	$(BIN)/python -m benchmarks.kills killed_trainings $(KILLS_ARGS)
+
+# Each is run whatever the others found.
+torture:
+	$(MAKE) --keep-going neutral bounded failing-disk kills fuzz
 
 clean:
 	rm -rf .venv

@@ -16,8 +16,12 @@ from msprobe_ms.store.text import AwaitedFigure, Figure, Value, Whole
 from msprobe_ms.store.writer import DumpStore
 from msprobe_ms.trouble import Trouble
 
-#: Tensors, or entries, that one read-back is for at most; and the seconds that an entry waits for others at most.
+#: Tensors that one read-back is for at most. As many, or as many entries, or the first of them being as old as this in
+#: seconds when another comes, have all fetched.
 MOST, LONGEST = 1024, 1.0
+
+#: What is on a device, and the figures that are to be read from it.
+_OnDevice = tuple[Any, tuple[AwaitedFigure, ...]]
 
 
 class AwaitedFigures:
@@ -32,7 +36,7 @@ class AwaitedFigures:
         self._read = read
         self._trouble = trouble
         self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
-        self._on_device: list[tuple[Any, tuple[AwaitedFigure, ...]]] = []
+        self._on_device: list[_OnDevice] = []
         self._entries: deque[tuple[str, Callable[[], None]]] = deque()
         self._since = 0.0
 
@@ -64,7 +68,7 @@ class AwaitedFigures:
         stays: bool = False,
     ) -> None:
         """As `DumpStore.entry`; of an entry that waits, what goes wrong is reported when it is written."""
-        if not self._on_device and not self._entries:
+        if not self._entries and not self._on_device:
             return self._store.entry(name, fields, parent, call_site, complete=complete, stays=stays)
         write = partial(self._store.entry, name, list(fields), parent, call_site, complete=complete, stays=stays)
         with self._lock:
@@ -76,21 +80,39 @@ class AwaitedFigures:
             self.fetch()
         return None
 
+    @property
+    def waits(self) -> bool:
+        """Whether there are entries that are not recorded yet."""
+        return bool(self._entries)
+
     def fetch(self) -> None:
         """Read back what is on the device and record what waited for it. Does not raise."""
+        # A signal handler may do the same in the midst of it: what is not done stays, and nothing is done for good
+        # before it has succeeded. At worst it is done twice.
         with self._lock:
-            on_device, self._on_device = self._on_device, []
-            if on_device:
-                try:
-                    found = self._read([figures for figures, _ in on_device])
-                    for (_, awaited), figures in zip(on_device, found, strict=True):
-                        for one, value in zip(awaited, figures, strict=True):
-                            one.value = value
-                except Exception as error:  # entries without figures still say what was called
-                    self._trouble.report(error, f"figures of {len(on_device)} tensors on the device")
+            while some := self._on_device[:MOST]:
+                self._fill(some)
+                done = set(map(id, some))
+                self._on_device = [one for one in self._on_device if id(one) not in done]
             while self._entries:
-                name, write = self._entries.popleft()
+                waiting = self._entries[0]
+                name, write = waiting
                 try:
                     write()
                 except Exception as error:
                     self._trouble.report(error, name)
+                if self._entries and self._entries[0] is waiting:
+                    self._entries.popleft()
+
+    def _fill(self, some: Sequence[_OnDevice]) -> None:
+        try:
+            found = self._read([figures for figures, _ in some])
+        except Exception as error:  # entries without figures still say what was called
+            if len(some) == 1:
+                self._trouble.report(error, "the figures of a tensor on its device")
+            for each in some if len(some) > 1 else ():
+                self._fill([each])
+            return
+        for (_, awaited), figures in zip(some, found, strict=True):
+            for figure, value in zip(awaited, figures, strict=True):
+                figure.value = value

@@ -51,7 +51,7 @@ class Backward:
         self._late = set()
 
     def output_gradients(self, call: Call, gradients: Sequence[Any]) -> None:
-        """Backward of the call begins. Its record is on disk at once; the input gradients are added when they come.
+        """Backward of the call begins. Its record goes on at once; the input gradients are added when they come.
 
         Gradients of further outputs may come later; those that came before are known by their leaves.
         """

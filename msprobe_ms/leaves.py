@@ -25,6 +25,9 @@ from msprobe_ms.trouble import Trouble
 #: Containers nested deeper than this become null: nobody reads them, and a cycle must end somewhere.
 _DEEPEST = 64
 
+#: Bits of an integer that is written; Python turns none of more than 4300 digits into text.
+_LONGEST_INTEGER = 14_000
+
 
 class LeafBuilder:
     """Turns values into leaves; what goes wrong is told to ``trouble``. ``md5`` adds checksums.
@@ -180,16 +183,26 @@ def members(value: Any) -> Mapping[Any, Any] | None:
 def _plain(value: Any) -> Value:
     if isinstance(value, enum.Enum):
         return None
+    if _is_too_long(value):
+        return None
     if isinstance(value, (bool, int, float, str)):
         return {"type": _builtin_name(value), "value": value}
     if isinstance(value, slice):
         ends: Sequence[Any] = (value.start, value.stop, value.step)
-        return {"type": "slice", "value": [end if isinstance(end, int) else None for end in ends]}
+        shown = [end if isinstance(end, int) and not _is_too_long(end) else None for end in ends]
+        return {"type": "slice", "value": shown}
     if value is Ellipsis:
         return {"type": "ellipsis", "value": "..."}
     if isinstance(value, np.generic) and value.dtype.kind in "fiub":
-        return {"type": type(value).__name__, "value": value.item()}
+        plain = value.item()
+        if value.dtype.kind == "f":
+            plain = float(plain)  # a longdouble gives itself
+        return {"type": type(value).__name__, "value": plain}
     return None
+
+
+def _is_too_long(value: Any) -> bool:
+    return isinstance(value, int) and value.bit_length() > _LONGEST_INTEGER
 
 
 def _builtin_name(value: Any) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.awaited import AwaitedFigures
 from msprobe_ms.config.vocabulary import MODULE_LEVELS
 from msprobe_ms.emptiness import why_empty
-from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.base import Framework, Removable
 from msprobe_ms.frameworks.graph_taps import GraphTaps
 from msprobe_ms.graph.session import GraphSession
 from msprobe_ms.hooks.apis import ApiHooks
@@ -134,7 +134,7 @@ class Session:
         self._model_calls = itertools.count()
         self._recording = self._opened = False
         #: Holds the framework in step with Python while calls are recorded.
-        self._in_step = ExitStack()
+        self._in_step: Removable | None = None
         # A forked child (a data loader's worker) inherits the hooks but must not write into its parent's dump.
         self._process = os.getpid()
 
@@ -179,7 +179,6 @@ class Session:
             return
         self._recording = self._opened = True
         try:
-            self._in_step.enter_context(self._framework.in_step())
             self._recorder.resume()
             if self._modules is not None:
                 self._modules.install(parameters=self._kernels is None)
@@ -191,6 +190,8 @@ class Session:
                 self._kernels.install()
             if self._graphs is not None:
                 self._graphs.start(self._model)
+            self._run_ahead()
+            self._in_step = self._framework.in_step()
         except Exception as error:
             self._trouble.report(error, "start")
 
@@ -204,7 +205,7 @@ class Session:
         self._recorder.pause()
         try:
             with ExitStack() as removing:  # all of them, whatever fails; the last of these first
-                removing.callback(self._in_step.close)
+                removing.callback(self._run_ahead)
                 # Before its backward ran, a step still waits for parameter gradients; `step` ends that.
                 if self._recorder.backward.seen:
                     removing.callback(self._drop_parameter_hooks)
@@ -216,6 +217,10 @@ class Session:
         except Exception as error:
             self._trouble.report(error, "stop", lost=False)
 
+    def _run_ahead(self) -> None:
+        if self._in_step is not None:
+            self._in_step.remove()
+
     def stop(self) -> None:
         self._pause()
         try:
@@ -225,6 +230,9 @@ class Session:
                 self._window.remove()
             self._opaque = self._window = None
             self._framework.backward_ended(everywhere=True)
+        except Exception as error:
+            self._trouble.report(error, "stop", lost=False)
+        try:
             if os.getpid() == self._process:
                 self._awaited.fetch()
                 if self._worker is not None:
@@ -244,7 +252,8 @@ class Session:
     @property
     def is_empty(self) -> bool:
         """Whether there is neither an entry nor a trouble that explains why."""
-        return not (self._store.entries or self._trouble.count) and os.getpid() == self._process
+        something = self._store.entries or self._awaited.waits or self._trouble.count
+        return not something and os.getpid() == self._process
 
     @property
     def saw_backward(self) -> bool:
@@ -261,7 +270,9 @@ class Session:
         self._saves.close()
         if os.getpid() != self._process:
             return
+        self._awaited.fetch()  # what other threads added meanwhile
         try:
+            self._run_ahead()
             if self._worker is not None:
                 self._worker.close()
             if self._graphs is not None:

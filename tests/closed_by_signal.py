@@ -1,7 +1,8 @@
 """Ends a recording in a signal handler, on one line after the other of what stores it.
 
-``python closed_by_signal.py FOLDER STRIDE``: on every STRIDE-th line run in `msprobe_ms.store`, or in the standard
-library below it. Prints how many recordings were ended.
+``python closed_by_signal.py FOLDER STRIDE KIND``: on every STRIDE-th line of what is meant. With KIND ``files`` tensors
+are stored by a thread, and lines of `msprobe_ms.store` and of the standard library below it are meant; with ``device``
+figures are read back as from a device, and lines of that are meant. Prints how many recordings were ended.
 """
 
 from __future__ import annotations
@@ -20,20 +21,29 @@ from typing import Any
 import torch
 
 import msprobe_ms
+from msprobe_ms.frameworks import pytorch_device
 from msprobe_ms.pytorch import PrecisionDebugger
 
-STORE = str(Path(msprobe_ms.__file__).parent / "store")
-FILES = (STORE, queue.__file__, threading.__file__)
+PACKAGE = Path(msprobe_ms.__file__).parent
+FILES = {
+    "files": (str(PACKAGE / "store"), queue.__file__, threading.__file__),
+    "device": (str(PACKAGE / "awaited.py"), pytorch_device.__file__),
+}
+SECTIONS = {
+    "files": {"task": "tensor", "level": "mix", "async_dump": True},
+    "device": {"task": "statistics", "level": "mix"},
+}
 
 
 class OnLine:
-    """Sends this process SIGTERM on a line of `FILES`, ``left`` of them later."""
+    """Sends this process SIGTERM on a line of ``files``, ``left`` of them later."""
 
-    def __init__(self, left: int) -> None:
+    def __init__(self, left: int, files: tuple[str, ...]) -> None:
         self.left = left
+        self.files = files
 
     def enter(self, frame: FrameType, event: str, argument: Any) -> Any:
-        return self.line if frame.f_code.co_filename.startswith(FILES) else None
+        return self.line if frame.f_code.co_filename.startswith(self.files) else None
 
     def line(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line":
@@ -44,10 +54,11 @@ class OnLine:
         return self.line
 
 
-def main(folder: Path, stride: int) -> None:
+def main(folder: Path, stride: int, kind: str) -> None:
     config = folder / "config.json"
-    section = {"task": "tensor", "level": "mix", "async_dump": True}
-    config.write_text(json.dumps({**section, "dump_path": str(folder / "dump")}))
+    config.write_text(json.dumps({**SECTIONS[kind], "dump_path": str(folder / "dump")}))
+    if kind == "device":
+        pytorch_device.is_on_device = lambda tensor: True
     debugger = PrecisionDebugger(config)
     net = torch.nn.Linear(2, 2)
 
@@ -60,7 +71,7 @@ def main(folder: Path, stride: int) -> None:
     for number in count(1, stride):
         faulthandler.dump_traceback_later(20, exit=True)
         debugger.start(net)
-        sys.settrace(OnLine(number).enter)
+        sys.settrace(OnLine(number, FILES[kind]).enter)
         try:
             net(torch.ones(1, 2)).relu().sum().backward()
         except SystemExit:
@@ -73,4 +84,4 @@ def main(folder: Path, stride: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

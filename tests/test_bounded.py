@@ -169,9 +169,12 @@ def test_kernels_of_one_call_are_not_all_held(ms: Any, dump_path: Path) -> None:
     assert peak < 64 * MIB
 
 
-def test_a_step_of_more_entries_than_the_cap_can_find(dump_path: Path, warnings: list[str]) -> None:
+@pytest.mark.parametrize("keys", [{"task": "structure"}, {"task": "tensor"}, {"task": "tensor", "async_dump": True}])
+def test_a_step_of_more_entries_than_the_cap_can_find(
+    dump_path: Path, warnings: list[str], keys: dict[str, Any]
+) -> None:
     """What is recorded reads, what is not is counted, training goes on."""
-    debugger = PrecisionDebugger(write_config(dump_path, level="L1", task="structure", max_memory=1))
+    debugger = PrecisionDebugger(write_config(dump_path, level="L1", max_memory=1, **keys))
     x = torch.ones(1)
     debugger.start()
     for _ in range(1500):
@@ -186,6 +189,11 @@ def test_a_step_of_more_entries_than_the_cap_can_find(dump_path: Path, warnings:
     assert "OutOfMemory: max_memory, 1 MiB, holds no more entries of one step" in lines[0]
     first, last = warnings
     assert "could not be recorded" in first and last.endswith(f"{len(lines)} problems, see dump_error_info.log")
+    if keys["task"] == "tensor":
+        files = {file.name for file in (step.folder / TENSOR_FOLDER).iterdir()}
+        named = {leaf["data_name"] for _, leaf in leaves(step.data)}
+        assert named <= files
+        assert len(files - named) <= 2, "files of entries that were refused, beyond the first"
 
 
 def test_export_takes_what_the_cap_allows(tmp_path: Path) -> None:

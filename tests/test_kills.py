@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from recording import leaves
 
 import msprobe_ms
 from benchmarks.kills.__main__ import Ending
@@ -56,17 +57,24 @@ def test_every_way_ends_every_setting() -> None:
     assert {way for _, way in SAMPLE} == set(WAYS)
 
 
-def test_a_signal_handler_may_end_the_recording_wherever_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "stride", "least"), [("files", 7, 50), ("device", 5, 50)])
+def test_a_signal_handler_may_end_the_recording_wherever_it_is(
+    tmp_path: Path, kind: str, stride: int, least: int
+) -> None:
     """On a line that holds a lock, too: a script that is told to end must not wait for itself."""
     script, root = Path(__file__).with_name("closed_by_signal.py"), Path(msprobe_ms.__file__).parents[1]
     ended = subprocess.run(
-        [sys.executable, str(script), str(tmp_path), "7"], env={**os.environ, "PYTHONPATH": str(root)},
+        [sys.executable, str(script), str(tmp_path), str(stride), kind], env={**os.environ, "PYTHONPATH": str(root)},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr[-3000:]
     count = int(ended.stdout)
-    assert count > 50
-    assert len(list(tmp_path.rglob("dump.json"))) == count + 1
+    assert count > least
+    dumps = [json.loads(path.read_text())["data"] for path in tmp_path.rglob("dump.json")]
+    assert len(dumps) == count + 1
+    figures = [leaf["Max"] for data in dumps for _, leaf in leaves(data)]
+    assert figures
+    assert None not in figures
     assert [*tmp_path.rglob("dump.journal"), *tmp_path.rglob("dump_error_info.log"), *tmp_path.rglob(".*.tmp")] == []
 
 

@@ -11,7 +11,7 @@ import mindspore
 import nets_mindspore
 import numpy as np
 import pytest
-from mindspore import Tensor, amp, nn, ops
+from mindspore import Tensor, _c_expression, amp, nn, ops
 from recording import FIGURES, leaves, read_step, recording, write_config
 
 from msprobe_ms.frameworks import mindspore_device
@@ -74,6 +74,7 @@ VALUES = {
     "negative inf": np.array([5, -np.inf]),
     "both inf": np.array([-np.inf, np.inf, 0]),
     "inf and nan": np.array([np.inf, np.nan]),
+    "tiny": np.full(9, 1e-38),
     "negative inf and nan": np.array([-np.inf, np.nan, 2]),
 }
 
@@ -166,6 +167,7 @@ def test_overflow_is_found_as_it_happens(reads: list[int], dump_path: Path, warn
     debugger.stop()
     debugger.step()
     assert told
+    assert reads == [], "tensors that are stored are read at once"
 
 
 def test_figures_that_cannot_be_read_leave_the_calls(
@@ -183,3 +185,74 @@ def test_figures_that_cannot_be_read_leave_the_calls(
     assert step.forward("Cell.fc1.Dense")["output"][0]["Max"] is None
     assert json.loads((step.folder / "dump.json").read_text())["incomplete"]
     assert sum("the device is gone" in text for text in warnings) == 1
+
+
+class Running:
+    """Whether MindSpore runs ahead of Python, which only changing it tells."""
+
+    def __init__(self) -> None:
+        self._executor = _c_expression.PyNativeExecutor_.get_instance()
+
+    def ahead(self) -> bool:
+        was_in_step = self._executor.disable_frontend_and_bprop_pipeline()
+        if not was_in_step:
+            self._executor.enable_frontend_and_bprop_pipeline()
+        return not was_in_step
+
+
+def test_mindspore_runs_in_step_only_while_calls_are_recorded(ms: Any, dump_path: Path) -> None:
+    running = Running()
+    net, x, _ = nets_mindspore.make("two_linear")
+    debugger = PrecisionDebugger(write_config(dump_path, step=[0, 2]))
+    seen = []
+    for step in range(4):
+        debugger.start(net)
+        net(x)
+        seen.append(running.ahead())
+        if step == 2:
+            with pytest.raises(ValueError, match="of the user"):
+                raise ValueError("of the user")
+        debugger.stop()
+        assert running.ahead()
+        debugger.step()
+    assert seen == [False, True, False, True]
+
+
+def test_mindspore_runs_ahead_again_though_stop_was_never_called(ms: Any, dump_path: Path) -> None:
+    net, x, _ = nets_mindspore.make("two_linear")
+    debugger = PrecisionDebugger(write_config(dump_path))
+    debugger.start(net)
+    net(x)
+    debugger.step()
+    assert Running().ahead()
+
+
+def test_who_had_mindspore_in_step_keeps_it_so(ms: Any, dump_path: Path) -> None:
+    executor = _c_expression.PyNativeExecutor_.get_instance()
+    net, x, _ = nets_mindspore.make("two_linear")
+    executor.disable_frontend_and_bprop_pipeline()
+    try:
+        with recording(net, dump_path):
+            net(x)
+        assert not Running().ahead()
+    finally:
+        executor.enable_frontend_and_bprop_pipeline()
+
+
+def test_hooks_of_saved_tensors_that_begin_while_recording_keep_it_in_step(ms: Any, dump_path: Path) -> None:
+    net, x, _ = nets_mindspore.make("two_linear")
+    debugger = PrecisionDebugger(write_config(dump_path))
+    debugger.start(net)
+    with mindspore.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
+        net(x)
+        debugger.stop()
+        assert not Running().ahead()
+    debugger.step()
+    assert Running().ahead()
+
+
+def test_on_a_device_mindspore_runs_ahead(reads: list[int], dump_path: Path) -> None:
+    net, x, _ = nets_mindspore.make("two_linear")
+    with recording(net, dump_path):
+        net(x)
+        assert Running().ahead()

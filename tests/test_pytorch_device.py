@@ -121,3 +121,45 @@ def test_an_entry_waits_no_longer_than_said(tmp_path: Path, reads: list[int], mo
     monkeypatch.setattr(msprobe_ms.awaited, "LONGEST", 0.0)
     step(tmp_path, "L0")
     assert len(reads) > 5
+
+
+def test_a_value_that_is_saved_is_no_empty_step(tmp_path: Path, reads: list[int], warnings: list[str]) -> None:
+    debugger = PrecisionDebugger(dump_path=tmp_path, level="debug")
+    debugger.save(torch.ones(3), "ones")
+    debugger.step()
+    (found,) = tmp_path.glob("step0/*/debug.json")
+    assert json.loads(found.read_text())["data"]["ones.0.debug"]["Max"] == 1.0
+    assert reads == [1]
+    assert warnings == []
+
+
+def test_one_tensor_that_cannot_be_read_costs_only_its_own_figures(
+    tmp_path: Path, reads: list[int], warnings: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = pytorch_device.read
+
+    def failing(found: Any) -> Any:
+        if any(float(one.values[0]) == 7.0 for one in found if one.values):
+            raise RuntimeError("unreadable")
+        return read(found)
+
+    monkeypatch.setattr(pytorch_device, "read", failing)
+    debugger = PrecisionDebugger(dump_path=tmp_path, level="L1")
+    debugger.start()
+    for value in (1.0, 7.0, 2.0):
+        torch.relu(torch.full((2,), value))
+    debugger.stop()
+    debugger.step()
+    (found,) = tmp_path.glob("step0/*/dump.json")
+    content = json.loads(found.read_text())
+    assert [content["data"][f"Torch.relu.{n}.forward"]["output"][0]["Max"] for n in range(3)] == [1.0, None, 2.0]
+    assert content["incomplete"]
+    assert any("unreadable" in text for text in warnings)
+
+
+def test_large_tensors_are_summed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    tensor = torch.randn(7, 40, 3).transpose(0, 1)
+    (whole,) = pytorch_device.read([pytorch_device.figures(tensor, None)])
+    monkeypatch.setattr(pytorch_device, "_WIDENED", 50)
+    (pieces,) = pytorch_device.read([pytorch_device.figures(tensor, None)])
+    assert pieces == pytest.approx(whole, rel=1e-12)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -351,9 +351,12 @@ class Framework(ABC):
         """Called at every start, before anything is put in place."""
         return None
 
-    def in_step(self) -> AbstractContextManager[Any]:
-        """Entered while calls are recorded, each of which waits for its tensors: the framework need not run ahead."""
-        return nullcontext()
+    def in_step(self) -> Removable | None:
+        """From here on calls are recorded, each of which waits for its tensors: the framework need not run ahead.
+
+        What to remove when they are no more, again and again until it can be; None where there is nothing to it.
+        """
+        return None
 
     def is_tracing(self) -> bool:
         """Whether calls made on this thread now are a tracer's or a transform's, on stand-ins that hold no values."""

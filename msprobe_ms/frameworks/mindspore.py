@@ -308,7 +308,7 @@ class MindSpore(Framework):
 
     how_to_uncompile = mindspore_jit.HOW_TO_UNCOMPILE
 
-    def in_step(self) -> AbstractContextManager[Any]:
+    def in_step(self) -> Removable | None:
         return mindspore_modes.in_step()
 
     def quiet(self) -> AbstractContextManager[Any]:

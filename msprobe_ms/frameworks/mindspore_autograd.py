@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
+from operator import methodcaller
 from typing import Any
 
 from mindspore import Tensor, _c_expression
@@ -39,14 +40,12 @@ class MindSporeGraph(Graph):
         older = [node._sequence_nr() for node, _ in edges if not node.is_leaf()] if bounded else []
         return edges, max(older, default=-1)
 
-    def key(self, node: Any) -> Hashable:
-        return node._unique_id()
+    # Called a thousand times a step: without frames of Python of their own.
+    key = staticmethod(methodcaller("_unique_id"))  # type: ignore[assignment]
+    is_leaf = staticmethod(methodcaller("is_leaf"))  # type: ignore[assignment]
 
     def name(self, node: Any) -> str:
         return str(node.name())
-
-    def is_leaf(self, node: Any) -> bool:
-        return node.is_leaf()
 
     def number(self, node: Any, unknown: int) -> int:
         return node._sequence_nr()

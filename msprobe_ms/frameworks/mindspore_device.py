@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import mindspore
 import numpy as np
@@ -34,21 +34,35 @@ def _plainly() -> Iterator[None]:
     """Operators run as they are: in no gradient graph, and without the casts of the mixed precision of a cell."""
     executor = _c_expression.PyNativeExecutor_.get_instance()
     executor.set_mixed_precision_type(MixedPrecisionType.NOTSET, True)
-    push_amp_strategy(AmpLevel.AmpO0, mindspore.float16, [], [])
     try:
-        with mindspore._no_grad():
-            yield
+        push_amp_strategy(AmpLevel.AmpO0, mindspore.float16, [], [])
+        try:
+            with mindspore._no_grad():
+                yield
+        finally:
+            pop_amp_strategy()
     finally:
-        pop_amp_strategy()
         executor.set_mixed_precision_type(MixedPrecisionType.NOTSET, False)
 
 
-def figures(tensor: Any) -> Any:
-    """What `read` makes Max, Min, Mean and Norm of: five numbers in the device's memory, which nobody waits for.
+class Figures(NamedTuple):
+    """Of one tensor: five numbers in the device's memory, its shape, and the stream that computes them, if any."""
+
+    numbers: Tensor
+    shape: tuple[int, ...]
+    stream: Any
+
+
+def _stream() -> Any:
+    return mindspore.runtime.current_stream() if mindspore.get_context("device_target") != "CPU" else None
+
+
+def figures(tensor: Any) -> Figures | None:
+    """What `read` makes Max, Min, Mean and Norm of; nobody waits for it.
 
     None for a tensor that is better read: of another dtype, empty, or so large that copies of it would take too much.
     """
-    shape = tensor.shape
+    shape = tuple(tensor.shape)
     if tensor.dtype not in _DTYPES or 0 in shape or is_large(shape):
         return None
     with _plainly():
@@ -56,16 +70,22 @@ def figures(tensor: Any) -> Any:
         maximum, minimum = _maximum(flat), _minimum(flat)
         # Of the largest magnitude one, sums neither overflow nor vanish in float32.
         scaled = _quotient(flat, _larger(maximum, _negative(minimum)))
-        return _concat((maximum, minimum, _sum(flat), _sum(scaled), _sum(_square(scaled)))), shape
+        numbers = _concat((maximum, minimum, _sum(flat), _sum(scaled), _sum(_square(scaled))))
+    return Figures(numbers, shape, _stream())
 
 
-def read(found: Sequence[tuple[Tensor, tuple[int, ...]]]) -> list[tuple[float, float, float, float]]:
+def read(found: Sequence[Figures]) -> list[tuple[float, float, float, float]]:
     """Max, Min, Mean and Norm of each, by one read-back."""
-    mindspore.runtime.synchronize()  # they may come from several streams
+    here = _stream()
+    others = [one.stream for one in found if one.stream is not None and one.stream != here]
+    for place, stream in enumerate(others):
+        # Not for the whole device: what others send may depend on what this process does next.
+        if stream not in others[:place]:
+            here.wait_stream(stream)
     with _plainly():
-        together = _concat([figures for figures, _ in found]).asnumpy()
+        together = _concat([one.numbers for one in found]).asnumpy()
     rows = together.reshape(-1, 5).astype(np.float64).tolist()
-    return [_told(row, shape) for row, (_, shape) in zip(rows, found, strict=True)]
+    return [_told(row, one.shape) for row, one in zip(rows, found, strict=True)]
 
 
 def _told(row: Sequence[float], shape: tuple[int, ...]) -> tuple[float, float, float, float]:
@@ -75,8 +95,9 @@ def _told(row: Sequence[float], shape: tuple[int, ...]) -> tuple[float, float, f
     count = math.prod(shape)
     largest = max(maximum, -minimum)
     finite = math.isfinite(maximum) and math.isfinite(minimum)
-    if finite and largest == 0 and total == 0:
-        return maximum, minimum, 0.0, 0.0
+    if finite and math.isfinite(total) and not math.isfinite(scaled):
+        # All zeros; or too small to divide by, where a device takes such numbers for zeros.
+        return maximum, minimum, total / count, max(largest, 0.0)
     if finite and math.isfinite(scaled):
         return maximum, minimum, largest * scaled / count, largest * math.sqrt(squares)
     if math.isnan(total) and not (maximum == math.inf and minimum == -math.inf):

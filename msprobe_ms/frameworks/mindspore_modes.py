@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import mindspore
 from mindspore._c_expression import MSContext, PyNativeExecutor_
 from mindspore.context import get_jit_config
 
+from msprobe_ms.frameworks import mindspore_device
 from msprobe_ms.frameworks.base import ExecutionMode
 
 #: The one processor on which graphs are run as a whole unless something else is asked for.
@@ -35,21 +33,25 @@ def mode_text() -> str:
     return f"compiled graphs (GRAPH_MODE, jit_level {jit_level()})"
 
 
-@contextmanager
-def in_step() -> Iterator[None]:
-    """Dynamic graphs run in step with Python inside, as they do inside MindSpore's ``saved_tensors_hooks`` (2.8 on).
+class InStep:
+    """Dynamic graphs run in step with Python from here on, as they do inside MindSpore's ``saved_tensors_hooks``.
 
     Else threads run operators and build the gradient graph behind Python's back, and whoever looks at either waits for
     all of them, call by call; on few cores the waiting takes longer than the step.
     """
-    executor = PyNativeExecutor_.get_instance()
-    on_host = mindspore.get_context("device_target") == "CPU"
-    if not on_host or not hasattr(executor, "disable_frontend_and_bprop_pipeline"):
-        yield
-        return
-    was_in_step = executor.disable_frontend_and_bprop_pipeline()
-    try:
-        yield
-    finally:
-        if not was_in_step:
-            executor.enable_frontend_and_bprop_pipeline()
+
+    def __init__(self) -> None:
+        self._executor = PyNativeExecutor_.get_instance()
+        self._ours = not self._executor.disable_frontend_and_bprop_pipeline()
+
+    def remove(self) -> None:
+        """As before; where a script's ``saved_tensors_hooks`` rely on it by now, not yet."""
+        if self._ours and not self._executor.is_saved_tensor_hook_active():
+            self._ours = False
+            self._executor.enable_frontend_and_bprop_pipeline()
+
+
+def in_step() -> InStep | None:
+    """None where that is not known (before 2.8), and on devices, where nothing waits for every call."""
+    known = hasattr(PyNativeExecutor_, "disable_frontend_and_bprop_pipeline")
+    return InStep() if known and not mindspore_device.is_there() else None

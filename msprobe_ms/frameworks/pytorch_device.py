@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-#: Figures of one tensor as 0-d tensors on its device: Max, Min, Mean and Norm; of booleans the first two; of a scalar
-#: its value; of an empty tensor none.
-Figures = tuple[torch.Tensor, ...]
+from msprobe_ms.large import parts
+
+#: Elements that are made wider at once: a reduction in double copies what it reduces.
+_WIDENED = 1 << 22
+
+
+class Figures(NamedTuple):
+    """Of one tensor, on its device.
+
+    ``values`` are 0-d tensors: Max, Min, Mean and Norm; of booleans the first two; of a scalar its value; of an empty
+    tensor none. ``stream`` is what computes them, on CUDA.
+    """
+
+    values: tuple[torch.Tensor, ...]
+    stream: Any = None
 
 
 def is_on_device(tensor: torch.Tensor) -> bool:
@@ -22,6 +34,11 @@ def figures(tensor: torch.Tensor, wider: torch.dtype | None) -> Figures:
     They are those of ``summary.statistics``, sums in double: of magnitudes of complex numbers, of booleans Max and Min.
     ``wider`` is a dtype that holds the values of one that has no arithmetic.
     """
+    stream = torch.cuda.current_stream(tensor.device) if tensor.is_cuda else None
+    return Figures(_values(tensor, wider), stream)
+
+
+def _values(tensor: torch.Tensor, wider: torch.dtype | None) -> tuple[torch.Tensor, ...]:
     if tensor.numel() == 0:
         return ()
     if tensor.dtype == torch.bool:
@@ -35,29 +52,35 @@ def figures(tensor: torch.Tensor, wider: torch.dtype | None) -> Figures:
     if tensor.dim() == 0:
         return (tensor.clone(),)  # what is written into it later is not what it holds now
     minimum, maximum = torch.aminmax(tensor)
-    # With a dtype, sums widen element by element: no wider copy of the tensor is made.
-    return maximum, minimum, tensor.mean(dtype=torch.float64), torch.linalg.vector_norm(tensor, dtype=torch.float64)
+    large = tensor.numel() > _WIDENED
+    pieces = [tensor[index] for index in parts(tuple(tensor.shape), _WIDENED)] if large else [tensor]
+    totals = [piece.sum(dtype=torch.float64) for piece in pieces]
+    norms = [torch.linalg.vector_norm(piece, dtype=torch.float64) for piece in pieces]
+    if large:
+        totals, norms = [torch.stack(totals).sum()], [torch.linalg.vector_norm(torch.stack(norms))]
+    return maximum, minimum, totals[0] / tensor.numel(), norms[0]
 
 
 def read(found: Sequence[Figures]) -> list[tuple[Any, Any, Any, Any]]:
     """Max, Min, Mean and Norm of each, by one read-back a device."""
     values: dict[int, float] = {}
     alike: dict[torch.device, dict[torch.dtype, list[torch.Tensor]]] = {}
-    for figure in (figure for one in found for figure in one):
-        alike.setdefault(figure.device, {}).setdefault(figure.dtype, []).append(figure)
-    for device, groups in alike.items():
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)  # they may come from several streams
+    for value in (value for one in found for value in one.values):
+        alike.setdefault(value.device, {}).setdefault(value.dtype, []).append(value)
+    for stream in {one.stream for one in found if one.stream is not None}:
+        # Not for the whole device: what others send may depend on what this process does next.
+        torch.cuda.current_stream(stream.device).wait_stream(stream)
+    for groups in alike.values():
         together = torch.cat([torch.stack(group).double() for group in groups.values()])
-        order = [figure for group in groups.values() for figure in group]
+        order = [value for group in groups.values() for value in group]
         values.update(zip(map(id, order), together.tolist(), strict=True))
-    return [_told(one, [values[id(figure)] for figure in one]) for one in found]
+    return [_told([values[id(value)] for value in one.values]) for one in found]
 
 
-def _told(one: Figures, values: list[float]) -> tuple[Any, Any, Any, Any]:
+def _told(values: list[float]) -> tuple[Any, Any, Any, Any]:
     if len(values) == 2:
         return bool(values[0]), bool(values[1]), None, None
     if len(values) == 1:
-        return (values[0],) * 4
+        return values[0], values[0], values[0], values[0]
     maximum, minimum, mean, norm = values or (None,) * 4
     return maximum, minimum, mean, norm

@@ -1,6 +1,6 @@
 """Values as the text dump.json holds: ``json.dump(indent=1)`` byte for byte, NaN and infinities as bare tokens.
 
-An entry is turned into text once, when its call ends; the journal holds that text and export only strings it together.
+An entry is turned into text once, when it is stored; the journal holds that text and export only strings it together.
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ _BEGINNING = 10
 class _Job(NamedTuple):
     data_name: str
     write: Write
-    entry: str
     size: int
 
 
@@ -66,14 +65,14 @@ class TensorWorker:
 
         Raises OutOfMemory where neither is possible for now, OSError when the disk refuses.
         """
-        if self._over is None:
+        if self._over is None or self._store.refuses(entry):
             return self._store.tensor(data_name, write, entry)
         if copy is None or not self._memory.fits(copy.size):
             self.drain()
             return self._store.tensor(data_name, write, entry)
         self._take(copy.size)
         try:
-            job = _Job(data_name, copy.make(), entry, copy.size)
+            job = _Job(data_name, copy.make(), copy.size)
         except BaseException:
             self._memory.give(copy.size)
             raise
@@ -125,7 +124,7 @@ class TensorWorker:
         self._due, size = _deadline(job.size), job.size
         try:
             with unrecorded():
-                self._store.tensor(job.data_name, job.write, job.entry)
+                self._store.write(job.data_name, job.write)
         except Exception as error:
             self._trouble.report(error, job.data_name)
         del job

@@ -77,6 +77,7 @@ class DumpStore:
         self.entries = 0
         self._permissions = permissions
         self._index = Memory(max_memory)
+        self._index_is_full = False
         #: Entries of which another part is expected.
         self._begun: set[str] = set()
         #: Entries in dump.json as it is; `entries` counts their parts.
@@ -96,7 +97,8 @@ class DumpStore:
 
     def call_site(self, number: int, frames: Sequence[str]) -> None:
         """Record a call site. Raises OSError when the disk refuses, OutOfMemory when the index is full."""
-        self._find(sum(map(len, frames)) + _FRAME * len(frames))
+        if not self._index.take(sum(map(len, frames)) + _FRAME * len(frames)):
+            raise self._no_room()
         self._journal.append(records.CALL_SITE, records.call_site(number, frames))
 
     def entry(
@@ -117,7 +119,10 @@ class DumpStore:
         Raises OSError when the disk refuses, OutOfMemory when the index is full.
         """
         if name not in self._begun:
-            self._find(_ENTRY + len(name))
+            # For none any more, once it was so for one: another's name may be a byte shorter.
+            self._index_is_full = self._index_is_full or not self._index.take(_ENTRY + len(name))
+            if self._index_is_full:
+                raise self._no_room()
         texts = [(field, field_text(field, value)) for field, value in fields]
         self._journal.append(records.ENTRY, records.entry(name, texts, parent, call_site, stays=stays))
         self.entries += 1
@@ -129,16 +134,28 @@ class DumpStore:
     def forget(self, name: str) -> None:
         """The call of an entry raised; there is nothing of it here."""
 
-    def _find(self, size: int) -> None:
-        if not self._index.take(size):
-            raise OutOfMemory(f"{self._index} holds no more entries of one step")
+    def _no_room(self) -> OutOfMemory:
+        return OutOfMemory(f"{self._index} holds no more entries of one step")
 
     def tensor(self, data_name: str, write: Write, entry: str = "", copy: Copy | None = None) -> bool:
-        """Write one tensor file of ``entry`` through ``write``; it is whole or absent."""
+        """Write one tensor file of ``entry`` through ``write``; it is whole or absent.
+
+        False where the entry would be refused.
+        """
+        if self.refuses(entry):
+            return False
+        self.write(data_name, write)
+        return True
+
+    def refuses(self, entry: str) -> bool:
+        """Whether there is no room for the entry any more: the index is full, and no part of it is there."""
+        return self._index_is_full and entry not in self._begun
+
+    def write(self, data_name: str, write: Write) -> None:
+        """Write the file of a tensor whose entry has its place."""
         self._permissions.make_folder(self._tensor_folder)
         with replacing(self._tensor_folder / data_name, self._permissions) as file:
             write(file)
-        return True
 
     def error(self, text: str) -> None:
         line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(text)}\n"
