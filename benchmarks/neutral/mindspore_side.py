@@ -231,6 +231,8 @@ class Training:
 
 
 if __name__ == "__main__":
+    # On several threads sums are added in another order each time, and hardly a net repeats itself without the tool.
+    ms.device_context.cpu.op_tuning.threads_num(1)
     if "asynchronous" not in sys.argv:
         ms.runtime.launch_blocking()
     main("mindspore", Training, PrecisionDebugger)
