@@ -897,6 +897,17 @@ def test_any_object_is_a_configuration_or_one_printable_error(document):
 # Lightness
 
 
+def test_the_command_line_answers_without_what_validates_configurations():
+    code = (
+        "import sys; from msprobe_ms.cli import main\n"
+        "try: main(['-h'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({name.split('.')[0] for name in sys.modules} & {'pydantic', 'yaml', 'numpy'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=CONFIGS.parent, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_loading_the_configuration_imports_no_framework():
     code = (
         "import sys; from msprobe_ms.config import load_config; load_config();"
