@@ -107,8 +107,7 @@ class MindSpore(Framework):
     def is_tensor(self, value: Any) -> bool:
         return isinstance(value, Tensor)
 
-    def to_numpy(self, tensor: Any) -> np.ndarray:
-        return to_numpy(tensor)
+    to_numpy = staticmethod(to_numpy)
 
     def copies(self, tensor: Any) -> bool:
         on_host = mindspore.get_context("device_target") == "CPU"

@@ -55,7 +55,8 @@ def _array(tensor: Any) -> np.ndarray:
 
 def to_numpy(tensor: Any) -> np.ndarray:
     """The tensor's values; bfloat16 and float8 as float32. May alias the tensor's memory, and be strided."""
-    return _readable(_array(tensor), tensor.dtype)
+    array = tensor.asnumpy() if tensor.is_contiguous() else _array(tensor)
+    return array if array.dtype.kind != "V" else _readable(array, tensor.dtype)
 
 
 def in_parts(tensor: Any) -> Iterator[np.ndarray]:

@@ -17,8 +17,15 @@ encode_text: Callable[[str], str] = encode_basestring_ascii
 #: Depth of an entry's fields (``input_args``…) in dump.json.
 FIELD_LEVEL = 3
 
-#: Newline and indentation by depth; deeper ones are made when met.
-_BREAKS = tuple("\n" + " " * depth for depth in range(64))
+
+class _Breaks(dict[int, str]):
+    """Newline and indentation by depth; those at hand are found without a call."""
+
+    def __missing__(self, depth: int) -> str:
+        return "\n" + " " * depth
+
+
+_BREAKS = _Breaks((depth, "\n" + " " * depth) for depth in range(64))
 
 
 class AwaitedFigure:
@@ -53,10 +60,6 @@ class TensorLeaf(NamedTuple):
 Value = None | bool | int | float | str | TensorLeaf | Sequence["Value"] | Mapping[str, "Value"]
 
 
-def _break(depth: int) -> str:
-    return _BREAKS[depth] if depth < len(_BREAKS) else "\n" + " " * depth
-
-
 def number_text(value: float) -> str:
     """A float as Python's json writes it: shortest repr, or the tokens NaN, Infinity, -Infinity."""
     if value - value == 0.0:
@@ -78,25 +81,25 @@ def value_text(value: Value, depth: int) -> str:
         return int.__repr__(value)
     if isinstance(value, float):
         return number_text(value)
-    inner = _break(depth + 1)
+    inner = _BREAKS[depth + 1]
     if isinstance(value, Mapping):
         if not value:
             return "{}"
         members = [f"{inner}{encode_text(key)}: {value_text(member, depth + 1)}" for key, member in value.items()]
-        return "{" + ",".join(members) + _break(depth) + "}"
+        return "{" + ",".join(members) + _BREAKS[depth] + "}"
     if not value:
         return "[]"
-    return "[" + ",".join([inner + value_text(member, depth + 1) for member in value]) + _break(depth) + "]"
+    return "[" + ",".join([inner + value_text(member, depth + 1) for member in value]) + _BREAKS[depth] + "]"
 
 
 def _leaf_frame(depth: int) -> tuple[str, ...]:
     """What stands before, between and after the values of a tensor's leaf."""
-    line = _break(depth + 1)
+    line = _BREAKS[depth + 1]
     keys = ("dtype", "Max", "Min", "Mean", "Norm", "requires_grad", "data_name", "md5")
     dtype, maximum, minimum, mean, norm, grad, file, md5 = (f',{line}"{key}": ' for key in keys)
     return (
-        f'{{{line}"type": "', f'"{dtype}"', f'",{line}"shape": [', _break(depth + 2), f"{line}]{maximum}",
-        f"]{maximum}", minimum, mean, norm, f"{grad}true", f"{grad}false", file, md5, _break(depth) + "}",
+        f'{{{line}"type": "', f'"{dtype}"', f'",{line}"shape": [', _BREAKS[depth + 2], f"{line}]{maximum}",
+        f"]{maximum}", minimum, mean, norm, f"{grad}true", f"{grad}false", file, md5, _BREAKS[depth] + "}",
     )  # fmt: skip
 
 
@@ -111,9 +114,14 @@ def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
         sizes = size + f",{size}".join(map(str, leaf.shape))
     else:
         sizes, filled = "", empty
+    # Nearly all are finite floats; the others have a function.
+    figures = [
+        float.__repr__(value) if type(value) is float and value - value == 0.0 else _figure(value)
+        for value in (leaf.maximum, leaf.minimum, leaf.mean, leaf.norm)
+    ]
     text = (
-        f"{kind}{leaf.type}{dtype}{leaf.dtype}{shape}{sizes}{filled}{_statistic(leaf.maximum)}"
-        f"{minimum}{_statistic(leaf.minimum)}{mean}{_statistic(leaf.mean)}{norm}{_statistic(leaf.norm)}"
+        f"{kind}{leaf.type}{dtype}{leaf.dtype}{shape}{sizes}{filled}{figures[0]}"
+        f"{minimum}{figures[1]}{mean}{figures[2]}{norm}{figures[3]}"
     )
     if leaf.requires_grad is not None:
         text += required if leaf.requires_grad else unneeded
@@ -124,9 +132,7 @@ def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
     return text + end
 
 
-def _statistic(value: Figure) -> str:
-    if type(value) is float and value - value == 0.0:  # finite, as nearly all are
-        return float.__repr__(value)
+def _figure(value: Figure) -> str:
     return value_text(value.value if isinstance(value, AwaitedFigure) else value, 0)
 
 
