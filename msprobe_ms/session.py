@@ -239,6 +239,8 @@ class Session:
                     self._worker.drain()
                 with self.status.exporting() as progress:
                     self._store.export(progress)
+                if self._graphs is not None and self._graphs.has_entries:
+                    self._graphs.stop()
         except Exception as error:  # what was recorded is in the journal
             self._trouble.report(error, "stop", lost=False)
 

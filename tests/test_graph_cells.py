@@ -208,6 +208,19 @@ def test_a_jitted_cell_in_a_dynamic_net(net_class: type[nn.Cell], data_mode: str
     assert envelope["dump_data_dir"] is None
 
 
+def test_what_ran_in_graphs_is_exported_when_stop_returns(tmp_path: Path) -> None:
+    inner, x = nets_compiled.make(nets_compiled.Containers)
+    net = nn.SequentialCell(nets_compiled.Jitted(inner))
+    run = gradient_step(net, x)
+    debugger = PrecisionDebugger(write_config(tmp_path / "dump"))
+    debugger.start(net)
+    run()
+    debugger.stop()
+    (found,) = (tmp_path / "dump" / "graph").glob("step0/*/dump.json")
+    assert any(name.startswith("Cell.0.net.") for name in json.loads(found.read_text())["data"])
+    debugger.step()
+
+
 @pytest.mark.parametrize("net_class", nets_compiled.BRANCHING)
 def test_branches_whose_gradient_is_taken_outside_are_left_alone(net_class: type[nn.Cell], tmp_path: Path) -> None:
     inner, x = nets_compiled.make(net_class)
