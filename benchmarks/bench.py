@@ -4,7 +4,7 @@
     make bench BENCH_ARGS="--peer /path/to/bin/python"           with the peer, in the same run
     make bench BENCH_ARGS="--write docs/performance.md"          and into that file, between its marks
 
-Each case is a process of its own, ours and the peer's in turns. Quote ratios, not seconds. See README.md beside this.
+Each case is a process of its own; of steps, ours and the peer's in turns. Quote ratios, not seconds. See README.md beside this.
 """
 
 from __future__ import annotations
@@ -77,12 +77,14 @@ def steps(options: argparse.Namespace) -> Iterator[str]:
 
 def blocking_steps(options: argparse.Namespace) -> Iterator[str]:
     """The same with operators launched synchronously, in steps of both kinds: what recording itself costs."""
-    yield from _head(["level", "task", "wall", "CPU", "a step without"])
+    yield from _head(["level", "task", "wall", "asked of the other", "CPU", "a step without"])
     for level in options.levels:
         for task in options.tasks:
             ours = _step(sys.executable, f"{level}:{task}", options.steps, "--blocking")
             base = "" if ours is None else f"{ours['base_ms']:.0f} ms"
-            yield _row([level, task, _ratio(ours, "wall"), _ratio(ours, "cpu"), base])
+            limit = LIMITS.get((level, task))
+            asked = "" if limit is None else f"≤ {limit:.2f}"
+            yield _row([level, task, _ratio(ours, "wall"), asked, _ratio(ours, "cpu"), base])
 
 
 def _quickest(commands: list[list[str]], repeat: int) -> list[float]:

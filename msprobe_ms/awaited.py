@@ -9,10 +9,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
-from msprobe_ms.store.text import AwaitedFigure, Figure, Value, Whole
+from msprobe_ms.store import records
+from msprobe_ms.store.text import AwaitedFigure, Figure, Value, Whole, field_text
 from msprobe_ms.store.writer import DumpStore
 from msprobe_ms.trouble import Trouble
 
@@ -22,6 +23,21 @@ MOST, LONGEST = 1024, 1.0
 
 #: What is on a device, and the figures that are to be read from it.
 _OnDevice = tuple[Any, tuple[AwaitedFigure, ...]]
+
+
+class _Waiting(NamedTuple):
+    """An entry, or a part of one, as `DumpStore.entry` takes it."""
+
+    name: str
+    fields: list[tuple[str, Value | Whole]]
+    parent: str | None
+    call_site: int | None
+    complete: bool
+    stays: bool
+
+    def record(self) -> bytes:
+        texts = [(field, field_text(field, value)) for field, value in self.fields]
+        return records.entry(self.name, texts, self.parent, self.call_site, stays=self.stays)
 
 
 class AwaitedFigures:
@@ -35,20 +51,25 @@ class AwaitedFigures:
         self._store = store
         self._read = read
         self._trouble = trouble
-        self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
-        self._on_device: list[_OnDevice] = []
-        self._entries: deque[tuple[str, Callable[[], None]]] = deque()
+        # Both only grow at their ends, which takes no lock: who adds may be what a reader waits for.
+        self._on_device: deque[_OnDevice] = deque()
+        self._entries: deque[_Waiting] = deque()
         self._since = 0.0
+        self._fetching = threading.RLock()  # a signal handler may end the recording meanwhile
 
     @property
     def full(self) -> bool:
         return self._store.full
 
+    @property
+    def waits(self) -> bool:
+        """Whether there are entries that are not recorded yet."""
+        return bool(self._entries)
+
     def of(self, figures: Any) -> Sequence[Figure]:
         """Max, Min, Mean, Norm of a tensor, of which ``figures`` is what ``read`` takes."""
         awaited = AwaitedFigure(), AwaitedFigure(), AwaitedFigure(), AwaitedFigure()
-        with self._lock:
-            self._on_device.append((figures, awaited))
+        self._on_device.append((figures, awaited))
         return awaited
 
     def call_site(self, number: int, frames: Sequence[str]) -> None:
@@ -70,39 +91,38 @@ class AwaitedFigures:
         """As `DumpStore.entry`; of an entry that waits, what goes wrong is reported when it is written."""
         if not self._entries and not self._on_device:
             return self._store.entry(name, fields, parent, call_site, complete=complete, stays=stays)
-        write = partial(self._store.entry, name, list(fields), parent, call_site, complete=complete, stays=stays)
-        with self._lock:
-            if not self._entries:
-                self._since = time.monotonic()
-            self._entries.append((name, write))
-        waiting = max(len(self._on_device), len(self._entries))
-        if waiting >= MOST or time.monotonic() - self._since > LONGEST:
-            self.fetch()
+        if not self._entries:
+            self._since = time.monotonic()
+        self._entries.append(_Waiting(name, list(fields), parent, call_site, complete, stays))
+        many = max(len(self._on_device), len(self._entries)) >= MOST
+        if (many or time.monotonic() - self._since > LONGEST) and self._fetching.acquire(blocking=False):
+            try:
+                self._fetch()
+            finally:
+                self._fetching.release()
         return None
-
-    @property
-    def waits(self) -> bool:
-        """Whether there are entries that are not recorded yet."""
-        return bool(self._entries)
 
     def fetch(self) -> None:
         """Read back what is on the device and record what waited for it. Does not raise."""
-        # A signal handler may do the same in the midst of it: what is not done stays, and nothing is done for good
-        # before it has succeeded. At worst it is done twice.
-        with self._lock:
-            while some := self._on_device[:MOST]:
-                self._fill(some)
-                done = set(map(id, some))
-                self._on_device = [one for one in self._on_device if id(one) not in done]
-            while self._entries:
-                waiting = self._entries[0]
-                name, write = waiting
-                try:
-                    write()
-                except Exception as error:
-                    self._trouble.report(error, name)
+        with self._fetching:
+            self._fetch()
+
+    def _fetch(self) -> None:
+        # A signal handler may do the same in the midst of it. What is not done stays where it is; what was done
+        # meanwhile is seen before it is done again, but for a signal in the very moment of writing.
+        while some := list(islice(self._on_device, MOST)):
+            self._fill(some)
+            for each in some:
+                _take_off(self._on_device, each)
+        while self._entries:
+            waiting = self._entries[0]
+            try:
+                record = waiting.record()
                 if self._entries and self._entries[0] is waiting:
-                    self._entries.popleft()
+                    self._store.add(waiting.name, record, complete=waiting.complete)
+            except Exception as error:
+                self._trouble.report(error, waiting.name)
+            _take_off(self._entries, waiting)
 
     def _fill(self, some: Sequence[_OnDevice]) -> None:
         try:
@@ -116,3 +136,8 @@ class AwaitedFigures:
         for (_, awaited), figures in zip(some, found, strict=True):
             for figure, value in zip(awaited, figures, strict=True):
                 figure.value = value
+
+
+def _take_off(waiting: deque[Any], first: Any) -> None:
+    if waiting and waiting[0] is first:
+        waiting.popleft()

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-import msprobe_ms
+import msprobe_ms.awaited
 from msprobe_ms.frameworks import pytorch_device
 from msprobe_ms.pytorch import PrecisionDebugger
 
@@ -59,6 +59,7 @@ def main(folder: Path, stride: int, kind: str) -> None:
     config.write_text(json.dumps({**SECTIONS[kind], "dump_path": str(folder / "dump")}))
     if kind == "device":
         pytorch_device.is_on_device = lambda tensor: True
+        msprobe_ms.awaited.MOST = 3
     debugger = PrecisionDebugger(config)
     net = torch.nn.Linear(2, 2)
 

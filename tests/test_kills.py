@@ -57,7 +57,7 @@ def test_every_way_ends_every_setting() -> None:
     assert {way for _, way in SAMPLE} == set(WAYS)
 
 
-@pytest.mark.parametrize(("kind", "stride", "least"), [("files", 7, 50), ("device", 5, 50)])
+@pytest.mark.parametrize(("kind", "stride", "least"), [("files", 7, 50), ("device", 9, 30)])
 def test_a_signal_handler_may_end_the_recording_wherever_it_is(
     tmp_path: Path, kind: str, stride: int, least: int
 ) -> None:
@@ -72,6 +72,9 @@ def test_a_signal_handler_may_end_the_recording_wherever_it_is(
     assert count > least
     dumps = [json.loads(path.read_text())["data"] for path in tmp_path.rglob("dump.json")]
     assert len(dumps) == count + 1
+    whole = [name for name in max(dumps, key=len) if ".forward" in name]
+    for data in dumps:
+        assert [name for name in data if ".forward" in name] == [name for name in whole if name in data]
     figures = [leaf["Max"] for data in dumps for _, leaf in leaves(data)]
     assert figures
     assert None not in figures

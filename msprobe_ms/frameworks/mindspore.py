@@ -98,6 +98,7 @@ class MindSpore(Framework):
         self._interception: mindspore_kernels.Interception | None = None
         self.watches_in_place = self._graph is not None
         self._on_device = False
+        self._in_step: mindspore_modes.InStep | None = None
 
     def prepare(self) -> None:
         self._on_device = mindspore_device.is_there()
@@ -308,7 +309,10 @@ class MindSpore(Framework):
     how_to_uncompile = mindspore_jit.HOW_TO_UNCOMPILE
 
     def in_step(self) -> Removable | None:
-        return mindspore_modes.in_step()
+        # What could not be removed yet goes on, for the next recording to remove.
+        if self._in_step is None or not self._in_step.holds:
+            self._in_step = mindspore_modes.in_step()
+        return self._in_step
 
     def quiet(self) -> AbstractContextManager[Any]:
         # Reading a tensor with asnumpy enters no graph.

@@ -44,6 +44,11 @@ class InStep:
         self._executor = PyNativeExecutor_.get_instance()
         self._ours = not self._executor.disable_frontend_and_bprop_pipeline()
 
+    @property
+    def holds(self) -> bool:
+        """Whether it is up to this to let MindSpore run ahead again."""
+        return self._ours
+
     def remove(self) -> None:
         """As before; where a script's ``saved_tensors_hooks`` rely on it by now, not yet."""
         if self._ours and not self._executor.is_saved_tensor_hook_active():

@@ -43,22 +43,29 @@ def _values(tensor: torch.Tensor, wider: torch.dtype | None) -> tuple[torch.Tens
         return ()
     if tensor.dtype == torch.bool:
         return tensor.any(), tensor.all()
-    if tensor.is_complex():
-        tensor = tensor.to(wider or tensor.dtype).abs()
-    if not tensor.is_floating_point():
-        tensor = tensor.double()
-    elif tensor.element_size() == 1:
-        tensor = tensor.float()
     if tensor.dim() == 0:
-        return (tensor.clone(),)  # what is written into it later is not what it holds now
-    minimum, maximum = torch.aminmax(tensor)
+        return (_widened(tensor, wider).clone(),)  # what is written into it later is not what it holds now
     large = tensor.numel() > _WIDENED
     pieces = [tensor[index] for index in parts(tuple(tensor.shape), _WIDENED)] if large else [tensor]
-    totals = [piece.sum(dtype=torch.float64) for piece in pieces]
-    norms = [torch.linalg.vector_norm(piece, dtype=torch.float64) for piece in pieces]
+    found = list(zip(*(_reduced(_widened(piece, wider)) for piece in pieces), strict=True))
     if large:
-        totals, norms = [torch.stack(totals).sum()], [torch.linalg.vector_norm(torch.stack(norms))]
-    return maximum, minimum, totals[0] / tensor.numel(), norms[0]
+        maxima, minima, totals, norms = map(torch.stack, found)
+        return maxima.max(), minima.min(), totals.sum() / tensor.numel(), torch.linalg.vector_norm(norms)
+    (maximum,), (minimum,), (total,), (norm,) = found
+    return maximum, minimum, total / tensor.numel(), norm
+
+
+def _widened(piece: torch.Tensor, wider: torch.dtype | None) -> torch.Tensor:
+    if piece.is_complex():
+        return piece.to(wider or piece.dtype).abs()
+    if not piece.is_floating_point():
+        return piece.double()
+    return piece.float() if piece.element_size() == 1 else piece
+
+
+def _reduced(piece: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    minimum, maximum = torch.aminmax(piece)
+    return maximum, minimum, piece.sum(dtype=torch.float64), torch.linalg.vector_norm(piece, dtype=torch.float64)
 
 
 def read(found: Sequence[Figures]) -> list[tuple[Any, Any, Any, Any]]:

@@ -118,13 +118,17 @@ class DumpStore:
 
         Raises OSError when the disk refuses, OutOfMemory when the index is full.
         """
+        texts = [(field, field_text(field, value)) for field, value in fields]
+        self.add(name, records.entry(name, texts, parent, call_site, stays=stays), complete=complete)
+
+    def add(self, name: str, record: bytes, *, complete: bool) -> None:
+        """Store the ``record`` of an entry or a part of one, as `entry` makes it, and raises what that raises."""
         if name not in self._begun:
             # For none any more, once it was so for one: another's name may be a byte shorter.
             self._index_is_full = self._index_is_full or not self._index.take(_ENTRY + len(name))
             if self._index_is_full:
                 raise self._no_room()
-        texts = [(field, field_text(field, value)) for field, value in fields]
-        self._journal.append(records.ENTRY, records.entry(name, texts, parent, call_site, stays=stays))
+        self._journal.append(records.ENTRY, record)
         self.entries += 1
         if complete:
             self._begun.discard(name)
