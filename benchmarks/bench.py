@@ -4,7 +4,7 @@
     make bench BENCH_ARGS="--peer /path/to/bin/python"           with the peer, in the same run
     make bench BENCH_ARGS="--write docs/performance.md"          and into that file, between its marks
 
-Each case is a process of its own; of steps, ours and the peer's in turns. Quote ratios, not seconds. See README.md beside this.
+Each case is a process of its own; of steps, ours and the peer's in turns. Quote ratios, not seconds. See README.md.
 """
 
 from __future__ import annotations

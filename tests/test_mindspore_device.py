@@ -76,7 +76,7 @@ VALUES = {
     "negative inf": np.array([5, -np.inf]),
     "both inf": np.array([-np.inf, np.inf, 0]),
     "inf and nan": np.array([np.inf, np.nan]),
-    "tiny": np.full(9, 1e-38),
+    "tiny": np.full(9, 2e-38),
     "negative inf and nan": np.array([-np.inf, np.nan, 2]),
 }
 
