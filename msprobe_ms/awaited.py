@@ -9,12 +9,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
-from msprobe_ms.store import records
-from msprobe_ms.store.text import AwaitedFigure, Figure, Value, Whole, field_text
-from msprobe_ms.store.writer import DumpStore
+from msprobe_ms.store.text import AwaitedFigure, Figure, Value, Whole
+from msprobe_ms.store.writer import DumpStore, entry_record
 from msprobe_ms.trouble import Trouble
 
 #: Tensors that one read-back is for at most. As many, or as many entries, or the first of them being as old as this in
@@ -26,18 +26,11 @@ _OnDevice = tuple[Any, tuple[AwaitedFigure, ...]]
 
 
 class _Waiting(NamedTuple):
-    """An entry, or a part of one, as `DumpStore.entry` takes it."""
+    """An entry, or a part of one: ``record`` makes its record, once its figures are there."""
 
     name: str
-    fields: list[tuple[str, Value | Whole]]
-    parent: str | None
-    call_site: int | None
+    record: Callable[[], bytes]
     complete: bool
-    stays: bool
-
-    def record(self) -> bytes:
-        texts = [(field, field_text(field, value)) for field, value in self.fields]
-        return records.entry(self.name, texts, self.parent, self.call_site, stays=self.stays)
 
 
 class AwaitedFigures:
@@ -93,7 +86,8 @@ class AwaitedFigures:
             return self._store.entry(name, fields, parent, call_site, complete=complete, stays=stays)
         if not self._entries:
             self._since = time.monotonic()
-        self._entries.append(_Waiting(name, list(fields), parent, call_site, complete, stays))
+        record = partial(entry_record, name, list(fields), parent, call_site, stays=stays)
+        self._entries.append(_Waiting(name, record, complete))
         many = max(len(self._on_device), len(self._entries)) >= MOST
         if (many or time.monotonic() - self._since > LONGEST) and self._fetching.acquire(blocking=False):
             try:

@@ -55,6 +55,7 @@ def _array(tensor: Any) -> np.ndarray:
 
 def to_numpy(tensor: Any) -> np.ndarray:
     """The tensor's values; bfloat16 and float8 as float32. May alias the tensor's memory, and be strided."""
+    # Met a thousand times a step, and mostly there is nothing to do: no calls that find that out.
     array = tensor.asnumpy() if tensor.is_contiguous() else _array(tensor)
     return array if array.dtype.kind != "V" else _readable(array, tensor.dtype)
 

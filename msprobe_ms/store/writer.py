@@ -34,6 +34,14 @@ def process_folder(dump_path: Path, step: int, rank: int | None) -> Path:
     return dump_path / f"step{step}" / (f"proc{os.getpid()}" if rank is None else f"rank{rank}")
 
 
+def entry_record(
+    name: str, fields: Iterable[tuple[str, Value | Whole]], parent: str | None, call_site: int | None, *, stays: bool
+) -> bytes:
+    """What `DumpStore.entry` writes for these arguments."""
+    texts = [(field, field_text(field, value)) for field, value in fields]
+    return records.entry(name, texts, parent, call_site, stays=stays)
+
+
 class TensorFiles(Protocol):
     """Where tensor files go: a `DumpStore`, or what stands before it."""
 
@@ -118,11 +126,10 @@ class DumpStore:
 
         Raises OSError when the disk refuses, OutOfMemory when the index is full.
         """
-        texts = [(field, field_text(field, value)) for field, value in fields]
-        self.add(name, records.entry(name, texts, parent, call_site, stays=stays), complete=complete)
+        self.add(name, entry_record(name, fields, parent, call_site, stays=stays), complete=complete)
 
     def add(self, name: str, record: bytes, *, complete: bool) -> None:
-        """Store the ``record`` of an entry or a part of one, as `entry` makes it, and raises what that raises."""
+        """Store an entry or a part of one that is a record already (`entry_record`); raises what `entry` raises."""
         if name not in self._begun:
             # For none any more, once it was so for one: another's name may be a byte shorter.
             self._index_is_full = self._index_is_full or not self._index.take(_ENTRY + len(name))
