@@ -49,7 +49,9 @@ def main() -> None:
     counts: Counter[str] = Counter()
     for framework in arguments.frameworks:
         for net in arguments.nets:
-            levels = [level for level in arguments.levels if level in FRAMEWORKS[framework]]
+            levels = [level for level in arguments.levels if level in _levels(framework, net)]
+            if not levels:
+                continue
             cases = [f"{net}:{level}:{task}" for level in levels for task in arguments.tasks]
             for outcome in train(framework, arguments.steps, cases, every=arguments.every, launch=arguments.launch):
                 counts.update(_count(outcome))
@@ -62,11 +64,17 @@ def main() -> None:
     sys.exit(bool(counts["different"] or counts["empty"]))
 
 
+def _levels(framework: str, net: str) -> Sequence[str]:
+    # Kernels of compiled graphs are recorded by MindSpore, which an environment variable tells so before it starts.
+    compiled = framework == "mindspore" and net in FAULT_NETS and FAULT_NETS[net].compiled
+    return [level for level in FRAMEWORKS[framework] if not (compiled and level == "L2")]
+
+
 def _count(outcome: Outcome) -> dict[str, int]:
     if outcome.refused:
         return {"refused": 1}
     different, empty = bool(outcome.differences), outcome.entries == 0 and outcome.way.task != "overflow"
-    return {"cases": 1, "values": outcome.compared, "entries": outcome.entries, "different": different, "empty": empty}
+    return {"cases": 1, "values": outcome.compared, "entries": outcome.entries, "different": int(different), "empty": int(empty)}
 
 
 def _tell(outcome: Outcome) -> None:
