@@ -74,7 +74,13 @@ def _count(outcome: Outcome) -> dict[str, int]:
     if outcome.refused:
         return {"refused": 1}
     different, empty = bool(outcome.differences), outcome.entries == 0 and outcome.way.task != "overflow"
-    return {"cases": 1, "values": outcome.compared, "entries": outcome.entries, "different": int(different), "empty": int(empty)}
+    return {
+        "cases": 1,
+        "values": outcome.compared,
+        "entries": outcome.entries,
+        "different": int(different),
+        "empty": int(empty),
+    }
 
 
 def _tell(outcome: Outcome) -> None:
