@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from msprobe_ms.compare.api import compared as compare
-    from msprobe_ms.compare.assertion import assert_consistent
+    from msprobe_ms.comparison.api.assertion import assert_consistent
+    from msprobe_ms.comparison.api.compare import compare
     from msprobe_ms.mindspore import MsprobeInitStep, MsprobeStep, PrecisionDebugger, record, seed_all
 
 __all__ = [
@@ -27,16 +26,18 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     # The training side needs MindSpore, the command line must not: it is imported when first asked for.
     if name in ("MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "record", "seed_all"):
-        from msprobe_ms.garbage import no_garbage_collection
+        from msprobe_ms.support.gc_pause import no_garbage_collection
 
         with no_garbage_collection():  # among all that MindSpore made it takes as long as the import
             from msprobe_ms import mindspore
         return getattr(mindspore, name)
     # Comparing needs no framework, and a training script none of it.
     if name == "compare":
-        return importlib.import_module("msprobe_ms.compare")
+        from msprobe_ms.comparison.api.compare import compare
+
+        return compare
     if name == "assert_consistent":
-        from msprobe_ms.compare.assertion import assert_consistent
+        from msprobe_ms.comparison.api.assertion import assert_consistent
 
         return assert_consistent
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,6 @@
 
 import sys
 
-from msprobe_ms.cli import main
+from msprobe_ms.cli.main import main
 
 sys.exit(main())

@@ -5,20 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.debugger import BaseDebugger
 from msprobe_ms.frameworks.missing import explained
-from msprobe_ms.seed import seed_process
+from msprobe_ms.frameworks.seeding import seed_process
+from msprobe_ms.record.debugger import BaseDebugger
 
 try:
     from msprobe_ms.frameworks import msadapter
-    from msprobe_ms.frameworks.mindspore import MindSpore
-    from msprobe_ms.frameworks.mindspore_callback import MsprobeInitStep, MsprobeStep
-    from msprobe_ms.frameworks.mindspore_random import seed_framework, set_dropout
+    from msprobe_ms.frameworks.mindspore.callbacks import MsprobeInitStep, MsprobeStep
+    from msprobe_ms.frameworks.mindspore.framework import MindSpore
+    from msprobe_ms.frameworks.mindspore.random_state import seed_framework, set_dropout
 except ModuleNotFoundError as error:
     raise explained(error) from None
 
 if TYPE_CHECKING:
-    from msprobe_ms.recording import Recording
+    from msprobe_ms.record.context_manager import Recording
 
 __all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "record", "seed_all"]
 
@@ -46,7 +46,7 @@ def record(
     Each recording gets a step folder of its own below ``dump_path``. What is raised inside passes, and what was
     recorded until then is there. Raises ConfigError or UsageError when an argument cannot work.
     """
-    from msprobe_ms.recording import Recording  # reads dumps, which a debugger does not
+    from msprobe_ms.record.context_manager import Recording  # reads dumps, which a debugger does not
 
     return Recording(PrecisionDebugger(task=task, dump_path=dump_path, level=level), model)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.debugger import BaseDebugger
-from msprobe_ms.errors import UsageError
 from msprobe_ms.frameworks.missing import explained
-from msprobe_ms.recording import Recording
-from msprobe_ms.seed import seed_process
+from msprobe_ms.frameworks.seeding import seed_process
+from msprobe_ms.record.context_manager import Recording
+from msprobe_ms.record.debugger import BaseDebugger
+from msprobe_ms.support.errors import UsageError
 
 try:
-    from msprobe_ms.frameworks.pytorch import PyTorch
-    from msprobe_ms.frameworks.pytorch_random import seed_framework
+    from msprobe_ms.frameworks.pytorch.framework import PyTorch
+    from msprobe_ms.frameworks.pytorch.random_state import seed_framework
 except ModuleNotFoundError as error:
     raise explained(error) from None
 

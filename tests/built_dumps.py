@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from msprobe_ms.compare.model import Pair
-from msprobe_ms.names import parse_entry
-from msprobe_ms.store.model import Dump, Entry, Item
-from msprobe_ms.store.tensors import TensorSource
+from msprobe_ms.comparison.model import Pair
+from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.names import parse_entry
+from msprobe_ms.dump.reading.tensors import TensorSource
 
 Shape = tuple[int, ...]
 Items = dict[str, Shape | None]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from msprobe_ms.names import parse_entry
-from msprobe_ms.store.model import Dump, Entry, Item
-from msprobe_ms.store.tensors import TensorSource
+from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.names import parse_entry
+from msprobe_ms.dump.reading.tensors import TensorSource
 
 Shape = tuple[int, ...]
 

@@ -1,7 +1,7 @@
 """Ends a recording in a signal handler, on one line after the other of what stores it.
 
 ``python closed_by_signal.py FOLDER STRIDE KIND``: on every STRIDE-th line of what is meant. With KIND ``files`` tensors
-are stored by a thread, and lines of `msprobe_ms.store` and of the standard library below it are meant; with ``device``
+are stored by a thread, and lines of `msprobe_ms.dump` and of the standard library below it are meant; with ``device``
 figures are read back as from a device, and lines of that are meant. Prints how many recordings were ended.
 """
 
@@ -20,14 +20,14 @@ from typing import Any
 
 import torch
 
-import msprobe_ms.awaited
-from msprobe_ms.frameworks import pytorch_device
+import msprobe_ms.record.deferred_statistics
+from msprobe_ms.frameworks.pytorch import device_statistics
 from msprobe_ms.pytorch import PrecisionDebugger
 
 PACKAGE = Path(msprobe_ms.__file__).parent
 FILES = {
     "files": (str(PACKAGE / "store"), queue.__file__, threading.__file__),
-    "device": (str(PACKAGE / "awaited.py"), pytorch_device.__file__),
+    "device": (str(PACKAGE / "awaited.py"), device_statistics.__file__),
 }
 SECTIONS = {
     "files": {"task": "tensor", "level": "mix", "async_dump": True},
@@ -58,8 +58,8 @@ def main(folder: Path, stride: int, kind: str) -> None:
     config = folder / "config.json"
     config.write_text(json.dumps({**SECTIONS[kind], "dump_path": str(folder / "dump")}))
     if kind == "device":
-        pytorch_device.is_on_device = lambda tensor: True
-        msprobe_ms.awaited.MOST = 3
+        device_statistics.is_on_device = lambda tensor: True
+        msprobe_ms.record.deferred_statistics.MOST = 3
     debugger = PrecisionDebugger(config)
     net = torch.nn.Linear(2, 2)
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from msprobe_ms.compare.model import Comparison, Pair, Row
-from msprobe_ms.compare.pair import pair
-from msprobe_ms.mapping.files import Mappings
-from msprobe_ms.names import parse_entry
-from msprobe_ms.store.model import Dump, Entry, Item
-from msprobe_ms.store.reader import read_dump
-from msprobe_ms.store.tensors import TensorSource
+from msprobe_ms.comparison.model import Comparison, Pair, Row
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.names import parse_entry
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.dump.reading.tensors import TensorSource
 
 DATA = Path(__file__).parent / "data"
 

@@ -22,8 +22,8 @@ from mindspore import Tensor, nn, ops
 from recording import write_config
 
 from msprobe_ms.config.vocabulary import TASKS
-from msprobe_ms.errors import ConfigError, UsageError
 from msprobe_ms.mindspore import MsprobeStep, PrecisionDebugger, record
+from msprobe_ms.support.errors import ConfigError, UsageError
 
 try:
     from mindspore.graph import _parse as parser

@@ -13,7 +13,7 @@ import hypothesis
 import numpy as np
 import pytest
 
-from msprobe_ms.log import logger
+from msprobe_ms.support.log import logger
 
 # A busy machine is no reason to fail.
 # The suite has to stay short; MSPROBE_EXAMPLES=1000 asks for more of each property.

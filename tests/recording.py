@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER
 
 SECTION = (
     "list", "scope", "skip", "data_mode", "summary_mode", "tensor_list", "overflow_nums",

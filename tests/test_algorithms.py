@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msprobe_ms.cli import main
-from msprobe_ms.compare.algorithms import Unloaded, load_algorithms
-from msprobe_ms.errors import UsageError
+from msprobe_ms.arrays.custom_metrics import Unloaded, load_algorithms
+from msprobe_ms.cli.main import main
+from msprobe_ms.support.errors import UsageError
 
 GOOD = """
 from __future__ import annotations

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from compare_parts import dump, tensor
 
-from msprobe_ms.compare.model import Origin
-from msprobe_ms.compare.run import Options, compare_dumps
-from msprobe_ms.store.model import Dump, Item
+from msprobe_ms.comparison.model import Origin
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump, Item
 
 
 def call(name: str, taken: float, given: float, parent: str | None = None) -> tuple[str, list[Item], str | None]:

@@ -17,11 +17,12 @@ from mindspore import Tensor, ops
 from recording import leaves, read_step, write_config
 
 from benchmarks.bounded.measure import MIB, Disk, peak_of
+from msprobe_ms.dump.writing import writer
+from msprobe_ms.dump.writing.memory_budget import Memory, OutOfMemory
+from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 from msprobe_ms.mindspore import PrecisionDebugger as MindSporeDebugger
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.store import worker, writer
-from msprobe_ms.store.memory import Memory, OutOfMemory
-from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
+from msprobe_ms.record import tensor_writer
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     """Tensor files go to it; training waits a second for it, where users' waits ten."""
     disk = Disk()
     monkeypatch.setattr(writer, "replacing", disk.replacing)
-    monkeypatch.setattr(worker, "PATIENCE", 1.0)
+    monkeypatch.setattr(tensor_writer, "PATIENCE", 1.0)
     yield disk
     disk.close()
 

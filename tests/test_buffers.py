@@ -11,12 +11,12 @@ import torch
 from compare_parts import dump, tensor
 from recording import recording, step_folder, write_config
 
-from msprobe_ms.compare.run import Options, Outcome, compare_dumps
-from msprobe_ms.compare.verdict import verdict_lines
-from msprobe_ms.mapping.files import Mappings
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.reporting.terminal import verdict_lines
+from msprobe_ms.comparison.run import Options, Outcome, compare_dumps
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.store.model import Dump
-from msprobe_ms.store.reader import read_dump
 
 VALUES = np.linspace(-1, 1, 24, dtype=np.float32).reshape(2, 3, 2, 2)
 

@@ -12,7 +12,7 @@ import openpyxl
 import pytest
 from compare_parts import scale_against_good
 
-from msprobe_ms.cli import main
+from msprobe_ms.cli.main import main
 
 PROGRAM = [sys.executable, "-m", "msprobe_ms"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from compare_parts import dump, side_by_side, tensor
 
-from msprobe_ms.compare.completeness import expected_alone, far_apart, unmatched_modules
-from msprobe_ms.compare.measure import measure
-from msprobe_ms.compare.model import Comparison
-from msprobe_ms.compare.report import summary
-from msprobe_ms.compare.run import Options, Outcome, compare_dumps
-from msprobe_ms.compare.verdict import verdict_lines
-from msprobe_ms.mapping.files import Mappings
-from msprobe_ms.store.model import Dump
+from msprobe_ms.comparison.measuring.measure import measure
+from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.pairing.coverage import expected_alone, far_apart, unmatched_modules
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.reporting.files import summary
+from msprobe_ms.comparison.reporting.terminal import verdict_lines
+from msprobe_ms.comparison.run import Options, Outcome, compare_dumps
+from msprobe_ms.dump.model import Dump
 
 
 def calls(*names: str, framework: str = "mindspore") -> Dump:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from msprobe_ms.compare.completeness import unmatched_modules
-from msprobe_ms.compare.run import Options, compare
-from msprobe_ms.mapping.files import load_mappings
+from msprobe_ms.comparison.pairing.coverage import unmatched_modules
+from msprobe_ms.comparison.pairing.rules.files import load_mappings
+from msprobe_ms.comparison.run import Options, compare
 
 _HERE = Path(__file__).parent
 _NETS = ("two_linear", "lenet", "residual", "lstm", "encoder")

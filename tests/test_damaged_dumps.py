@@ -19,7 +19,7 @@ from torch import nn
 
 import msprobe_ms
 import msprobe_ms.pytorch
-from msprobe_ms.cli import main
+from msprobe_ms.cli.main import main
 
 DATA = "dump_tensor_data"
 

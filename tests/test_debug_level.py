@@ -17,11 +17,11 @@ import torch
 from mindspore import Parameter, Tensor, ops
 from recording import step_folder, write_config
 
-from msprobe_ms.errors import ConfigError, UsageError
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.dump.writing.recover import recover
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.pytorch import PrecisionDebugger as TorchDebugger
-from msprobe_ms.store.reader import read_dump
-from msprobe_ms.store.recover import recover
+from msprobe_ms.support.errors import ConfigError, UsageError
 
 VALUES = np.array([[1.0, -2.0], [3.0, 4.0]], np.float32)
 

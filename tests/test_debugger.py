@@ -14,9 +14,9 @@ import pytest
 import torch
 from recording import read_step, write_config
 
-from msprobe_ms.errors import ConfigError, UsageError
+from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.store.find import find_dumps
+from msprobe_ms.support.errors import ConfigError, UsageError
 
 
 def net() -> torch.nn.Module:

@@ -14,7 +14,7 @@ from compare_parts import scale_against_good
 from torch import nn
 
 import msprobe_ms.pytorch
-from msprobe_ms.cli import main
+from msprobe_ms.cli.main import main
 
 
 class Block(nn.Module):

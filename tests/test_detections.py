@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from compare_parts import dump, scale_against_good, side_by_side, tensor
 
-from msprobe_ms.compare.advisor import own_advice, write_advice
-from msprobe_ms.compare.detections import (
+from msprobe_ms.comparison.measuring.measure import measure
+from msprobe_ms.comparison.model import Comparison, Pair
+from msprobe_ms.comparison.origin.search import find_origins
+from msprobe_ms.comparison.reporting.advisor import own_advice, write_advice
+from msprobe_ms.comparison.reporting.detections import (
     CONSISTENCY,
     FP16_OVERFLOW,
     INCONSISTENT_INPUT,
@@ -20,11 +23,8 @@ from msprobe_ms.compare.detections import (
     Finding,
     detect,
 )
-from msprobe_ms.compare.measure import measure
-from msprobe_ms.compare.model import Comparison, Pair
-from msprobe_ms.compare.origin import find_origins
-from msprobe_ms.compare.profiles import PROFILES, judge
-from msprobe_ms.store.model import Item
+from msprobe_ms.comparison.reporting.profiles import PROFILES, judge
+from msprobe_ms.dump.model import Item
 
 ARRAY = np.linspace(1, 2, 8, dtype=np.float32)
 

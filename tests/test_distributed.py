@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from msprobe_ms.store.find import find_dumps
-from msprobe_ms.store.model import Dump
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.reading.locate import find_dumps
+from msprobe_ms.dump.reading.reader import read_dump
 
 HERE = Path(__file__).parent
 WORLD = {"type": "mindspore.ProcessGroup", "group_ranks": [0, 1], "group_id": "77849d8c"}

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from msprobe_ms.documents import FASTEST_LOADER, UnreadableError, not_yaml, quoted, read_text
+from msprobe_ms.support.yaml_files import FASTEST_LOADER, UnreadableError, not_yaml, quoted, read_text
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

@@ -13,11 +13,11 @@ from recording import read_step, write_config
 
 from msprobe_ms.config.model import Level
 from msprobe_ms.config.vocabulary import TASKS
-from msprobe_ms.dumpers import WAYS
-from msprobe_ms.errors import ConfigError, UsageError
 from msprobe_ms.frameworks.base import ExecutionMode
-from msprobe_ms.frameworks.mindspore import MindSpore
+from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
+from msprobe_ms.record.modes import WAYS
+from msprobe_ms.support.errors import ConfigError, UsageError
 
 LEVELS = Level.__origin__.__args__  # type: ignore[attr-defined]
 

@@ -11,11 +11,11 @@ import torch
 from recording import write_config
 
 import msprobe_ms
-from msprobe_ms.compare.run import Options, Outcome, compare_dumps
-from msprobe_ms.compare.verdict import verdict_lines
+from msprobe_ms.comparison.reporting.terminal import verdict_lines
+from msprobe_ms.comparison.run import Options, Outcome, compare_dumps
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.store.model import Dump
-from msprobe_ms.store.reader import read_dump
 
 BLOCKS = 6
 

@@ -17,9 +17,9 @@ import pytest
 from rank_dumps import write_run
 
 import msprobe_ms
-from msprobe_ms.cli import main
-from msprobe_ms.compare import executors
-from msprobe_ms.compare.executors import Lost, given, processes, run_in_order
+from msprobe_ms.cli.main import main
+from msprobe_ms.support import workers
+from msprobe_ms.support.workers import Lost, given, processes, run_in_order
 
 ROOT = Path(__file__).parent.parent
 DIED = Lost("every worker that ran it died, perhaps for want of memory")
@@ -75,7 +75,7 @@ def test_few_results_are_held_at_a_time() -> None:
         return number
 
     with ThreadPoolExecutor(4) as threads:
-        results = run_in_order(work, range(1000), executors.Pool(threads, 4))
+        results = run_in_order(work, range(1000), workers.Pool(threads, 4))
         timer = threading.Timer(0.5, lambda: (counts.append(len(begun)), let_go.set()))
         counts: list[int] = []
         timer.start()
@@ -126,14 +126,14 @@ def test_an_executor_that_was_shut_down_is_told(tmp_path: Path) -> None:
 
 
 def test_no_more_processes_than_memory_allows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "_cores", lambda: 64)
-    monkeypatch.setattr(executors, "_free_memory", lambda: 10 * 2**30)
+    monkeypatch.setattr(workers, "_cores", lambda: 64)
+    monkeypatch.setattr(workers, "_free_memory", lambda: 10 * 2**30)
     assert (processes(5).width, processes(1000).width) == (5, 34)
     assert (processes(1000, largest=3 * 2**30).width, processes(1000, largest=3 * 2**34).width) == (3, 1)
 
 
 def test_the_memory_that_is_left_is_known() -> None:
-    assert 2**20 < executors._free_memory() < 2**50
+    assert 2**20 < workers._free_memory() < 2**50
 
 
 SCRIPT = """
@@ -203,7 +203,7 @@ def test_a_cluster_gives_the_result_of_one_process(
     (bad / "step0" / "rank40" / "dump.json").write_text("{")
     arguments = ["compare", "-tp", str(bad), "-gp", str(good), "--csv", "-o"]
     assert main([*arguments, str(tmp_path / "cluster"), "--scheduler", dask_cluster.address]) == 2
-    monkeypatch.setattr(executors, "_cores", lambda: 1)
+    monkeypatch.setattr(workers, "_cores", lambda: 1)
     assert main([*arguments, str(tmp_path / "one")]) == 2
     ours, theirs = reports(tmp_path / "cluster"), reports(tmp_path / "one")
     assert sum(name.startswith("compare_result_rank") for name in ours) == 63
@@ -221,7 +221,7 @@ def test_workers_of_a_cluster_that_die(tmp_path: Path) -> None:
         distributed.Client(local, set_as_default=False) as client,
         client.get_executor(pure=False) as executor,
     ):
-        found = list(run_in_order(dies_once, [str(tmp_path / name) for name in names], executors.Pool(executor, 1)))
+        found = list(run_in_order(dies_once, [str(tmp_path / name) for name in names], workers.Pool(executor, 1)))
     assert found == [*names[:2], DIED, names[3]]
 
 
@@ -236,7 +236,7 @@ def test_workers_of_a_cluster_that_die(tmp_path: Path) -> None:
 def test_an_address_where_nothing_answers(
     address: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("msprobe_ms.compare.cluster._PATIENCE", 1)
+    monkeypatch.setattr("msprobe_ms.comparison.many.cluster._PATIENCE", 1)
     run = write_run(tmp_path / "run", ranks=2)
     assert main(["compare", "-tp", str(run), "-gp", str(run), "-o", str(tmp_path), "--scheduler", address]) == 2
     assert f"msprobe: {text}" in capsys.readouterr().err

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pytest
 from compare_parts import dump, tensor
 
-from msprobe_ms.compare.model import Origin
-from msprobe_ms.compare.run import Options, compare_dumps
-from msprobe_ms.store.model import Dump
+from msprobe_ms.comparison.model import Origin
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump
 
 Array = npt.NDArray[np.float32]
 _RANDOM = np.random.default_rng(3)

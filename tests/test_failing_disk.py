@@ -24,10 +24,10 @@ from benchmarks.failing_disk.disk import FailingDisk, Fault
 from benchmarks.failing_disk.judge import Voice
 from benchmarks.failing_disk.real import wrapper
 from benchmarks.failing_disk.run import run
-from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.store.reader import read_dump
-from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
+from msprobe_ms.support.errors import DumpFormatError
 
 ROOT = Path(__file__).parents[1]
 

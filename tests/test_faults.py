@@ -16,9 +16,9 @@ from benchmarks.faults.catalogue import NETS
 from benchmarks.faults.jobs import MINDSPORE, PYTORCH, Job
 from benchmarks.faults.score import Case, cases, is_planted, score, variant_cases
 from benchmarks.faults.table import alignment_table, misses, table
-from msprobe_ms.compare.run import Options, compare_dumps
-from msprobe_ms.store.find import find_dumps
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.reading.locate import find_dumps
+from msprobe_ms.dump.reading.reader import read_dump
 
 #: What the tests dump: net → the faults.
 _SHORT = {"mlp": ("gelu", "transposed"), "lenet": ("padding", "order"), "gpt": ("mask", "unloaded")}

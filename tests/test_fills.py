@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msprobe_ms.compare.fills import is_filled
-from msprobe_ms.compare.model import Comparison
-from msprobe_ms.compare.run import Options, compare_dumps
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.comparison.measuring.mask_fills import is_filled
+from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.reading.reader import read_dump
 
 FILLS = [-1e9, -1e4, -65504.0, float(np.finfo(np.float32).min)]
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from kernel_dumps import compiled_dump, lay_out, raw_files
 
-from msprobe_ms.cli import main
-from msprobe_ms.errors import DumpFormatError
-from msprobe_ms.graph.first_bad import first_bad
-from msprobe_ms.graph.kernel_files import read_kernel_files
-from msprobe_ms.graph.kernel_index import write_index
-from msprobe_ms.graph.kernel_statistics import reduce
+from msprobe_ms.cli.main import main
+from msprobe_ms.comparison.kernels.first_nonfinite import first_bad
+from msprobe_ms.dump.kernels.index import write_index
+from msprobe_ms.dump.kernels.kernel_files import read_kernel_files
+from msprobe_ms.dump.kernels.reduce import reduce
+from msprobe_ms.support.errors import DumpFormatError
 
 INF, NAN = np.inf, np.nan
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.gradients import Watch, fill
+from msprobe_ms.record.gradient_watch import Watch, fill
 
 Pair = namedtuple("Pair", ["x", "y"])
 

@@ -16,9 +16,9 @@ import pytest
 from recording import Step, assert_figures, leaves, read_step, recording, write_config
 from test_distributed import environment, free_port
 
-from msprobe_ms.compare.run import Options, compare
-from msprobe_ms.errors import UsageError
+from msprobe_ms.comparison.run import Options, compare
 from msprobe_ms.mindspore import MsprobeStep, PrecisionDebugger
+from msprobe_ms.support.errors import UsageError
 
 ms = pytest.importorskip("mindspore")
 nets = pytest.importorskip("nets_mindspore")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from compare_parts import dump, tensor
 
-from msprobe_ms.compare.run import Options, compare_dumps
-from msprobe_ms.store.model import Dump
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump
 
 _RANDOM = np.random.default_rng(5)
 #: A fused projection's bias in three parts: queries, keys, values. Of the keys the true gradient is zero.

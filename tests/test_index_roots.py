@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from kernel_dumps import compiled_dump, lay_out, raw_files
 
-from msprobe_ms.cli import main
-from msprobe_ms.graph.kernel_files import read_kernel_files
-from msprobe_ms.graph.kernel_index import write_index
-from msprobe_ms.graph.kernel_statistics import reduce
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.cli.main import main
+from msprobe_ms.dump.kernels.index import write_index
+from msprobe_ms.dump.kernels.kernel_files import read_kernel_files
+from msprobe_ms.dump.kernels.reduce import reduce
+from msprobe_ms.dump.reading.reader import read_dump
 
 ADD = {f"Add.Default_a-A_Add-op0.{place}": np.ones(2, np.float32) for place in ("input.0", "output.0")}
 

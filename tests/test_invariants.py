@@ -23,16 +23,16 @@ from mindspore import Tensor, nn, ops
 from recording import leaves, read_step, recording, step_folder, write_config
 
 import msprobe_ms
-from msprobe_ms.callsite import CallSites
-from msprobe_ms.errors import UsageError
-from msprobe_ms.frameworks.mindspore import MindSpore
-from msprobe_ms.gradients import Watch
-from msprobe_ms.leaves import LeafBuilder
+from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
+from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.misses import Misses
-from msprobe_ms.selection import FieldFilter, NameList, Scope
-from msprobe_ms.skip import Skip
-from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
+from msprobe_ms.record.call_site import CallSites
+from msprobe_ms.record.filters import FieldFilter, NameList, Scope
+from msprobe_ms.record.gradient_watch import Watch
+from msprobe_ms.record.sampling import Skip
+from msprobe_ms.record.unused_settings import Misses
+from msprobe_ms.record.values import LeafBuilder
+from msprobe_ms.support.errors import UsageError
 
 ROOT = Path(msprobe_ms.__file__).parent.parent
 

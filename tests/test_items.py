@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.compare.figure_columns import FigureColumns
-from msprobe_ms.compare.figure_deviation import statistic_deviation
-from msprobe_ms.store.items import ItemSlice, ItemTable
-from msprobe_ms.store.model import Item
+from msprobe_ms.comparison.measuring.deviation import statistic_deviation
+from msprobe_ms.comparison.measuring.deviation_columns import FigureColumns
+from msprobe_ms.dump.columns import ItemSlice, ItemTable
+from msprobe_ms.dump.model import Item
 
 FIGURES = st.floats() | st.integers() | st.booleans() | st.text(max_size=3) | st.none()
 SORTS = st.tuples(

@@ -19,7 +19,7 @@ from mindspore import Tensor, nn, ops
 from recording import ERROR_LOG, Step, leaves, read_step, recording, write_config
 
 import msprobe_ms
-from msprobe_ms.frameworks.mindspore_jit import describe
+from msprobe_ms.frameworks.mindspore.jit import describe
 
 x = Tensor(np.array([[1, -2], [3, 4]], np.float32))
 y = Tensor(np.array([[0.5, 1], [-1, 2]], np.float32))

@@ -19,21 +19,21 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import msprobe_ms.pytorch
-from msprobe_ms.compare.details import node_report
-from msprobe_ms.compare.fused_parts import relative_error, tell_parts
-from msprobe_ms.compare.joined_tensors import Arrangement, arrangement
-from msprobe_ms.compare.joining import join_fused
-from msprobe_ms.compare.model import Origin
-from msprobe_ms.compare.pair import pair
-from msprobe_ms.compare.report import summary
-from msprobe_ms.compare.run import Options, Outcome, compare_dumps
-from msprobe_ms.compare.verdict import verdict_lines
-from msprobe_ms.errors import MappingError
-from msprobe_ms.mapping.files import Mappings, load_mappings
-from msprobe_ms.store.find import find_dumps
-from msprobe_ms.store.model import Dump
-from msprobe_ms.store.reader import read_dump
-from msprobe_ms.store.tensors import TensorSource
+from msprobe_ms.comparison.model import Origin
+from msprobe_ms.comparison.node.report import node_report
+from msprobe_ms.comparison.origin.fused_parts import relative_error, tell_parts
+from msprobe_ms.comparison.pairing.fused_tensors import Arrangement, arrangement
+from msprobe_ms.comparison.pairing.fusing import join_fused
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import Mappings, load_mappings
+from msprobe_ms.comparison.reporting.files import summary
+from msprobe_ms.comparison.reporting.terminal import verdict_lines
+from msprobe_ms.comparison.run import Options, Outcome, compare_dumps
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.reading.locate import find_dumps
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.dump.reading.tensors import TensorSource
+from msprobe_ms.support.errors import MappingError
 
 WIDTH, HEADS = 16, 4
 #: Lengths of q, k and v: grouped keys and values.

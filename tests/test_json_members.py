@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.errors import DamagedFileError, DumpFormatError
-from msprobe_ms.store import json_members
-from msprobe_ms.store.json_members import members
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.dump.reading import json_stream
+from msprobe_ms.dump.reading.json_stream import members
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -26,7 +26,7 @@ OBJECTS = st.dictionaries(st.text(max_size=4), VALUES, max_size=6)
 
 @pytest.fixture(params=[1, 7, 1 << 20])
 def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(json_members, "_BLOCK", request.param)
+    monkeypatch.setattr(json_stream, "_BLOCK", request.param)
     return int(request.param)
 
 

@@ -12,12 +12,12 @@ import openpyxl
 import pytest
 from kernel_dumps import CELLS, compiled_dump, lay_out, raw_files
 
-from msprobe_ms.cli import main
-from msprobe_ms.errors import CompareError, DumpFormatError
-from msprobe_ms.graph.kernel_compare import compare_kernels
-from msprobe_ms.graph.kernel_files import read_kernel_files
-from msprobe_ms.graph.kernel_index import write_index
-from msprobe_ms.graph.kernel_statistics import reduce
+from msprobe_ms.cli.main import main
+from msprobe_ms.comparison.kernels.compare import compare_kernels
+from msprobe_ms.dump.kernels.index import write_index
+from msprobe_ms.dump.kernels.kernel_files import read_kernel_files
+from msprobe_ms.dump.kernels.reduce import reduce
+from msprobe_ms.support.errors import CompareError, DumpFormatError
 
 BASE = [
     "NPU Name", "Bench Name", "NPU Dtype", "Bench Dtype", "NPU Tensor Shape", "Bench Tensor Shape", "NPU max",

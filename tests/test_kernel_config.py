@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msprobe_ms.config import Config, load_config
-from msprobe_ms.graph import kernel_config
-from msprobe_ms.graph.kernel_config import NOWHERE
+from msprobe_ms.record.graphs import kernel_config
+from msprobe_ms.record.graphs.kernel_config import NOWHERE
 
 SECTION = ("list", "data_mode", "summary_mode", "device", "precision", "file_format", "check_mode")
 

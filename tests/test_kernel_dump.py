@@ -20,16 +20,16 @@ from kernel_dumps import lay_out
 from recording import step_folder, write_config
 from test_distributed import environment, free_port
 
-from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.config import load_config
-from msprobe_ms.errors import UsageError
-from msprobe_ms.graph.environment import Environment
-from msprobe_ms.graph.kernel_config import NOWHERE
-from msprobe_ms.graph.kernel_recording import KernelRecording
+from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.misses import Misses
-from msprobe_ms.status import Status
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.record.graphs.environment import Environment
+from msprobe_ms.record.graphs.kernel_config import NOWHERE
+from msprobe_ms.record.graphs.kernel_step import KernelRecording
+from msprobe_ms.record.progress import Status
+from msprobe_ms.record.unused_settings import Misses
+from msprobe_ms.support.errors import UsageError
 
 SCRIPT = Path(__file__).with_name("compiled_steps.py")
 FIGURES = ("Max", "Min", "Mean", "Norm")
@@ -479,7 +479,7 @@ class Idle:
 
 @pytest.mark.parametrize("task", ["overflow_check", "exception_dump"])
 def test_where_the_device_found_nothing_wrong_there_is_no_step(dump_path: Path, task: str) -> None:
-    from msprobe_ms.frameworks.mindspore import MindSpore
+    from msprobe_ms.frameworks.mindspore.framework import MindSpore
 
     config = load_config(write_config(dump_path, level="L2", task=task))
     folder, data_folder = dump_path / "step0" / "rank0", dump_path / "rank_0" / "Net"

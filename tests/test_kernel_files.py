@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_dumps import compiled_dump, lay_out, raw_files
 
-from msprobe_ms.errors import DumpFormatError, MissingTensorError, MsprobeError
-from msprobe_ms.graph.kernel_file import KernelFile
-from msprobe_ms.graph.kernel_files import parse_file_name, read_kernel_files
-from msprobe_ms.graph.launches import launches
-from msprobe_ms.summary import statistics
+from msprobe_ms.arrays.statistics import statistics
+from msprobe_ms.dump.kernels.kernel_file import KernelFile
+from msprobe_ms.dump.kernels.kernel_files import parse_file_name, read_kernel_files
+from msprobe_ms.dump.kernels.launches import launches
+from msprobe_ms.support.errors import DumpFormatError, MissingTensorError, MsprobeError
 
 NAME = "MatMul.Default_fc-Dense_MatMul-op0.3.7.1795272790603149.input.1.ND"
 

@@ -15,11 +15,11 @@ from kernel_dumps import CELLS, compiled_dump, lay_out, raw_files
 from kernel_training import make, train
 from recording import recording
 
-from msprobe_ms.compare.run import Options, compare
-from msprobe_ms.errors import DumpFormatError
-from msprobe_ms.graph.kernel_files import read_kernel_files
-from msprobe_ms.graph.kernel_index import write_index
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.comparison.run import Options, compare
+from msprobe_ms.dump.kernels.index import write_index
+from msprobe_ms.dump.kernels.kernel_files import read_kernel_files
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.support.errors import DumpFormatError
 
 
 def index(root: Path, iteration: int = 0, **keys: Any) -> Path:

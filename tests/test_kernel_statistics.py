@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from kernel_dumps import compiled_dump, lay_out, raw_files
 
-from msprobe_ms.errors import UsageError
-from msprobe_ms.graph.kernel_files import read_kernel_files
-from msprobe_ms.graph.kernel_index import write_index
-from msprobe_ms.graph.kernel_statistics import reduce
+from msprobe_ms.dump.kernels.index import write_index
+from msprobe_ms.dump.kernels.kernel_files import read_kernel_files
+from msprobe_ms.dump.kernels.reduce import reduce
+from msprobe_ms.support.errors import UsageError
 
 ALL = (
     "max", "min", "mean", "l2norm", "count", "negative zero count", "positive zero count", "zero count", "nan count",

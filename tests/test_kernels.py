@@ -20,10 +20,10 @@ import pytest
 from mindspore import Parameter, Tensor, nn, ops
 from recording import Step, leaves, read_step, recording, step_folder, write_config
 
-from msprobe_ms.compare.run import Options, compare_dumps
-from msprobe_ms.errors import UsageError
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.mindspore import MsprobeStep, PrecisionDebugger, record
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.support.errors import UsageError
 
 #: Inputs that MindSpore computed unseen inside a backward that has an entry of its own.
 UNSEEN = {"lstm": {"Kernel.Transpose.1.backward": "Kernel.SelectViewGrad.1.backward"}}

@@ -15,14 +15,14 @@ import pytest
 import torch
 from recording import step_folder, write_config
 
-from msprobe_ms.cli import main
-from msprobe_ms.compare.model import Comparison, Row
-from msprobe_ms.compare.profiles.base import Block, lines
-from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.cli.main import main
+from msprobe_ms.comparison.model import Comparison, Row
+from msprobe_ms.comparison.reporting.profiles.base import Block, lines
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.pytorch import PrecisionDebugger as TorchDebugger
-from msprobe_ms.store.model import Dump
-from msprobe_ms.store.reader import read_dump
 
 BASE = np.array([[0.5, -1.25], [2, 3]])
 CHANGED = np.array([[0.5, -1.25], [2, -4]])

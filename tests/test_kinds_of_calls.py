@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from msprobe_ms.compare.kinds import Kind, kind_of
-from msprobe_ms.names import parse_entry
+from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
+from msprobe_ms.dump.names import parse_entry
 
 _KINDS = {
     Kind.LINEAR: ("Dense", "Linear", "ColumnParallelLinear", "Conv2d", "Functional.matmul", "Primitive.MatMul.MatMul"),

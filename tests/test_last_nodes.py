@@ -10,11 +10,11 @@ import torch
 from compare_parts import dump, tensor
 from recording import step_folder
 
-from msprobe_ms.compare.last_nodes import _records_last_nodes
-from msprobe_ms.compare.run import Options, compare_dumps
+from msprobe_ms.comparison.origin.explanations.inner_gradients import _records_last_nodes
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump, Item
+from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.pytorch import record
-from msprobe_ms.store.model import Dump, Item
-from msprobe_ms.store.reader import read_dump
 
 LINEAR, GELU = "Functional.linear.0", "Functional.gelu.0"
 

@@ -7,9 +7,9 @@ import pytest
 from compare_parts import dump, tensor
 from test_expected import NORM, call, layer_norm, normal
 
-from msprobe_ms.compare.run import Options, compare_dumps
-from msprobe_ms.compare.thresholds import Thresholds
-from msprobe_ms.store.model import Dump
+from msprobe_ms.comparison.reporting.thresholds import Thresholds
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump
 
 EPSILON = float(np.finfo(np.float32).eps)
 

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.mapping.align import align, align_by_marks
+from msprobe_ms.comparison.pairing.align import align, align_by_marks
 
 names = st.lists(st.sampled_from("abcdef"), max_size=40)
 

@@ -12,10 +12,10 @@ from built_dumps import dump, entry, module_calls, paired, rows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.compare.pair import pair
-from msprobe_ms.errors import MappingError
-from msprobe_ms.mapping.api import ApiRule
-from msprobe_ms.mapping.files import Mappings, load_mappings
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.api import ApiRule
+from msprobe_ms.comparison.pairing.rules.files import Mappings, load_mappings
+from msprobe_ms.support.errors import MappingError
 
 NONE = Mappings()
 

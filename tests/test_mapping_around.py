@@ -8,12 +8,12 @@ from built_dumps import dump, entry, paired
 from torch import nn
 
 import msprobe_ms.pytorch
-from msprobe_ms.compare.pair import pair
-from msprobe_ms.compare.run import Options, compare_dumps
-from msprobe_ms.mapping.files import Mappings
-from msprobe_ms.store.find import find_dumps
-from msprobe_ms.store.model import Entry
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Entry
+from msprobe_ms.dump.reading.locate import find_dumps
+from msprobe_ms.dump.reading.reader import read_dump
 
 RENAMED = Mappings(layer={"TopLayer": {"net.fc": "fc", "net.out": "out"}})
 

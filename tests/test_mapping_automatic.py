@@ -15,12 +15,12 @@ from built_nets import Module, Told, changed, dump_of, keyed, paths
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msprobe_ms.cli import main
-from msprobe_ms.mapping.automatic import Alignment, align_modules
-from msprobe_ms.mapping.files import Mappings, load_mappings
-from msprobe_ms.mapping.modules import destinations, modules_of
-from msprobe_ms.store.model import Dump
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.cli.main import main
+from msprobe_ms.comparison.pairing.automatic import Alignment, align_modules
+from msprobe_ms.comparison.pairing.modules import destinations, modules_of
+from msprobe_ms.comparison.pairing.rules.files import Mappings, load_mappings
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.reading.reader import read_dump
 
 DATA = Path(__file__).parent / "data" / "mapping"
 

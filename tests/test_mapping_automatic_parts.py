@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msprobe_ms.mapping.automatic.kinds import kind_of, likeness
-from msprobe_ms.mapping.automatic.rules import rule_lines, write_rules
-from msprobe_ms.mapping.automatic.sequence import align_in_order, possible
-from msprobe_ms.mapping.files import load_mappings
-from msprobe_ms.mapping.layer import LayerRules, ModuleTree
+from msprobe_ms.comparison.pairing.automatic.layer_kinds import kind_of, likeness
+from msprobe_ms.comparison.pairing.automatic.rules import rule_lines, write_rules
+from msprobe_ms.comparison.pairing.automatic.sequence import align_in_order, possible
+from msprobe_ms.comparison.pairing.rules.files import load_mappings
+from msprobe_ms.comparison.pairing.rules.layer import LayerRules, ModuleTree
 
 FOLLOW = 1.0
 

@@ -8,12 +8,12 @@ from compare_parts import tensor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.compare.pair import pair
-from msprobe_ms.compare.profiles.own_rules import PASSED_ON
-from msprobe_ms.compare.run import Options, compare_dumps
-from msprobe_ms.mapping.files import Mappings
-from msprobe_ms.names import parse_entry
-from msprobe_ms.store.model import Entry, Item
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.reporting.profiles.own_rules import PASSED_ON
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Entry, Item
+from msprobe_ms.dump.names import parse_entry
 
 NONE = Mappings()
 OURS, THEIRS = "Cell.a.A.forward.0", "Module.a.A.forward.0"

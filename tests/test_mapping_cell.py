@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from msprobe_ms.mapping.cell import CellRules
+from msprobe_ms.comparison.pairing.rules.cell import CellRules
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from built_dumps import dump, module_calls, paired
 
-from msprobe_ms.compare.pair import pair
-from msprobe_ms.mapping.files import load_mappings
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import load_mappings
 
 PAGE = (Path(__file__).parents[1] / "docs" / "mapping.md").read_text()
 EXAMPLES = re.findall(r"^ *```yaml\n(.*?)^ *```", PAGE, re.MULTILINE | re.DOTALL)

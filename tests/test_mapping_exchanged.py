@@ -10,8 +10,8 @@ import pytest
 from built_nets import Module, Told, changed, dump_of, paths
 from test_mapping_automatic import encoder, found, passed_back, renamed, truth
 
-from msprobe_ms.compare.one_mapping import OneMapping
-from msprobe_ms.mapping.automatic import Alignment, align_modules
+from msprobe_ms.comparison.many.shared_mapping import OneMapping
+from msprobe_ms.comparison.pairing.automatic import Alignment, align_modules
 
 #: From here on nothing agrees that is computed.
 AFTER = Told(faulty_from="layers.0.attention.out")

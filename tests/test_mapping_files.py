@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.errors import MappingError
-from msprobe_ms.mapping import files
-from msprobe_ms.mapping.files import Mappings, load_mappings
+from msprobe_ms.comparison.pairing.rules import files
+from msprobe_ms.comparison.pairing.rules.files import Mappings, load_mappings
+from msprobe_ms.support.errors import MappingError
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from built_dumps import Items, entry
 
-from msprobe_ms.mapping.items import pair_items
+from msprobe_ms.comparison.pairing.items import pair_items
 
 
 def beside(target: Items, golden: Items, name: str = "Cell.a.B.forward.0") -> list[tuple[str | None, str | None]]:

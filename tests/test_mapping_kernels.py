@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from built_dumps import dump, entry
 
-from msprobe_ms.mapping.kernels import is_compiled, pair_kernels
-from msprobe_ms.store.model import Dump, Entry
+from msprobe_ms.comparison.pairing.kernels import is_compiled, pair_kernels
+from msprobe_ms.dump.model import Dump, Entry
 
 FC1, FC2 = "Cell.fc1.Dense.forward.0", "Cell.fc2.Dense.forward.0"
 

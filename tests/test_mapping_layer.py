@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from msprobe_ms.mapping.layer import LayerRules, ModuleTree
+from msprobe_ms.comparison.pairing.rules.layer import LayerRules, ModuleTree
 
 NET = [
     ("", "Net"),

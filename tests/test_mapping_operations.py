@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from msprobe_ms.mapping.operations import family_of, operation_of, same_class, tables
-from msprobe_ms.names import parse_entry
+from msprobe_ms.comparison.pairing.operations import family_of, operation_of, same_class, tables
+from msprobe_ms.dump.names import parse_entry
 
 _HERE = Path(__file__).parent
 

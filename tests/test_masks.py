@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from compare_parts import dump, tensor
 
-from msprobe_ms.compare.masks import are_masked_alike
-from msprobe_ms.compare.model import Comparison
-from msprobe_ms.compare.run import Options, compare_dumps
-from msprobe_ms.store.model import Dump
+from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.origin.explanations.dropout import are_masked_alike
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump
 
 _RANDOM = np.random.default_rng(11)
 _VALUES = _RANDOM.standard_normal((8, 12, 32)).astype(np.float32)

@@ -12,16 +12,16 @@ from compare_parts import DATA, dump, null, scale_against_good, side_by_side, te
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.compare.figure_deviation import statistic_deviation
-from msprobe_ms.compare.measure import measure
-from msprobe_ms.compare.metrics import COSINE, MAX_ABSOLUTE, TENSOR_METRICS, Missing
-from msprobe_ms.compare.model import Row
-from msprobe_ms.compare.pair import pair
-from msprobe_ms.compare.real_data import NOTE
-from msprobe_ms.compare.tolerances import Tolerances
-from msprobe_ms.mapping.files import Mappings, load_mappings
-from msprobe_ms.store.model import Item
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.arrays.metrics import COSINE, MAX_ABSOLUTE, TENSOR_METRICS, Missing
+from msprobe_ms.comparison.measuring.deviation import statistic_deviation
+from msprobe_ms.comparison.measuring.measure import measure
+from msprobe_ms.comparison.measuring.tensors import NOTE
+from msprobe_ms.comparison.measuring.tolerances import Tolerances
+from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import Mappings, load_mappings
+from msprobe_ms.dump.model import Item
+from msprobe_ms.dump.reading.reader import read_dump
 
 
 def measured(

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rank_dumps import write_run
 
-from msprobe_ms.cli import main
-from msprobe_ms.compare.merge import _TABLE, find_tables
-from msprobe_ms.compare.profiles.base import BENCH_TITLES, NPU_TITLES
-from msprobe_ms.compare.report import write_table
+from msprobe_ms.cli.main import main
+from msprobe_ms.comparison.many.merge_tables import _TABLE, find_tables
+from msprobe_ms.comparison.reporting.files import write_table
+from msprobe_ms.comparison.reporting.profiles.base import BENCH_TITLES, NPU_TITLES
 
 STAMP = "20260102030405"
 RELATIVE = "NormRelativeErr"

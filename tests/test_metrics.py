@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.compare.metrics import (
+from msprobe_ms.arrays.metrics import (
     ACCUMULATED_RELATIVE,
     COSINE,
     EUCLIDEAN,

@@ -20,8 +20,8 @@ from nets_mindspore import make, value_and_grad
 from recording import read_step, recording, write_config
 
 import msprobe_ms
-from msprobe_ms.errors import ConfigError
 from msprobe_ms.mindspore import PrecisionDebugger
+from msprobe_ms.support.errors import ConfigError
 
 #: Taken before any debugger is made, as `from mindspore.ops import relu` at the head of a script.
 early_relu = ops.relu
@@ -139,8 +139,8 @@ def test_an_api_that_raises_is_not_recorded_and_hides_nothing(ms: Any, dump_path
 
 def test_every_listed_api_exists_in_this_version_or_another() -> None:
     """The package's list is readable, and names mostly what this MindSpore has."""
-    from msprobe_ms.frameworks.mindspore import MindSpore
-    from msprobe_ms.hooks.apis import ApiList
+    from msprobe_ms.frameworks.mindspore.framework import MindSpore
+    from msprobe_ms.record.hooks.apis import ApiList
 
     apis = ApiList(MindSpore()).apis
     counts = {space.path: len(names) for space, names in apis.items()}

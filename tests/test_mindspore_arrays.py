@@ -11,7 +11,7 @@ import pytest
 from mindspore import Tensor, ops
 from mindspore.common.initializer import initializer
 
-from msprobe_ms.frameworks.mindspore_arrays import to_numpy
+from msprobe_ms.frameworks.mindspore.arrays import to_numpy
 
 VIEWS: dict[str, Callable[[Any], Any]] = {
     "whole": lambda a: a,

@@ -12,8 +12,8 @@ import pytest
 from mindspore import Parameter, Tensor, _c_expression, nn, ops
 from recording import read_step, write_config
 
-from msprobe_ms.frameworks.mindspore import MindSpore
-from msprobe_ms.frameworks.mindspore_autograd import has_graph
+from msprobe_ms.frameworks.mindspore.autograd import has_graph
+from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
 
 

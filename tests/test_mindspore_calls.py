@@ -843,7 +843,7 @@ def test_gradient_of_a_gradient(
 ) -> None:
     """Also in a MindSpore that does not show its graph, as before 2.8."""
     if not shown:
-        monkeypatch.setattr("msprobe_ms.frameworks.mindspore.has_graph", lambda: False)
+        monkeypatch.setattr("msprobe_ms.frameworks.mindspore.framework.has_graph", lambda: False)
 
     def second(net: nn.Cell, x: Tensor) -> bytes:
         return mindspore.grad(lambda y: mindspore.grad(lambda z: net(z).sum())(y).sum())(x).asnumpy().tobytes()

@@ -14,11 +14,11 @@ import pytest
 from mindspore import Tensor, _c_expression, amp, nn, ops
 from recording import FIGURES, leaves, read_step, recording, write_config
 
-import msprobe_ms.awaited
-from msprobe_ms.frameworks import mindspore_device
-from msprobe_ms.frameworks.mindspore_arrays import to_numpy
+import msprobe_ms.record.deferred_statistics
+from msprobe_ms.arrays.statistics import statistics
+from msprobe_ms.frameworks.mindspore import device_statistics
+from msprobe_ms.frameworks.mindspore.arrays import to_numpy
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.summary import statistics
 
 #: What is left of a sum that a device adds up in float32, relative to the largest term.
 ROUNDING = 2e-5
@@ -28,15 +28,15 @@ ROUNDING = 2e-5
 def reads(ms: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Tensors count as a device's; how many each read-back was for."""
     counts: list[int] = []
-    read = mindspore_device.read
+    read = device_statistics.read
 
     def counting(found: Any) -> Any:
         counts.append(len(found))
         return read(found)
 
-    monkeypatch.setattr(msprobe_ms.awaited, "LONGEST", 1000.0)
-    monkeypatch.setattr(mindspore_device, "is_there", lambda: True)
-    monkeypatch.setattr(mindspore_device, "read", counting)
+    monkeypatch.setattr(msprobe_ms.record.deferred_statistics, "LONGEST", 1000.0)
+    monkeypatch.setattr(device_statistics, "is_there", lambda: True)
+    monkeypatch.setattr(device_statistics, "read", counting)
     return counts
 
 
@@ -87,15 +87,15 @@ def test_figures_are_the_hosts(ms: Any, name: str, dtype: str) -> None:
     with np.errstate(over="ignore"):
         tensor = Tensor(VALUES[name].astype(np.float32)).astype(getattr(mindspore, dtype))
     host = statistics(to_numpy(tensor))
-    (device,) = mindspore_device.read([mindspore_device.figures(tensor)])
+    (device,) = device_statistics.read([device_statistics.figures(tensor)])
     scale = abs(host.maximum) if isinstance(host.maximum, float) and math.isfinite(host.maximum) else 0.0
     assert all(close(one, other, scale) for one, other in zip(device, host, strict=True)), (device, host)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "bool_", "float64", "complex64"])
 def test_other_dtypes_are_left_to_the_host(ms: Any, dtype: str) -> None:
-    assert mindspore_device.figures(Tensor(np.ones(3), getattr(mindspore, dtype))) is None
-    assert mindspore_device.figures(Tensor(np.ones((0, 3)), mindspore.float32)) is None
+    assert device_statistics.figures(Tensor(np.ones(3), getattr(mindspore, dtype))) is None
+    assert device_statistics.figures(Tensor(np.ones((0, 3)), mindspore.float32)) is None
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_figures_that_cannot_be_read_leave_the_calls(
     def lost(found: Any) -> Any:
         raise RuntimeError("the device is gone")
 
-    monkeypatch.setattr(mindspore_device, "read", lost)
+    monkeypatch.setattr(device_statistics, "read", lost)
     net, x, _ = nets_mindspore.make("two_linear")
     with recording(net, dump_path):
         net(x)

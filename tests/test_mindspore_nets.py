@@ -155,7 +155,7 @@ def test_a_mindspore_that_does_not_show_its_graph(
     ms: Any, bare: dict[str, Any], dump_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, level: str
 ) -> None:
     """As before 2.8: gradients are observed by nodes of our own, which changes no bit either."""
-    monkeypatch.setattr("msprobe_ms.frameworks.mindspore.has_graph", lambda: False)
+    monkeypatch.setattr("msprobe_ms.frameworks.mindspore.framework.has_graph", lambda: False)
     expected_loss, expected_gradients, calls = bare[name]
     net, x, labels = nets_mindspore.make(name)
     with recording(net, dump_path, level=level, task="tensor"):

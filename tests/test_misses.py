@@ -12,11 +12,11 @@ import torch
 from recording import write_config
 from torch import nn
 
-from msprobe_ms.log import logger
-from msprobe_ms.misses import Misses
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.selection import NameList, Range, Scope
-from msprobe_ms.skip import Skip
+from msprobe_ms.record.filters import NameList, Range, Scope
+from msprobe_ms.record.sampling import Skip
+from msprobe_ms.record.unused_settings import Misses
+from msprobe_ms.support.log import logger
 
 
 class Texts(Handler):

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from compare_parts import dump, tensor
 
-from msprobe_ms.compare.model import Comparison
-from msprobe_ms.compare.run import Options, compare_dumps
-from msprobe_ms.mapping.files import Mappings
-from msprobe_ms.store.model import Dump, Item
+from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump, Item
 
 #: Two layers whose parameters differ, and constants that look all alike.
 PARAMETERS: Mapping[str, Any] = {

@@ -11,8 +11,8 @@ import pytest
 from mindspore import nn
 from recording import read_step, write_config
 
-from msprobe_ms.errors import UsageError
 from msprobe_ms.mindspore import MsprobeInitStep, MsprobeStep, PrecisionDebugger
+from msprobe_ms.support.errors import UsageError
 
 STEPS = 3
 

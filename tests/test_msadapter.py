@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from recording import leaves, write_config
 
-from msprobe_ms.store.torch_file import load_tensor
-from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER
-from msprobe_ms.summary import statistics
+from msprobe_ms.arrays.statistics import statistics
+from msprobe_ms.arrays.torch_file import load_tensor
+from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER
 
 pytestmark = pytest.mark.skipif(
     find_spec("mindtorch") is None, reason="mindnlp is not installed: pip install --no-deps mindnlp==0.5.1"
@@ -239,7 +239,7 @@ def test_another_network_is_refused_in_words(tmp_path: Path) -> None:
     code = (
         "import torch, mindspore\n"
         "from msprobe_ms import PrecisionDebugger\n"
-        "from msprobe_ms.errors import UsageError\n"
+        "from msprobe_ms.support.errors import UsageError\n"
         "try:\n"
         "    PrecisionDebugger(level='L0', dump_path='dump').start(mindspore.nn.ReLU())\n"
         "except UsageError as error:\n"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.names import BACKWARD, FORWARD, PARAMETERS_GRAD, api_entry, data_name, module_entry, parse_entry
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, api_entry, data_name, module_entry, parse_entry
 
 #: A part of a dotted name as attributes and list positions give it.
 part = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}|[0-9]{1,3}", fullmatch=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from msprobe_ms.store import narrow_floats
+from msprobe_ms.arrays import narrow_floats
 
 CODES = np.arange(256, dtype=np.uint8)
 

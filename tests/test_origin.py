@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
-from msprobe_ms.compare.nodes import nodes_of, strain
-from msprobe_ms.compare.origin import find_origins
-from msprobe_ms.names import parse_entry
-from msprobe_ms.store.model import Entry, Item
+from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
+from msprobe_ms.comparison.origin.nodes import nodes_of, strain
+from msprobe_ms.comparison.origin.search import find_origins
+from msprobe_ms.dump.model import Entry, Item
+from msprobe_ms.dump.names import parse_entry
 
 #: Deviations in tolerances: rounding, a fault, and what a fault becomes further on.
 REST, FAULT, CARRIED = 0.02, 400.0, 60.0

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from compare_parts import dump, null, side_by_side, tensor, value
 
-from msprobe_ms.compare.measure import measure
-from msprobe_ms.compare.metrics import COSINE, MAX_ABSOLUTE, MORE_METRICS, TENSOR_METRICS, Missing
-from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
-from msprobe_ms.compare.profiles import PROFILES, judge, own_rules
-from msprobe_ms.compare.profiles.base import Block, Cell, lines
-from msprobe_ms.store.model import Item
+from msprobe_ms.arrays.metrics import COSINE, MAX_ABSOLUTE, MORE_METRICS, TENSOR_METRICS, Missing
+from msprobe_ms.comparison.measuring.measure import measure
+from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
+from msprobe_ms.comparison.reporting.profiles import PROFILES, judge, own_rules
+from msprobe_ms.comparison.reporting.profiles.base import Block, Cell, lines
+from msprobe_ms.dump.model import Item
 
 OWN = PROFILES["own"]
 

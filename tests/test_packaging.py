@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 #: Parts that work inside a training process, so may import its framework; all others compare dumps without one.
-IN_TRAINING = ("msprobe_ms.frameworks", "msprobe_ms.hooks", "msprobe_ms.mindspore", "msprobe_ms.pytorch")
+IN_TRAINING = ("msprobe_ms.frameworks", "msprobe_ms.record.hooks", "msprobe_ms.mindspore", "msprobe_ms.pytorch")
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_everything_offline_imports_without_a_framework(wheel: Path, tmp_path: P
         "        importlib.import_module(module.name)\n"
         "        print(module.name)\n"
     )
-    assert {"msprobe_ms.names", "msprobe_ms.compare.model", "msprobe_ms.store.model"} <= set(done.stdout.split())
+    assert {"msprobe_ms.dump.names", "msprobe_ms.comparison.model", "msprobe_ms.dump.model"} <= set(done.stdout.split())
 
 
 @pytest.mark.parametrize("command", [("bin/msprobe",), ("bin/python", "-m", "msprobe_ms")])

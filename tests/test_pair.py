@@ -11,10 +11,10 @@ from built_dumps import dump, entry, module_calls, paired, rows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.compare.pair import pair
-from msprobe_ms.mapping.files import Mappings, load_mappings
-from msprobe_ms.store.model import Dump
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import Mappings, load_mappings
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.reading.reader import read_dump
 
 DATA = Path(__file__).parent / "data" / "mapping"
 NONE = Mappings()

@@ -11,14 +11,14 @@ from built_dumps import dump, entry, module_calls, paired, rows
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from msprobe_ms.cli import main
-from msprobe_ms.compare.model import Pair
-from msprobe_ms.compare.pair import pair
-from msprobe_ms.compare.pairing_table import write_pairing
-from msprobe_ms.mapping.api import ApiRule
-from msprobe_ms.mapping.files import Mappings, load_mappings
-from msprobe_ms.store.model import Dump
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.cli.main import main
+from msprobe_ms.comparison.model import Pair
+from msprobe_ms.comparison.pairing.pairing_file import write_pairing
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.api import ApiRule
+from msprobe_ms.comparison.pairing.rules.files import Mappings, load_mappings
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.reading.reader import read_dump
 
 DATA = Path(__file__).parent / "data" / "mapping"
 ENCODERS = load_mappings(layer=DATA / "encoder_layer_mapping.yaml")

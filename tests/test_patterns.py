@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.names import EntryName
-from msprobe_ms.patterns import PatternError, is_literal, matcher
+from msprobe_ms.dump.names import EntryName
+from msprobe_ms.dump.patterns import PatternError, is_literal, matcher
 
 DOCUMENT = (Path(__file__).parent.parent / "docs/config.md").read_text(encoding="utf-8")
 TABLE = DOCUMENT.split("### Patterns")[1].split("### Ranges")[0]

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import torch
 
-from msprobe_ms.cli import main
+from msprobe_ms.cli.main import main
 from msprobe_ms.config import load_config
-from msprobe_ms.errors import ConfigError
-from msprobe_ms.permissions import DEFAULT, Permissions
+from msprobe_ms.dump.writing.recover import recover
+from msprobe_ms.dump.writing.writer import ERROR_LOG, DumpStore
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.store.atomic import replacing
-from msprobe_ms.store.recover import recover
-from msprobe_ms.store.writer import ERROR_LOG, DumpStore
+from msprobe_ms.support.atomic import replacing
+from msprobe_ms.support.errors import ConfigError
+from msprobe_ms.support.permissions import DEFAULT, Permissions
 from tests.attacks import sound
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from msprobe_ms.compare.places import Plan, plan
-from msprobe_ms.errors import CompareError, DumpFormatError
-from msprobe_ms.log import logger
-from msprobe_ms.store.find import Place, find_places
+from msprobe_ms.comparison.many.plan import Plan, plan
+from msprobe_ms.dump.reading.locate import Place, find_places
+from msprobe_ms.support.errors import CompareError, DumpFormatError
+from msprobe_ms.support.log import logger
 
 
 def lay_out(root: Path, *folders: str) -> Path:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.errors import DumpFormatError, MsprobeError
-from msprobe_ms.log import logger
-from msprobe_ms.printable import one_a_line, printable, told
+from msprobe_ms.support.errors import DumpFormatError, MsprobeError
+from msprobe_ms.support.log import logger
+from msprobe_ms.support.text import one_a_line, printable, told
 
 #: Controls (C0, C1, DEL), formats (direction, zero width), line and paragraph separators, half characters.
 OBEYED = ("Cc", "Cf", "Zl", "Zp", "Cs")

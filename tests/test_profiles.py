@@ -11,9 +11,7 @@ import openpyxl
 import pytest
 from compare_parts import DATA, dump, null, scale_against_good, side_by_side, tensor, value
 
-from msprobe_ms.compare.advisor import advice
-from msprobe_ms.compare.measure import measure
-from msprobe_ms.compare.metrics import (
+from msprobe_ms.arrays.metrics import (
     COSINE,
     EUCLIDEAN,
     FIVE_THOUSANDTHS,
@@ -23,18 +21,20 @@ from msprobe_ms.compare.metrics import (
     TENSOR_METRICS,
     Missing,
 )
-from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
-from msprobe_ms.compare.pair import pair
-from msprobe_ms.compare.profiles import PROFILES, judge
-from msprobe_ms.compare.profiles.base import Block, Cell, Profile, lines
-from msprobe_ms.compare.profiles.latest import Latest
-from msprobe_ms.compare.profiles.latest_rules import LatestThresholds
-from msprobe_ms.compare.profiles.v110 import V110
-from msprobe_ms.compare.profiles.v110_rules import V110Thresholds
-from msprobe_ms.compare.report import write_tables
-from msprobe_ms.mapping.files import load_mappings
-from msprobe_ms.store.model import Item
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.comparison.measuring.measure import measure
+from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import load_mappings
+from msprobe_ms.comparison.reporting.advisor import advice
+from msprobe_ms.comparison.reporting.files import write_tables
+from msprobe_ms.comparison.reporting.profiles import PROFILES, judge
+from msprobe_ms.comparison.reporting.profiles.base import Block, Cell, Profile, lines
+from msprobe_ms.comparison.reporting.profiles.latest import Latest
+from msprobe_ms.comparison.reporting.profiles.latest_rules import LatestThresholds
+from msprobe_ms.comparison.reporting.profiles.v110 import V110
+from msprobe_ms.comparison.reporting.profiles.v110_rules import V110Thresholds
+from msprobe_ms.dump.model import Item
+from msprobe_ms.dump.reading.reader import read_dump
 
 OLD, NEW = PROFILES["v110"], PROFILES["latest"]
 

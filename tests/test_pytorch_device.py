@@ -14,8 +14,8 @@ import torch
 from recording import FIGURES, leaves
 from torch import nn
 
-import msprobe_ms.awaited
-from msprobe_ms.frameworks import pytorch_device
+import msprobe_ms.record.deferred_statistics
+from msprobe_ms.frameworks.pytorch import device_statistics
 from msprobe_ms.pytorch import PrecisionDebugger
 
 
@@ -23,14 +23,14 @@ from msprobe_ms.pytorch import PrecisionDebugger
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Tensors count as a device's; how many each read-back was for."""
     counts: list[int] = []
-    read = pytorch_device.read
+    read = device_statistics.read
 
     def counting(found: Any) -> Any:
         counts.append(len(found))
         return read(found)
 
-    monkeypatch.setattr(pytorch_device, "is_on_device", lambda tensor: True)
-    monkeypatch.setattr(pytorch_device, "read", counting)
+    monkeypatch.setattr(device_statistics, "is_on_device", lambda tensor: True)
+    monkeypatch.setattr(device_statistics, "read", counting)
     return counts
 
 
@@ -77,8 +77,8 @@ def test_a_dump_is_the_hosts_with_few_read_backs(
     tmp_path: Path, level: str, most: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     on_host, host = step(tmp_path / "host", level)
-    monkeypatch.setattr(msprobe_ms.awaited, "MOST", most)
-    monkeypatch.setattr(msprobe_ms.awaited, "LONGEST", 1000.0)
+    monkeypatch.setattr(msprobe_ms.record.deferred_statistics, "MOST", most)
+    monkeypatch.setattr(msprobe_ms.record.deferred_statistics, "LONGEST", 1000.0)
     reads = request.getfixturevalue("reads")
     on_device, device = step(tmp_path / "device", level)
     assert list(on_host) == list(on_device)
@@ -97,9 +97,9 @@ def test_what_waits_is_there_when_the_script_fails(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(
         "import torch\n"
-        "from msprobe_ms.frameworks import pytorch_device\n"
+        "from msprobe_ms.frameworks.pytorch import device_statistics\n"
         "from msprobe_ms.pytorch import PrecisionDebugger\n"
-        "pytorch_device.is_on_device = lambda tensor: True\n"
+        "device_statistics.is_on_device = lambda tensor: True\n"
         "net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())\n"
         f"debugger = PrecisionDebugger(dump_path={str(tmp_path / 'dump')!r}, level='L0')\n"
         "debugger.start(net)\n"
@@ -118,7 +118,7 @@ def test_what_waits_is_there_when_the_script_fails(tmp_path: Path) -> None:
 
 
 def test_an_entry_waits_no_longer_than_said(tmp_path: Path, reads: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(msprobe_ms.awaited, "LONGEST", 0.0)
+    monkeypatch.setattr(msprobe_ms.record.deferred_statistics, "LONGEST", 0.0)
     step(tmp_path, "L0")
     assert len(reads) > 5
 
@@ -136,14 +136,14 @@ def test_a_value_that_is_saved_is_no_empty_step(tmp_path: Path, reads: list[int]
 def test_one_tensor_that_cannot_be_read_costs_only_its_own_figures(
     tmp_path: Path, reads: list[int], warnings: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = pytorch_device.read
+    read = device_statistics.read
 
     def failing(found: Any) -> Any:
         if any(float(one.values[0]) == 7.0 for one in found if one.values):
             raise RuntimeError("unreadable")
         return read(found)
 
-    monkeypatch.setattr(pytorch_device, "read", failing)
+    monkeypatch.setattr(device_statistics, "read", failing)
     debugger = PrecisionDebugger(dump_path=tmp_path, level="L1")
     debugger.start()
     for value in (1.0, 7.0, 2.0):
@@ -159,7 +159,7 @@ def test_one_tensor_that_cannot_be_read_costs_only_its_own_figures(
 
 def test_large_tensors_are_summed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     tensor = torch.randn(7, 40, 3).transpose(0, 1)
-    (whole,) = pytorch_device.read([pytorch_device.figures(tensor, None)])
-    monkeypatch.setattr(pytorch_device, "_WIDENED", 50)
-    (pieces,) = pytorch_device.read([pytorch_device.figures(tensor, None)])
+    (whole,) = device_statistics.read([device_statistics.figures(tensor, None)])
+    monkeypatch.setattr(device_statistics, "_WIDENED", 50)
+    (pieces,) = device_statistics.read([device_statistics.figures(tensor, None)])
     assert pieces == pytest.approx(whole, rel=1e-12)

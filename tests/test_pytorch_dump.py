@@ -22,13 +22,13 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from msprobe_ms.errors import UsageError
-from msprobe_ms.frameworks import pytorch_device
-from msprobe_ms.frameworks.pytorch import PyTorch
+from msprobe_ms.arrays.statistics import statistics
+from msprobe_ms.arrays.torch_file import load_tensor
+from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER
+from msprobe_ms.frameworks.pytorch import device_statistics
+from msprobe_ms.frameworks.pytorch.framework import PyTorch
 from msprobe_ms.pytorch import PrecisionDebugger, seed_all
-from msprobe_ms.store.torch_file import load_tensor
-from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER
-from msprobe_ms.summary import statistics
+from msprobe_ms.support.errors import UsageError
 
 LEVELS = ("L0", "L1", "mix")
 
@@ -385,7 +385,7 @@ def test_files_read_without_torch(dump_path: Path) -> None:
 )
 def test_device_figures_are_the_hosts(tensor: torch.Tensor) -> None:
     host = statistics(PyTorch().to_numpy(tensor))
-    (device,) = pytorch_device.read([pytorch_device.figures(tensor, None)])
+    (device,) = device_statistics.read([device_statistics.figures(tensor, None)])
     # A mean of terms that cancel carries the rounding of the terms, not of itself.
     largest = max((abs(float(figure)) for figure in host if isinstance(figure, int | float)), default=0.0)
     rounding = 1e-6 * largest if math.isfinite(largest) else 0.0

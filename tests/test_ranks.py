@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from rank_dumps import call, write_dump, write_run, write_step
 
-from msprobe_ms.cli import main
-from msprobe_ms.compare.trend import Errors, Trends, growing, write_trend
+from msprobe_ms.cli.main import main
+from msprobe_ms.comparison.many.trend import Errors, Trends, growing, write_trend
 
 
 def compare(*arguments: object) -> int:

@@ -18,10 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import msprobe_ms
-from msprobe_ms.errors import DumpFormatError, MissingTensorError
-from msprobe_ms.log import logger
-from msprobe_ms.store.model import Dump, Item
-from msprobe_ms.store.reader import find_dumps, read_dump
+from msprobe_ms.dump.model import Dump, Item
+from msprobe_ms.dump.reading.reader import find_dumps, read_dump
+from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
+from msprobe_ms.support.log import logger
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
 FORWARD = "Functional.f.0.forward"

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msprobe_ms.compare import real_data
-from msprobe_ms.compare.model import Row
-from msprobe_ms.compare.run import Options, compare_dumps
-from msprobe_ms.mapping.files import load_mappings
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.comparison.measuring import tensors as real_data
+from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.pairing.rules.files import load_mappings
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.reading.reader import read_dump
 
 TENSORS = 12
 

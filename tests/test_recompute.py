@@ -13,9 +13,9 @@ from torch.utils.checkpoint import checkpoint
 
 import msprobe_ms
 import msprobe_ms.pytorch
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.store.model import Dump
-from msprobe_ms.store.reader import read_dump
 
 
 def recomputed(dump: Dump) -> set[str]:

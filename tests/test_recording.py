@@ -13,8 +13,8 @@ import torch
 import msprobe_ms
 import msprobe_ms.mindspore
 import msprobe_ms.pytorch
-from msprobe_ms.errors import ConfigError, MissingTensorError, UsageError
-from msprobe_ms.log import logger
+from msprobe_ms.support.errors import ConfigError, MissingTensorError, UsageError
+from msprobe_ms.support.log import logger
 
 
 def torch_net() -> torch.nn.Module:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from msprobe_ms.errors import DumpFormatError
-from msprobe_ms.store import records
-from msprobe_ms.store.journal import JOURNAL_NAME
-from msprobe_ms.store.recover import recover
-from msprobe_ms.store.writer import DumpStore
+from msprobe_ms.dump.writing import records
+from msprobe_ms.dump.writing.journal import JOURNAL_NAME
+from msprobe_ms.dump.writing.recover import recover
+from msprobe_ms.dump.writing.writer import DumpStore
+from msprobe_ms.support.errors import DumpFormatError
 
 
 def unfinished(folder: Path, *names: str) -> None:

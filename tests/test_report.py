@@ -18,15 +18,15 @@ from compare_parts import dump, side_by_side, tensor, value
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from msprobe_ms.compare import report
-from msprobe_ms.compare.advisor import write_advice
-from msprobe_ms.compare.csv_table import looks_like_formula, write_csv
-from msprobe_ms.compare.measure import measure
-from msprobe_ms.compare.metrics import Missing
-from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
-from msprobe_ms.compare.profiles import PROFILES, judge
-from msprobe_ms.compare.report import write_summary, write_tables
-from msprobe_ms.errors import UsageError
+from msprobe_ms.arrays.metrics import Missing
+from msprobe_ms.comparison.measuring.measure import measure
+from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
+from msprobe_ms.comparison.reporting import files as report
+from msprobe_ms.comparison.reporting.advisor import write_advice
+from msprobe_ms.comparison.reporting.csv_table import looks_like_formula, write_csv
+from msprobe_ms.comparison.reporting.files import write_summary, write_tables
+from msprobe_ms.comparison.reporting.profiles import PROFILES, judge
+from msprobe_ms.support.errors import UsageError
 
 STAMP = "20260102030405"
 LATEST = PROFILES["latest"]

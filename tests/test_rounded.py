@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from msprobe_ms.compare.rounded import rounded_on_one_side
+from msprobe_ms.comparison.measuring.narrow_casts import rounded_on_one_side
 
 _RANDOM = np.random.default_rng(5)
 

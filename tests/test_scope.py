@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from msprobe_ms.graph.scope import Scope, cell_entry, cell_of, parse_scope
+from msprobe_ms.dump.kernels.scope_path import Scope, cell_entry, cell_of, parse_scope
 
 FC1 = "Default/network-Net/fc1-Dense/MatMul-op0"
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.dump.reading.reader import read_dump
 
 ROOT = Path(__file__).parent.parent
 
@@ -248,7 +248,7 @@ def test_mistakes_are_told_before_the_script_runs(tmp_path: Path) -> None:
 
 
 def test_the_network_is_found_behind_functions(ms: Any) -> None:
-    from msprobe_ms.frameworks.mindspore_training import networks_of
+    from msprobe_ms.frameworks.mindspore.training import networks_of
 
     generator, critic = ms.nn.Dense(2, 2), ms.nn.SequentialCell(ms.nn.Dense(2, 1))
     loss = ms.nn.MSELoss()

@@ -16,8 +16,8 @@ import pytest
 from mindspore import Tensor, mint, nn, ops
 from recording import read_step, recording
 
-from msprobe_ms.errors import UsageError
 from msprobe_ms.mindspore import seed_all
+from msprobe_ms.support.errors import UsageError
 
 #: Shape of the input and a function to make the dropout; half of everything is dropped.
 DROPOUTS: dict[str, tuple[tuple[int, ...], Callable[[], Callable[[Tensor], Tensor]]]] = {

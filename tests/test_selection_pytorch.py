@@ -12,7 +12,7 @@ import torch
 from recording import read_step, recording, write_config
 from torch.utils.checkpoint import checkpoint
 
-from msprobe_ms.names import PARAMETERS_GRAD, parse_entry
+from msprobe_ms.dump.names import PARAMETERS_GRAD, parse_entry
 from msprobe_ms.pytorch import PrecisionDebugger
 
 

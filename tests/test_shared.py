@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from compare_parts import dump, tensor
 
-from msprobe_ms.compare.model import Comparison
-from msprobe_ms.compare.run import Options, compare_dumps
-from msprobe_ms.store.model import Dump
+from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump
 
 FORWARD = "Module.decoder.attention.MultiheadAttention.forward.0"
 BACKWARD = FORWARD.replace("forward", "backward")

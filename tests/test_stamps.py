@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rank_dumps import write_run
 
-from msprobe_ms.cli import main
-from msprobe_ms.compare.stamps import claimed_timestamp
+from msprobe_ms.cli.main import main
+from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
 
 
 def test_two_at_once_have_two_moments(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from msprobe_ms.config import load_config
-from msprobe_ms.status import Status
-from msprobe_ms.store.export import export
-from msprobe_ms.store.writer import DumpStore
+from msprobe_ms.dump.writing.export import export
+from msprobe_ms.dump.writing.writer import DumpStore
+from msprobe_ms.record.progress import Status
 
 
 class _Terminal(io.StringIO):

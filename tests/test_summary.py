@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from msprobe_ms.summary import checksum, statistics
+from msprobe_ms.arrays.statistics import checksum, statistics
 
 FLOATS = (np.float16, np.float32, np.float64)
 

@@ -13,10 +13,10 @@ import torch
 from mindspore import Tensor, nn, ops
 from recording import leaves, read_step, recording, write_config
 
-from msprobe_ms.errors import ConfigError
+from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.pytorch import PrecisionDebugger as TorchDebugger
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.support.errors import ConfigError
 
 
 class Net(nn.Cell):

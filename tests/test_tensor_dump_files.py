@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 from recording import Step, assert_figures, leaves, read_step, recording, write_config
 
 from msprobe_ms.config import load_config
-from msprobe_ms.graph.cells import tapped_by
-from msprobe_ms.graph.session import GraphSession
-from msprobe_ms.graph.tensor_dump_files import wait_for_files
-from msprobe_ms.graph.tensor_dump_names import FileName, Kind, read_name
+from msprobe_ms.frameworks.mindspore.tensor_dump_files import wait_for_files
+from msprobe_ms.frameworks.mindspore.tensor_dump_names import FileName, Kind, read_name
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.misses import Misses
+from msprobe_ms.record.graphs.recorder import tapped_by
+from msprobe_ms.record.graphs.step import GraphSession
+from msprobe_ms.record.unused_settings import Misses
 
 ms = pytest.importorskip("mindspore")
 nets = pytest.importorskip("nets_mindspore")
@@ -36,9 +36,9 @@ from mindspore import Tensor, nn, ops  # noqa: E402
 from tensor_dump_operators import Operators  # noqa: E402
 from test_graph_cells import _APART, assert_like, assert_same, gradient_step, loss_of, recorded  # noqa: E402
 
-from msprobe_ms.frameworks.mindspore import MindSpore  # noqa: E402
-from msprobe_ms.frameworks.mindspore_graph import MindSporeTaps  # noqa: E402
-from msprobe_ms.frameworks.mindspore_tensor_dump import TensorDumpTaps  # noqa: E402
+from msprobe_ms.frameworks.mindspore.framework import MindSpore  # noqa: E402
+from msprobe_ms.frameworks.mindspore.graph_callbacks import MindSporeTaps  # noqa: E402
+from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from msprobe_ms.errors import DumpFormatError, MissingTensorError
-from msprobe_ms.store.model import Item
-from msprobe_ms.store.tensors import TensorSource
+from msprobe_ms.dump.model import Item
+from msprobe_ms.dump.reading.tensors import TensorSource
+from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
 
 ENTRY = "Cell.fc.Dense.forward.0"
 

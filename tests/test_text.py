@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.store.text import FIELD_LEVEL, TensorLeaf, Value, field_text, number_text, value_text
+from msprobe_ms.dump.writing.json_text import FIELD_LEVEL, TensorLeaf, Value, field_text, number_text, value_text
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 values = st.recursive(

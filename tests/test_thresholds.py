@@ -14,17 +14,17 @@ from compare_parts import dump, side_by_side, tensor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.cli import main
-from msprobe_ms.compare.measure import measure
-from msprobe_ms.compare.model import Comparison
-from msprobe_ms.compare.profiles import judge
-from msprobe_ms.compare.profiles.latest import Latest
-from msprobe_ms.compare.profiles.latest_rules import LatestThresholds
-from msprobe_ms.compare.profiles.v110 import V110
-from msprobe_ms.compare.profiles.v110_rules import V110Thresholds
-from msprobe_ms.compare.thresholds import SECTIONS, Thresholds, load_thresholds
-from msprobe_ms.compare.tolerances import Tolerances
-from msprobe_ms.errors import UsageError
+from msprobe_ms.cli.main import main
+from msprobe_ms.comparison.measuring.measure import measure
+from msprobe_ms.comparison.measuring.tolerances import Tolerances
+from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.reporting.profiles import judge
+from msprobe_ms.comparison.reporting.profiles.latest import Latest
+from msprobe_ms.comparison.reporting.profiles.latest_rules import LatestThresholds
+from msprobe_ms.comparison.reporting.profiles.v110 import V110
+from msprobe_ms.comparison.reporting.profiles.v110_rules import V110Thresholds
+from msprobe_ms.comparison.reporting.thresholds import SECTIONS, Thresholds, load_thresholds
+from msprobe_ms.support.errors import UsageError
 
 
 def loaded(folder: Path, text: str) -> Thresholds:

@@ -17,8 +17,8 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from msprobe_ms.errors import DumpFormatError
-from msprobe_ms.store.torch_file import load_tensor
+from msprobe_ms.arrays.torch_file import load_tensor
+from msprobe_ms.support.errors import DumpFormatError
 
 PLAIN = [
     *(torch.float64, torch.float32, torch.float16, torch.complex128, torch.complex64, torch.bool),
@@ -338,7 +338,7 @@ def test_reads_without_torch(tmp_path: Path) -> None:
     path = saved(torch.arange(3.0), tmp_path)
     code = (
         "import sys, pathlib; sys.modules['torch'] = None; sys.modules['mindspore'] = None\n"
-        "from msprobe_ms.store.torch_file import load_tensor\n"
+        "from msprobe_ms.arrays.torch_file import load_tensor\n"
         f"print(load_tensor(pathlib.Path({str(path)!r})).tolist())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

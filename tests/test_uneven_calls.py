@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from compare_parts import dump, tensor
 
-from msprobe_ms.compare.model import Origin
-from msprobe_ms.compare.origin import find_origins
-from msprobe_ms.compare.run import Options, compare_dumps
-from msprobe_ms.compare.uneven_calls import tell_uneven_calls
-from msprobe_ms.store.model import Dump
+from msprobe_ms.comparison.model import Origin
+from msprobe_ms.comparison.origin.search import find_origins
+from msprobe_ms.comparison.origin.shifted_calls import tell_uneven_calls
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump
 
 RELU = "Cell.act.ReLU.forward."
 DENSE = "Cell.fc{}.Dense.forward.0"

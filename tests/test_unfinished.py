@@ -11,11 +11,11 @@ import pytest
 from rank_dumps import write_run
 
 import msprobe_ms
-from msprobe_ms.cli import main
-from msprobe_ms.store import records
-from msprobe_ms.store.journal import JOURNAL_NAME, JournalWriter
-from msprobe_ms.store.reader import read_dump
-from msprobe_ms.store.recover import recover
+from msprobe_ms.cli.main import main
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.dump.writing import records
+from msprobe_ms.dump.writing.journal import JOURNAL_NAME, JournalWriter
+from msprobe_ms.dump.writing.recover import recover
 
 
 @pytest.fixture

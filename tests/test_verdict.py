@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from compare_parts import dump, tensor
 
-from msprobe_ms.compare.run import Options, Outcome, compare_dumps
-from msprobe_ms.compare.thresholds import Thresholds
-from msprobe_ms.compare.verdict import verdict_lines
-from msprobe_ms.store.model import Dump
+from msprobe_ms.comparison.reporting.terminal import verdict_lines
+from msprobe_ms.comparison.reporting.thresholds import Thresholds
+from msprobe_ms.comparison.run import Options, Outcome, compare_dumps
+from msprobe_ms.dump.model import Dump
 
 ENTRIES = [f"Functional.relu.{number}.forward" for number in range(3)]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.mapping.files import Mappings
+from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.weights.names import canonical_name, no_parameters, pair_names
 
 LAYERS = st.lists(

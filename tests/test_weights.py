@@ -22,8 +22,8 @@ from mindspore import nn as ms_nn
 from safetensors.torch import load_file, save_file
 from weight_files import torch_net, write_all
 
-from msprobe_ms.cli import main
-from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.cli.main import main
+from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.weights.open import open_weights
 
 FORMATS = (
@@ -93,7 +93,7 @@ def test_what_is_no_parameter_is_left_out_and_counted(files: Path, run: Any) -> 
 @pytest.mark.parametrize("optimizer", ["Adam", "AdamWeightDecay", "Momentum", "SGD", "RMSProp", "FTRL", "ASGD", "Rprop",
                                        "Adadelta", "AdaFactor", "Adagrad", "AdaMax"])  # fmt: skip
 def test_states_of_mindspores_optimizers_are_told_from_parameters(optimizer: str, tmp_path: Path) -> None:
-    from msprobe_ms.mapping.files import Mappings
+    from msprobe_ms.comparison.pairing.rules.files import Mappings
     from msprobe_ms.weights.compare import compare_weights
 
     net = ms_nn.SequentialCell(ms_nn.Dense(4, 3), ms_nn.LayerNorm((3,)))
@@ -403,7 +403,7 @@ def test_a_header_of_gigabytes_is_not_read(tmp_path: Path) -> None:
 
 
 def test_infinities_of_both_sides_make_no_noise(tmp_path: Path) -> None:
-    from msprobe_ms.mapping.files import Mappings
+    from msprobe_ms.comparison.pairing.rules.files import Mappings
     from msprobe_ms.weights.compare import compare_weights
 
     values = torch.tensor([1.5, float("inf"), float("-inf"), 1.0 + 2**-12])

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from msprobe_ms.cli import main
-from msprobe_ms.weights.exchanged import Holders
+from msprobe_ms.cli.main import main
 from msprobe_ms.weights.model import Weight
+from msprobe_ms.weights.swapped import Holders
 
 Tensors = dict[str, np.ndarray]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from msprobe_ms.cli import main
+from msprobe_ms.cli.main import main
 from msprobe_ms.weights.open import open_weights
 
 RULES = "Attention:\n  q + k + v: qkv\nTopLayer:\n  layers: h\n"

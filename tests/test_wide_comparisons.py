@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from compare_parts import tensor
 
-from msprobe_ms.compare.collectives import Exchanges
-from msprobe_ms.compare.detections import detect
-from msprobe_ms.compare.first_rank import first_rank
-from msprobe_ms.compare.model import Comparison, Origin, Pair, Row
-from msprobe_ms.compare.nodes import nodes_of
-from msprobe_ms.compare.origin import apart
-from msprobe_ms.compare.scale import GradientFloors, root_mean_square
-from msprobe_ms.compare.uneven_calls import tell_uneven_calls
-from msprobe_ms.names import parse_entry
-from msprobe_ms.store.model import Entry, Item
+from msprobe_ms.comparison.many.collectives import Exchanges
+from msprobe_ms.comparison.many.first_rank import first_rank
+from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
+from msprobe_ms.comparison.origin.nodes import nodes_of
+from msprobe_ms.comparison.origin.search import apart
+from msprobe_ms.comparison.origin.shifted_calls import tell_uneven_calls
+from msprobe_ms.comparison.reporting.detections import detect
+from msprobe_ms.comparison.scale import GradientFloors, root_mean_square
+from msprobe_ms.dump.model import Entry, Item
+from msprobe_ms.dump.names import parse_entry
 
 #: Seconds of processor time that each may take; growing with the square they took from three times that.
 LIMIT = 1.0

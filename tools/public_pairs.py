@@ -1,6 +1,6 @@
-"""Makes ``msprobe_ms/mapping/mindspore_pytorch.yaml`` from MindSpore's public table of API pairs.
+"""Makes ``msprobe_ms/comparison/pairing/mindspore_pytorch.yaml`` from MindSpore's public table of API pairs.
 
-``python tools/public_pairs.py PAIRS.csv > msprobe_ms/mapping/mindspore_pytorch.yaml``, where PAIRS.csv has the columns
+``python tools/public_pairs.py PAIRS.csv > FILE``, where PAIRS.csv has the columns
 ``pytorch``, ``mindspore`` and ``agreement`` with one pair of full names a line (``torch.abs,mindspore.ops.abs,…``).
 """
 

@@ -18,9 +18,9 @@ from typing import Any, BinaryIO
 
 import torch
 
+from msprobe_ms.dump.writing import writer
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.store import writer
-from msprobe_ms.store.atomic import replacing
+from msprobe_ms.support.atomic import replacing
 
 MIB = 1 << 20
 

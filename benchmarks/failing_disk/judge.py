@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 import msprobe_ms
-from msprobe_ms.errors import MsprobeError
-from msprobe_ms.log import logger
-from msprobe_ms.store.find import DUMP_FILES
-from msprobe_ms.store.journal import JOURNAL_NAME
-from msprobe_ms.store.reader import read_dump
-from msprobe_ms.store.recover import recover
-from msprobe_ms.store.torch_file import load_tensor
-from msprobe_ms.store.writer import ERROR_LOG, TENSOR_FOLDER
+from msprobe_ms.arrays.torch_file import load_tensor
+from msprobe_ms.dump.reading.locate import DUMP_FILES
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.dump.writing.journal import JOURNAL_NAME
+from msprobe_ms.dump.writing.recover import recover
+from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER
+from msprobe_ms.support.errors import MsprobeError
+from msprobe_ms.support.log import logger
 
 #: Folder of a dump, below the dump path → its files by their path in it; journal and error log apart.
 Contents = dict[str, dict[str, bytes]]

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from msprobe_ms.store.journal import JOURNAL_NAME
+from msprobe_ms.dump.writing.journal import JOURNAL_NAME
 
 PAGE = 4096
 

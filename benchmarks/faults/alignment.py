@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.faults.jobs import Job
-from msprobe_ms.compare.model import Pair
-from msprobe_ms.names import FORWARD
-from msprobe_ms.store.model import Dump
+from msprobe_ms.comparison.model import Pair
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.names import FORWARD
 
 #: Variants of every net, and those that some nets have the parts for.
 VARIANTS = ("renamed", "nameless", "wrapped", "reordered", "everything")

@@ -10,15 +10,15 @@ from pathlib import Path
 from benchmarks.faults.alignment import Alignment, load_truth, module_pairs, score_alignment, variants_of
 from benchmarks.faults.catalogue import NETS, Fault
 from benchmarks.faults.jobs import AGAIN, DYNAMIC, MINDSPORE, PYTORCH, Job
-from msprobe_ms.compare.model import Comparison, Origin
-from msprobe_ms.compare.run import Options, compare_dumps
-from msprobe_ms.mapping.automatic import align_modules
-from msprobe_ms.mapping.data import parts_named
-from msprobe_ms.mapping.files import Mappings
-from msprobe_ms.names import beginnings, parse_entry
-from msprobe_ms.store.find import find_dumps
-from msprobe_ms.store.model import Dump, Entry
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.comparison.model import Comparison, Origin
+from msprobe_ms.comparison.pairing.automatic import align_modules
+from msprobe_ms.comparison.pairing.rules.data import parts_named
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump, Entry
+from msprobe_ms.dump.names import beginnings, parse_entry
+from msprobe_ms.dump.reading.locate import find_dumps
+from msprobe_ms.dump.reading.reader import read_dump
 
 #: What each pair is compared in.
 MODES = ("statistics", "tensor")

@@ -22,8 +22,8 @@ import numpy as np
 from benchmarks.kills.plans import ABRUPT, STEPS, WAYS, Plan
 from benchmarks.kills.runs import Run
 from benchmarks.kills.training import DUMP
-from msprobe_ms.cli import main as msprobe
-from msprobe_ms.store.reader import read_dump
+from msprobe_ms.cli.main import main as msprobe
+from msprobe_ms.dump.reading.reader import read_dump
 
 _JOURNAL, _LOG, _TENSORS = "dump.journal", "dump_error_info.log", "dump_tensor_data"
 #: How the tool's own errors end in the log; notes do not.

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from msprobe_ms.errors import UsageError
+from msprobe_ms.support.errors import UsageError
 
 #: What a way is called → keys of the configuration, and those of the task's section.
 TASKS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -10,7 +10,7 @@ import sys
 from importlib import util
 from pathlib import Path
 
-from msprobe_ms.log import logger
+from msprobe_ms.support.log import logger
 
 OURS = "msprobe-ms"
 THEIRS = "mindstudio-probe"

@@ -17,11 +17,11 @@ from pydantic import (
     field_validator,
 )
 
-from msprobe_ms.config import selection
+from msprobe_ms.config import selectors
 from msprobe_ms.config.values import Rejected, numbers, one_of, show
 from msprobe_ms.config.vocabulary import API_LEVELS, CATEGORIES, KERNEL_KEYS, OTHER_TASKS, TASKS, TENSOR_TASKS
-from msprobe_ms.permissions import Permissions
-from msprobe_ms.selection import Range
+from msprobe_ms.record.filters import Range
+from msprobe_ms.support.permissions import Permissions
 
 #: Owners read and write, nobody else writes but a group, nobody executes.
 _FILE_MODE = re.compile("06(?:00|40|44|60|64)")
@@ -95,8 +95,8 @@ DataMode = Annotated[
     AfterValidator(_data_mode),
 ]
 Numbers = Annotated[frozenset[int], PlainValidator(numbers)]
-Patterns = tuple[Annotated[str, AfterValidator(selection.pattern)], ...]
-Skip = Annotated[int, PlainValidator(selection.skip)]
+Patterns = tuple[Annotated[str, AfterValidator(selectors.pattern)], ...]
+Skip = Annotated[int, PlainValidator(selectors.skip)]
 Switch = Annotated[bool, Field(strict=True)]
 CheckMode = Annotated[Literal["all", "aicore", "atomic"], BeforeValidator(one_of("all", "aicore", "atomic"))]
 FileFormat = Annotated[Literal["npy", "bin"], BeforeValidator(one_of("npy", "bin"))]
@@ -112,7 +112,7 @@ class Config(BaseModel):
     """What one debugger does; `docs/config.md` explains every key. Fields carry the names of the keys.
 
     ``rank``, ``step``   the selected numbers, empty = all
-    ``list``             patterns of entry names (`msprobe_ms.patterns`), any hit selects; empty = all
+    ``list``             patterns of entry names (`msprobe_ms.dump.patterns`), any hit selects; empty = all
     ``scope``            the range of entries, None = everything
     ``skip``             n for every n-th call; 0 for all
     ``data_mode``        ``{"all"}`` alone, or some of input, output, forward, backward (any hit keeps a field)
@@ -164,7 +164,7 @@ class Config(BaseModel):
     @field_validator("scope", mode="plain")
     @classmethod
     def _scope_is_a_range(cls, scope: object, info: ValidationInfo) -> Range | None:
-        return selection.scope(scope, info.data.get("level"))  # no level when it is itself a mistake
+        return selectors.scope(scope, info.data.get("level"))  # no level when it is itself a mistake
 
     @field_validator("level")
     @classmethod

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.config.values import show, show_path
-from msprobe_ms.errors import ConfigError
-from msprobe_ms.printable import printable
-from msprobe_ms.regular import open_regular
+from msprobe_ms.support.errors import ConfigError
+from msprobe_ms.support.regular import open_regular
+from msprobe_ms.support.text import printable
 
 #: Largest configuration read, in bytes: a million steps, one by one, take 8 MB.
 _LONGEST = 64 << 20

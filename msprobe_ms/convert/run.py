@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from msprobe_ms.arrays import narrow_floats
 from msprobe_ms.convert.source import SUFFIXES, Source
 from msprobe_ms.convert.write import WRITERS
-from msprobe_ms.errors import DumpFormatError, MsprobeError
-from msprobe_ms.permissions import DEFAULT
-from msprobe_ms.regular import leads_out
-from msprobe_ms.store import narrow_floats
-from msprobe_ms.store.atomic import replacing
+from msprobe_ms.support.atomic import replacing
+from msprobe_ms.support.errors import DumpFormatError, MsprobeError
+from msprobe_ms.support.permissions import DEFAULT
+from msprobe_ms.support.regular import leads_out
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from msprobe_ms.errors import DumpFormatError
-from msprobe_ms.graph.kernel_files import read_kernel_files
-from msprobe_ms.log import logger
-from msprobe_ms.store.array_files import array_header, check_regular, load_array
-from msprobe_ms.store.find import DUMP_FILES
-from msprobe_ms.store.model import Item
-from msprobe_ms.store.reader import read_dump
-from msprobe_ms.store.torch_file import read_tensor
+from msprobe_ms.arrays.npy_reader import array_header, check_regular, load_array
+from msprobe_ms.arrays.torch_file import read_tensor
+from msprobe_ms.dump.kernels.kernel_files import read_kernel_files
+from msprobe_ms.dump.model import Item
+from msprobe_ms.dump.reading.locate import DUMP_FILES
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.log import logger
 
 SUFFIXES = (".npy", ".bin", ".pt")
 

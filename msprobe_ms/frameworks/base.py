@@ -15,9 +15,9 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
-from msprobe_ms.frameworks.graph_taps import GraphTaps, Tapped
-from msprobe_ms.large import parts
-from msprobe_ms.permissions import DEFAULT, Permissions
+from msprobe_ms.arrays.chunked_statistics import parts
+from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
+from msprobe_ms.support.permissions import DEFAULT, Permissions
 
 #: Receives the gradients of watched tensors, in their order; None where no gradient reached one.
 OnGradients = Callable[[Sequence[Any]], None]
@@ -149,10 +149,8 @@ class Framework(ABC):
     tensor_type: str
     #: Ending of tensor files.
     file_suffix: str
-    #: File of the package's own API list.
-    api_list: str
-    #: Further ones.
-    more_api_lists: tuple[str, ...] = ()
+    #: The package's own API lists.
+    api_lists: tuple[Path, ...]
     #: Whether calls under watch get the caller's own tensors, so that APIs which write in place can be watched too.
     watches_in_place: bool = False
 
@@ -298,7 +296,7 @@ class Framework(ABC):
     finds_early_imports: bool = False
 
     #: File of the operator classes that are not recorded; None where a framework has no operator objects.
-    operators_left_out: str | None = None
+    operators_left_out: Path | None = None
 
     def operator_classes(self) -> Iterable[type]:
         """Classes of operator objects (MindSpore's primitives) that have a ``__call__`` of their own."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from msprobe_ms.frameworks.base import After, Before, Framework, Namespace, Removable
@@ -15,7 +16,7 @@ class TorchModules(Framework):
 
     module_prefix = "Module"
     module_type = "torch.nn.Module"
-    api_list = "pytorch_apis.yaml"
+    api_lists: tuple[Path, ...] = (Path(__file__).parent / "pytorch" / "apis.yaml",)
     #: Folders and files of the ``torch`` package that are plumbing; layers' own sources are not among them.
     torch_plumbing: tuple[str, ...] = (
         "_",

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from msprobe_ms.compare.dtypes import coarser, parse_dtype, same_dtype
-from msprobe_ms.compare.elements import cause_of
-from msprobe_ms.compare.metrics import Measured, tensor_difference
-from msprobe_ms.errors import DumpFormatError
-from msprobe_ms.mapping.data import is_fused
-from msprobe_ms.mapping.files import Mappings
+from msprobe_ms.arrays.dtypes import coarser, parse_dtype, same_dtype
+from msprobe_ms.arrays.metrics import Measured, tensor_difference
+from msprobe_ms.arrays.worst_elements import cause_of
+from msprobe_ms.comparison.pairing.rules.data import is_fused
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.weights import mindspore_file
-from msprobe_ms.weights.exchanged import Holders, exchanges, not_finite
 from msprobe_ms.weights.fused import joined_weight, order_of, pair_joined
 from msprobe_ms.weights.model import Checkpoint, Weight
 from msprobe_ms.weights.names import no_parameters, said_unmatched
+from msprobe_ms.weights.swapped import Holders, exchanges, not_finite
 
 #: What a pair can be. ``CAST``: no number is off by more than the rounding from one dtype to the other; ``CLOSE``: on
 #: the whole no further apart than one rounding.

@@ -10,11 +10,11 @@ from functools import partial
 
 import numpy as np
 
-from msprobe_ms.compare.dtypes import parse_dtype
-from msprobe_ms.compare.joined_tensors import Arrangement, arrangement, joining_axis
-from msprobe_ms.errors import DumpFormatError
-from msprobe_ms.mapping.data import JOINED
-from msprobe_ms.mapping.files import Mappings
+from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.comparison.pairing.fused_tensors import Arrangement, arrangement, joining_axis
+from msprobe_ms.comparison.pairing.rules.data import JOINED
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.weights.model import Weight
 from msprobe_ms.weights.names import is_top, pair_names, without_wrappers
 

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.support.errors import DumpFormatError
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 

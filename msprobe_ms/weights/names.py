@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from msprobe_ms.log import logger
-from msprobe_ms.mapping.cell import CellRules
-from msprobe_ms.mapping.data import listed
-from msprobe_ms.mapping.files import Mappings
-from msprobe_ms.mapping.items import PARAMETER_SYNONYMS
-from msprobe_ms.mapping.layer import NOWHERE
+from msprobe_ms.comparison.pairing.items import PARAMETER_SYNONYMS
+from msprobe_ms.comparison.pairing.rules.cell import CellRules
+from msprobe_ms.comparison.pairing.rules.data import listed
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.pairing.rules.layer import NOWHERE
+from msprobe_ms.support.log import logger
 
 #: Components that wrappers put in front of or between names, and that no layer is called.
 _WRAPPERS = frozenset(

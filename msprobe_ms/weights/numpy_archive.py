@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from msprobe_ms.errors import DumpFormatError
-from msprobe_ms.store.array_files import read_header
+from msprobe_ms.arrays.npy_reader import read_header
+from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
 
 #: How many times smaller deflate can make anything; what claims more is no archive of numbers.

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from msprobe_ms.errors import DumpFormatError
-from msprobe_ms.store import narrow_floats
-from msprobe_ms.store.array_files import PLAIN_DTYPES
+from msprobe_ms.arrays import narrow_floats
+from msprobe_ms.arrays.npy_reader import PLAIN_DTYPES
+from msprobe_ms.support.errors import DumpFormatError
 
 
 def item_size(dtype: str) -> int | None:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from msprobe_ms.errors import DumpFormatError
+from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.weights.model import LARGEST_SIZE, MOST_DIMENSIONS, Checkpoint, Weight, clean
 from msprobe_ms.weights.raw import item_size, read_array
 

@@ -8,9 +8,9 @@ from typing import NoReturn
 
 import numpy as np
 
-from msprobe_ms.errors import DumpFormatError
-from msprobe_ms.store.torch_file import Archive, view_of
-from msprobe_ms.store.torch_pickle import Refused, TensorRecord
+from msprobe_ms.arrays.torch_file import Archive, view_of
+from msprobe_ms.arrays.torch_pickle import Refused, TensorRecord
+from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
 from msprobe_ms.weights.torch_state import (
     LONGEST_STATE,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
-from msprobe_ms.store.torch_pickle import (
+from msprobe_ms.arrays.torch_pickle import (
     LITERALS,
     STEPS,
     Machine,

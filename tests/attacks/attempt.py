@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from unittest import mock
 
-from msprobe_ms.cli import main
-from msprobe_ms.log import logger
+from msprobe_ms.cli.main import main
+from msprobe_ms.support.log import logger
 
 #: Memory that a command may take beyond what the process has, and processor time, of small hostile files. A second is
 #: what is promised; where many processes share caches, and hypothesis traces each line, it takes longer than alone.

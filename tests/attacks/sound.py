@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import xlsxwriter
 
-from msprobe_ms.store.records import entry
-from msprobe_ms.store.writer import DumpStore
+from msprobe_ms.dump.writing.records import entry
+from msprobe_ms.dump.writing.writer import DumpStore
 
 VALUES = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 #: A pickle of torch that describes a tensor of 3 × 4 floats in the record ``data/0``.

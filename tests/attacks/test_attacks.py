@@ -19,8 +19,8 @@ import numpy as np
 import openpyxl
 import pytest
 
-from msprobe_ms.errors import ConfigError
-from msprobe_ms.hooks.apis import _read_list
+from msprobe_ms.record.hooks.apis import _read_list
+from msprobe_ms.support.errors import ConfigError
 from tests.attacks import sound
 from tests.attacks.attacks import FORMS, PLACES, YAML
 from tests.attacks.attempt import attempt

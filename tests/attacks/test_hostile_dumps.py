@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from msprobe_ms.errors import DumpFormatError
-from msprobe_ms.store.reader import find_dumps, read_dump
-from msprobe_ms.store.torch_file import load_tensor
+from msprobe_ms.arrays.torch_file import load_tensor
+from msprobe_ms.dump.reading.reader import find_dumps, read_dump
+from msprobe_ms.support.errors import DumpFormatError
 
 
 def archive(path: Path, description: bytes, numbers: bytes = bytes(16)) -> Path:

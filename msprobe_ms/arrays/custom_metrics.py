@@ -1,0 +1,154 @@
+"""The user's own metrics of real data: functions in files of theirs, ``(golden, target) -> (value, message)``."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from msprobe_ms.support.errors import UsageError
+
+Array = npt.NDArray[Any]
+#: What a user writes. Both arrays have the shape and dtype they were saved with (bfloat16 and float8 as float32).
+Function = Callable[[Array, Array], tuple[Any, Any]]
+
+_FORM = "expected FILE.py:FUNCTION, a function (golden, target) -> (value, message) of two numpy arrays"
+
+#: Characters of an error told in a cell.
+_LONGEST_REASON = 300
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One function of the user's. ``name`` is the title of its column; ``source`` the text it was loaded from."""
+
+    name: str
+    source: str
+    function: Function
+
+    def measure(self, target: Array, golden: Array) -> tuple[float | str, str]:
+        """The value, or where there is none why, and the message. The function gets copies, which it may change.
+
+        Never raises: whatever is wrong with the function becomes the text in the place of the value.
+        """
+        try:
+            answer = self.function(golden.copy(), target.copy())
+            if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+                return f"returned {type(answer).__name__}, expected (value, message)", ""
+            value, message = answer
+            return _cell(value), "" if message is None else str(message)
+        except (Exception, SystemExit) as error:
+            return _spoken(error), ""
+
+
+class Unloaded(NamedTuple):
+    """An ``Algorithm`` on its way to another process, which loads the file itself."""
+
+    name: str
+    source: str
+
+    def load(self) -> Algorithm:
+        """Raises UsageError: the file cannot be read or run there, or has no such function."""
+        file, function = _parts(self.source)
+        return Algorithm(self.name, self.source, _function(self.source, _run(self.source, Path(file)), function))
+
+
+def load_algorithms(sources: Iterable[str]) -> tuple[Algorithm, ...]:
+    """The functions named by ``FILE.py:FUNCTION`` texts. Of two with one name the second is titled by its file too.
+
+    :raises UsageError: a file cannot be read or run, or has no such function
+    """
+    modules: dict[str, ModuleType] = {}
+    loaded: dict[str, Algorithm] = {}
+    for source in dict.fromkeys(sources):
+        file, name = _parts(source)
+        if file not in modules:
+            modules[file] = _run(source, Path(file))
+        title = name if name not in loaded else source
+        loaded[title] = Algorithm(title, source, _function(source, modules[file], name))
+    return tuple(loaded.values())
+
+
+def metric_of(algorithm: Algorithm) -> str:
+    """Key of its value in ``Row.metrics``; its message has ``message_of``."""
+    return f"own {algorithm.name}"
+
+
+def message_of(algorithm: Algorithm) -> str:
+    return f"own {algorithm.name} message"
+
+
+def measured_by(algorithms: Iterable[Algorithm], target: Array, golden: Array) -> Mapping[str, float | str]:
+    """What all of them say of two tensors, by the keys of ``Row.metrics``."""
+    found: dict[str, float | str] = {}
+    for algorithm in algorithms:
+        found[metric_of(algorithm)], found[message_of(algorithm)] = algorithm.measure(target, golden)
+    return found
+
+
+def _cell(value: Any) -> float | str:
+    """A number, or the text of what is none."""
+    if isinstance(value, (bool, np.bool_, str)) or value is None:
+        return str(value)
+    number = float(value)  # of numpy's scalars, arrays of one element, tensors of other libraries too
+    return int(value) if isinstance(value, (int, np.integer)) and int(value) == number else number
+
+
+def _parts(source: str) -> tuple[str, str]:
+    file, _, name = source.rpartition(":")
+    if not file or not name:
+        raise UsageError(f"-alg {source}: {_FORM}")
+    if not Path(file).is_file() or not file.endswith(".py"):
+        raise UsageError(f"-alg {source}: there is no Python file {file}; {_FORM}")
+    return file, name
+
+
+def _function(source: str, module: ModuleType, name: str) -> Function:
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise UsageError(f"-alg {source}: there is no function {name} in {module.__file__}; {_FORM}")
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError as error:
+        raise UsageError(f"-alg {source}: {name} does not take two arrays: {error}; {_FORM}") from None
+    except ValueError:  # compiled functions may not tell
+        pass
+    return cast(Function, function)
+
+
+def _run(source: str, path: Path) -> ModuleType:
+    """The file as a module, under a name that no import has: the user's file may be called ``numpy.py``."""
+    name = f"msprobe_algorithms:{path.resolve()}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # there always is one for .py
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses of the file look themselves up
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        sys.modules.pop(name, None)
+        raise UsageError(f"-alg {source}: {path}{_line(error, path)}: {_spoken(error)}") from error
+    return module
+
+
+def _line(error: BaseException, path: Path) -> str:
+    """``, line 7``: where in the file it went wrong; "" where that is elsewhere."""
+    if isinstance(error, SyntaxError) and error.lineno:
+        return f", line {error.lineno}"
+    file = path.resolve()
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).resolve() == file]
+    return f", line {frames[-1].lineno}" if frames else ""
+
+
+def _spoken(error: BaseException) -> str:
+    text = error.msg if isinstance(error, SyntaxError) else " ".join(str(error).split())[:_LONGEST_REASON]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

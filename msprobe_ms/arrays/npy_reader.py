@@ -1,0 +1,152 @@
+"""Arrays in files, read without trust: ``.npy``, and ``.bin``, which is bytes alone."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import stat
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from msprobe_ms.arrays import narrow_floats
+from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
+
+#: dtypes that a ``.bin`` may be of, by name in lower case: what numpy has, little-endian.
+PLAIN_DTYPES = {
+    name: np.dtype(name).newbyteorder("<")
+    for name in (
+        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+        "float16", "float32", "float64", "complex64", "complex128",
+    )
+}  # fmt: skip
+
+#: How MindSpore's kernel dump writes bfloat16, which numpy does not know.
+_BFLOAT16 = b"'<E2'"
+_LONGEST_HEADER = 10_000
+#: Bytes with the version and the length of a header, in either version of the format.
+_FIXED = 12
+
+
+def load_array(path: Path, dtype: str | None, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """The array of one file; ``dtype`` and ``shape`` are what the dump says of it.
+
+    Of ``.npy`` the dtype is asked only where items have a size and no type; bfloat16 and float8 come as float32.
+    ``.bin`` without a shape is 1-D.
+
+    :raises MissingTensorError: there is no such file
+    :raises DumpFormatError: it is damaged, not a regular file, or nothing tells its dtype
+    """
+    check_regular(path)
+    return _load_bin(path, dtype, shape) if path.suffix == ".bin" else _load_npy(path, dtype)
+
+
+def array_header(path: Path, dtype: str | None) -> tuple[tuple[int, ...], np.dtype]:
+    """Shape and stored dtype as the header of a ``.npy`` has them; the array behind it may be cut off.
+
+    Raises as ``load_array``.
+    """
+    check_regular(path)
+    try:
+        with open(path, "rb") as file:
+            shape, _, stored = read_header(path, file, dtype)
+    except OSError as error:
+        raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return shape, stored
+
+
+def check_regular(path: Path) -> None:
+    """Raises MissingTensorError, or DumpFormatError for what is not a file: a pipe would wait for ever."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise DumpFormatError(f"{path}: not a regular file")
+    except FileNotFoundError as error:
+        raise MissingTensorError(f"{path}: no such file") from error
+    except (OSError, ValueError) as error:
+        raise DumpFormatError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _load_npy(path: Path, dtype: str | None) -> np.ndarray:
+    """The array of one ``.npy`` file; ``dtype`` is the item's, to tell what two-byte items without a type mean."""
+    shape: tuple[int, ...] = ()
+    try:
+        with open(path, "rb") as file:
+            shape, column_major, stored = read_header(path, file, dtype)
+            room = os.fstat(file.fileno()).st_size - file.tell()
+            count = math.prod(shape)
+            if count * stored.itemsize > room:
+                raise DumpFormatError(
+                    f"{path}: shape {shape} of {stored} takes {count * stored.itemsize} bytes, {room} are there"
+                )
+            array = np.fromfile(file, stored, count).reshape(shape, order="F" if column_major else "C")
+    except OSError as error:
+        raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, OverflowError) as error:  # more or larger dimensions than numpy has, though without elements
+        raise DumpFormatError(f"{path}: shape {str(shape)[:100]} is impossible: {error}") from error
+    if stored.kind == "V":
+        return narrow_floats.widen(array.view(f"<u{stored.itemsize}"), dtype or "")
+    return array
+
+
+def read_header(path: Path, file: BinaryIO, dtype: str | None) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Shape, whether columns come first, and dtype, which is one of plain numbers or of ``narrow_floats``."""
+    try:
+        shape, column_major, stored = _parsed(_header(file))
+    except OSError:
+        raise
+    except Exception as error:  # numpy evaluates the header as a literal, which can fail in any way
+        raise DumpFormatError(f"{path}: the .npy header is damaged: {str(error)[:200]}") from error
+    if any(type(size) is not int or size < 0 for size in shape):
+        raise DumpFormatError(f"{path}: the .npy header is damaged: shape {shape}")
+    narrow = narrow_floats.bytes_of(dtype) if dtype else None
+    if stored.subdtype or (stored.kind not in "biufc" and not (stored.kind == "V" and stored.itemsize == narrow)):
+        shown = f"dtype {str(stored)[:100]}, and {dtype} in the dump"
+        raise DumpFormatError(f"{path}: {shown}; accepted are numbers")
+    return shape, column_major, stored
+
+
+def _header(file: BinaryIO) -> bytes:
+    """What stands before the numbers: magic, version, the length of a literal, the literal."""
+    head = file.read(_FIXED)
+    end = 10 + int.from_bytes(head[8:10], "little") if head[6:7] == b"\1" else 12 + int.from_bytes(head[8:12], "little")
+    return head + file.read(max(0, min(end, _LONGEST_HEADER) - _FIXED))
+
+
+@lru_cache(maxsize=256)
+def _parsed(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """What a header says. A dump has few different ones, and numpy takes longer for one than to read its array."""
+    npy: Any = np.lib.format
+    file = io.BytesIO(header)
+    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[npy.read_magic(file)]
+    start = file.tell()
+    try:
+        found: tuple[tuple[int, ...], bool, np.dtype] = read(file)
+    except ValueError:
+        if _BFLOAT16 not in header:
+            raise
+        found = read(io.BytesIO(header[start:].replace(_BFLOAT16, b"'|V2'")))
+    return found
+
+
+def _load_bin(path: Path, dtype: str | None, shape: tuple[int, ...] | None) -> np.ndarray:
+    """Bytes alone: only the dump says what they are."""
+    width = narrow_floats.bytes_of(dtype) if dtype else None
+    stored = np.dtype(f"<u{width}") if width else PLAIN_DTYPES.get((dtype or "").lower())
+    if stored is None:
+        known = f"dtype {dtype[:100]} is none of numpy's" if dtype else "no dtype is known"
+        raise DumpFormatError(f"{path}: {known}, and a .bin file holds bytes alone: it cannot be read")
+    try:
+        size = path.stat().st_size
+        if size % stored.itemsize or (shape is not None and math.prod(shape) * stored.itemsize != size):
+            raise DumpFormatError(f"{path}: {size} bytes, which no {dtype} of shape {shape or '(n,)'} takes")
+        array = np.fromfile(path, stored)
+    except OSError as error:
+        raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+    try:
+        array = array if shape is None else array.reshape(shape)
+    except ValueError as error:
+        raise DumpFormatError(f"{path}: shape {str(shape)[:100]} is impossible: {error}") from error
+    return narrow_floats.widen(array, dtype or "") if width else array

@@ -1,0 +1,57 @@
+"""What the console commands share: how one is added, its exit statuses, lists of numbers on a command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from msprobe_ms.support.text import one_a_line
+
+#: Exit statuses: done; a divergence was found, and ``--exit-code`` asked to tell; it could not be done.
+DONE, DIVERGENT, FAILED = 0, 1, 2
+
+
+def add_command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, epilog: str | None = None
+) -> argparse.ArgumentParser:
+    """A command of ``commands`` (argparse's subparsers); ``run`` takes the options and returns the exit status.
+
+    ``epilog`` stands below its help as it is written.
+    """
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=summary, epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def tell(lines: Iterable[str], file: Any = None) -> None:
+    """Print lines, in which names from files may stand; to standard output where no ``file`` is given."""
+    print(one_a_line(lines), file=file, flush=True)
+
+
+def add_output(parser: Any, what: str) -> None:
+    """``-o DIR``; ``what`` goes there."""
+    parser.add_argument("-o", "--output_path", type=Path, metavar="DIR", help=what)
+
+
+def output_folder(options: argparse.Namespace) -> Path:
+    return options.output_path or Path("output")
+
+
+def exit_status(options: argparse.Namespace, *, divergent: bool) -> int:
+    """Of a comparison that could be made."""
+    return DIVERGENT if divergent and options.exit_code else DONE
+
+
+def numbers(text: str) -> list[int]:
+    """``0,3`` and ``0-3`` of the command line."""
+    found: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, dash, last = part.partition("-")
+        if not (first.isdecimal() and (last.isdecimal() or not dash)) or len(first) + len(last) > 12:
+            raise argparse.ArgumentTypeError(f"{part!r} is no number; accepted are 0,3 or 0-3")
+        found += range(int(first), int(last or first) + 1)
+    return found

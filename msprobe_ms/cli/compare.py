@@ -1,0 +1,298 @@
+"""The console command ``compare``: its arguments, and which comparison they ask for."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msprobe_ms.cli import kernels as kernels
+from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, exit_status, numbers, output_folder, tell
+from msprobe_ms.config.values import show
+from msprobe_ms.support.errors import DumpFormatError, UsageError
+from msprobe_ms.support.regular import open_regular
+from msprobe_ms.support.text import one_a_line
+
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.many.plan import Plan
+    from msprobe_ms.comparison.run import Options
+
+#: Bytes read of compare.json.
+_LARGEST_FORM = 1 << 20
+
+#: Up to so many pairs of dumps each is told in full; of more, so many have a line.
+_TOLD_IN_FULL, _MOST_TOLD = 8, 40
+
+_COMPARE_EPILOG = """\
+examples:
+  msprobe compare -tp ms_dump/step0/proc123 -gp pt_dump/step0/proc456 -o out -lm layer_mapping.yaml
+  msprobe compare -tp ms_dump -gp pt_dump --rank 0-7 --step 0   (every rank and step without these)
+  msprobe -f mindspore compare -i compare.json -o out -s     (the form and the columns of msprobe 1.1.0)
+  msprobe compare -tp dump -gp other_dump --rank 0 --step 0,1   (kernels of compiled graphs, from their raw files)
+
+compare.json holds {"npu_path": …, "bench_path": …}: the dump under suspicion and the one to trust; of raw kernel files
+{"npu_path": …, "bench_path": …, "rank_id": [0], "step_id": [0, 1]}, where [] is all.
+-f before the subcommand names the framework, after it it asks for a fuzzy match, as in msprobe 1.1.0."""
+
+_NODE_HELP = (
+    "tell of one node alone, in detail: the name of an entry, a value, a module or a function, of either dump; a text "
+    "is written with -o, and --exit-code tells whether this node differs"
+)
+
+_MERGE_EPILOG = """\
+The yaml file:
+  api:                       names, or beginnings of names, of rows; without it every row
+    - Functional.layer_norm
+  compare_index:             columns of the tables, a sheet each
+    - Max diff
+    - NormRelativeErr
+It writes multi_ranks_compare_merge_<time>.xlsx: rows are NPU Name, columns ranks."""
+
+
+def add_compare(commands: Any) -> None:
+    parser = add_command(
+        commands, "compare", _compare, "compare two dumps and say where the error begins", _COMPARE_EPILOG
+    )
+    _add_sides(parser.add_argument_group("dumps: either -i, or -tp and -gp"))
+    _add_report(parser.add_argument_group("report"))
+    _add_pairing(parser.add_argument_group("pairing"))
+
+
+def _add_sides(sides: Any) -> None:
+    dump = "a dump.json, a rank or step folder, a dump root"
+    sides.add_argument("-i", "--input_path", type=Path, metavar="FILE", help="compare.json naming both dumps")
+    sides.add_argument("-tp", "--target_path", type=Path, metavar="PATH", help=f"the dump under suspicion: {dump}")
+    sides.add_argument("-gp", "--golden_path", type=Path, metavar="PATH", help=f"the dump to trust: {dump}")
+    chosen = "to compare: 0,1 or 0-3 (default all)"
+    sides.add_argument("--rank", type=numbers, metavar="N,N,…", help=f"the ranks {chosen}")
+    sides.add_argument("--step", type=numbers, metavar="N,N,…", help=f"the steps {chosen}")
+    sides.add_argument("--scheduler", metavar="ADDRESS", help="compare ranks and steps on the Dask cluster there")
+
+
+def _add_report(report: Any) -> None:
+    add_output(report, "where reports go (default ./output)")
+    report.add_argument("-s", "--stack_mode", action="store_true", help="add the column of call sites")
+    report.add_argument("-c", "--compare_only", action="store_true", help="no advisor file")
+    form = report.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="write the table as csv")
+    form.add_argument("--xlsx", action="store_true", help="write the table as xlsx (the default)")
+    report.add_argument(
+        "--profile",
+        choices=("v110", "latest", "own"),
+        help="columns and rules of msprobe 1.1.0 (default with -i), of 26.x, or our own (default with -tp)",
+    )
+    report.add_argument(
+        "--thresholds", type=Path, metavar="YAML", help="figures to measure and judge by, where not the usual"
+    )
+    report.add_argument(
+        "-alg", "--custom-algorithms", nargs="+", action="extend", default=[], metavar="FILE.py:FUNCTION",
+        help="metrics of your own for real data: (golden, target) -> (value, message)",
+    )  # fmt: skip
+    report.add_argument("--exit-code", action="store_true", help="exit with 1 when the dumps diverge")
+    report.add_argument("--node", metavar="NAME", help=_NODE_HELP)
+
+
+def _add_pairing(pairing: Any) -> None:
+    pairing.add_argument(
+        "-f", "-fm", "--fuzzy_match", action="store_true", help="ignore call indices while pairing entries"
+    )
+    pairing.add_argument(
+        "-cm", "--cell_mapping", nargs="?", const=True, metavar="YAML", help="Cell to Module, with renames from a file"
+    )
+    pairing.add_argument(
+        "-lm", "--layer_mapping", nargs="?", const=True, type=Path, metavar="YAML",
+        help="renames of children by class; without a file they are found from the dumps and written to the output",
+    )  # fmt: skip
+    pairing.add_argument(
+        "-am", "--api_mapping", nargs="?", const=True, metavar="YAML",
+        help="functions of two frameworks pair across modules too, by the built-in table and rules from a file",
+    )  # fmt: skip
+    pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full item names")
+
+
+def add_merge_result(commands: Any) -> None:
+    told = "lay single columns of the tables of many ranks side by side"
+    parser = add_command(commands, "merge_result", _merge_result, told, _MERGE_EPILOG)
+    parser.add_argument(
+        "-i", "--input_dir", type=Path, required=True, metavar="DIR", help="the folder with compare_result_rank*_*"
+    )
+    parser.add_argument("-o", "--output_dir", type=Path, metavar="DIR", help="where it goes (default ./output)")
+    parser.add_argument(
+        "-config", "--config", type=Path, required=True, metavar="YAML", help="which rows and columns (see below)"
+    )
+
+
+def _merge_result(options: argparse.Namespace) -> int:
+    from msprobe_ms.comparison.many.merge_tables import merge, read_choice
+    from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+
+    output = options.output_dir or Path("output")
+    with claimed_timestamp(output, "multi_ranks_compare_merge_") as timestamp:
+        tell([f"report: {merge(options.input_dir, output, read_choice(options.config), timestamp)}"])
+    return DONE
+
+
+class _Sides(NamedTuple):
+    """What to compare; ``ranks`` and ``steps`` choose among what is there, None where all is meant."""
+
+    target: Path
+    golden: Path
+    ranks: list[int] | None = None
+    steps: list[int] | None = None
+
+
+def _compare(options: argparse.Namespace) -> int:
+    # Imported here: `msprobe -h` and `recover` need none of it.
+    from msprobe_ms.arrays.custom_metrics import load_algorithms
+    from msprobe_ms.comparison.many.plan import plan
+    from msprobe_ms.comparison.pairing.rules.files import load_mappings
+    from msprobe_ms.comparison.reporting.thresholds import load_thresholds
+    from msprobe_ms.comparison.run import Options
+
+    sides = _sides(options)
+    thresholds, algorithms = load_thresholds(options.thresholds), load_algorithms(options.custom_algorithms)
+    if _means_kernels(sides):
+        if options.thresholds or algorithms:
+            raise UsageError("compare: --thresholds and -alg are for dumps with a dump.json, not for raw kernel files")
+        divergent = kernels.compare(sides.target, sides.golden, sides.ranks or [], sides.steps or [], options)
+        return exit_status(options, divergent=divergent)
+    old_form = options.input_path is not None
+    profile = options.profile or ("v110" if old_form else "own")
+    cell, api = (
+        given if given in (None, True) else Path(given) for given in (options.cell_mapping, options.api_mapping)
+    )
+    align = options.layer_mapping is True
+    settings = Options(
+        mappings=load_mappings(cell, None if align else options.layer_mapping, options.data_mapping, api),
+        align=align,
+        fuzzy=options.fuzzy_match,
+        profile=profile,
+        thresholds=thresholds,
+        algorithms=algorithms,
+        csv=options.csv,
+        stack=options.stack_mode,
+        advice=profile != "latest" and not options.compare_only,
+    )
+    if options.node is not None and sides.ranks is None and sides.steps is None:
+        return _tell_node(sides, settings, options)
+    chosen = plan(sides.target, sides.golden, ranks=sides.ranks or (), steps=sides.steps or (), profile=profile)
+    if options.node is not None and len(chosen.twins) == 1:
+        return _tell_node(_Sides(chosen.twins[0].target, chosen.twins[0].golden), settings, options)
+    if options.node is not None:
+        raise UsageError(f"compare: --node looks at one rank and step, here are {len(chosen.twins)}; choose one")
+    run = _compare_all if len(chosen.twins) > 1 else _compare_one
+    return run(chosen, output_folder(options), settings, options)
+
+
+def _compare_one(plan: Plan, output: Path, settings: Options, options: argparse.Namespace) -> int:
+    from msprobe_ms.comparison.reporting.terminal import verdict_lines
+    from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+    from msprobe_ms.comparison.run import compare_one
+
+    (twins,) = plan.twins
+    with claimed_timestamp(output) as timestamp:
+        outcome = compare_one(twins.target, twins.golden, output, settings, timestamp)
+    tell(verdict_lines(outcome))
+    return exit_status(options, divergent=outcome.comparison.verdict == "divergent")
+
+
+def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.Namespace) -> int:
+    from tqdm import tqdm
+
+    from msprobe_ms.comparison.many.cluster import cluster
+    from msprobe_ms.comparison.many.run import compare_all
+    from msprobe_ms.comparison.many.summary import Gathering
+    from msprobe_ms.comparison.many.terminal import found_lines, total_lines
+    from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+
+    number = len(plan.twins)
+    in_full, shown = number <= _TOLD_IN_FULL, 0
+    with (
+        claimed_timestamp(output) as timestamp,
+        cluster(options.scheduler) if options.scheduler else nullcontext() as pool,
+        Gathering(plan, output, timestamp) as gathering,
+        tqdm(total=number, unit="dump", disable=True if in_full else None) as bar,
+    ):
+        for found in compare_all(plan, output, settings, timestamp, pool):
+            gathering.add(found)
+            told = list(found_lines(found, in_full=in_full))
+            shown += bool(told)
+            if in_full or shown <= _MOST_TOLD:
+                bar.write(one_a_line(told), end="\n" * bool(told))
+            bar.update()
+        total = gathering.total()
+    if not in_full and shown > _MOST_TOLD:
+        print(f"and {shown - _MOST_TOLD} more that are not consistent, see the summary")
+    tell(total_lines(total, plan))
+    if total.failed:
+        return FAILED
+    return exit_status(options, divergent=total.verdict == "divergent")
+
+
+def _tell_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> int:
+    from msprobe_ms.comparison.node.report import node_report, write_node
+
+    report = node_report(sides.target, sides.golden, options.node, settings)
+    tell(report.lines)
+    if options.output_path is not None:
+        tell([f"report: {write_node(report, options.output_path)}"])
+    return exit_status(options, divergent=report.differs)
+
+
+def _means_kernels(sides: _Sides) -> bool:
+    """Whether raw kernel files are to be compared: those ranks and steps choose among, wherever there are some."""
+    roots = (sides.target, sides.golden)
+    if sides.ranks is None and sides.steps is None:
+        return all(map(kernels.holds_kernels_alone, roots))
+    return not all(map(_holds_dump, roots)) or all(map(kernels.holds_kernels_too, roots))
+
+
+def _holds_dump(path: Path) -> bool:
+    from msprobe_ms.dump.reading.locate import find_places
+
+    try:
+        return bool(find_places(path))
+    except DumpFormatError:
+        return False
+
+
+def _sides(options: argparse.Namespace) -> _Sides:
+    if options.input_path is not None:
+        if options.target_path or options.golden_path:
+            raise UsageError("compare: give either -i or -tp and -gp, not both")
+        if options.rank is not None or options.step is not None:
+            raise UsageError("compare: with -i ranks and steps stand in the file, as rank_id and step_id")
+        return _read_compare_json(options.input_path)
+    if options.target_path is None or options.golden_path is None:
+        missing = "-gp" if options.target_path else "-tp" if options.golden_path else "-i, or -tp and -gp"
+        raise UsageError(f"compare: {missing} is missing; see msprobe compare -h")
+    return _Sides(options.target_path, options.golden_path, options.rank, options.step)
+
+
+def _read_compare_json(path: Path) -> _Sides:
+    form = 'expected {"npu_path": "…/dump.json", "bench_path": "…/dump.json"}'
+    try:
+        with open_regular(path) as file:
+            content = json.loads(file.read(_LARGEST_FORM))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}; {form}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: not valid JSON: {error}; {form}") from error
+    if not isinstance(content, dict):
+        raise UsageError(f"{path}: holds a {type(content).__name__}; {form}")
+    for key in ("npu_path", "bench_path"):
+        if not isinstance(content.get(key), str) or not content[key]:
+            raise UsageError(f"{path}: {key}: {show(content.get(key))} is not accepted; {form}")
+    chosen = [_chosen(path, content, key) for key in ("rank_id", "step_id")]
+    return _Sides(Path(content["npu_path"]), Path(content["bench_path"]), *chosen)
+
+
+def _chosen(path: Path, content: dict[str, Any], key: str) -> list[int] | None:
+    if key not in content:
+        return None
+    numbers = content[key]
+    if not isinstance(numbers, list) or any(type(number) is not int or number < 0 for number in numbers):
+        raise UsageError(f"{path}: {key}: {show(numbers)} is not accepted; expected a list of numbers, [] for all")
+    return numbers

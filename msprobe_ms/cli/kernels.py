@@ -1,0 +1,112 @@
+"""What the console command does with dumps of kernels: ``index``, ``overflow_check``, and ``compare`` of two."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, output_folder, tell
+from msprobe_ms.dump.names import counted_entries
+from msprobe_ms.support.errors import UsageError
+
+_INDEX_EPILOG = """\
+A step is an iteration as the framework counts it: of a script with one compiled graph, one step of training each.
+examples:
+  msprobe index ./dump              (writes ./dump/step0/rank0/dump.json …)
+  msprobe index ./ge_dump -o ./index"""
+
+_OVERFLOW_EPILOG = """\
+examples:
+  msprobe overflow_check -i dump/step3                 (an index, or any dump with figures)
+  msprobe overflow_check -i dump/rank_0/Net/0/3 -o out (raw files of compiled graphs)"""
+
+
+def add_index(commands: Any) -> None:
+    parser = add_command(
+        commands, "index", _index, "write dump.json for the raw kernel files of compiled graphs", _INDEX_EPILOG
+    )
+    parser.add_argument(
+        "root", type=Path, metavar="DIR", help="a folder with kernel files: a dump, a rank, an iteration"
+    )
+    add_output(parser, "where the index goes (default: the dump)")
+
+
+def add_overflow_check(commands: Any) -> None:
+    told = "find the first call or kernel that makes NaN or infinity of finite inputs"
+    parser = add_command(commands, "overflow_check", _overflow_check, told, _OVERFLOW_EPILOG)
+    dump = "a dump.json, a rank or step folder, or raw kernel files"
+    parser.add_argument("-i", "--input_path", type=Path, metavar="PATH", required=True, help=dump)
+    add_output(parser, "where the answer goes (default ./output)")
+
+
+def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], options: argparse.Namespace) -> bool:
+    """Compare kernel dumps and print what was found; whether one diverges."""
+    from msprobe_ms.comparison.kernels.compare import compare_kernels
+    from msprobe_ms.comparison.reporting.terminal import verdict_lines
+
+    given = [
+        flag
+        for flag, value in (
+            ("-cm", options.cell_mapping), ("-lm", options.layer_mapping), ("-dm", options.data_mapping),
+            ("-fm", options.fuzzy_match), ("-s", options.stack_mode),
+            ("--node", options.node),
+        )
+        if value
+    ]  # fmt: skip
+    if given:
+        raise UsageError(
+            f"compare: {', '.join(given)}: does not apply to raw kernel files, which pair by their names in the graph; "
+            "compare their indices instead (msprobe index), or leave it out"
+        )
+    profile = options.profile or ("v110" if options.input_path is not None else "latest")
+    output, divergent = output_folder(options), False
+    for outcome in compare_kernels(target, golden, output, ranks=ranks, steps=steps, profile=profile, csv=options.csv):
+        tell(verdict_lines(outcome))
+        divergent = divergent or outcome.comparison.verdict == "divergent"
+    return divergent
+
+
+def holds_kernels_alone(path: Path) -> bool:
+    """Whether ``path`` is a folder of raw kernel files without any dump.json that compare could take."""
+    from msprobe_ms.dump.kernels.folders import find_kernel_folders
+    from msprobe_ms.dump.reading.locate import find_dumps
+    from msprobe_ms.support.errors import DumpFormatError
+
+    if not path.is_dir():
+        return False
+    try:
+        find_dumps(path)
+    except DumpFormatError:
+        return not any(path.rglob("dump.json")) and bool(find_kernel_folders(path))
+    return False
+
+
+def holds_kernels_too(path: Path) -> bool:
+    """Whether raw kernel files lie beside the steps of a dump root."""
+    from msprobe_ms.dump.kernels.folders import find_kernel_folders
+    from msprobe_ms.dump.reading.locate import of_dumps
+
+    if not path.is_dir():
+        return False
+    return any(find_kernel_folders(inner) for inner in path.iterdir() if inner.is_dir() and not of_dumps(inner))
+
+
+def _index(options: argparse.Namespace) -> int:
+    from msprobe_ms.dump.kernels.index_root import index_root
+
+    failed = False
+    for result in index_root(options.root, options.output_path):
+        failed = failed or bool(result.problem)
+        tell([f"{result.folder}: {result.problem or counted_entries(result.entries)}"])
+    return FAILED if failed else DONE
+
+
+def _overflow_check(options: argparse.Namespace) -> int:
+    from msprobe_ms.comparison.kernels.first_nonfinite import answer_lines, first_bad, write_answer
+
+    answers = first_bad(options.input_path)
+    for answer in answers:
+        tell(answer_lines(answer))
+    tell([f"report: {write_answer(answers, output_folder(options))}"])
+    return DONE

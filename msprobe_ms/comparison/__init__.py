@@ -1,0 +1,1 @@
+"""Compare two dumps: pair, measure, find the origin of the error, report. Offline; needs no framework."""

@@ -1,0 +1,1 @@
+"""Comparing from Python: ``compare``, ``assert_consistent`` and what they return."""

@@ -1,0 +1,134 @@
+"""``msprobe_ms.compare``: compare two dumps from Python."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from msprobe_ms.arrays.custom_metrics import load_algorithms
+from msprobe_ms.comparison.api.compared import Compared
+from msprobe_ms.comparison.api.compared_ranks import ComparedRanks
+from msprobe_ms.comparison.many.plan import plan
+from msprobe_ms.comparison.pairing.rules.files import load_mappings
+from msprobe_ms.comparison.reporting.profiles import PROFILES
+from msprobe_ms.comparison.reporting.thresholds import load_thresholds
+from msprobe_ms.comparison.run import Options
+from msprobe_ms.config.values import suggestion
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.reading.locate import find_places
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.support.errors import CompareError, MsprobeError, UsageError
+
+
+def compare(
+    target: Any,
+    golden: Any,
+    *,
+    layer_mapping: str | Path | Mapping[str, Mapping[str, str]] | Literal[True] | None = None,
+    cell_mapping: str | Path | Mapping[str, str] | Literal[True] | None = None,
+    api_mapping: str | Path | Sequence[Mapping[str, Any]] | Literal[True] | None = None,
+    data_mapping: str | Path | Mapping[str, str] | None = None,
+    fuzzy: bool = False,
+    profile: str = "own",
+    thresholds: str | Path | Mapping[str, Any] | None = None,
+    algorithms: Iterable[str] = (),
+    ranks: Collection[int] = (),
+    steps: Collection[int] = (),
+    executor: Executor | None = None,
+) -> Compared | ComparedRanks:
+    """Compare two dumps and find where the error begins. No framework is needed, no file is written.
+
+    ``target``, ``golden``  the dump under suspicion and the one to trust: a path (a dump.json, a rank or step
+                            folder, a dump root), what ``msprobe_ms.record`` gave, or a ``Dump``
+    ``…_mapping``           a yaml file, or its content; True is the bare flag of the command: layers are found from
+                            the dumps, Cells pair with Modules, functions by the built-in table
+    ``fuzzy``               ignore call indices while pairing
+    ``profile``             columns and rules of the table: ``own``, ``latest`` or ``v110``
+    ``thresholds``          figures to measure and judge by, where not the usual: a yaml file, or its content
+    ``algorithms``          metrics of your own, each ``"FILE.py:FUNCTION"``
+    ``ranks``, ``steps``    the ones to compare, all when empty
+    ``executor``            runs the comparisons where there are several ranks or steps; processes by default
+
+    Returns a ``Compared``, or for several ranks or steps a ``ComparedRanks`` of them. Raises MsprobeError: what
+    cannot be read or paired.
+    """
+    if profile not in PROFILES:
+        raise UsageError(
+            f"compare: profile {profile!r}{suggestion(profile, PROFILES)}; accepted are {', '.join(PROFILES)}"
+        )
+    with _Files() as files:
+        layer = None if layer_mapping is True else files.of("layer", layer_mapping)
+        options = Options(
+            load_mappings(
+                files.of("cell", cell_mapping), layer, files.of("data", data_mapping), files.of("api", api_mapping)
+            ),
+            align=layer_mapping is True,
+            fuzzy=fuzzy,
+            profile=profile,
+            thresholds=load_thresholds(files.of("thresholds", thresholds)),
+            algorithms=load_algorithms(algorithms),
+        )
+    if isinstance(target, Dump) or isinstance(golden, Dump):
+        return Compared(_one_dump(target), _one_dump(golden), options)
+    chosen = plan(_path(target), _path(golden), ranks=ranks, steps=steps, profile=profile)
+    if len(chosen.twins) > 1:
+        return ComparedRanks(chosen, options, executor)
+    (twins,) = chosen.twins
+    return Compared(read_dump(twins.target), read_dump(twins.golden), options)
+
+
+def _path(side: Any) -> Path:
+    if isinstance(side, (str, Path)):
+        return Path(side)
+    if isinstance(path := getattr(side, "path", None), Path):  # a recording
+        return path
+    raise UsageError(
+        f"compare: {type(side).__name__} is not accepted; accepted are a path, a Dump, or what msprobe_ms.record gave"
+    )
+
+
+def _one_dump(side: Any) -> Dump:
+    if isinstance(side, Dump):
+        return side
+    places = find_places(_path(side))
+    if len(places) > 1:
+        raise CompareError(f"{_path(side)}: {len(places)} dumps, to compare with one: name one of its folders")
+    return read_dump(next(iter(places.values())))
+
+
+class _Files:
+    """Content given as dicts and lists, as the yaml files it would stand in: with the same checks and meaning."""
+
+    def __enter__(self) -> _Files:
+        self._folder = tempfile.TemporaryDirectory(prefix="msprobe_given_")
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._folder.cleanup()
+        if isinstance(error, MsprobeError):
+            # Nobody knows the file.
+            text = re.sub(rf"{re.escape(self._folder.name)}\S+?\.yaml", "given as a value", str(error))
+            raise type(error)(text) from None
+
+    def of(self, kind: str, given: Any) -> Any:
+        """A path; None and True as they are."""
+        if given is None or given is True:
+            return given
+        if not isinstance(given, (Mapping, Sequence)) or isinstance(given, str):
+            return Path(given)
+        path = Path(self._folder.name) / f"{kind}.yaml"
+        path.write_text(yaml.safe_dump(_plain(given), allow_unicode=True, sort_keys=False), encoding="utf-8")
+        return path
+
+
+def _plain(given: Any) -> Any:
+    """Dicts and lists, whatever kind of mapping and sequence they were."""
+    if isinstance(given, Mapping):
+        return {key: _plain(value) for key, value in given.items()}
+    return [_plain(each) for each in given] if isinstance(given, (list, tuple)) else given

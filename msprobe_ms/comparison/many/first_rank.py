@@ -1,0 +1,149 @@
+"""Which rank went wrong first, told through the collectives that handed its error to the others.
+
+A collective is one event for all ranks of its group: the k-th call of a group on one rank is the k-th on every other.
+Replaying these events gives every moment of every rank a place in one order (Lamport, "Time, clocks, and the ordering
+of events in a distributed system", 1978). Of the ranks whose first error is their own, the one at the earliest moment
+is the first; a rank whose first error came out of a collective it had fed rightly was handed it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+
+from msprobe_ms.comparison.many.collectives import Exchanges
+
+#: Ranks named in a sentence.
+_SHOWN = 8
+
+#: The k-th call of one process group.
+Event = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class FirstRank:
+    """``ranks`` begin to differ by themselves at the earliest moment, at ``origin`` (of the first of them).
+
+    ``collective`` is set where no rank does: all its members feed it rightly and get something else from it.
+    """
+
+    ranks: list[str] = field(default_factory=list)
+    origin: str = ""
+    collective: str = ""
+    reason: str = ""
+
+
+def first_rank(exchanges: Mapping[str, Exchanges]) -> FirstRank | None:
+    """``exchanges`` of every compared rank in one step, by its name in rank order; None where no rank diverges."""
+    divergent = {rank: each for rank, each in exchanges.items() if each.before is not None}
+    if not divergent:
+        return None
+    moments = _moments(exchanges)
+    own = {rank: moments[rank] for rank, each in divergent.items() if not each.handed_by}
+    if not own:
+        return _by_collective(exchanges, divergent)
+    earliest = min(own.values())
+    ranks = [rank for rank, moment in own.items() if moment == earliest]
+    origin = divergent[ranks[0]].origin
+    return FirstRank(ranks, origin, "", _sentence(ranks, origin, exchanges, divergent))
+
+
+def _sentence(
+    ranks: list[str], origin: str, exchanges: Mapping[str, Exchanges], divergent: Mapping[str, Exchanges]
+) -> str:
+    handed = {rank: each.handed_by for rank, each in divergent.items() if each.handed_by}
+    silent = not any(each.calls for each in exchanges.values())
+    if len(ranks) == 1:
+        text = f"{ranks[0]} differs first, by its own computation, at {origin}"
+        if handed:
+            through = next(iter(handed.values()))
+            text += f"; {_names(list(handed))} took the error over through {through}"
+        elif len(divergent) == 1:
+            text += "; no other rank diverges"
+    elif len(ranks) == len(exchanges):
+        whose = "both ranks" if len(ranks) == 2 else f"all {len(ranks)} ranks"
+        text = f"{whose} differ by their own computation, {_where(ranks, origin, divergent)}"
+        text += ": the fault lies in what they share (code, weights, data)"
+    else:
+        text = f"{_names(ranks)} differ first, each by its own computation, {_where(ranks, origin, divergent)}"
+    others = [rank for rank in divergent if rank not in ranks and rank not in handed]
+    if others:
+        text += f"; by their own computation, but later, also {_names(others)}"
+    if silent and len(divergent) > 1:
+        text += " (no collective is recorded, so what ranks handed to each other cannot be told: levels L1 and mix do)"
+    return text
+
+
+def _where(ranks: list[str], origin: str, divergent: Mapping[str, Exchanges]) -> str:
+    return f"at {origin}" + ("" if len({divergent[rank].origin for rank in ranks}) == 1 else " and elsewhere")
+
+
+def _by_collective(exchanges: Mapping[str, Exchanges], divergent: Mapping[str, Exchanges]) -> FirstRank:
+    """Every rank was handed its error: the collective itself is wrong, or a rank is that was not compared."""
+    handed_at: dict[Event, list[str]] = defaultdict(list)
+    for rank, each in divergent.items():
+        event = next(islice(_events(each), each.before, None), None)
+        if event is not None:
+            handed_at[event].append(rank)
+    members = Counter(event for each in exchanges.values() for event in _events(each) if event in handed_at)
+    for event, ranks in handed_at.items():
+        if members[event] == len(ranks) > 1:
+            name = divergent[ranks[0]].handed_by
+            reason = (
+                f"{_names(ranks)} give {name} what the golden gives it and get something else: the collective itself "
+                "differs (operation, group or scaling), or a rank of its group that was not compared"
+            )
+            return FirstRank([], "", name, reason)
+    rank = next(iter(divergent))
+    reason = (
+        f"every divergent rank was handed its error, {rank} by {divergent[rank].handed_by}: the rank that computed it "
+        "is not among those compared"
+    )
+    return FirstRank([], "", divergent[rank].handed_by, reason)
+
+
+def _moments(exchanges: Mapping[str, Exchanges]) -> dict[str, int]:
+    """For each divergent rank the moment of the last collective before its first error; 0 before any."""
+    members = Counter(event for each in exchanges.values() for event in _events(each))
+    events = {rank: _events(each) for rank, each in exchanges.items()}
+    clocks = dict.fromkeys(events, 0)
+    done = dict.fromkeys(events, 0)
+    moments: dict[str, int] = {}
+    waiting: dict[Event, list[str]] = defaultdict(list)
+    ready = deque(events)
+    while ready or waiting:
+        if not ready:
+            # Ranks that do not agree on the order of their calls: let the first that waits go on, alone.
+            ready.extend(_happen(next(iter(waiting)), waiting, clocks, done))
+        rank = ready.popleft()
+        if done[rank] == exchanges[rank].before:
+            moments[rank] = clocks[rank]
+        event = next(events[rank], None)
+        if event is not None:
+            waiting[event].append(rank)
+            if len(waiting[event]) == members[event]:
+                ready.extend(_happen(event, waiting, clocks, done))
+    return moments
+
+
+def _happen(event: Event, waiting: dict[Event, list[str]], clocks: dict[str, int], done: dict[str, int]) -> list[str]:
+    ranks = waiting.pop(event)
+    moment = 1 + max(clocks[rank] for rank in ranks)
+    for rank in ranks:
+        clocks[rank] = moment
+        done[rank] += 1
+    return ranks
+
+
+def _events(exchanges: Exchanges) -> Iterator[Event]:
+    counts: dict[int, int] = defaultdict(int)
+    for group in exchanges.calls:
+        yield exchanges.groups[group], counts[group]
+        counts[group] += 1
+
+
+def _names(ranks: list[str]) -> str:
+    shown = ranks if len(ranks) <= _SHOWN + 1 else [*ranks[:_SHOWN], f"{len(ranks) - _SHOWN} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -1,0 +1,199 @@
+"""One verdict over all ranks and steps, gathered from their comparisons one by one, and the file that holds it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from msprobe_ms.comparison.many.collectives import Exchanges
+from msprobe_ms.comparison.many.first_rank import FirstRank, first_rank
+from msprobe_ms.comparison.many.plan import Plan
+from msprobe_ms.comparison.many.run import FAILED, Found
+from msprobe_ms.comparison.many.trend import Growing, Trends, growing, most_growing, write_trend
+from msprobe_ms.comparison.reporting.files import writing
+from msprobe_ms.dump.reading.locate import Place
+
+
+@dataclass(frozen=True)
+class Total:
+    """The verdict over all pairs.
+
+    ``verdict``     ``divergent`` if one of them is; ``consistent`` if all are; else ``incomplete``
+    ``counts``      pairs by verdict, ``failed`` included
+    ``first_step``  the first step in which any rank diverges; None where steps are not told apart or none does
+    ``first_origin``  where the error begins in it, in the first of its ranks that diverges
+    ``first_rank``  which rank of that step was first, and why; None for a single rank
+    ``growing``     nodes whose error grows over the steps, worst first
+    ``mapping``     the layer mapping that was found for more than one of the pairs
+    """
+
+    verdict: str
+    counts: Counter[str]
+    steps: list[int]
+    first_step: int | None
+    first_rank: FirstRank | None
+    growing: list[Growing]
+    files: list[Path]
+    first_origin: str = ""
+    mapping: Path | None = None
+
+    @property
+    def failed(self) -> int:
+        """Pairs that could not be compared."""
+        return self.counts[FAILED]
+
+
+class Gathering:
+    """Takes results one by one, in the plan's order, and holds only what the total needs: ``with Gathering(…) as …``.
+
+    With an ``output`` it writes ``compare_summary_{timestamp}.json`` and a trend for each rank there.
+    """
+
+    def __init__(self, plan: Plan, output: Path | None, timestamp: str) -> None:
+        self._plan, self._output, self._timestamp = plan, output, timestamp
+        self._steps = sorted({twins.place.step for twins in plan.twins if twins.place.step is not None})
+        self._counts: Counter[str] = Counter()
+        self._first_step: int | None = None
+        self._first_origin = ""
+        #: The step whose ranks are looked at: the first that diverges, until then the latest.
+        self._current: int | None = None
+        self._exchanges: dict[str, Exchanges] = {}
+        self._records: IO[bytes]
+        self._trends = Trends()
+        self._mapping: Path | None = None
+        self._suffixes = {twins.place: twins.suffix.removeprefix("_") for twins in plan.twins}
+
+    def __enter__(self) -> Gathering:
+        self._records = tempfile.TemporaryFile(prefix="msprobe_ranks_")
+        self._trends.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._records.close()
+        self._trends.__exit__()
+
+    def add(self, found: Found) -> None:
+        place = found.place
+        self._counts[found.verdict] += 1
+        if self._first_step is None and place.step != self._current:
+            self._current, self._exchanges = place.step, {}
+        if place.step == self._current and found.verdict != FAILED:
+            self._exchanges[rank_name(place)] = found.exchanges
+        if found.verdict == "divergent" and self._first_step is None and place.step is not None:
+            self._first_step = place.step
+            self._first_origin = found.origins[0].target if found.origins else ""
+        if found.errors is not None and place.step is not None:
+            self._trends.add(rank_name(place), place.step, found.errors)
+        shared = f"layer_mapping_{self._timestamp}.yaml"
+        self._mapping = next((file for file in found.files if file.name == shared), self._mapping)
+        text = json.dumps(_record(found, self._suffixes.get(place, "")), ensure_ascii=True, allow_nan=False)
+        self._records.write((",\n" if self._records.tell() else "").encode() + f"  {text}".encode("ascii"))
+
+    def total(self) -> Total:
+        """The verdict; and, with an output, the files of it."""
+        worst: list[Growing] = []
+        files = []
+        for trend in self._trends.tables():
+            worst = most_growing([*worst, *growing(trend)])
+            if self._output is not None:
+                files.append(self._output / f"compare_trend{self._suffix(trend.rank)}_{self._timestamp}.csv")
+                write_trend(trend, files[-1])
+        several = len(self._exchanges) > 1
+        total = Total(
+            _verdict(self._counts),
+            self._counts,
+            self._steps,
+            self._first_step if len(self._steps) > 1 else None,
+            first_rank(self._exchanges) if several else None,
+            worst,
+            files,
+            self._first_origin,
+            self._mapping,
+        )
+        if self._output is not None:
+            path = self._output / f"compare_summary_{self._timestamp}.json"
+            self.write_summary(total, path)
+            files.append(path)
+        return total
+
+    def _suffix(self, rank: str) -> str:
+        """Nothing where there is one rank."""
+        one = len({rank_name(twins.place) for twins in self._plan.twins}) == 1
+        return "" if one else f"_{rank.replace(' ', '_')}"
+
+    def write_summary(self, total: Total, path: Path) -> None:
+        """The total, then a line for each pair. Raises UsageError: it cannot be written."""
+        head = json.dumps(_head(total, self._plan), indent=1, ensure_ascii=True, allow_nan=False)
+        with writing(path) as file:
+            file.write(head.removesuffix("\n}").encode("ascii") + b',\n "ranks": [\n')
+            self._records.seek(0)
+            shutil.copyfileobj(self._records, file)
+            file.write(b"\n ]\n}\n")
+
+
+def _verdict(counts: Counter[str]) -> str:
+    if counts["divergent"]:
+        return "divergent"
+    return "consistent" if set(+counts) == {"consistent"} else "incomplete"
+
+
+def rank_name(place: Place) -> str:
+    """What tells a rank from the others of its step: its folder's name, of a half after the name of that."""
+    return " ".join(part for part in (place.half, place.rank) if part)
+
+
+def _head(total: Total, plan: Plan) -> dict[str, Any]:
+    first = total.first_rank
+    return {
+        "verdict": total.verdict,
+        "compared": total.counts.total() - total.failed,
+        "failed": total.failed,
+        "only_in_target": [str(place) for place in plan.only_target],
+        "only_in_golden": [str(place) for place in plan.only_golden],
+        "first_step": total.first_step,
+        "first_rank": None
+        if first is None
+        else {
+            "ranks": first.ranks,
+            "origin": first.origin,
+            "collective": first.collective,
+            "reason": first.reason,
+        },
+        "growing": [each._replace(last=_finite(each.last))._asdict() for each in total.growing],
+    }
+
+
+def _finite(number: float) -> Any:
+    return number if number < float("inf") else "inf"
+
+
+def _record(found: Found, reports: str) -> dict[str, Any]:
+    """One pair's line of the summary; ``reports`` is what the names of its files have before the time."""
+    place = {"step": found.place.step, "rank": found.place.rank}
+    if found.place.half:
+        place["half"] = found.place.half
+    if found.verdict == FAILED:
+        return {**place, "verdict": FAILED, "problem": found.problem}
+    origins = [{**origin, "metrics": _figures(origin["metrics"])} for origin in found.summary["origins"][:1]]
+    counts = {key: found.summary[key] for key in ("mode", "matched", "unmatched_target", "unmatched_golden")}
+    return {
+        **place,
+        "verdict": found.verdict,
+        **counts,
+        "damage": found.summary["damage"],
+        "ends": found.summary["ends"],
+        "origins": len(found.summary["origins"]),
+        "first_origin": origins[0] if origins else None,
+        "handed_by": found.exchanges.handed_by or None,
+        "reports": reports,
+    }
+
+
+def _figures(metrics: dict[str, Any]) -> dict[str, Any]:
+    """Of an origin's metrics the two that judge it; the pair's own summary has the rest."""
+    return {name: metrics[name] for name in ("deviation", "tolerance") if name in metrics}

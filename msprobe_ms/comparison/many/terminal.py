@@ -1,0 +1,73 @@
+"""The comparisons of all ranks and steps in words a person can act on, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msprobe_ms.comparison.many.plan import Plan
+from msprobe_ms.comparison.many.run import FAILED, Found
+from msprobe_ms.comparison.many.summary import Total
+
+#: Files named in the terminal; of more, the first and the summary.
+_FILES = 8
+
+
+def found_lines(found: Found, *, in_full: bool) -> Iterator[str]:
+    """One pair in words; not ``in_full``: a line where it is not consistent, none where it is.
+
+    The files of one that is consistent nobody needs to open; their names follow from the summary.
+    """
+    if found.verdict == FAILED:
+        yield f"{found.place}: NOT COMPARED: {found.problem}"
+    elif in_full:
+        yield f"{found.place}:"
+        yield from found.lines
+        if found.verdict != "consistent":
+            yield from (f"report: {file}" for file in found.files)
+    elif found.verdict != "consistent":
+        exchanges = found.exchanges
+        where = f": the error begins at {exchanges.origin}" if exchanges.origin else ""
+        if exchanges.handed_by:
+            where = f": its error was handed to it by {exchanges.handed_by}"
+        where += "".join(f"; {each}" for each in (*found.summary["damage"], *found.summary["ends"]))
+        yield f"{found.place}: {found.verdict.upper()}{where}"
+
+
+def total_lines(total: Total, plan: Plan) -> Iterator[str]:
+    """The total in words: what was compared, which step and rank to look at first, and where the files are."""
+    done = [f"{total.counts[verdict]} {verdict}" for verdict in ("consistent", "divergent", "incomplete", FAILED)]
+    shown = ", ".join(text for text in done if not text.startswith("0 "))
+    yield f"{total.verdict.upper()}: {len(plan.twins)} pairs of dumps: {shown}"
+    for side, places in (("target", plan.only_target), ("golden", plan.only_golden)):
+        if places:
+            yield f"only in the {side}, not compared: {_listed([str(place) for place in places])}"
+    if total.first_step is not None:
+        line = _step_line(total.first_step, total.steps)
+        told = total.first_rank is not None or not total.first_origin
+        yield line if told else f"{line}; its error begins at {total.first_origin}"
+    if total.first_rank is not None:
+        yield total.first_rank.reason
+    if total.growing:
+        figures = [f"{each.node} ({each.rank}: {each.first:.2g} → {each.last:.2g})" for each in total.growing]
+        yield f"error grows over the steps, in tolerances, at: {_listed(figures, 3)}"
+    named = total.files if len(total.files) <= _FILES else total.files[-1:]
+    if len(named) < len(total.files):
+        yield f"report: {len(total.files) - 1} trends, the first {total.files[0]}"
+    if total.mapping is not None:
+        yield f"report: {total.mapping}"
+    for file in named:
+        yield f"report: {file}"
+
+
+def _step_line(first: int, steps: Sequence[int]) -> str:
+    before = [step for step in steps if step < first]
+    agreed = ""
+    if before:
+        listed = _listed([str(step) for step in before])
+        agreed = f"step {listed} agrees: " if len(before) == 1 else f"steps {listed} agree: "
+    later = "; later steps inherit its error through the weights" if first < steps[-1] else ""
+    return f"{agreed}look at step {first}, the first that diverges{later}"
+
+
+def _listed(names: list[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

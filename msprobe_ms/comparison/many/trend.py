@@ -1,0 +1,136 @@
+"""How far every node is out of its tolerance, step by step: a table for each rank, and the nodes that get worse."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import tempfile
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.origin.nodes import strain
+from msprobe_ms.comparison.reporting.files import write_table
+
+#: What a node holds and gives out; what comes in is another node's error.
+_OWN = ("output", "parameters", "parameters_grad", "debug")
+#: How much worse the later half of the steps is than the earlier one where error grows.
+_GROWTH = 2.0
+#: Growing nodes that are named.
+_NAMED = 20
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Deviation in tolerances (1 = as far apart as dtype and framework explain) of every compared node, in order."""
+
+    nodes: list[str] = field(default_factory=list)
+    strains: array[float] = field(default_factory=lambda: array("f"))
+
+
+def errors_of(comparison: Comparison) -> Errors:
+    errors = Errors()
+    for pair in comparison.pairs:
+        if pair.target is not None and pair.golden is not None:
+            errors.nodes.append(pair.target.name)
+            errors.strains.append(max((strain(row) for row in pair.rows if row.state in _OWN), default=0.0))
+    return errors
+
+
+class Growing(NamedTuple):
+    """A node whose error grows; ``first`` and ``last`` are means over the earlier and the later half of the steps."""
+
+    rank: str
+    node: str
+    first: float
+    last: float
+
+
+class Trend(NamedTuple):
+    """One rank's nodes in execution order, each with its error in every step; None in a step that has not the node."""
+
+    rank: str
+    steps: Sequence[int]
+    rows: Sequence[tuple[str, Sequence[float | None]]]
+
+
+class Trends:
+    """Collects the errors of many ranks and steps on disk, and gives a trend a rank: ``with Trends() as trends``."""
+
+    def __init__(self) -> None:
+        self._file: Any = None
+        self._numbers: dict[str, int] = {}
+        self._parts: dict[str, dict[int, tuple[int, int]]] = {}
+
+    def __enter__(self) -> Trends:
+        self._file = tempfile.TemporaryFile(prefix="msprobe_trend_")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, rank: str, step: int, errors: Errors) -> None:
+        numbers = array("I", (self._numbers.setdefault(node, len(self._numbers)) for node in errors.nodes))
+        self._parts.setdefault(rank, {})[step] = (self._file.seek(0, 2), len(numbers))
+        numbers.tofile(self._file)
+        errors.strains.tofile(self._file)
+
+    def tables(self) -> Iterator[Trend]:
+        """A trend for each rank with several steps."""
+        names = list(self._numbers)
+        for rank, parts in self._parts.items():
+            if len(parts) > 1:
+                steps = sorted(parts)
+                columns = [self._column(*parts[step]) for step in steps]
+                order = dict.fromkeys(number for column in columns for number in column)
+                rows = [(names[number], [column.get(number) for column in columns]) for number in order]
+                yield Trend(rank, steps, rows)
+
+    def _column(self, start: int, length: int) -> dict[int, float]:
+        self._file.seek(start)
+        numbers, strains = array("I"), array("f")
+        numbers.fromfile(self._file, length)
+        strains.fromfile(self._file, length)
+        return dict(zip(numbers, strains, strict=True))
+
+
+def write_trend(trend: Trend, path: Path) -> None:
+    """The table as csv: deviations in tolerances. Raises UsageError: it cannot be written."""
+    cells = (([node, *map(_cell, strains)], "") for node, strains in trend.rows)
+    write_table(path, ["NPU Name", *(f"step{step}" for step in trend.steps)], cells, {})
+
+
+def growing(trend: Trend) -> list[Growing]:
+    """The nodes out of tolerance at the end whose later half of steps is twice as far out as the earlier; worst first.
+
+    >>> growing(Trend("rank0", [], [("a", [0.5, 0.9, 2.0, 4.0]), ("b", [9.0, 9.0, 9.0]), ("c", [0.1, None, 0.2])]))
+    [Growing(rank='rank0', node='a', first=0.7, last=3.0)]
+    """
+    found = []
+    for node, strains in trend.rows:
+        figures = [figure for figure in strains if figure is not None]
+        half = len(figures) // 2
+        if not half or figures[-1] <= 1:
+            continue
+        first, last = _mean(figures[:half]), _mean(figures[-half:])
+        if last >= _GROWTH * first and first < math.inf:
+            found.append(Growing(trend.rank, node, first, last))
+    return most_growing(found)
+
+
+def most_growing(found: Sequence[Growing]) -> list[Growing]:
+    """The worst of them, also of several ranks'."""
+    return heapq.nlargest(_NAMED, found, key=lambda each: each.last)
+
+
+def _mean(figures: Sequence[float]) -> float:
+    return sum(figures) / len(figures)
+
+
+def _cell(strain: float | None) -> float | str | None:
+    if strain is None:
+        return None
+    return float(f"{strain:.6g}") if math.isfinite(strain) else str(strain)

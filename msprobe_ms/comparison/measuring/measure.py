@@ -1,0 +1,271 @@
+"""Measure pairs: fill each row's metrics, its deviation as one number, and the deviation its dtype explains.
+
+The deviation is relative to the tensor's own scale, so that one bound serves a net's loss and its smallest gradient:
+
+* statistics: the largest of |ΔMean| over the golden's root mean square (a mean near zero is the rest of a cancellation
+  and no scale of anything), |ΔNorm| over its Norm, and a tenth of |ΔMax|, |ΔMin| over its largest magnitude (all of it
+  where one side's figures show that it was rounded to a narrower float)
+* tensor: ‖t−g‖₂ / ‖g‖₂
+* md5: 0 or inf
+* plain values: 0 or inf
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from msprobe_ms.arrays.custom_metrics import Algorithm
+from msprobe_ms.arrays.dtypes import parse_dtype, same_signatures
+from msprobe_ms.arrays.metrics import MORE_METRICS, TENSOR_METRICS, Missing
+from msprobe_ms.comparison.comparable import checksums_comparable, may_agree, no_gradient, same_value, without_ones
+from msprobe_ms.comparison.measuring.deviation import statistic_deviation
+from msprobe_ms.comparison.measuring.deviation_columns import FigureColumns
+from msprobe_ms.comparison.measuring.tensors import Measured, RealData
+from msprobe_ms.comparison.measuring.tolerances import Carried, Tolerances
+from msprobe_ms.comparison.model import Pair, Row, Tables
+from msprobe_ms.comparison.scale import GradientFloors
+from msprobe_ms.dump.columns import Sort
+from msprobe_ms.dump.model import Dump, Item
+from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD
+
+#: Called after each pair with the number of pairs done.
+Progress = Callable[[int], object]
+
+#: Rows whose figures are measured at once: their columns stay in a core's cache.
+_AT_ONCE = 8192
+
+
+def measure(
+    pairs: list[Pair],
+    target: Dump,
+    golden: Dump,
+    mode: str,
+    progress: Progress | None = None,
+    tolerances: Tolerances | None = None,
+    *,
+    more: bool = False,
+    algorithms: Sequence[Algorithm] = (),
+    alone: bool = False,
+) -> None:
+    """Fill ``metrics``, ``deviation`` and ``tolerance`` of every row; ``mode`` is statistics, md5 or tensor.
+
+    Of real data ``more`` measures ``MORE_METRICS`` as well, and ``algorithms`` are the user's own.
+    A tensor file that cannot be read leaves its row with its statistics and a note. Tensors are loaded a pair at a
+    time, by processes when this comparison is ``alone`` on the machine and there are many (threads were measured and
+    made it slower); nothing of the dumps is changed.
+    """
+    tolerances = tolerances or Tolerances()
+    floors = GradientFloors(golden.entries, tolerances.gradient_floor)
+    names = (*TENSOR_METRICS, *MORE_METRICS) if more else TENSOR_METRICS
+    meter = _Meter(target, golden, mode, tolerances, floors, Carried(tolerances), names)
+    if mode == "statistics":
+        meter.measure_figures(pairs)
+    elif mode == "tensor":
+        meter.measure_tensors(pairs, RealData(target.tensors, golden.tensors, more, algorithms), alone=alone)
+    for number, pair in enumerate(pairs, 1):
+        meter.measure_pair(pair)
+        if progress:
+            progress(number)
+    meter.allow_for_updates(pairs)
+
+
+class _Sorts(NamedTuple):
+    """What is alike for all rows of two sorts of tensors: whether values can be compared, the bound, the dtypes."""
+
+    comparable: bool
+    bound: float
+    dtypes: tuple[str | None, str | None]
+
+
+class _Meter:
+    def __init__(
+        self,
+        target: Dump,
+        golden: Dump,
+        mode: str,
+        tolerances: Tolerances,
+        floors: GradientFloors,
+        carried: Carried,
+        metrics: tuple[str, ...],
+    ) -> None:
+        self.target, self.golden, self.mode = target, golden, mode
+        self.tolerances, self.floors, self.carried = tolerances, floors, carried
+        self._metrics = metrics
+        #: The rows to come that have tensors in files, with what these differ by.
+        self._tensors: Iterator[tuple[Row, Measured]] = iter(())
+        self._same_framework = target.framework == golden.framework
+        self._sorts: dict[tuple[int, int, bool], _Sorts] = {}
+        #: Whether a dtype narrower than another may hand on its rounding.
+        self._mixed = True
+
+    def measure_figures(self, pairs: list[Pair]) -> None:
+        """Fill the deviation of tensors with figures on both sides, many at once; the others wait for their turn."""
+        tables = next((row.numbers[0] for pair in pairs for row in pair.rows if row.numbers), None)
+        if tables is None:
+            return
+        self._mixed = len({_epsilon(sort[2]) for table in tables for sort in table.known_sorts} - {0.0}) > 1
+        columns, waiting = FigureColumns(*tables), list[tuple[Row, int, int, float]]()
+        for pair in pairs:
+            if pair.matched:
+                floors = self.floors.of(pair)
+                for row in pair.rows:
+                    if (numbers := row.numbers) and (place := _figures_in(tables, *numbers)):
+                        floor = floors.get(row.golden.name, 0.0) if floors and row.golden else 0.0
+                        waiting.append((row, *place, floor))
+            if len(waiting) >= _AT_ONCE:
+                _fill(columns, waiting)
+                waiting.clear()
+        _fill(columns, waiting)
+
+    def measure_tensors(self, pairs: list[Pair], data: RealData, *, alone: bool) -> None:
+        """Have the tensors measured in the order of their rows, each when its row's turn comes or before."""
+        self._tensors = data.of_rows(pairs, self._same_weights, alone=alone)
+
+    def measure_pair(self, pair: Pair) -> None:
+        parsed = pair.golden.parsed if pair.golden else None
+        gradient = parsed is not None and parsed.direction in (BACKWARD, PARAMETERS_GRAD)
+        floors: dict[str, float] | None = None
+        for row in pair.rows:
+            if not row.matched:
+                row.measured = None
+            elif row.deviation is not None and row.numbers:
+                self._judge_figures(row, row.deviation, *row.numbers, gradient)
+            elif row.target is not None and row.golden is not None:
+                floors = self.floors.of(pair) if floors is None else floors
+                self._measure_row(row, row.target, row.golden, floors.get(row.golden.name, 0.0), gradient)
+
+    def _judge_figures(
+        self, row: Row, deviation: float, tables: Tables, ours: int, theirs: int, gradient: bool
+    ) -> None:
+        """The tolerance of a row whose deviation was measured from its figures."""
+        key = tables[0].sorts[ours], tables[1].sorts[theirs], gradient
+        sorts = self._sorts.get(key)
+        if sorts is None:
+            sorts = self._sorts[key] = self._compare_sorts(tables[0].sort(ours), tables[1].sort(theirs), gradient)
+        if not sorts.comparable and not self._same_weights(row):
+            row.deviation = deviation = math.inf
+        row.tolerance = sorts.bound
+        if self._mixed:
+            carried = self.carried.bound(*sorts.dtypes, same_framework=self._same_framework, gradient=gradient)
+            row.tolerance = max(row.tolerance, carried)
+            if deviation <= row.tolerance:
+                self.carried.note(*sorts.dtypes, deviation)
+
+    def _compare_sorts(self, ours: Sort, theirs: Sort, gradient: bool) -> _Sorts:
+        dtypes = ours[2], theirs[2]
+        bound = self.tolerances.bound(*dtypes, exact=False, same_framework=self._same_framework, gradient=gradient)
+        return _Sorts(may_agree(*dtypes, ours[3], theirs[3]), bound, dtypes)
+
+    def _measure_row(self, row: Row, target: Item, golden: Item, floor: float, gradient: bool) -> None:
+        if target.kind == "tensor" and golden.kind == "tensor":
+            deviation, exact = self._tensor_deviation(row, target, golden, floor)
+        elif gradient and no_gradient(target) and no_gradient(golden):
+            deviation, exact = 0.0, True
+        else:
+            deviation, exact = self._value_deviation(target, golden), True
+        row.deviation = deviation
+        if deviation is not None:
+            row.tolerance = self._tolerance(target, golden, exact, gradient)
+            if deviation <= row.tolerance:
+                self.carried.note(target.dtype, golden.dtype, deviation)
+
+    def _tolerance(self, target: Item, golden: Item, exact: bool, gradient: bool) -> float:
+        dtypes, same_framework = (target.dtype, golden.dtype), self._same_framework
+        return max(
+            self.tolerances.bound(*dtypes, exact=exact, same_framework=same_framework, gradient=gradient),
+            self.carried.bound(*dtypes, same_framework=same_framework, gradient=gradient),
+        )
+
+    def allow_for_updates(self, pairs: list[Pair]) -> None:
+        """Parameters that have been through updates carry the rounding of gradients; what uses them carries theirs.
+
+        They have, when most of them are not exactly equal: two trainings start from one checkpoint.
+        """
+        rows = [row for pair in pairs for row in pair.rows if row.deviation is not None and row.matched]
+        parameters = [row for row in rows if row.state == "parameters"]
+        if sum(row.deviation != 0 for row in parameters) <= len(parameters) / 2:
+            return
+        for row in parameters:
+            self._widen(row, math.inf)
+        largest = max((row.deviation or 0.0 for row in parameters if not row.differs), default=0.0)
+        for row in rows:
+            self._widen(row, self.tolerances.carried * largest)
+
+    def _widen(self, row: Row, at_most: float) -> None:
+        """Give a row of floats the tolerance of a gradient."""
+        assert row.target is not None and row.golden is not None and row.tolerance is not None
+        if parse_dtype(row.golden.dtype).epsilon:
+            wider = self._tolerance(row.target, row.golden, exact=True, gradient=True)
+            row.tolerance = max(row.tolerance, min(at_most, wider))
+
+    def _tensor_deviation(self, row: Row, target: Item, golden: Item, floor: float) -> tuple[float | None, bool]:
+        """The deviation, and whether every element took part in it."""
+        deviation: float | None = None
+        exact = False
+        if self.mode == "md5" and checksums_comparable(target, golden):
+            deviation, exact = self._checksum_deviation(target, golden, floor)
+        elif self.mode == "tensor":
+            deviation = self._real_data(row, target, golden, floor)
+            exact = deviation is not None
+        if deviation is None:
+            deviation = statistic_deviation(target, golden, floor)
+        if not may_agree(target.dtype, golden.dtype, target.shape, golden.shape) and not self._same_weights(row):
+            deviation = math.inf
+        return deviation, exact
+
+    def _same_weights(self, row: Row) -> bool:
+        """Whether these are weights of one layer that the frameworks give axes of length 1 in other places (Conv1d)."""
+        if self._same_framework or row.state not in ("parameters", "parameters_grad"):
+            return False
+        target, golden = row.target, row.golden
+        assert target is not None and golden is not None
+        return may_agree(target.dtype, golden.dtype, without_ones(target.shape), without_ones(golden.shape))
+
+    def _checksum_deviation(self, target: Item, golden: Item, floor: float) -> tuple[float, bool]:
+        """Checksums agree or not; across frameworks, whose bits never agree, the figures beside them decide."""
+        if target.md5 == golden.md5:
+            return 0.0, True
+        figures = None if self._same_framework else statistic_deviation(target, golden, floor)
+        return (math.inf, True) if figures is None else (figures, False)
+
+    def _real_data(self, row: Row, target: Item, golden: Item, floor: float) -> float | None:
+        row.measured = dict.fromkeys(self._metrics, Missing.NO_DATA)
+        if target.data_name is None or golden.data_name is None:
+            return None
+        measured_row, (metrics, difference) = next(self._tensors)
+        assert measured_row is row
+        row.measured.update(metrics)
+        if difference is None:
+            return None
+        scale = max(difference.golden_rms, floor)
+        return difference.error_rms / scale if scale > 0 else difference.relative_l2
+
+    def _value_deviation(self, target: Item, golden: Item) -> float | None:
+        """Plain values agree or not. Signatures of two frameworks differ, so what differs there says nothing."""
+        if target.kind == "null" and golden.kind == "null":
+            return None
+        if target.kind != "null" and golden.kind != "null" and same_value(target, golden):
+            return 0.0
+        return math.inf if same_signatures(self.target.framework, self.golden.framework) else None
+
+
+def _figures_in(tables: Tables, owners: Tables, ours: int, theirs: int) -> tuple[int, int] | None:
+    """The two numbers, where they are tensors of these tables with four figures each."""
+    if owners[0] is not tables[0] or owners[1] is not tables[1]:
+        return None
+    if ours in tables[0].odd or theirs in tables[1].odd:
+        return None
+    return ours, theirs
+
+
+def _fill(columns: FigureColumns, waiting: list[tuple[Row, int, int, float]]) -> None:
+    if waiting:
+        rows, ours, theirs, floors = zip(*waiting, strict=True)
+        for row, deviation in zip(rows, columns.deviations(ours, theirs, floors), strict=True):
+            row.deviation = deviation
+
+
+def _epsilon(dtype: str | None) -> float:
+    return parse_dtype(dtype).epsilon

@@ -1,0 +1,205 @@
+"""What flows through compare: paired entries, their rows, what was measured and what was judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from msprobe_ms.comparison.pairing.coverage import far_apart, is_incomplete, sides_without_values
+from msprobe_ms.comparison.pairing.rules.data import is_fused
+from msprobe_ms.comparison.statistics import Metrics, statistic_metrics
+from msprobe_ms.dump.columns import ItemTable
+from msprobe_ms.dump.model import Entry, Item
+
+__all__ = ["Comparison", "Metrics", "Origin", "Pair", "Row", "Tables"]
+
+#: The columns of the two dumps, target and golden, that rows point into.
+Tables = tuple[ItemTable, ItemTable]
+
+
+class Row:
+    """One line of the report: an item of the target beside its golden twin; one of the two may be missing.
+
+    Each is given as an item, or as its number in ``tables``; then the item is made when it is asked for, so that a
+    million rows fit into memory.
+
+    ``state``      what the target's item is to its call, else the golden's
+    ``measured``   filled by measure: metrics of real data, and notes; None where there are none
+    ``deviation``  filled by measure: relative difference of the pair as one number (0 = equal, inf = not comparable
+                   in value, e.g. other shape or one-sided NaN); None when there is nothing to compare
+    ``tolerance``  the deviation up to which the two are held to agree; None together with ``deviation``
+    ``refuted``    filled by the origin finder: the record differs, yet every later use of the tensor agrees; or it is
+                   a part of a gradient where the other side recorded the whole
+    ``inherited_from``  filled by the origin finder: the name of the entry where the row's difference began; "" where it
+                   does not differ, begins here or came by drift
+    ``result``     filled by judge: the text of the Result / Accuracy column
+    ``reason``     filled by judge: one reason, a person can read it
+    ``colour``     filled by judge: "red", "yellow" or ""
+    """
+
+    __slots__ = (
+        "_golden", "_tables", "_target", "colour", "deviation", "inherited_from", "measured", "reason", "refuted",
+        "result", "state", "tolerance",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        target: Item | int | None,
+        golden: Item | int | None,
+        measured: Metrics | None = None,
+        deviation: float | None = None,
+        tolerance: float | None = None,
+        *,
+        tables: Tables | None = None,
+        state: str | None = None,
+    ) -> None:
+        self._target, self._golden, self._tables = target, golden, tables
+        self.state = self._state() if state is None else state
+        self.measured = measured
+        self.deviation, self.tolerance = deviation, tolerance
+        self.refuted = False
+        self.inherited_from = self.result = self.reason = self.colour = ""
+
+    @property
+    def target(self) -> Item | None:
+        place = self._target
+        return self._tables[0].item(place) if type(place) is int else place  # type: ignore[index,return-value]
+
+    @property
+    def golden(self) -> Item | None:
+        place = self._golden
+        return self._tables[1].item(place) if type(place) is int else place  # type: ignore[index,return-value]
+
+    @property
+    def numbers(self) -> tuple[Tables, int, int] | None:
+        """The columns of both sides and the numbers of the two items in them; None where one is given otherwise."""
+        if self._tables is not None and type(self._target) is int and type(self._golden) is int:
+            return self._tables, self._target, self._golden
+        return None
+
+    def stored(self, side: int) -> tuple[ItemTable, int] | None:
+        """The columns of one side, 0 for the target, and the number of its item there; None where it is not there."""
+        place = self._golden if side else self._target
+        return (self._tables[side], place) if type(place) is int else None  # type: ignore[index]
+
+    def _state(self) -> str:
+        for side, place in enumerate((self._target, self._golden)):
+            if place is not None:
+                return self._tables[side].state(place) if type(place) is int else place.state  # type: ignore
+        return ""
+
+    @property
+    def metrics(self) -> Metrics:
+        """Everything measured by name: the differences of the statistics and, of real data, the tensors' metrics."""
+        target, golden = self.target, self.golden
+        metrics = statistic_metrics(target, golden) if target is not None and golden is not None else {}
+        if self.measured:
+            metrics.update(self.measured)
+        return metrics
+
+    @property
+    def in_target(self) -> bool:
+        return self._target is not None
+
+    @property
+    def in_golden(self) -> bool:
+        return self._golden is not None
+
+    @property
+    def matched(self) -> bool:
+        return self._target is not None and self._golden is not None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two are further apart than their dtype, size and framework explain."""
+        if self.refuted or self.deviation is None or self.tolerance is None:
+            return False
+        return not self.deviation <= self.tolerance
+
+
+@dataclass(slots=True)
+class Pair:
+    """An entry of the target beside its golden twin (one of the two may be missing) with the rows of their items.
+
+    ``how`` names what paired them: ``name``, ``cell``, ``layer``, ``api``, ``data``, ``scope`` (functions of the same
+    meaning in one call of a module), ``group`` or "" for an unmatched entry. In a ``group`` several entries of one side
+    are one of the other together: rows hold items of all of them, the pair names the last of their forward calls.
+    An entry without a twin of which the layer mapping says so is ``unmatched``.
+    """
+
+    target: Entry | None
+    golden: Entry | None
+    rows: list[Row]
+    how: str = ""
+
+    @property
+    def matched(self) -> bool:
+        return self.target is not None and self.golden is not None
+
+    @property
+    def fused(self) -> bool:
+        """Whether one of the two was made of several modules (see ``joining``)."""
+        if self.target is None or self.golden is None:
+            return False
+        return is_fused(self.target.name) or is_fused(self.golden.name)
+
+
+@dataclass(slots=True)
+class Origin:
+    """A place where error begins: what it takes in agrees, what it gives out does not.
+
+    ``target``/``golden``    full item or entry names as in dump.json
+    ``kind``                 ``computation``; ``parameter``; ``outside``: it arrives from code that was not recorded;
+                             ``precision``: a dtype of another width; ``collective``: another rank's share differs;
+                             ``random``: random numbers, nobody's fault; ``drift``; ``missing gradient``
+    ``required_tolerance``   the least bound on the deviation with which this would have been held to agree; None where
+                             nothing could be measured
+    """
+
+    target: str
+    golden: str
+    state: str
+    reason: str
+    metrics: Metrics
+    kind: str = "computation"
+    required_tolerance: float | None = None
+
+
+@dataclass(slots=True)
+class Comparison:
+    """Everything one run of compare found.
+
+    ``mode``     ``statistics``, ``md5`` or ``tensor``
+    ``random``   random operations whose results differ: what follows them cannot be told
+    ``damage``   why one of the dumps, or both, is not whole; of what it lacks nothing can be told
+    ``ends``     where one of them ends before the other does, in a sentence each
+    """
+
+    mode: str
+    pairs: list[Pair]
+    origins: list[Origin] = field(default_factory=list)
+    random: list[Origin] = field(default_factory=list)
+    damage: list[str] = field(default_factory=list)
+    ends: list[str] = field(default_factory=list)
+
+    @property
+    def rows(self) -> Iterator[Row]:
+        return (row for pair in self.pairs for row in pair.rows)
+
+    @property
+    def verdict(self) -> str:
+        """``divergent``, ``incomplete`` or ``consistent``.
+
+        Divergent where there is an origin of error or nothing has a twin; consistent only when nothing differs and most
+        was compared, both dumps are whole and end where the other does, no random operation makes the rest differ, and
+        trainings have not gone far apart.
+        """
+        if self.origins:
+            return "divergent"
+        if self.damage or sides_without_values(self.pairs):
+            return "incomplete"
+        if not any(row.matched for row in self.rows):
+            return "divergent"
+        if self.random or self.ends or is_incomplete(self.pairs) or far_apart(self.pairs):
+            return "incomplete"
+        return "consistent"

@@ -1,0 +1,1 @@
+"""``--node``: everything known of one entry of a comparison."""

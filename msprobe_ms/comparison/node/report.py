@@ -1,0 +1,253 @@
+"""One node in detail, as text: ``compare --node``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from msprobe_ms.arrays.worst_elements import rearranged, study
+from msprobe_ms.comparison.measuring.tensors import NOTE
+from msprobe_ms.comparison.model import Comparison, Pair, Row
+from msprobe_ms.comparison.node.element_text import element_lines
+from msprobe_ms.comparison.node.lookup import Chosen, choose
+from msprobe_ms.comparison.node.producers_consumers import Neighbours
+from msprobe_ms.comparison.node.status import standing
+from msprobe_ms.comparison.origin.nodes import strain
+from msprobe_ms.comparison.origin.reasons import required_line
+from msprobe_ms.comparison.reporting.files import writing
+from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+from msprobe_ms.comparison.run import Options, as_paired, compare_dumps
+from msprobe_ms.comparison.statistics import DIFFERENCES, RELATIVES, STATISTICS
+from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.names import BACKWARD, FORWARD
+from msprobe_ms.dump.reading.locate import find_dumps
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.support.errors import CompareError, MsprobeError
+from msprobe_ms.support.text import one_a_line
+
+#: Values of a node told element by element, the most strained first; consumers and frames told.
+_IN_DETAIL, _USERS, _FRAMES, _CALLS = 2, 3, 5, 6
+_UNSAFE = re.compile(r"[^\w.@-]")
+_LONGEST_NAME = 150
+_WITHOUT_TWIN = "where a mapping pairs it, as in the report, give the same -lm, -cm, -am, -dm or -fm here as well"
+
+
+@dataclass(frozen=True)
+class NodeReport:
+    """What there is to say of one node, and whether it differs."""
+
+    node: str
+    lines: list[str]
+    differs: bool
+
+
+def node_report(target: Path, golden: Path, name: str, options: Options) -> NodeReport:
+    """Compare two dumps, each a dump.json or a folder of one rank, and tell of the node that ``name`` means.
+
+    :raises MsprobeError: a dump cannot be read, a side has several ranks, or nothing has this name
+    """
+    ours, theirs = read_dump(_one(target)), read_dump(_one(golden))
+    ours, theirs, mappings = as_paired(ours, theirs, options)
+    comparison = compare_dumps(ours, theirs, replace(options, align=False, mappings=mappings))
+    chosen = choose(name, comparison.pairs)
+    entry = chosen.named.target or chosen.named.golden
+    assert entry is not None
+    return NodeReport(
+        entry.name, list(_Details(ours, theirs, comparison, chosen).lines()), chosen.differs or not chosen.named.matched
+    )
+
+
+def write_node(report: NodeReport, folder: Path) -> Path:
+    """Write ``node_{name}_{YYYYmmddHHMMSS}.txt``, never over another.
+
+    :raises UsageError: the folder cannot be written
+    """
+    head = f"node_{_UNSAFE.sub('_', report.node)[:_LONGEST_NAME]}_"
+    with claimed_timestamp(folder, head) as timestamp, writing(path := folder / f"{head}{timestamp}.txt") as file:
+        file.write((one_a_line(report.lines) + "\n").encode())
+    return path
+
+
+def _one(path: Path) -> Path:
+    found = find_dumps(path)
+    if len(found) > 1:
+        raise CompareError(f"{path}: --node looks at one rank, here are {', '.join(found)}; name the folder of one")
+    return next(iter(found.values()))
+
+
+class _Details:
+    """Says what is known of one node."""
+
+    def __init__(self, target: Dump, golden: Dump, comparison: Comparison, chosen: Chosen) -> None:
+        self.target, self.golden = target, golden
+        self.comparison, self.chosen = comparison, chosen
+        rows = list(chosen.rows)
+        self.ours = Neighbours(target, [row.target for row in rows if row.target is not None])
+        self.theirs = Neighbours(golden, [row.golden for row in rows if row.golden is not None])
+        self.twins = {pair.target.name: pair.golden.name for pair in comparison.pairs if pair.target and pair.golden}
+
+    def lines(self) -> Iterator[str]:
+        named = self.chosen.named
+        entry = named.target or named.golden
+        assert entry is not None
+        yield self.chosen.row.target.name if self.chosen.row and self.chosen.row.target else entry.name
+        if named.target is not None and named.golden is not None:
+            yield f"  golden: {named.golden.name} (paired by {named.how or 'name'})"
+        else:
+            yield f"  only in the {'target' if named.golden is None else 'golden'}: nothing to compare it with"
+            yield f"  {_WITHOUT_TWIN}"
+        if self.chosen.others:
+            names, more = ", ".join(self.chosen.others[:_CALLS]), len(self.chosen.others) - _CALLS
+            also = f"also {names}{f' and {more} more' if more > 0 else ''}"
+            yield f"  the one of {len(self.chosen.others) + 1} calls that differs most; {also}"
+        yield from (f"  {line}" for line in standing(self.chosen, self.comparison, self.target))
+        if entry.parent:
+            yield f"  called in {entry.parent}"
+        for frame in self._frames(entry):
+            yield f"  called at {frame}"
+        for pair in self.chosen.pairs:
+            yield ""
+            yield from self._pair_lines(pair)
+        detailed = self._detailed()
+        for row in detailed:
+            yield ""
+            yield from self._row_lines(row)
+        others = [row for row in self.chosen.rows if row.matched and row not in detailed]
+        if self.chosen.row is None and others and others[0].target is not None:
+            yield ""
+            yield f"any other of these values is told in full by its own name, such as --node {others[0].target.name}"
+
+    def _frames(self, entry: Entry) -> list[str]:
+        dump = self.target if entry.name in self.target.entries else self.golden
+        if not entry.stack and entry.parsed is not None and entry.parsed.direction == BACKWARD:
+            entry = dump.entries.get(str(entry.parsed.in_direction(FORWARD)), entry)
+        frames = [frame for frame in entry.stack if "site-packages" not in frame] or list(entry.stack)
+        return [" ".join(frame.split()) for frame in frames[:_FRAMES]]
+
+    def _pair_lines(self, pair: Pair) -> Iterator[str]:
+        entry = pair.target or pair.golden
+        assert entry is not None
+        yield entry.name
+        table = [("value", "target", "golden", "deviation", "tolerance", "")]
+        table += [self._cells(row) for row in pair.rows]
+        widths = [max(len(line[place]) for line in table) for place in range(len(table[0]))]
+        for line in table:
+            yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for row in pair.rows:
+            yield from (f"  {line}" for line in self._flow(row))
+
+    def _flow(self, row: Row) -> Iterator[str]:
+        """What made an input, and what takes an output; where the two sides disagree, both."""
+        item, golden = row.target, row.golden
+        if item is None or item.state not in ("input", "output"):
+            return
+        if item.state == "input":
+            made, other = self.ours.producer(item), self.theirs.producer(golden) if golden is not None else None
+            if made is not None:
+                yield f"{item.suffix} is {made.name}"
+                if other is not None and self.twins.get(made.entry, other.entry) != other.entry:
+                    yield f"  but in the golden {other.name}"
+            elif other is not None:
+                yield f"{item.suffix}: no recorded call made it, in the golden it is {other.name}"
+        elif users := self.ours.consumers(item):
+            more = f" and {len(users) - _USERS} more" if len(users) > _USERS else ""
+            yield f"{item.suffix} goes to {', '.join(user.name for user in users[:_USERS])}{more}"
+
+    def _cells(self, row: Row) -> tuple[str, str, str, str, str, str]:
+        item = row.target or row.golden
+        assert item is not None
+        figures = ("", "") if row.deviation is None else (f"{row.deviation:.4g}", f"{row.tolerance:.4g}")
+        return (item.suffix or "itself", _shown(row.target), _shown(row.golden), *figures, _word(row))
+
+    def _detailed(self) -> list[Row]:
+        """The rows to tell in full: the named one, else the worst that differ, else the first output."""
+        if self.chosen.row is not None:
+            return [self.chosen.row]
+        rows = [row for row in self.chosen.rows if row.matched and _is_tensor(row)]
+        differing = sorted((row for row in rows if row.differs), key=strain, reverse=True)[:_IN_DETAIL]
+        first = [row for row in self.chosen.named.rows if row.target is not None and row.target.state != "input"]
+        return differing or [row for row in first if row.matched and _is_tensor(row)][:1]
+
+    def _row_lines(self, row: Row) -> Iterator[str]:
+        item = row.target or row.golden
+        assert item is not None
+        yield item.name
+        if row.target is not None and row.golden is not None and row.golden.name != row.target.name:
+            yield f"  golden: {row.golden.name}"
+        yield from _figures(row)
+        if row.reason:
+            yield f"  {row.result}: {row.reason}"
+        if row.differs and row.deviation is not None and math.isfinite(row.deviation):
+            yield f"  {required_line(row.deviation, row.tolerance)}; it is held to {row.tolerance:.3g}"
+        if row.target is not None and row.golden is not None and _is_tensor(row):
+            yield from (f"  {line}" for line in self._elements(row, row.target, row.golden))
+
+    def _elements(self, row: Row, target: Item, golden: Item) -> Iterator[str]:
+        if self.comparison.mode != "tensor":
+            yield "elements: the dumps hold none; dump both with task tensor to see which elements differ"
+            return
+        try:
+            mine, theirs = self.target.tensors.load(target), self.golden.tensors.load(golden)
+        except (MsprobeError, OSError) as error:
+            yield f"elements: {error}"
+            return
+        if mine.shape != theirs.shape:
+            how = rearranged(mine, theirs)
+            yield f"elements: shape {mine.shape} against {theirs.shape}{f': {how}' if how else ', not compared'}"
+            return
+        for side, dump, item in (("target", self.target, target), ("golden", self.golden, golden)):
+            yield f"{side} file: {dump.tensors.where(item)}"
+        yield from element_lines(study(mine, theirs), noise=not (row.differs or row.refuted))
+
+
+def _figures(row: Row) -> Iterator[str]:
+    """The statistics side by side, then every other metric."""
+    table: list[Sequence[str]] = [("", "target", "golden", "difference", "relative")]
+    for name, difference, relative in zip(STATISTICS, DIFFERENCES, RELATIVES, strict=True):
+        both = [_number(getattr(item, name, None)) for item in (row.target, row.golden)]
+        table.append((name, *both, *(_number(row.metrics.get(key)) for key in (difference, relative))))
+    md5 = [getattr(item, "md5", None) or "" for item in (row.target, row.golden)]
+    if any(md5):
+        table.append(("md5", *md5, "", ""))
+    widths = [max(len(line[place]) for line in table) for place in range(5)]
+    for line in table:
+        yield "  " + "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+    known = {*DIFFERENCES, *RELATIVES, NOTE}
+    for name, value in row.metrics.items():
+        if name not in known:
+            yield f"  {name.replace('_', ' ')}: {_number(value)}"
+    if NOTE in row.metrics:
+        yield f"  {row.metrics[NOTE]}"
+
+
+def _number(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.8g}" if isinstance(value, float) else str(value)
+
+
+def _shown(item: Item | None) -> str:
+    if item is None:
+        return "-"
+    if item.kind == "null":
+        return "null"
+    if item.kind == "value":
+        return f"{item.type} {item.maximum}"[:60]
+    return f"{item.dtype} {list(item.shape) if isinstance(item.shape, tuple) else item.shape}"
+
+
+def _word(row: Row) -> str:
+    if not row.matched:
+        return "no twin"
+    if row.differs:
+        return "DIFFERS"
+    if row.refuted:
+        return "refuted by what took it in"
+    return "" if row.deviation is None else "agrees"
+
+
+def _is_tensor(row: Row) -> bool:
+    return row.target is not None and row.golden is not None and row.target.kind == row.golden.kind == "tensor"

@@ -1,0 +1,1 @@
+"""Reasons for which two healthy runs differ, one a module."""

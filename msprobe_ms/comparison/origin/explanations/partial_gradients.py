@@ -1,0 +1,84 @@
+"""One tensor given to a call in several places: ``attention(x, memory, memory)``.
+
+Some tools record its whole gradient at each of the places, others the part that came by way of each. Where the parts
+of one side make up the whole of the other, the records differ and the computations agree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+from msprobe_ms.comparison.model import Pair, Row
+from msprobe_ms.dump.model import Item
+from msprobe_ms.dump.names import BACKWARD, FORWARD
+
+#: Means of parts add up to the mean of the whole within this part of the tolerance of the tensors' own size: a mean
+#: rounds far less than the elements that the tolerance is for.
+_ROUNDED = 0.25
+
+
+def refute_parts(pairs: Sequence[Pair]) -> None:
+    """Mark the gradients of tensors given in several places where one side has the parts of the other's whole."""
+    forwards = {pair.target.name: pair for pair in pairs if pair.target is not None and pair.golden is not None}
+    for pair in pairs:
+        parsed = pair.target.parsed if pair.target is not None else None
+        if pair.golden is None or parsed is None or parsed.direction != BACKWARD:
+            continue
+        forward = forwards.get(str(parsed.in_direction(FORWARD)))
+        gradients = [row for row in pair.rows if _is(row, "output")]
+        given = [row for row in forward.rows if _is(row, "input")] if forward is not None else []
+        if len(gradients) != len(given):
+            continue
+        for places in _same(given):
+            _settle([gradients[place] for place in places])
+
+
+def _is(row: Row, state: str) -> bool:
+    """Whether both sides of the row are tensors of this side of their call."""
+    return all(item is not None and item.state == state and item.kind == "tensor" for item in (row.target, row.golden))
+
+
+def _same(rows: Sequence[Row]) -> list[list[int]]:
+    """Places at which both sides have one and the same tensor."""
+    places: dict[object, list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        places[_figures(row.target), _figures(row.golden)].append(place)
+    return [each for each in places.values() if len(each) > 1]
+
+
+def _figures(item: Item | None) -> object:
+    return None if item is None else (item.dtype, item.shape, item.maximum, item.minimum, item.mean, item.norm)
+
+
+def _settle(rows: Sequence[Row]) -> None:
+    targets = [row.target for row in rows if row.target is not None]
+    goldens = [row.golden for row in rows if row.golden is not None]
+    tolerance = max((row.tolerance or 0.0 for row in rows), default=0.0)
+    if _make_up(goldens, targets, tolerance) or _make_up(targets, goldens, tolerance):
+        for row in rows:
+            row.refuted |= row.differs
+
+
+def _make_up(parts: Sequence[Item], whole: Sequence[Item], tolerance: float) -> bool:
+    """Whether ``parts`` may be summands of the tensor that ``whole`` has at every place.
+
+    Means are additive; norms obey the triangle inequality, from both sides.
+    """
+    if len({_figures(item) for item in whole}) > 1 or len({item.shape for item in (*parts, *whole)}) > 1:
+        return False
+    norms = [_number(item.norm) for item in (*parts, whole[0])]
+    means = [_number(item.mean) for item in (*parts, whole[0])]
+    if not all(map(math.isfinite, (*norms, *means))):
+        return False
+    shape = whole[0].shape
+    count = max(1, math.prod(shape)) if isinstance(shape, tuple) else 1
+    size = sum(norms) / math.sqrt(count)
+    if abs(sum(means[:-1]) - means[-1]) > _ROUNDED * tolerance * size:
+        return False
+    return 2 * max(norms) <= sum(norms) * (1 + _ROUNDED * tolerance)
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else math.nan

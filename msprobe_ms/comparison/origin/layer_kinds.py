@@ -1,0 +1,60 @@
+"""What a call computes, as far as judging its error needs to know it, told by its class or function name."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from functools import lru_cache
+
+from msprobe_ms.dump.names import EntryName
+
+
+class Kind(Enum):
+    """``OTHER``: anything at all, user code included.
+
+    ``LINEAR``, ``NORM``, ``ACTIVATION``  single layers whose error follows from what they take in (see ``expected``)
+    ``COARSE``      layers in which a kernel's approximation may show beyond rounding
+    ``RANDOM``      draws numbers: with another seed or generator its results differ by right
+    ``COLLECTIVE``  hands on what other ranks put in
+    """
+
+    OTHER = "other"
+    LINEAR = "linear"
+    NORM = "norm"
+    ACTIVATION = "activation"
+    COARSE = "coarse"
+    RANDOM = "random"
+    COLLECTIVE = "collective"
+
+
+#: By name in lower case without underscores: MindSpore's, PyTorch's and what users call theirs (``LlamaRMSNorm``).
+_PATTERNS = (
+    (Kind.RANDOM, r".*dropout\w*|.*droppath|stochasticdepth|rand\w*|(log|standard|truncated|parameterized)?normal|"
+                  r"\w*uniform\w*|\w*bernoulli|multinomial\w*|gumbel\w*|poisson|randomshuffle|shuffle|exponential|"
+                  r"geometric|cauchy|rrelu|fractionalmaxpool\w*"),
+    (Kind.COLLECTIVE, r"(all|reduce|neighbor)?(reduce|gather|scatter|alltoall|toall)\w*tensor|allreduce\w*|"
+                      r"allgather\w*|reducescatter\w*|alltoall\w*|neighborexchange\w*|broadcast|receive|recv|irecv"),
+    (Kind.LINEAR, r".*(dense|linear)|conv[123]d|matmul|batchmatmul|bmm|mm|addmm|baddbmm"),
+    (Kind.NORM, r".*(layer|batch|group|instance|rms)norm([123]d)?\w{0,3}"),
+    (Kind.ACTIVATION, r"(leaky|p)?relu6?|(fast)?gelu|silu|swish|h(ard)?swish|h(ard)?sigmoid|h(ard)?tanh|mish|softplus"),
+    # MindSpore's tanh on CPU is off by 1e-4 in single spots, by 2e-5 over a saturated tensor; recurrent layers use it.
+    (Kind.COARSE, r".*tanh|.*(lstm|gru|rnn)(cell)?\w*"),
+)  # fmt: skip
+_COMPILED = tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
+#: Namespaces that hold nothing but communication.
+_COLLECTIVE_PREFIXES = ("Distributed", "MintDistributed")
+
+
+def kind_of(parsed: EntryName | None) -> Kind:
+    """What the call of an entry computes; ``OTHER`` where its name does not tell."""
+    if parsed is None:
+        return Kind.OTHER
+    if parsed.prefix in _COLLECTIVE_PREFIXES:
+        return Kind.COLLECTIVE
+    return _kind_of(parsed.class_name if parsed.is_module else parsed.name.rpartition(".")[2])
+
+
+@lru_cache(maxsize=4096)
+def _kind_of(name: str) -> Kind:
+    plain = name.lower().replace("_", "")
+    return next((kind for kind, pattern in _COMPILED if pattern.fullmatch(plain)), Kind.OTHER)

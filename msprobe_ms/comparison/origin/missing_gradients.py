@@ -1,0 +1,158 @@
+"""Parameters that have a gradient on one side alone: frozen, detached, or forgotten by the optimizer.
+
+Nothing of such a parameter stands beside anything, so no difference shows. It is told where the parameter itself has a
+twin and the side without its gradient has gradients of others (else none were recorded). A gradient of zeros is none:
+one framework hands on zeros where another leaves the gradient out; nor is one of rounding noise.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from msprobe_ms.comparison.measuring.tolerances import Tolerances
+from msprobe_ms.comparison.model import Origin, Pair
+from msprobe_ms.comparison.pairing.running_statistics import RUNNING_STATISTICS
+from msprobe_ms.comparison.scale import GradientFloors, root_mean_square
+from msprobe_ms.dump.model import Entry, Item
+from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD
+
+#: Dotted name and class of a module, and the path of its parameter.
+Place = tuple[str, str, tuple[str, ...]]
+#: Parameters told by name; the rest is counted.
+_TOLD = 3
+
+
+@dataclass
+class _Side:
+    """Parameters and gradients of one dump by their place.
+
+    ``orders``   where a gradient stands among the pairs
+    ``alike``    places of the parameters that have the same figures
+    ``modules``  figures of a module's parameters, constants apart
+    ``entries``  the entries by name
+    """
+
+    parameters: dict[Place, Item] = field(default_factory=dict)
+    gradients: dict[Place, Item] = field(default_factory=dict)
+    orders: dict[Place, int] = field(default_factory=dict)
+    alike: dict[object, list[Place]] = field(default_factory=lambda: defaultdict(list))
+    modules: dict[tuple[str, str], list[object]] = field(default_factory=lambda: defaultdict(list))
+    entries: dict[str, Entry] = field(default_factory=dict)
+
+    def add(self, order: int, entry: Entry | None) -> None:
+        if entry is None or entry.parsed is None or not entry.parsed.is_module:
+            return
+        self.entries[entry.name] = entry
+        for place, item in _placed(entry, PARAMETERS_GRAD, "parameters_grad"):
+            if item.kind == "tensor" and not item.maximum == item.minimum == 0:
+                self.gradients.setdefault(place, item)
+                self.orders.setdefault(place, order)
+        for place, item in _placed(entry, FORWARD, "parameters"):
+            if place not in self.parameters:
+                self.parameters[place] = item
+                if _is_telling(item):
+                    self.alike[_figures(item)].append(place)
+                    self.modules[place[:2]].append(_figures(item))
+
+    def beyond_rounding(self, places: list[Place]) -> list[Place]:
+        """Those whose gradients are more than what rounding leaves of the terms that they sum."""
+        if not places:
+            return []
+        floors = GradientFloors(self.entries, 1.0)
+        bound = Tolerances().bound
+        found = []
+        for place in places:
+            item = self.gradients[place]
+            floor = floors.of_entry(self.entries.get(item.entry)).get(item.name, 0.0)
+            rounding = bound(item.dtype, item.dtype, exact=False, same_framework=False, gradient=True) * floor
+            size = root_mean_square(item)
+            if size is None or size > rounding:
+                found.append(place)
+        return found
+
+    def tied(self, place: Place) -> Iterator[Place]:
+        """Where a tensor with the figures of this parameter is one of another module: tied weights.
+
+        Constants (zeros, ones) look all alike; they count as tied where another parameter of their module is.
+        """
+        item = self.parameters[place]
+        kin = [_figures(item)] if _is_telling(item) else self.modules.get(place[:2], [])
+        return (at for figures in kin for at in self.alike.get(figures, ()) if at[:2] != place[:2])
+
+
+def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
+    """One origin a side that lacks gradients, at the first parameter in order, with its place among the pairs."""
+    target, golden = _Side(), _Side()
+    twins: dict[Place, Place] = {}
+    for order, pair in enumerate(pairs):
+        target.add(order, pair.target)
+        golden.add(order, pair.golden)
+        if pair.matched:
+            for row in pair.rows:
+                if row.matched and row.state == "parameters" and row.target is not None and row.golden is not None:
+                    ours, theirs = _place(pair.target, row.target), _place(pair.golden, row.golden)
+                    if ours is not None and theirs is not None:
+                        twins.setdefault(ours, theirs)
+    back = {theirs: ours for ours, theirs in twins.items()}
+    found = []
+    sides = (("target", target, golden, back, twins), ("golden", golden, target, twins, back))
+    for name, lacking, having, to, fro in sides:
+        missing = [at for at in having.gradients if _is_missing(at, lacking, having, to, fro)]
+        missing = having.beyond_rounding(missing)
+        if missing:
+            first = min(missing, key=having.orders.__getitem__)
+            ours, theirs = (to[first], first) if name == "target" else (first, to[first])
+            # Told by the names of the target, as the first is.
+            others = [to[at] if name == "target" else at for at in missing if at != first]
+            reason = _reason(name, others)
+            names = target.parameters[ours].name, golden.parameters[theirs].name
+            origin = Origin(*names, "parameters_grad", reason, {}, "missing gradient")
+            found.append((having.orders[first], origin))
+    return found
+
+
+def _is_missing(place: Place, lacking: _Side, having: _Side, to: dict[Place, Place], fro: dict[Place, Place]) -> bool:
+    """Whether the gradient at ``place`` has no counterpart; ``to`` leads to the lacking side's places, ``fro`` back."""
+    twin = to.get(place)
+    if twin is None or twin in lacking.gradients or not lacking.gradients or place[2][-1] in RUNNING_STATISTICS:
+        return False
+    for other in lacking.tied(twin):
+        # Tied weights have one gradient, which each framework may record at another of their places.
+        if other in lacking.gradients:
+            recorded = having.gradients.get(fro.get(other, other))
+            if recorded is None or _figures(recorded) == _figures(having.gradients[place]):
+                return False
+    return True
+
+
+def _reason(side: str, others: Sequence[Place]) -> str:
+    other_side = "golden" if side == "target" else "target"
+    names = [".".join((name, *path)) for name, _, path in others[:_TOLD]]
+    rest = f" and {len(others) - _TOLD} more" if len(others) > _TOLD else ""
+    more = f" (likewise {', '.join(names)}{rest})" if names else ""
+    return (
+        f"the {other_side} has a gradient of this parameter, the {side} none{more}: is it frozen, detached or left out "
+        "of the optimizer's weights?"
+    )
+
+
+def _placed(entry: Entry | None, direction: str, state: str) -> Iterable[tuple[Place, Item]]:
+    if entry is None or entry.parsed is None or entry.parsed.direction != direction or not entry.parsed.is_module:
+        return ()
+    parsed = entry.parsed
+    return (((parsed.name, parsed.class_name, item.path), item) for item in entry.items if item.state == state)
+
+
+def _place(entry: Entry | None, item: Item) -> Place | None:
+    parsed = entry.parsed if entry is not None else None
+    return (parsed.name, parsed.class_name, item.path) if parsed is not None and parsed.is_module else None
+
+
+def _is_telling(item: Item) -> bool:
+    return item.kind == "tensor" and (item.maximum != item.minimum or (item.maximum is None and item.md5 is not None))
+
+
+def _figures(item: Item) -> object:
+    return item.shape, item.maximum, item.minimum, item.mean, item.norm, item.md5

@@ -1,0 +1,72 @@
+"""Single calls that compute in another width of float than their twin: rounding explains them, and nobody meant it.
+
+In mixed precision many calls narrow what they take in, and all is as it should be. Where few do, each is told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.origin.nodes import Node
+
+#: The share of calls up to which another width is the exception.
+_FEW = 0.1
+#: The same among calls of one kind: mixed precision narrows by kind (all matrix products, no normalisation).
+_FEW_OF_A_KIND = 0.5
+
+
+def odd_widths(nodes: list[Node]) -> set[str]:
+    """Names of the calls in which floats become of another width than their twin's; none where that is no exception."""
+    if _one_width(nodes):
+        return set()
+    calls = [node for node in nodes if not node.is_backward and not node.is_save]
+    found = [node for node in calls if _changes_width(node)]
+    if len(found) > max(1.0, _FEW * len(calls)):
+        return set()
+    together, odd = Counter(map(_what, calls)), Counter(map(_what, found))
+    return {node.name for node in found if odd[_what(node)] <= max(1.0, _FEW_OF_A_KIND * together[_what(node)])}
+
+
+def _what(node: Node) -> str:
+    """The class or function called."""
+    parsed = node.parsed
+    return node.name if parsed is None else parsed.class_name if parsed.is_module else parsed.name
+
+
+def _one_width(nodes: list[Node]) -> bool:
+    """Whether all floats of both dumps are of one width."""
+    first = next((row.numbers for node in nodes for row in node.pair.rows if row.numbers), None)
+    if first is None:
+        return False
+    widths = {parse_dtype(sort[2]).epsilon for table in first[0] for sort in table.known_sorts}
+    return len(widths - {0.0}) <= 1
+
+
+def _changes_width(node: Node) -> bool:
+    """Whether what it gives out is of another width, and what it takes in, or what the call around it does, is not.
+
+    Casts are not always recorded: then a call inside a layer takes in other widths than the layer.
+    """
+    if _are_equal(node, "output"):
+        return False
+    return _are_equal(node, "input") or (node.parent is not None and _are_equal(node.parent, "input"))
+
+
+def _are_equal(node: Node, state: str) -> bool:
+    return not any(map(is_of_two_widths, node.rows(state)))
+
+
+def is_of_two_widths(row: Row) -> bool:
+    """Whether both sides are floats and one of them is the narrower."""
+    mine, other = _widths(row)
+    return mine != other
+
+
+def _widths(row: Row) -> tuple[float, float]:
+    """Epsilons of both sides; equal where one is no float."""
+    target, golden = row.target, row.golden
+    mine = parse_dtype(target.dtype).epsilon if target is not None and target.kind == "tensor" else 0.0
+    other = parse_dtype(golden.dtype).epsilon if golden is not None and golden.kind == "tensor" else 0.0
+    return (mine, other) if mine and other else (0.0, 0.0)

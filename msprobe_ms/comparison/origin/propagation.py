@@ -1,0 +1,180 @@
+"""What error a healthy call gives out, given the error it takes in: the noise floor of a node.
+
+Error goes through a computation times its condition, and each computation adds rounding of its own. Whatever a call
+computes, what comes out is held to agree up to ``1 + gain · strain in`` (a strain of 1 is a net's worth of rounding).
+Single layers of known kind add far less than a net, and their condition follows from the figures recorded, so that a
+wrong epsilon shows: 1e-6 for 1e-5 changes a normalised tensor by 38 epsilons of float32 over its variance, the layer
+itself rounds by less than 8 (measured, MindSpore against PyTorch on CPU: normalisations 0.5, linear layers 4,
+activations 7; tanh alone 200). Of a systematic change every figure tells, so Norm and Mean are held against a bound of
+their own: independent roundings of n elements cancel in them to 1/sqrt(n).
+
+* linear: y = Wx sums K terms, and rounds by a part of sqrt(K) · rms(W) · rms(x) (Higham, Accuracy and Stability of
+  Numerical Algorithms, 2nd ed., §3.1 and §2.8), which is more than a part of y where the terms cancel
+* normalisation: subtracts the mean, and so passes errors times rms(x) / deviation(x)
+* activation: |f'| is 1.2 at most, so errors grow where f is smaller than x
+"""
+
+from __future__ import annotations
+
+import math
+
+from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.arrays.metrics import COSINE
+from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.origin.layer_kinds import Kind
+from msprobe_ms.comparison.origin.nodes import Node, strain
+from msprobe_ms.comparison.scale import element_count, magnitude, root_mean_square, square
+from msprobe_ms.dump.model import Item
+from msprobe_ms.dump.names import FORWARD
+
+#: Times that a call multiplies the strain it takes in when nothing is known of it: ten, as attention over sharp logits
+#: was seen to; thirty, where something differed before, of which figures may show little.
+GAIN, GAIN_IN_DOUBT = 10.0, 30.0
+#: The strain that says nothing where many layers were equal to the bit: a kernel that adds in another order each run,
+#: which moves few of the elements of a narrow float at all.
+_REST_OF_EQUALS, _REST_OF_NARROW_EQUALS = 1 / 8, 1 / 64
+#: Strains of a gradient up to which it may be noise, and the part of single elements' noise that is let through.
+_NOISY, _ELEMENTS = 20.0, 0.3
+#: Of a layer with coarse kernels, the strain that its own approximation may add (2.4e-5 seen in float32, 2 tolerances).
+_COARSE = 4.0
+#: What a single layer adds: a twelfth of the tolerance, 8 roundings of float32; half of it to Norm and Mean.
+_OWN, _OWN_FIGURES = 1 / 12, 1 / 24
+#: Growth of error in a single layer beyond its condition: rows and channels are not all conditioned as the whole is,
+#: and the few figures of what comes in may by chance show less than is there.
+_MARGIN, _MARGIN_FIGURES = 3.0, 5.0
+#: Times of what was seen anywhere before that an output must show for its layer to stand out.
+_STANDING_OUT = 1.5
+_SINGLE_LAYERS = frozenset({Kind.LINEAR, Kind.NORM, Kind.ACTIVATION})
+#: Roundings that a tolerance must hold for a part of it to be more than a rounding: narrow floats have 4.
+_FINE = 24.0
+
+
+def bound(node: Node, rest: float, *, doubtful: bool) -> float:
+    """The strain up to which what ``node`` gives out is explained by what it takes in.
+
+    ``rest``: the strain that says nothing in these dumps; ``doubtful``: see GAIN.
+    """
+    own = _COARSE if node.kind is Kind.COARSE else rest
+    if rest == 1 and node.strain_out > own and (known := condition(node)) is not None:
+        own = max(own, known * _OWN)
+    taken = node.strain_taken
+    if node.is_backward and node.strain_out <= _NOISY:
+        # The sums that gradients are show the noise of single elements, which the few figures of many hardly do.
+        rows = [row for each in (node, *node.context) for row in each.pair.rows if row.state != "parameters_grad"]
+        taken = max(taken, _ELEMENTS * max(map(elements, rows), default=0.0)) if node.is_parameter_gradient else taken
+    return own + (GAIN_IN_DOUBT if doubtful else GAIN) * taken
+
+
+def rest_of_equals(node: Node) -> float:
+    """The strain that says nothing of what a call takes in and gives out, while all was equal to the bit before."""
+    fine = all(_is_fine(row) for row in node.pair.rows if row.deviation)
+    return _REST_OF_EQUALS if fine else _REST_OF_NARROW_EQUALS
+
+
+def added(node: Node, seen: float, *, trained: bool = False) -> tuple[Row, float] | None:
+    """An output further off than this single layer explains, with the deviation it does explain; None: there is none.
+
+    ``seen``: the largest strain of anything computed before. ``trained``: whether parameters were updated.
+    """
+    if node.strain_out < _OWN_FIGURES or node.kind not in _SINGLE_LAYERS:
+        return None
+    if node.strain_out < _STANDING_OUT * seen and not any(map(_is_exact, node.pair.rows)):
+        return None
+    if (known := condition(node)) is None:
+        return None
+    taken = [row for row in node.pair.rows if row.deviation is not None and row.state in ("input", "parameters")]
+    figures_in = max((_figures(row) / row.tolerance for row in taken if _is_fine(row) and row.tolerance), default=0.0)
+    elements_in = max((elements(row) for row in taken if _is_fine(row)), default=0.0)
+    for row in node.rows("output"):
+        if not _is_fine(row) or row.golden is None or row.tolerance is None or row.refuted:
+            continue
+        if _is_exact(row):
+            explained = max(known * (_OWN + _MARGIN * node.strain_taken), _STANDING_OUT * seen)
+            if strain(row) > explained:
+                return row, explained * row.tolerance
+        # What updates leave in the elements of a parameter cancels in its figures, and less so in those of a result,
+        # where some inputs weigh them.
+        if trained and any(each.deviation for each in node.rows("parameters")):
+            continue
+        hidden = elements_in / math.sqrt(max(1, element_count(row.golden)))
+        explained = known * (_OWN_FIGURES + _MARGIN_FIGURES * figures_in + _MARGIN * hidden)
+        if not _is_exact(row):
+            explained = max(explained, _STANDING_OUT * seen)
+        if _figures(row) > explained * row.tolerance:
+            return row, explained * row.tolerance
+    return None
+
+
+def condition(node: Node) -> float | None:
+    """How much larger than its result what a single layer rounds or subtracts is, 1 at least; None: not known."""
+    kind = node.kind
+    if node.parsed is None or node.parsed.direction != FORWARD or node.children:
+        return None
+    if kind not in _SINGLE_LAYERS:
+        return None
+    inputs, outputs = _tensors(node, "input"), _tensors(node, "output")
+    if not inputs or not outputs:
+        return None
+    sizes = [root_mean_square(item) for item in inputs]
+    given = root_mean_square(outputs[0])
+    if sizes[0] is None or not given:
+        return None
+    if kind is Kind.NORM:
+        spread = square(sizes[0]) - square(magnitude(inputs[0].mean))
+        return sizes[0] / math.sqrt(spread) if spread > 0 else None
+    if kind is Kind.ACTIVATION:
+        return max(1.0, sizes[0] / given)
+    factors = [*_tensors(node, "parameters"), *inputs[1:]]
+    weight = next((item for item in factors if isinstance(item.shape, tuple) and len(item.shape) > 1), None)
+    size = root_mean_square(weight) if weight is not None else None
+    if weight is None or not size:
+        return None
+    assert isinstance(weight.shape, tuple)
+    terms = element_count(weight) / (weight.shape[0] if weight.state == "parameters" else weight.shape[-1])
+    # Each of K roundings is a part of a partial sum; blocks of kernels keep these short.
+    roundings = 1 + math.sqrt(terms) / 64
+    return max(1.0, sizes[0] * size * math.sqrt(terms) / given) * roundings
+
+
+def _tensors(node: Node, state: str) -> list[Item]:
+    """The golden's tensors of floats, in the order of its arguments: rows of a group stand in the target's."""
+    items = [row.golden for row in node.rows(state)]
+    items.sort(key=lambda item: () if item is None else tuple(part.zfill(4) for part in item.path))
+    return [item for item in items if item is not None and item.kind == "tensor" and parse_dtype(item.dtype).epsilon]
+
+
+def _is_fine(row: Row) -> bool:
+    """Whether this is a tensor of floats whose tolerance is many roundings."""
+    golden, tolerance = row.golden, row.tolerance
+    if golden is None or golden.kind != "tensor" or row.target is None or tolerance is None:
+        return False
+    epsilon = parse_dtype(golden.dtype).epsilon
+    return epsilon > 0 and tolerance >= _FINE * epsilon and math.isfinite(row.deviation or 0.0)
+
+
+def _is_exact(row: Row) -> bool:
+    return row.measured is not None and isinstance(row.measured.get(COSINE), float)
+
+
+def _figures(row: Row) -> float:
+    """The larger of the relative differences of Norm, and of Mean in root mean squares."""
+    target, golden = row.target, row.golden
+    assert target is not None and golden is not None
+    norm = magnitude(golden.norm)
+    size = root_mean_square(golden)
+    if not norm or not size or not isinstance(target.norm, float) or not isinstance(target.mean, float):
+        return 0.0
+    return max(abs(target.norm - norm) / norm, abs(target.mean - float(golden.mean or 0.0)) / size)
+
+
+def elements(row: Row) -> float:
+    """The strain of single elements: of all where they were compared, else of the two that Max and Min show."""
+    target, golden = row.target, row.golden
+    if _is_exact(row) or target is None or golden is None:
+        return strain(row)
+    size = root_mean_square(golden)
+    if not size or not row.tolerance:
+        return strain(row)
+    ends = ((target.maximum, golden.maximum), (target.minimum, golden.minimum))
+    gaps = [abs(mine - other) for mine, other in ends if isinstance(mine, float) and isinstance(other, float)]
+    return max(strain(row), max(gaps, default=0.0) / size / row.tolerance)

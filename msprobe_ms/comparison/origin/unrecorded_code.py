@@ -1,0 +1,175 @@
+"""What lies between recorded calls: where a value differs on arrival, though all that was recorded before agrees."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from msprobe_ms.comparison.model import Pair, Row
+from msprobe_ms.comparison.origin.nodes import Node, strain
+from msprobe_ms.comparison.tensor_identity import GOLDEN, TARGET, fingerprint, norm_of
+from msprobe_ms.dump.model import Entry, ancestors
+
+
+class Between:
+    """``golden``: the golden dump's entries in execution order."""
+
+    def __init__(self, nodes: Sequence[Node], pairs: Sequence[Pair], golden: Sequence[Entry]) -> None:
+        self._nodes, self._pairs, self._golden = nodes, pairs, golden
+
+    def calls(self, pair: Pair) -> str:
+        """What stands unpaired between the last pair and this one: "3 in the target (the last …), 1 in the golden (…)".
+
+        "" when nothing does.
+        """
+        told = []
+        for side, entry, calls in (("target", pair.target, self._ours), ("golden", pair.golden, self._theirs)):
+            gap = list(calls.unpaired_before(entry)) if entry is not None else []
+            if gap:
+                told.append(f"{len(gap)} in the {side} ({'the last ' if len(gap) > 1 else ''}{gap[0].name})")
+        return ", ".join(told)
+
+    def calls_inside(self, pair: Pair) -> str:
+        """What ran unpaired inside this pair, inside no pair within it: "3 in the target (the first …)"; "" if none."""
+        told = []
+        for side, entry, calls in (("target", pair.target, self._ours), ("golden", pair.golden, self._theirs)):
+            inside = calls.unpaired_inside(entry) if entry is not None else ()
+            if inside:
+                told.append(f"{len(inside)} in the {side} ({'the first ' if len(inside) > 1 else ''}{inside[0].name})")
+        return ", ".join(told)
+
+    def places(self, node: Node, row: Row) -> str:
+        """Between which recorded calls the code lies that made this input of ``node``, in words; "" if none ran before.
+
+        A tensor of the same figures on one side tells where that side has it from, untouched.
+        """
+        mine, theirs = self._source(node, row, TARGET), self._source(node, row, GOLDEN)
+        if mine is not None and theirs is not None:
+            if mine.row is theirs.row:
+                return f"both sides take it from {mine.text} as it is"
+            if mine.text == theirs.text:
+                return f"the target takes {mine.suffix} of {mine.text}, the golden {theirs.suffix}"
+            return f"the target takes it from {mine.text}, the golden from {theirs.text}"
+        if mine is not None:
+            return f"between {mine.text} and {node.name}: the target hands it on as it is, the golden does not"
+        if theirs is not None:
+            return f"between {theirs.text} and {node.name}: the golden hands it on as it is, the target does not"
+        last = self._last_before(node, row)
+        return f"between {last} and {node.name}" if last else ""
+
+    def made(self, node: Node, row: Row) -> str:
+        """Where code that was not recorded made this input of ``node``; "" where it is a recorded tensor as it was."""
+        if any(self._source(node, row, side) for side in (TARGET, GOLDEN)):
+            return ""
+        last = self._last_before(node, row)
+        return f"between {last} and {node.name}" if last else ""
+
+    def _source(self, node: Node, row: Row, side: int) -> _Source | None:
+        """The nearest earlier place at which ``side`` has this very tensor."""
+        wanted = fingerprint(row, side)
+        if wanted is None:
+            return None
+        above = set(node.ancestors())
+        for other in reversed(self._nodes):
+            inside = other in above
+            if other.order >= node.order and not inside:
+                continue
+            for each in other.pair.rows:
+                if norm_of(each, side) == wanted[-1] and each.matched and fingerprint(each, side) == wanted:
+                    if inside and each.state == "input":
+                        return _Source(f"the input of {other.name}", each, side)
+                    if not inside and each.state == "output":
+                        return _Source(_with_state(other, each), each, side)
+        return None
+
+    def _last_before(self, node: Node, row: Row) -> str:
+        """The call before it in the same module, the last with an output of this shape if any; else the module."""
+        direction = _direction(node.pair.target)
+        shape = row.target.shape if row.target else None
+        last: Node | None = None
+        for other in reversed(self._nodes):
+            if other.order >= node.order or other.parent is not node.parent:
+                continue
+            if _direction(other.pair.target) != direction:
+                continue
+            last = last or other
+            if any(_shape(each) == shape for each in other.rows("output")):
+                last = other
+                break
+        if last is not None:
+            return _with_state(last, next(last.rows("output"), None))
+        return f"the input of {node.parent.name}" if node.parent is not None else ""
+
+    @cached_property
+    def _ours(self) -> _Calls:
+        twins = {pair.target.name for pair in self._pairs if pair.target is not None and pair.matched}
+        return _Calls([pair.target for pair in self._pairs if pair.target is not None], twins)
+
+    @cached_property
+    def _theirs(self) -> _Calls:
+        twins = {pair.golden.name for pair in self._pairs if pair.golden is not None and pair.matched}
+        # Of several golden calls that are one of the target the pair names the last.
+        groups = (row.golden for pair in self._pairs if pair.how == "group" for row in pair.rows)
+        twins |= {item.entry for item in groups if item is not None}
+        return _Calls(self._golden, twins)
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """Where a tensor comes from as it is: in words, and the row that holds it."""
+
+    text: str
+    row: Row
+    side: int
+
+    @property
+    def suffix(self) -> str:
+        item = self.row.golden if self.side == GOLDEN else self.row.target
+        return item.suffix if item is not None else ""
+
+
+def _with_state(node: Node, row: Row | None) -> str:
+    return f"{node.name} (agrees)" if row is None or strain(row) <= 1 else node.name
+
+
+def _shape(row: Row) -> object:
+    return row.target.shape if row.target else None
+
+
+class _Calls:
+    """One dump's entries in execution order, and the names of those that have a twin."""
+
+    def __init__(self, entries: Sequence[Entry], twins: set[str]) -> None:
+        self._entries, self._twins = entries, twins
+        self._places = {each.name: number for number, each in enumerate(entries)}
+        self._by_name = {each.name: each for each in entries}
+
+    def unpaired_before(self, entry: Entry) -> Iterator[Entry]:
+        """The unpaired calls in the direction of ``entry`` before it, the last first; calls inside it are none."""
+        for number in reversed(range(self._places.get(entry.name, 0))):
+            each = self._entries[number]
+            if _direction(each) != _direction(entry) or entry.name in ancestors(self._by_name, each.name):
+                continue
+            if each.name in self._twins:
+                return
+            yield each
+
+    def unpaired_inside(self, entry: Entry) -> Sequence[Entry]:
+        """The unpaired calls whose nearest enclosing call with a twin is ``entry``, in execution order."""
+        return self._alone_inside.get(entry.name, ())
+
+    @cached_property
+    def _alone_inside(self) -> dict[str, list[Entry]]:
+        found: dict[str, list[Entry]] = defaultdict(list)
+        for each in self._entries:
+            if each.name not in self._twins and each.parsed is not None:
+                around = ancestors(self._by_name, each.name)
+                if (outer := next((up for up in around if up in self._twins), None)) is not None:
+                    found[outer].append(each)
+        return dict(found)
+
+
+def _direction(entry: Entry | None) -> str:
+    return entry.parsed.direction if entry is not None and entry.parsed is not None else ""

@@ -1,0 +1,273 @@
+"""Which module of the target is which of the golden, found from the two dumps alone.
+
+Layers first: figures that only two of them share fix points, unless weights look exchanged; between them the order of
+execution, kinds, shapes and names decide. Then what encloses them, by the layers it encloses. Every pair has a
+confidence; what could as well be another is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msprobe_ms.comparison.pairing.automatic.containers import inside, match_inner
+from msprobe_ms.comparison.pairing.automatic.evidence import Evidence
+from msprobe_ms.comparison.pairing.automatic.fused import find_fused, norms_add_up
+from msprobe_ms.comparison.pairing.automatic.layers import Found, match_layers, match_left
+from msprobe_ms.comparison.pairing.automatic.opaque_layers import match_whole
+from msprobe_ms.comparison.pairing.automatic.outline import Node, Outline, outline
+from msprobe_ms.comparison.pairing.automatic.rules import (
+    Rules,
+    add_fused,
+    confidences,
+    rule_lines,
+    rules_used,
+    write_rules,
+)
+from msprobe_ms.comparison.pairing.automatic.swapped_weights import doubted, find_exchanged, put_right
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.support.atomic import replacing
+from msprobe_ms.support.errors import MappingError
+from msprobe_ms.support.log import logger
+from msprobe_ms.support.permissions import DEFAULT
+
+#: A module: dotted path and class.
+Module = tuple[str, str]
+
+#: Below this a pair is a guess and left out.
+_LEAST_CONFIDENCE = 0.5
+#: Pairs that keep their names are named when they are less sure than this; and how many at most.
+_SURE, _LISTED = 0.75, 10
+#: Evidence and margin at which confidence reaches 63 %.
+_EVIDENCE_SCALE, _MARGIN_SCALE = 2.5, 1.0
+
+#: How the remarks in the file about weights begin.
+EXCHANGED = "# these weights look exchanged: "
+
+_HEAD = """\
+# Layer mapping found by comparing the two dumps: under the class of the parent, child: what the golden calls it.
+# Behind each line the lowest confidence (0 to 1) of the pairs it makes. Correct it and give it with -lm.
+"""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """What belongs together.
+
+    ``pairs``      target module → (golden module, confidence 0…1)
+    ``doubtful``   the same below the confidence that makes a pair
+    ``fused``      modules that are the same together: (of the target, of the golden, whether weights or outputs add up)
+    ``rules``      the layer mapping that gives these pairs
+    ``exchanged``  modules of the target, each of which should have the weights that the next one has
+    """
+
+    pairs: dict[Module, tuple[Module, float]]
+    doubtful: dict[Module, tuple[Module, float]]
+    unmatched_target: list[Module]
+    unmatched_golden: list[Module]
+    fused: list[tuple[tuple[Module, ...], tuple[Module, ...], bool]]
+    rules: Rules
+    exchanged: list[tuple[Module, ...]] = field(default_factory=list)
+    _notes: dict[tuple[str, str], float] = field(default_factory=dict, repr=False)
+    _used: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+
+    def lines_for(self, ours: Container[Module], theirs: Container[Module]) -> list[str]:
+        """Of the rules as yaml those that pair modules of ``ours`` with modules of ``theirs``."""
+        paths = [module[0] for module, (other, _) in self.pairs.items() if module in ours and other in theirs]
+        for group, others, _ in self.fused:
+            if all(module in ours for module in group) and all(module in theirs for module in others):
+                paths += [path for path, _ in group]
+        used = {rule for path in paths for rule in self._used[path]}
+        chosen = {
+            parent: kept
+            for parent, children in self.rules.items()
+            if (kept := {child: value for child, value in children.items() if f"{parent}.{child}" in used})
+        }
+        return list(rule_lines(chosen, self._notes))
+
+    def text(self) -> str:
+        """The file: rules, and as comments what was left out."""
+        last = {self._used[path][-1] for circle in self.exchanged for path, _ in circle if self._used.get(path)}
+        words = {
+            (parent, child): "; its weights look exchanged, see below"
+            for parent, children in self.rules.items()
+            for child in children
+            if f"{parent}.{child}" in last
+        }
+        return _HEAD + "\n".join([*rule_lines(self.rules, self._notes, words), *self._remarks()]) + "\n"
+
+    def exchanges(self) -> str:
+        """Which modules hold each other's weights, in words; "" where none do."""
+        circles = [" and ".join(path for path, _ in circle) for circle in self.exchanged]
+        more = f", and {len(circles) - _LISTED} more" if len(circles) > _LISTED else ""
+        return f"these weights look exchanged: {'; '.join(circles[:_LISTED])}{more}" if circles else ""
+
+    def _remarks(self) -> Iterator[str]:
+        yield f"# {len(self.pairs)} modules are paired; those without a line above keep their names."
+        same = [
+            (sure, module) for module, (other, sure) in self.pairs.items() if other[0] == module[0] and sure < _SURE
+        ]
+        if same:
+            least = ", ".join(f"{_named(module)} ({sure:.2f})" for sure, module in sorted(same)[:_LISTED])
+            yield f"# Least sure of these: {least}"
+        for circle in self.exchanged:
+            held = " and ".join(map(_named, circle))
+            yield f"{EXCHANGED}{held}; they are paired by names and places all the same"
+        for ours, theirs, proven in self.fused:
+            reason = "; their norms add up" if proven else ""
+            yield f"# fused: {', '.join(map(_named, ours))} = {', '.join(map(_named, theirs))}{reason}"
+        in_fused = {module for ours, theirs, _ in self.fused for module in (*ours, *theirs)}
+        for side, modules in (("target", self.unmatched_target), ("golden", self.unmatched_golden)):
+            for module in modules:
+                if module not in in_fused:
+                    guess = self.doubtful.get(module) if side == "target" else None
+                    perhaps = f", perhaps {_named(guess[0])} ({guess[1]:.2f})" if guess else ""
+                    yield f"# unmatched in the {side}: {_named(module)}{perhaps}"
+
+
+def align_modules(target: Dump, golden: Dump) -> Alignment:
+    """Pair the modules of two dumps by what they did.
+
+    Cost: reading shapes and figures once, then height × width of the stretches of layers between fixed points, in
+    numpy: near-linear where figures agree, at worst (no figures at all) quadratic with a small constant.
+    """
+    return align_outlines(outline(target), outline(golden))
+
+
+def tell_exchanges(alignment: Alignment) -> None:
+    """Warn of weights that look exchanged."""
+    if told := alignment.exchanges():
+        logger.warning("-lm: %s. Their modules are paired by names and places all the same", told)
+
+
+def write_alignment(target: Dump, golden: Dump, output: Path, ending: str) -> tuple[Alignment, Path]:
+    """Align and write ``layer_mapping{ending}.yaml`` into ``output``, which is created."""
+    alignment = align_modules(target, golden)
+    if not alignment.pairs:
+        logger.warning("-lm: no module of the two dumps could be aligned; dump both at level L0 or mix")
+    path = output / f"layer_mapping{ending}.yaml"
+    try:
+        DEFAULT.make_folder(output)
+        with replacing(path) as file:
+            file.write(alignment.text().encode("utf-8", "replace"))
+    except OSError as error:
+        raise MappingError(f"{path}: cannot be written: {error.strerror or error}") from error
+    return alignment, path
+
+
+def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
+    """As ``align_modules``, of outlines."""
+    evidence = Evidence(ours, theirs)
+    layers = match_layers(evidence)
+    if exchanged := find_exchanged(evidence, layers):
+        ours = put_right(ours, exchanged)
+        evidence = Evidence(ours, theirs)
+        layers = doubted(match_layers(evidence), exchanged)
+    fused = find_fused(ours, theirs, _sure(layers))
+    inner = match_inner(evidence, _sure(layers), fused)
+    around = _sure(inner)
+    layers = inside(evidence, layers, around)
+    if left := match_left(evidence, _sure(layers), around):
+        layers += left
+        fused = find_fused(ours, theirs, _sure(layers))
+        inner = match_inner(evidence, _sure(layers), fused)
+    sure = _sure(layers)
+    sure_too = sure | _sure(inner)
+    below = [*sure, *(node for group in fused for node in group.ours)]
+    below_there = [*sure.values(), *(node for group in fused for node in group.theirs)]
+    whole = match_whole(evidence, sure_too, below, below_there)
+    found = _first([*layers, *inner, *whole])
+    modules, others = ours.nodes, theirs.nodes
+    pairs: dict[Module, tuple[Module, float]] = {}
+    doubtful: dict[Module, tuple[Module, float]] = {}
+    for one in found:
+        node, other, confidence = modules[one.ours], others[one.theirs], _confidence(one)
+        sure_enough = confidence >= _LEAST_CONFIDENCE and _can_be_written(node, other)
+        (pairs if sure_enough else doubtful)[node.module] = (other.module, confidence)
+    rules, notes, used = _rules_of(pairs, modules, others)
+    together = [
+        (tuple(modules[node].module for node in group.ours), tuple(others[node].module for node in group.theirs))
+        for group in fused
+    ]
+    for (group, _), rule in zip(together, _add_fused(rules, together, modules, others), strict=True):
+        used |= {path: (".".join(rule),) for path, _ in group}
+    taken = {module for module, _ in pairs.values()}
+    return Alignment(
+        pairs,
+        {module: guess for module, guess in doubtful.items() if guess[0] not in taken},
+        [node.module for node in modules if node.module not in pairs],
+        [node.module for node in others if node.module not in taken],
+        [
+            (*both, _proven([modules[node] for node in group.ours], [others[node] for node in group.theirs]))
+            for group, both in zip(fused, together, strict=True)
+        ],
+        rules,
+        [tuple(modules[node].module for node in circle) for circle in exchanged],
+        notes,
+        used,
+    )
+
+
+def _sure(found: list[Found]) -> dict[int, int]:
+    return {one.ours: one.theirs for one in found if _confidence(one) >= _LEAST_CONFIDENCE}
+
+
+def _first(found: list[Found]) -> list[Found]:
+    """The surest word about each module of either side; what remains are doubts and pairs that do not touch."""
+    kept: list[Found] = []
+    ours: set[int] = set()
+    theirs: set[int] = set()
+    for one in sorted(found, key=lambda one: -_confidence(one)):
+        if one.ours not in ours and one.theirs not in theirs:
+            kept.append(one)
+            ours.add(one.ours)
+            theirs.add(one.theirs)
+    return kept
+
+
+def _confidence(found: Found) -> float:
+    """How much speaks for it, and how much against every other way."""
+    speaking, certain = max(found.score, 0) / _EVIDENCE_SCALE, max(found.margin, 0) / _MARGIN_SCALE
+    return (1 - math.exp(-speaking)) * (1 - math.exp(-certain))
+
+
+def _can_be_written(ours: Node, theirs: Node) -> bool:
+    """A layer mapping renames what is below the network, not the network."""
+    return bool(ours.path) == bool(theirs.path) and "(" not in theirs.path
+
+
+def _rules_of(
+    pairs: dict[Module, tuple[Module, float]], ours: Sequence[Node], theirs: Sequence[Node]
+) -> tuple[Rules, dict[tuple[str, str], float], dict[str, tuple[str, ...]]]:
+    modules, others = [node.module for node in ours], [node.module for node in theirs]
+    wanted: dict[str, str | None] = {}
+    for module in modules:
+        if module in pairs:
+            wanted[module[0]] = pairs[module][0][0]
+        else:
+            wanted.setdefault(module[0], None)
+    rules = write_rules(wanted, modules, others)
+    by_path = {module[0]: confidence for module, (_, confidence) in pairs.items()}
+    used = rules_used(rules, by_path, modules, others)
+    return rules, confidences(rules, by_path, used), used
+
+
+def _add_fused(
+    rules: Rules,
+    groups: Sequence[tuple[tuple[Module, ...], tuple[Module, ...]]],
+    ours: Sequence[Node],
+    theirs: Sequence[Node],
+) -> list[tuple[str, str]]:
+    paths = [([path for path, _ in mine], [path for path, _ in others]) for mine, others in groups]
+    return add_fused(rules, paths, [node.module for node in ours], [node.module for node in theirs])
+
+
+def _proven(ours: list[Node], theirs: list[Node]) -> bool:
+    return norms_add_up(ours, theirs[0]) if len(theirs) == 1 else norms_add_up(theirs, ours[0])
+
+
+def _named(module: Module) -> str:
+    path, class_name = module
+    return f"{path} ({class_name})" if path else class_name

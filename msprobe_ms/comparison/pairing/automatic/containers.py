@@ -1,0 +1,147 @@
+"""Which enclosing module is which: by the layers below it. A wrapper has the layers of what it wraps, but not its
+children, so the inner of the two is the twin of an unwrapped module.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from msprobe_ms.comparison.pairing.automatic.evidence import Evidence
+from msprobe_ms.comparison.pairing.automatic.fused import Fused
+from msprobe_ms.comparison.pairing.automatic.layers import Found
+from msprobe_ms.comparison.pairing.automatic.outline import OUTPUT, PARAMETER
+
+#: Share of layers two modules must have in common to come into question.
+_LEAST = 0.5
+#: Beside these, what is compared of the modules themselves counts as for layers.
+_COMMON_WEIGHT, _CHILDREN_WEIGHT = 4.0, 3.0
+
+
+def match_inner(evidence: Evidence, layers: dict[int, int], fused: Iterable[Fused]) -> list[Found]:
+    """Pairs of modules that enclose others, from the pairs of ``layers`` and the groups that are the same together."""
+    common = _Common(evidence, layers, [*(Fused((one,), (other,)) for one, other in layers.items()), *fused])
+    paired, paired_back = dict(layers), {other: one for one, other in layers.items()}
+    asked: list[tuple[int, int, float]] = []
+    for ours, theirs in common.shared:
+        if ours in paired or theirs in paired_back:
+            continue
+        if evidence.target.nodes[ours].children and evidence.golden.nodes[theirs].children:
+            share = common.share(ours, theirs)
+            if share >= _LEAST:
+                extra = _COMMON_WEIGHT * share + _CHILDREN_WEIGHT * common.children(ours, theirs)
+                extra += common.parents(ours, theirs)
+                extra += 1.0 if common.is_loose(ours) == common.is_loose_there(theirs) else 0.0
+                asked.append((ours, theirs, extra))
+    own = evidence.pairs([ours for ours, _, _ in asked], [theirs for _, theirs, _ in asked]).tolist()
+    scored = [(score + extra, ours, theirs) for score, (ours, theirs, extra) in zip(own, asked, strict=True)]
+    scored.sort(key=lambda one: (-one[0], one[1], one[2]))
+    chosen: list[tuple[float, int, int]] = []
+    for score, ours, theirs in scored:
+        if ours in paired or theirs in paired_back:
+            continue
+        if fits(evidence, ours, theirs, paired, paired_back):
+            paired[ours], paired_back[theirs] = theirs, ours
+            chosen.append((score, ours, theirs))
+    # The larger have the last word on the smaller, whichever came first.
+    chosen = [one for one in chosen if fits(evidence, one[1], one[2], paired, paired_back)]
+    rivals: dict[tuple[str, int], float] = {}
+    for score, ours, theirs in scored:
+        if theirs not in paired_back:
+            rivals["ours", ours] = max(score, rivals.get(("ours", ours), 0.0))
+        if ours not in paired:
+            rivals["theirs", theirs] = max(score, rivals.get(("theirs", theirs), 0.0))
+    return [
+        Found(ours, theirs, score, score - max(rivals.get(("ours", ours), 0.0), rivals.get(("theirs", theirs), 0.0)))
+        for score, ours, theirs in chosen
+    ]
+
+
+def inside(evidence: Evidence, layers: list[Found], inner: dict[int, int]) -> list[Found]:
+    """The layers without those that only the order of execution brought into modules that are not each other's."""
+    back = {other: one for one, other in inner.items()}
+    pairs = [one.ours for one in layers], [one.theirs for one in layers]
+    proven = evidence.agree(*pairs, PARAMETER) | evidence.agree(*pairs, OUTPUT)
+    return [one for place, one in enumerate(layers) if proven[place] or not _apart(evidence, one, inner, back)]
+
+
+def _apart(evidence: Evidence, one: Found, inner: dict[int, int], back: dict[int, int]) -> bool:
+    """Whether each stands in a module whose twin does not hold the other; to be moved out of one is not enough."""
+    above, above_there = list(evidence.target.ancestors(one.ours)), list(evidence.golden.ancestors(one.theirs))
+    here = any(inner[node] not in above_there for node in above if node in inner)
+    return here and any(back[node] not in above for node in above_there if node in back)
+
+
+def fits(evidence: Evidence, ours: int, theirs: int, paired: dict[int, int], back: dict[int, int]) -> bool:
+    """Whether the pairs above the two enclose both of them."""
+    above, above_there = set(evidence.target.ancestors(ours)), set(evidence.golden.ancestors(theirs))
+    return all(paired[one] in above_there for one in above if one in paired) and all(
+        back[one] in above for one in above_there if one in back
+    )
+
+
+class _Common:
+    """What two nodes have in common: units, each a pair of layers or a fused group, that are below (or are) both."""
+
+    def __init__(self, evidence: Evidence, layers: dict[int, int], units: Iterable[Fused]) -> None:
+        self.evidence = evidence
+        self.layers, self.layers_back = layers, {other: one for one, other in layers.items()}
+        self.shared: Counter[tuple[int, int]] = Counter()
+        self.ours: Counter[int] = Counter()
+        self.theirs: Counter[int] = Counter()
+        for unit in units:
+            mine = {node for layer in unit.ours for node in (layer, *evidence.target.ancestors(layer))}
+            other = {node for layer in unit.theirs for node in (layer, *evidence.golden.ancestors(layer))}
+            self.ours.update(mine)
+            self.theirs.update(other)
+            self.shared.update((a, b) for a in mine for b in other)
+        self.partners: dict[int, list[int]] = {}
+        self.partners_back: dict[int, list[int]] = {}
+        for one, two in self.shared:
+            self.partners.setdefault(one, []).append(two)
+            self.partners_back.setdefault(two, []).append(one)
+
+    def share(self, ours: int, theirs: int) -> float:
+        """Units in common over all units of the two, 0…1."""
+        both = self.shared.get((ours, theirs), 0)
+        return both / (self.ours[ours] + self.theirs[theirs] - both) if both else 0.0
+
+    def children(self, ours: int, theirs: int) -> float:
+        """How well the children of one are the children of the other, 0…1."""
+        target, golden = self.evidence.target.nodes, self.evidence.golden.nodes
+        mine = [child for child in target[ours].children if self.ours[child]]
+        others = [child for child in golden[theirs].children if self.theirs[child]]
+        if not mine or not others:
+            return 0.0
+        there = (
+            max((self._alike(one, two) for two in self.partners[one] if golden[two].parent == theirs), default=0.0)
+            for one in mine
+        )
+        here = (
+            max((self._alike(one, two) for one in self.partners_back[two] if target[one].parent == ours), default=0.0)
+            for two in others
+        )
+        return (sum(there) / len(mine) + sum(here) / len(others)) / 2
+
+    def is_loose(self, ours: int) -> bool:
+        """Whether children with parameters have nothing in common with anything."""
+        nodes = self.evidence.target.nodes
+        return not all(self.ours[child] for child in nodes[ours].children if nodes[child].parameters)
+
+    def is_loose_there(self, theirs: int) -> bool:
+        nodes = self.evidence.golden.nodes
+        return not all(self.theirs[child] for child in nodes[theirs].children if nodes[child].parameters)
+
+    def parents(self, ours: int, theirs: int) -> float:
+        """How well the parents have the same in common, 0…1; a wrapper has the parent of what it wraps."""
+        if min(len(self.evidence.target.nodes[ours].children), len(self.evidence.golden.nodes[theirs].children)) < 2:
+            return 0.0
+        above, above_there = self.evidence.target.nodes[ours].parent, self.evidence.golden.nodes[theirs].parent
+        if above < 0 or above_there < 0:
+            return 1.0 if above == above_there else 0.0
+        return self.share(above, above_there)
+
+    def _alike(self, ours: int, theirs: int) -> float:
+        """As ``share``; a layer that is paired with another one is hardly the twin of what encloses that."""
+        elsewhere = self.layers.get(ours, theirs) != theirs or self.layers_back.get(theirs, ours) != ours
+        return self.share(ours, theirs) * (0.5 if elsewhere else 1.0)

@@ -1,0 +1,224 @@
+"""Which layer is which: figures only two layers share fix points, between them the order of execution decides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msprobe_ms.comparison.pairing.align import longest_increasing
+from msprobe_ms.comparison.pairing.automatic.evidence import Evidence, Stretch, shape_score
+from msprobe_ms.comparison.pairing.automatic.outline import INPUT, OUTPUT, PARAMETER, Outline
+from msprobe_ms.comparison.pairing.automatic.sequence import NEVER, align_in_order, possible
+
+#: Figures at most so far apart (relative) are the same tensor's, whatever framework measured them.
+_SAME = 1e-5
+#: Layers before and after that are asked whether figures agree around one.
+_NEAR = 3
+#: By how much more must speak for another pair than for that of two layers.
+_BETTER = 1.0
+#: Pairs of layers left over below one pair of modules, at most.
+_MOST_LEFT = 1000
+#: Norms so close together are looked at one by one; more are no fixed points anyway.
+_CROWD = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A pair of nodes, what speaks for it, and how much worse all is without it."""
+
+    ours: int
+    theirs: int
+    score: float
+    margin: float
+
+
+def match_layers(evidence: Evidence) -> list[Found]:
+    """Pairs of layers of both outlines, each layer at most once."""
+    target, golden = evidence.target, evidence.golden
+    places = {node: place for place, node in enumerate(golden.layers)}
+    fixed: dict[int, int] = {}
+    for which in (PARAMETER, OUTPUT):
+        taken = set(fixed.values())
+        ours = [node for node in target.layers if node not in fixed]
+        theirs = [node for node in golden.layers if node not in taken]
+        alike = _only_pairs(evidence, ours, theirs, which)
+        fixed.update((a, b) for a, b in alike.items() if not _named_otherwise(evidence, a, b))
+    in_order = [(place, places[fixed[node]]) for place, node in enumerate(target.layers) if node in fixed]
+    spine = longest_increasing(in_order)
+    kept = {target.layers[place]: golden.layers[other] for place, other in spine}
+    crossing = {a: b for a, b in fixed.items() if a not in kept}
+    certain = [*kept.items(), *crossing.items()]
+    scores = evidence.pairs([ours for ours, _ in certain], [theirs for _, theirs in certain])
+    found = [Found(*pair, score, score) for pair, score in zip(certain, scores.tolist(), strict=True)]
+    gone = set(crossing.values())
+    edges = [(-1, -1), *spine, (len(target.layers), len(golden.layers))]
+    for (start, other_start), (stop, other_stop) in pairwise(edges):
+        ours = [node for node in target.layers[start + 1 : stop] if node not in crossing]
+        theirs = [node for node in golden.layers[other_start + 1 : other_stop] if node not in gone]
+        found += _between(evidence, ours, theirs)
+    return [_or_around(evidence, one) for one in _in_place(evidence, found)]
+
+
+def _in_place(evidence: Evidence, found: list[Found]) -> list[Found]:
+    """Without margin what took in and gave out other figures although layers before and after agree.
+
+    A fault is passed on: what comes after it does not agree. Siblings that are paired say that the place is right.
+    """
+    found.sort(key=lambda one: evidence.target.nodes[one.ours].rank)
+    pairs = [one.ours for one in found], [one.theirs for one in found]
+    agree = np.stack([evidence.agree(*pairs, which) for which in (INPUT, OUTPUT, PARAMETER)])
+    conflict = evidence.conflict(*pairs, INPUT) | evidence.conflict(*pairs, OUTPUT)
+    families = Counter(_parents(evidence, one) for one in found)
+    passing = agree[OUTPUT]
+    return [
+        replace(one, margin=0.0)
+        if conflict[place]
+        and not agree[:, place].any()
+        and passing[max(place - _NEAR, 0) : place].any()
+        and passing[place + 1 : place + 1 + _NEAR].any()
+        and families[_parents(evidence, one)] < 2
+        else one
+        for place, one in enumerate(found)
+    ]
+
+
+def _or_around(evidence: Evidence, one: Found) -> Found:
+    """A layer's twin may be what the other layer is the only child of, where nothing else of that ran."""
+    around = _lone_parent(evidence.target, one.ours), _lone_parent(evidence.golden, one.theirs)
+    if around == (-1, -1):
+        return one
+    ways = [(one.ours, one.theirs), (around[0], one.theirs), (one.ours, around[1])]
+    ways = [way for way in ways if min(way) >= 0]
+    scores = evidence.pairs([ours for ours, _ in ways], [theirs for _, theirs in ways]).tolist()
+    best = max(range(len(ways)), key=lambda place: scores[place])
+    if scores[best] < scores[0] + _BETTER:
+        return one
+    return Found(*ways[best], scores[best], min(one.margin, scores[best] - scores[0]))
+
+
+def _lone_parent(side: Outline, node: int) -> int:
+    """The parent that has no other child and is no layer itself; -1 where there is none."""
+    parent = side.nodes[node].parent
+    alone = parent >= 0 and len(side.nodes[parent].children) == 1 and not side.nodes[parent].is_layer
+    return parent if alone else -1
+
+
+def _parents(evidence: Evidence, one: Found) -> tuple[int, int]:
+    """The nearest modules around the two that are no mere wrappers."""
+    return family(evidence.target, one.ours), family(evidence.golden, one.theirs)
+
+
+def family(side: Outline, node: int) -> int:
+    """The nearest module around a node that is no mere wrapper; -1 is the network's own surroundings."""
+    node = side.nodes[node].parent
+    while node >= 0 and len(side.nodes[node].children) == 1:
+        node = side.nodes[node].parent
+    return node
+
+
+def match_left(evidence: Evidence, layers: dict[int, int], inner: dict[int, int]) -> list[Found]:
+    """Of the layers left over below a pair of modules those with parameters, in whatever order they ran.
+
+    Without parameters (a dropout here before and there after a projection) order is all that tells them apart.
+    """
+    ours = _left(evidence.target, layers, inner)
+    theirs = _left(evidence.golden, {other: one for one, other in layers.items()}, dict.fromkeys(inner.values(), 0))
+    found = []
+    for above, left in ours.items():
+        others = theirs.get(inner.get(above, -1), [])
+        if others and len(left) * len(others) <= _MOST_LEFT:
+            found += _unordered(evidence, left, others)
+    return found
+
+
+def _left(side: Outline, layers: dict[int, int], inner: dict[int, int]) -> dict[int, list[int]]:
+    """Layers with parameters and no twin, by the nearest module above that has one; -1 for the network."""
+    left: dict[int, list[int]] = {}
+    for node in side.layers:
+        if node not in layers and side.nodes[node].parameters:
+            above = next((one for one in side.ancestors(node) if one in inner), -1)
+            left.setdefault(above, []).append(node)
+    return left
+
+
+def _unordered(evidence: Evidence, ours: list[int], theirs: list[int]) -> list[Found]:
+    """The best pairs first; the margin is to the best other pair of the two."""
+    scores = evidence.pairs(np.repeat(ours, len(theirs)), np.tile(theirs, len(ours))).reshape(len(ours), len(theirs))
+    found = []
+    left = possible(scores)
+    while left.size and left.max() > 0:
+        row, column = (int(place) for place in np.unravel_index(left.argmax(), left.shape))
+        score = float(left[row, column])
+        left[row, column] = NEVER
+        rival = max(float(left[row].max()), float(left[:, column].max()), 0.0)
+        found.append(Found(ours[row], theirs[column], score, score - rival))
+        left[row], left[:, column] = NEVER, NEVER
+    return found
+
+
+def _between(evidence: Evidence, ours: Sequence[int], theirs: Sequence[int]) -> list[Found]:
+    matches = align_in_order(Stretch(evidence, ours, theirs).row, len(ours), len(theirs))
+    return [Found(ours[match.ours], theirs[match.theirs], match.score, match.margin) for match in matches]
+
+
+def _only_pairs(evidence: Evidence, ours: Sequence[int], theirs: Sequence[int], which: int) -> dict[int, int]:
+    """Layers whose figures of one tensor no third layer shares."""
+    target, golden = evidence.target, evidence.golden
+    mine, other = _telling(target, ours, which), _telling(golden, theirs, which)
+    figures = np.concatenate([target.figures[mine, which], golden.figures[other, which]])
+    sides = np.concatenate([np.zeros(len(mine), bool), np.ones(len(other), bool)])
+    nodes = np.concatenate([mine, other])
+    order = np.argsort(figures[:, 0], kind="stable")
+    figures, sides, nodes = figures[order], sides[order], nodes[order]
+    norms = figures[:, 0]
+    breaks = np.flatnonzero(np.diff(norms) > _SAME * np.abs(norms[1:])) + 1
+    pairs = {}
+    for crowd in np.split(np.arange(len(norms)), breaks):
+        if not 2 <= len(crowd) <= _CROWD:
+            continue
+        for a in crowd[~sides[crowd]]:
+            alike = [int(b) for b in crowd if _alike(figures[a], figures[b])]
+            if len(alike) == 2 and sides[alike].sum() == 1:
+                b = next(place for place in alike if sides[place])
+                if _could_be(evidence, int(nodes[a]), int(nodes[b]), which):
+                    pairs[int(nodes[a])] = int(nodes[b])
+    return pairs
+
+
+def _telling(side: Outline, nodes: Sequence[int], which: int) -> NDArray[np.intp]:
+    """Those whose figures are known and not those of a constant."""
+    chosen = np.array(nodes, np.intp)
+    figures = side.figures[chosen, which]
+    known = np.isfinite(figures).all(axis=1) & (figures[:, 1] != figures[:, 2])
+    return chosen[known]
+
+
+def _alike(one: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
+    scale = max(abs(float(one[1])), abs(float(one[2])))
+    return bool(np.abs(one[1:] - other[1:]).max() <= _SAME * scale)
+
+
+def _could_be(evidence: Evidence, ours: int, theirs: int, which: int) -> bool:
+    """Nothing known of the two contradicts: kinds, shapes, and for an output what came in."""
+    mine, other = evidence.target.nodes[ours], evidence.golden.nodes[theirs]
+    if mine.kind and other.kind and mine.kind != other.kind:
+        return False
+    if which == PARAMETER:
+        return mine.parameters is None or other.parameters is None or mine.largest_parameter == other.largest_parameter
+    alike = bool(mine.children) == bool(other.children) and evidence.structural(ours)[theirs] > 0
+    return alike and shape_score(mine.output, other.output) > 0 and not evidence.conflict([ours], [theirs], INPUT)[0]
+
+
+def _named_otherwise(evidence: Evidence, ours: int, theirs: int) -> bool:
+    """Whether a sibling of the golden layer has the target layer's name: its figures may stand in the wrong place."""
+    mine, other = evidence.target.nodes[ours], evidence.golden.nodes[theirs]
+    last = mine.parts[-1:]
+    if not last or last[0].isdigit() or last == other.parts[-1:] or other.parent < 0:
+        return False
+    siblings = (evidence.golden.nodes[sibling] for sibling in evidence.golden.nodes[other.parent].children)
+    return any(sibling.parts[-1:] == last and sibling.kind == mine.kind for sibling in siblings)

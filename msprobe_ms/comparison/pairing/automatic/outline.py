@@ -1,0 +1,202 @@
+"""A dump as its modules: the tree their paths make, the order they ran in, shapes and figures of what they handled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msprobe_ms.comparison.pairing.automatic.layer_kinds import kind_of
+from msprobe_ms.dump.model import Dump, Item
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName, parse_entry
+
+Shape = tuple[int, ...]
+
+#: What of a module carries figures, in the order of the arrays.
+INPUT, OUTPUT, PARAMETER = range(3)
+
+#: Running statistics are parameters in MindSpore and none in PyTorch: they say nothing about which module it is.
+_RUNNING = ("moving_", "running_", "num_batches")
+
+#: Levels of nesting looked at; keeps what is nested in a thousand levels from taking hours.
+_DEEPEST = 40
+
+_NOT_A_NUMBER = (math.nan, math.nan, math.nan)
+
+
+@dataclass(slots=True)
+class Node:
+    """One module. ``parent`` and ``children`` are numbers of nodes; -1 is no parent.
+
+    ``parameters``  shapes of its own parameters, dimensions and shapes sorted; None where none are recorded
+    ``rank``        place in the order in which first calls ended; children before their parents
+    ``figures``     (norm, maximum, minimum) of the first input, first output and most telling parameter
+    ``checksums``   the same tensors' md5
+    """
+
+    path: str
+    class_name: str
+    parent: int = -1
+    children: list[int] = field(default_factory=list)
+    rank: float = -1.0
+    calls: int = 0
+    input: Shape | None = None
+    output: Shape | None = None
+    parameters: tuple[Shape, ...] | None = None
+    figures: list[tuple[float, float, float]] = field(default_factory=lambda: [_NOT_A_NUMBER] * 3)
+    checksums: list[str | None] = field(default_factory=lambda: [None] * 3)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return tuple(self.path.split(".")) if self.path else ()
+
+    @property
+    def module(self) -> tuple[str, str]:
+        return self.path, self.class_name
+
+    @property
+    def kind(self) -> tuple[str, str] | None:
+        """Kind of layer; a class that only contains a layer's name counts where it computes something itself."""
+        return kind_of(self.class_name, exact=bool(self.children) and not self.parameters)
+
+    @property
+    def largest_parameter(self) -> Shape:
+        """Dimensions, sorted, of the parameter with the most elements; () without one."""
+        return max(self.parameters or ((),), key=math.prod)
+
+    @property
+    def is_layer(self) -> bool:
+        """Whether it takes part in the sequence of layers: leaves, known layers and what owns parameters."""
+        return not self.children or bool(self.parameters) or self.kind is not None
+
+
+@dataclass(slots=True)
+class Outline:
+    """The modules of one dump.
+
+    ``layers``   numbers of the nodes that are layers, in the order they ran
+    ``figures``  float32 (nodes, 3 tensors, 3 figures); NaN where nothing is recorded
+    ``weighty``  nodes that have parameters, themselves or below them
+    """
+
+    nodes: list[Node]
+    layers: list[int]
+    figures: NDArray[np.float32]
+    has_parameters: bool
+    weighty: set[int] = field(default_factory=set)
+
+    def ancestors(self, number: int) -> Iterator[int]:
+        """From the parent up towards the top, so far as real nets are nested."""
+        number = self.nodes[number].parent
+        for _ in range(_DEEPEST):
+            if number < 0:
+                return
+            yield number
+            number = self.nodes[number].parent
+
+
+def outline(dump: Dump) -> Outline:
+    """One pass over the dump's entries. Where no forward was recorded the backward tells order and shapes."""
+    nodes: dict[tuple[str, str], Node] = {}
+    forward = any(entry.parsed and entry.parsed.is_module and entry.parsed.direction == FORWARD
+                  for entry in dump.entries.values())  # fmt: skip
+    told = FORWARD if forward else BACKWARD
+    for place, entry in enumerate(dump.entries.values()):
+        parsed = entry.parsed
+        parent = parse_entry(entry.parent) if entry.parent else None
+        if parent is not None and parent.is_module:
+            _node(nodes, parent)
+        if parsed is None or not parsed.is_module:
+            continue
+        node = _node(nodes, parsed)
+        if parsed.direction == told and not entry.recomputed:
+            node.calls += 1
+            if forward and node.rank < 0:
+                node.rank = place
+                _describe(node, entry.items)
+            elif not forward:  # backward runs the other way round: what ends last began first
+                node.rank = len(dump.entries) - place
+                _describe(node, entry.items)
+        elif parsed.direction == PARAMETERS_GRAD and node.parameters is None:
+            node.parameters = _parameter_shapes(entry.items) or None
+    return _assembled(list(nodes.values()))
+
+
+def _node(nodes: dict[tuple[str, str], Node], parsed: EntryName) -> Node:
+    key = (parsed.name, parsed.class_name)
+    if key not in nodes:
+        nodes[key] = Node(*key)
+    return nodes[key]
+
+
+def _describe(node: Node, items: Iterable[Item]) -> None:
+    """Shapes and figures of the first tensor in, the first out and the parameter that tells most."""
+    best: tuple[bool, int, float] | None = None
+    shapes = []
+    for item in items:
+        if item.kind != "tensor" or not isinstance(item.shape, tuple):
+            continue
+        if item.state == "input" and node.input is None:
+            node.input = item.shape
+            _note(node, INPUT, item)
+        elif item.state == "output" and node.output is None:
+            node.output = item.shape
+            _note(node, OUTPUT, item)
+        elif item.state == "parameters" and not item.path[-1].startswith(_RUNNING):
+            shapes.append(tuple(sorted(item.shape)))
+            norm, maximum, minimum = _figures(item)
+            telling = (maximum != minimum, math.prod(item.shape), norm if norm == norm else 0.0)
+            if best is None or telling > best:
+                best = telling
+                _note(node, PARAMETER, item)
+    if shapes:
+        node.parameters = tuple(sorted(shapes))
+
+
+def _parameter_shapes(items: Iterable[Item]) -> tuple[Shape, ...]:
+    return tuple(sorted(tuple(sorted(item.shape)) for item in items if isinstance(item.shape, tuple)))
+
+
+def _note(node: Node, which: int, item: Item) -> None:
+    node.figures[which] = _figures(item)
+    node.checksums[which] = item.md5
+
+
+def _figures(item: Item) -> tuple[float, float, float]:
+    """(norm, maximum, minimum); integers may come without a norm."""
+    told = (item.maximum, item.minimum, item.norm)
+    maximum, minimum, norm = (float(value) if isinstance(value, int | float) else math.nan for value in told)
+    if norm != norm:
+        norm = max(abs(maximum), abs(minimum))
+    return norm, maximum, minimum
+
+
+def _assembled(nodes: list[Node]) -> Outline:
+    """The tree, and the layers in the order they ran."""
+    places: dict[tuple[str, ...], int] = {}
+    for number, node in enumerate(nodes):
+        places.setdefault(node.parts, number)
+    for number, node in enumerate(nodes):
+        parts = node.parts
+        above = (places.get(parts[:length]) for length in range(len(parts) - 1, -1, -1)) if parts else iter(())
+        node.parent = next((place for place in above if place is not None and place != number), -1)
+        if node.parent >= 0:
+            nodes[node.parent].children.append(number)
+    # What never ran, and holds nothing that did, makes no inner module of its parent.
+    for node in nodes:
+        node.children = [child for child in node.children if nodes[child].rank >= 0 or nodes[child].children]
+        node.children.sort(key=lambda child: nodes[child].rank)
+    layers = [number for number, node in enumerate(nodes) if node.rank >= 0 and node.is_layer]
+    layers.sort(key=lambda number: nodes[number].rank)
+    figures = np.array([node.figures for node in nodes], np.float64).reshape(-1, 3, 3)
+    # What has overflowed is like anything else that has.
+    figures[~(np.abs(figures) < np.finfo(np.float32).max)] = np.nan
+    made = Outline(nodes, layers, figures.astype(np.float32), any(node.parameters for node in nodes))
+    for number, node in enumerate(nodes):
+        if node.parameters:
+            made.weighty.add(number)
+            made.weighty.update(made.ancestors(number))
+    return made

@@ -1,0 +1,141 @@
+"""Which golden module a target module is: the most specific of layer mapping, cell mapping,
+automatic alignment and its own name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from msprobe_ms.comparison.pairing.rules.cell import CellRules
+from msprobe_ms.comparison.pairing.rules.data import listed
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.pairing.rules.layer import LayerRules, ModuleTree, is_nowhere
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.names import parse_entry
+from msprobe_ms.support.log import logger
+
+#: A module: dotted path and class.
+Module = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """The golden module of a target module, and what named it; ``rank`` 0 is the most specific."""
+
+    module: Module
+    how: str
+    rank: int
+    rules: tuple[str, ...] = ()
+
+
+def modules_of(dump: Dump) -> list[Module]:
+    """Modules with entries of their own and modules known only as a parent, each once, in execution order."""
+    found: dict[Module, None] = {}
+    for entry in dump.entries.values():
+        for parsed in (entry.parsed, parse_entry(entry.parent) if entry.parent else None):
+            if parsed and parsed.is_module:
+                found[parsed.name, parsed.class_name] = None
+    return list(found)
+
+
+def destinations(ours: list[Module], theirs: list[Module], mappings: Mappings) -> dict[Module, Destination]:
+    """Target module → golden module. The class is compared only where one path has several in the golden dump.
+
+    A golden module wanted twice goes to the most specific; the loser gets none and is named in a warning. A module
+    that a rule moves to a place where the golden dump has none gets none either: the rule said it is not elsewhere.
+    """
+    place = _Placing(ours, theirs, mappings)
+    classes: dict[str, list[str]] = {}
+    for path, class_name in theirs:
+        classes.setdefault(path, []).append(class_name)
+    winners: dict[Module, tuple[Module, Destination]] = {}
+    losers: list[str] = []
+    missed: dict[str, Destination] = {}
+    for module in ours:
+        wanted = place.of(module)
+        path, class_name = wanted.module
+        known = classes.get(path, [])
+        if class_name not in known and len(known) != 1:
+            missed[module[0]] = wanted
+            continue
+        golden = (path, class_name if class_name in known else known[0])
+        place.found.update(wanted.rules)
+        rival = winners.get(golden)
+        better = rival is None or (wanted.rank, module[1] != golden[1]) < (rival[1].rank, rival[0][1] != golden[1])
+        if rival is not None:
+            losers.append(f"{'.'.join(rival[0] if better else module)} (to {'.'.join(golden)})")
+        if better:
+            winners[golden] = (module, replace(wanted, module=golden))
+    if losers:
+        logger.warning("two target modules for one golden module, the less specific is unmatched: %s", listed(losers))
+    place.warn_idle_rules(ours, missed)
+    return dict(winners.values())
+
+
+def said_unmatched(dump: Dump, rules: Mapping[str, Mapping[str, str]]) -> set[Module]:
+    """The target's modules of which a layer mapping says that they have no twin, and all inside of them."""
+    if not any(is_nowhere(value) for children in rules.values() for value in children.values()):
+        return set()
+    modules = modules_of(dump)
+    walk = LayerRules(rules, ModuleTree.of(modules), ModuleTree())
+    return {module for module in modules if not walk.nowhere.isdisjoint(walk.golden_path(module[0])[1])}
+
+
+class _Placing:
+    """The most specific word about a module, and which rules came to anything."""
+
+    def __init__(self, ours: list[Module], theirs: list[Module], mappings: Mappings) -> None:
+        trees = ModuleTree.of(ours), ModuleTree.of(theirs)
+        self.layer = LayerRules(mappings.layer, *trees) if mappings.layer else None
+        self.automatic = LayerRules(mappings.automatic, *trees) if mappings.automatic else None
+        self.cell = CellRules(mappings.cell) if mappings.cell else None
+        self.unsaid = "name" if mappings.cell is None else "cell"
+        self.met: set[str] = set()
+        self.found: set[str] = set()
+
+    def of(self, module: Module) -> Destination:
+        """Where rules put a module; the class is a wish, not yet looked up in the golden dump."""
+        wanted = Destination(module, self.unsaid, 3)
+        if self.automatic:
+            path, rules = self.automatic.golden_path(module[0])
+            if rules:
+                wanted = Destination((path, module[1]), "automatic", 2)
+        if self.cell:
+            path, class_name, rules = self.cell.golden(*module)
+            if rules:
+                wanted = Destination((path, class_name), "cell", 1, rules)
+        if self.layer:
+            path, rules = self.layer.golden_path(module[0])
+            if rules:
+                wanted = Destination((path, module[1]), "layer", 0, rules)
+        self.met.update(wanted.rules)
+        return wanted
+
+    def warn_idle_rules(self, ours: list[Module], missed: Mapping[str, Destination]) -> None:
+        """Rules that met no target module, or led to no golden module, are most often misspelt: name them.
+
+        Below a module that was led astray no rule is to blame: ``missed`` are target paths without a golden module.
+        """
+        spoken = (self.layer.spoken if self.layer else set()) | (self.cell.spoken if self.cell else set())
+        if unmet := sorted(spoken - self.met):
+            classes = listed((name for name, _ in Counter(class_name for _, class_name in ours).most_common()), 30)
+            logger.warning(
+                "mapping rules that meet no module of the target: %s\n"
+                "A layer rule stands under the class of the parent (TopLayer is the network itself); classes here: %s",
+                listed(unmet),
+                classes,
+            )
+        nowhere = self.layer.nowhere if self.layer else set()
+        blamed = {rule for path, wanted in missed.items() if not _led_astray(path, missed) for rule in wanted.rules}
+        if lost := sorted(blamed - self.found - nowhere):
+            logger.warning("mapping rules that lead to no module of the golden dump: %s", listed(lost))
+
+
+def _led_astray(path: str, missed: Mapping[str, Destination]) -> bool:
+    """Whether a module around this one was put where the golden has none, and this one inside it."""
+    led, around = f"{missed[path].module[0]}.", path
+    while around := around.rpartition(".")[0]:
+        if around in missed and led.startswith(f"{missed[around].module[0]}."):
+            return True
+    return False

@@ -1,0 +1,1 @@
+"""Pairing by mapping files: layers, Cells, APIs, data."""

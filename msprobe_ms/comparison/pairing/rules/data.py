@@ -1,0 +1,204 @@
+"""Data mapping: full names of the target beside full names of the golden, for items or whole entries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from msprobe_ms.dump.model import Dump, Item
+from msprobe_ms.dump.names import BACKWARD, DEBUG, EntryName, parse_entry
+from msprobe_ms.support.log import logger
+
+#: Between golden entries that are one target entry together. Several lines with one golden entry say the reverse.
+JOINED = " + "
+
+#: Target entries and golden entries that are each other together; one of the two is alone.
+Group = tuple[tuple[str, ...], tuple[str, ...]]
+
+#: Names listed in one warning before the rest is only counted.
+_LISTED = 10
+
+
+@dataclass
+class DataPairs:
+    """What a data mapping says of two given dumps.
+
+    ``entries``   target entry → golden entry: named as such, or every tensor of it is mapped item by item
+    ``groups``    several target entries that are one golden entry together, or one that is several
+    ``items``     target item name → golden item, None for none: these rows, whatever the entries do
+    ``alone``     target entries that nothing stands beside
+    ``fallback``  target entry → golden entry of most of its mapped items, for an entry nothing else pairs
+    """
+
+    entries: dict[str, str] = field(default_factory=dict)
+    groups: list[Group] = field(default_factory=list)
+    items: dict[str, Item | None] = field(default_factory=dict)
+    alone: set[str] = field(default_factory=set)
+    fallback: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def placed(self) -> set[str]:
+        """Names of the golden items that stand where the mapping says."""
+        return {twin.name for twin in self.items.values() if twin is not None}
+
+
+def resolve_data(rules: Mapping[str, str | None], target: Dump, golden: Dump) -> DataPairs:
+    """Look the names of a data mapping up; names neither dump knows are warned about once and skipped."""
+    if not rules:
+        return DataPairs()
+    found = _Resolving(target, golden)
+    for name, golden_name in rules.items():
+        found.add(name, golden_name)
+    found.finish()
+    return found.pairs
+
+
+class _Resolving:
+    """Rules on their way to pairs; items are looked up when the first rule speaks of one."""
+
+    def __init__(self, target: Dump, golden: Dump) -> None:
+        self.target, self.golden = target, golden
+        self.pairs = DataPairs()
+        self.unknown: list[str] = []
+        self.refused: list[str] = []
+        #: Golden entries named by rules → the target entries they stand beside.
+        self.claimed: dict[str, list[str]] = {}
+        self.claimed_items: set[str] = set()
+        #: Entries mapped item by item → the golden entries of their items.
+        self.mapped: dict[str, Counter[str]] = {}
+
+    @cached_property
+    def ours(self) -> dict[str, Item]:
+        return _items_by_name(self.target)
+
+    @cached_property
+    def theirs(self) -> dict[str, Item]:
+        return _items_by_name(self.golden)
+
+    def add(self, name: str, golden_name: str | None) -> None:
+        if name in self.target.entries:
+            goldens = self._goldens(golden_name)
+            if all(each in self.golden.entries for each in goldens):
+                self._add_entry(name, goldens)
+                return
+        elif name in self.ours and (golden_name is None or golden_name in self.theirs):
+            self._add_item(self.ours[name], self.theirs[golden_name] if golden_name is not None else None)
+            return
+        missing = _missing(name, "target", self.target, self.ours)
+        for each in self._goldens(golden_name):
+            missing += _missing(each, "golden", self.golden, self.theirs)
+        self.unknown.extend(missing or [f"{name}: {golden_name} (an entry beside an item)"])
+
+    def _goldens(self, name: str | None) -> list[str]:
+        """The golden entries that a value names; a module made of several (see ``fused``) bears all their names."""
+        return [] if name is None else [name] if name in self.golden.entries else name.split(JOINED)
+
+    def _add_entry(self, name: str, goldens: list[str]) -> None:
+        if not goldens:
+            self.pairs.alone.add(name)
+        elif any(each in self.claimed for each in goldens) and not self._joins(name, goldens):
+            self.refused.append(f"{name}: {JOINED.join(goldens)}")
+        elif len(goldens) > 1:
+            self.claimed.update((each, []) for each in goldens)
+            self.pairs.groups.append(((name,), _as_forward(goldens, self.golden)))
+        else:
+            self.claimed.setdefault(goldens[0], []).append(name)
+
+    def _joins(self, name: str, goldens: list[str]) -> bool:
+        """Whether a further target entry may be part of a golden one: calls of functions may, modules may not."""
+        names = [*self.claimed[goldens[0]], name]
+        return len(goldens) == 1 and len(names) > 1 and all(map(is_function, map(parse_entry, (*names, *goldens))))
+
+    def _add_item(self, item: Item, twin: Item | None) -> None:
+        if twin is not None and twin.name in self.claimed_items:
+            self.refused.append(f"{item.name}: {twin.name}")
+            return
+        self.pairs.items[item.name] = twin
+        self.mapped.setdefault(item.entry, Counter())
+        if twin is not None:
+            self.claimed_items.add(twin.name)
+            self.mapped[item.entry][twin.entry] += 1
+
+    def finish(self) -> None:
+        for golden_name, names in self.claimed.items():
+            if len(names) == 1:
+                self.pairs.entries[names[0]] = golden_name
+            elif names:
+                self.pairs.groups.append((_as_forward(names, self.target), (golden_name,)))
+        for entry, golden_entries in self.mapped.items():
+            items = self.target.entries[entry].items
+            whole = all(item.name in self.pairs.items for item in items if item.kind == "tensor")
+            twin_entry = golden_entries.most_common(1)[0][0] if golden_entries else None
+            if twin_entry is None:
+                self.pairs.alone |= {entry} if whole else set()
+            elif whole and entry not in self.pairs.entries and twin_entry not in self.claimed:
+                self.claimed[twin_entry] = [entry]
+                self.pairs.entries[entry] = twin_entry
+            else:
+                self.pairs.fallback[entry] = twin_entry
+        if self.unknown:
+            logger.warning(
+                "data mapping: %d names are not in the dump and skipped: %s", len(self.unknown), listed(self.unknown)
+            )
+        if self.refused:
+            logger.warning(
+                "data mapping: the golden name is taken by an earlier line, skipped: %s", listed(self.refused)
+            )
+
+
+def _as_forward(names: list[str], dump: Dump) -> tuple[str, ...]:
+    """Entries in the order of their forward calls; backwards run in reverse."""
+    order = {name: place for place, name in enumerate(dump.entries)}
+
+    def place(name: str) -> int:
+        parsed = parse_entry(name)
+        return -order[name] if parsed is not None and parsed.direction == BACKWARD else order[name]
+
+    return tuple(sorted(names, key=place))
+
+
+def is_fused(path: str) -> bool:
+    """Whether this is the path of several modules, whose entries were joined."""
+    return JOINED in path
+
+
+def parts_named(path: str) -> set[str]:
+    """What the modules may be called that such a path names, from wherever in it they begin.
+
+    >>> sorted(parts_named("attention.q + k"))
+    ['attention.k', 'attention.q', 'k']
+    """
+    first, *others = path.split(JOINED)
+    above = [first[: place + 1] for place, character in enumerate(first) if character == "."]
+    return {first, *others, *(start + part for start in above for part in others)}
+
+
+def is_function(parsed: EntryName | None) -> bool:
+    """Whether an entry is an API's, no module's and no saved value's."""
+    return parsed is not None and not parsed.is_module and parsed.direction != DEBUG
+
+
+def listed(names: Iterable[str], most: int = _LISTED) -> str:
+    """``a, b, c and 12 more``: names for a message, bounded."""
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _items_by_name(dump: Dump) -> dict[str, Item]:
+    """Items by full name, and by the file name of their tensor (1.1.0 named real data so: ``….kwargs.alpha``)."""
+    found: dict[str, Item] = {}
+    for entry in dump.entries.values():
+        for item in entry.items:
+            found.setdefault(item.name, item)
+    for entry in dump.entries.values():
+        for item in entry.items:
+            if item.data_name:
+                found.setdefault(item.data_name.rpartition(".")[0], item)
+    return found
+
+
+def _missing(name: str, side: str, dump: Dump, items: Mapping[str, Item]) -> list[str]:
+    return [] if name in dump.entries or name in items else [f"{name} ({side})"]

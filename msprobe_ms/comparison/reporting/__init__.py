@@ -1,0 +1,1 @@
+"""Report a comparison: tables, colours, the lines of the terminal, advice."""

@@ -1,0 +1,80 @@
+"""The advice files: that of 1.1.0 (the first suspect row, and what its kind of place usually means), and our own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.reporting.detections import detect
+from msprobe_ms.comparison.reporting.files import writing
+from msprobe_ms.comparison.reporting.profiles.base import lines
+from msprobe_ms.comparison.reporting.profiles.v110 import entry_item_name
+from msprobe_ms.support.text import printable, printable_lines
+
+#: Results that make a row suspect, by the three modes of 1.1.0.
+_FAILING = ("No", "Different", "Warning")
+#: APIs whose kernels may add in another order each run; their outputs can differ without a fault.
+_NOT_DETERMINISTIC = ("conv2d", "conv3d", "matmul", "nll_loss", "layer_norm", "lstm")
+
+_ALL_GOOD = "All data in comparison result meets the accuracy requirements."
+_DETERMINISTIC = (
+    "The kernel of this API can add in another order each time.\nTurn deterministic computing on and dump both again."
+)
+_BATCH_NORM = (
+    "The running statistics of batch_norm are not fixed between the two dumps.\n"
+    "Put the layer into evaluation mode, or fix its running mean and variance, and dump both again."
+)
+_ADVICE = {
+    ("forward", "input"): "1. Analyze the model to view the input source.\n"
+    "2. Check whether an inplace API causes the output result to overwrite the input result. "
+    "That is, the fault is actually caused by a computation error.\n"
+    "3. The fault may be caused by memory corruption and further analysis is required.",
+    ("forward", "output"): "This is a forward API computation error. Check the computation implementation.",
+    ("backward", "input"): "Check whether the forward computation result is affected.",
+    ("backward", "output"): "This is a backward API computation error. Check the computation implementation.",
+}
+
+
+def write_advice(
+    comparison: Comparison, folder: Path, timestamp: str, name_suffix: str = "", *, profile: str = "v110"
+) -> Path:
+    """Write ``advisor{suffix}_{timestamp}.txt`` on a comparison judged by this profile; 1.1.0 has its own text.
+
+    :raises UsageError: the folder cannot be written
+    """
+    path = folder / f"advisor{name_suffix}_{timestamp}.txt"
+    with writing(path) as file:
+        text = advice(comparison) if profile == "v110" else own_advice(comparison)
+        file.write(text.encode())
+    return path
+
+
+def own_advice(comparison: Comparison) -> str:
+    """Four lines for each detection, blank lines between; rows are counted as a spreadsheet does, titles are row 1."""
+    return "\n".join(
+        f"Detection Type: {found.detection}\n{_text(str(found.row or 'NA'), found.suspect, found.advice)}"
+        for found in detect(comparison)
+    )
+
+
+def advice(comparison: Comparison) -> str:
+    """Three lines: the first suspect row's number in the table (from 0), its name, what to do."""
+    for number, line in enumerate(lines(comparison)):
+        if line.row.result in _FAILING:
+            name = entry_item_name(line.target, comparison.mode)
+            parsed = line.pair.target.parsed if line.pair.target else None
+            direction = parsed.direction if parsed else "forward"
+            return _text(str(number), name, _advice(name, direction, line.target.state))
+    return _text("NA", "NA", _ALL_GOOD)
+
+
+def _text(number: str, suspect: str, expert: str) -> str:
+    return f"Line: {number}\nSuspect Nodes: {printable(suspect)}\nExpert Advice: {printable_lines(expert)}\n"
+
+
+def _advice(name: str, direction: str, state: str) -> str:
+    if name.startswith("Functional.batch_norm.") and ".forward.input.1" in name:
+        return _BATCH_NORM
+    if state == "output" and any(f".{api}." in name for api in _NOT_DETERMINISTIC):
+        return _DETERMINISTIC
+    return _ADVICE.get((direction, "output" if state == "output" else "input"), _ADVICE["forward", "input"])

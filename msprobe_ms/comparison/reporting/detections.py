@@ -1,0 +1,240 @@
+"""What our advisor detects in a judged comparison, cause before consequence, and what to do about each.
+
+The detections are those of the expert system of Huawei's accuracy analyzer (fp16 overflow, inconsistent input, and the
+consistency of the whole network: problem nodes, single-point errors, all well), over the origins found here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
+from msprobe_ms.comparison.reporting.advice_texts import (
+    ADVICE_BY_KIND,
+    BETWEEN_ADVICE,
+    GENERAL_ADVICE,
+    GRADIENT_ADVICE,
+    INPUT_ADVICE,
+    NON_FINITE_ADVICE,
+    OVERFLOW_ADVICE,
+    PARAMETER_ADVICE,
+    PERHAPS,
+    RANDOM_ADVICE,
+    operation_advice,
+)
+from msprobe_ms.comparison.statistics import odd_figures
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, beginnings, parse_entry
+
+FP16_OVERFLOW = "fp16 overflow"
+NON_FINITE = "NaN or infinity"
+INCONSISTENT_INPUT = "inconsistent input"
+PROBLEM_NODE = "problem node"
+SINGLE_POINT = "single-point error"
+CONSISTENCY = "whole-network consistency"
+
+#: Origins that get advice of their own; mend the first, then compare again.
+_TOLD = 3
+
+
+class Finding(NamedTuple):
+    """``row`` is the number of the suspect's line in the spreadsheet (titles are row 1), None where it has none."""
+
+    detection: str
+    row: int | None
+    suspect: str
+    advice: str
+
+
+@dataclass
+class _Survey:
+    """What one pass over the table finds; rows are numbers of the spreadsheet."""
+
+    #: The first value that is not finite where the golden's is, and how many there are: in float16, in other dtypes.
+    half: tuple[int, str] | None = None
+    halves: int = 0
+    odd: tuple[int, str] | None = None
+    odds: int = 0
+    #: The first value beyond its tolerance, and how many there are.
+    differing: tuple[int, str] | None = None
+    differings: int = 0
+    compared: int = 0
+    #: Rows of the origins, and whether an output before each agreed.
+    rows: dict[str, int] = field(default_factory=dict)
+    after_agreement: dict[str, bool] = field(default_factory=dict)
+    #: The last output of several elements that a forward call gave out, and whether any of that call's differ: a loss,
+    #: one number, hides what its input shows.
+    last: str = ""
+    last_differs: bool = False
+    gradients_differ: bool = False
+    #: The entries that enclose the origins.
+    enclosing: dict[str, str] = field(default_factory=dict)
+
+
+def detect(comparison: Comparison) -> Iterator[Finding]:
+    """All that can be said of a judged comparison; the last is always about the network as a whole."""
+    survey = _survey(comparison)
+    if survey.half:
+        yield Finding(FP16_OVERFLOW, *survey.half, f"{_first_of(survey.halves)}{OVERFLOW_ADVICE}")
+    if survey.odd:
+        yield Finding(NON_FINITE, *survey.odd, f"{_first_of(survey.odds)}{NON_FINITE_ADVICE}")
+    for place, origin in enumerate(comparison.origins[:_TOLD]):
+        found = _of_origin(origin, survey)
+        perhaps = PERHAPS if place and origin.kind in ("computation", "outside") else ""
+        yield found._replace(advice=f"{perhaps}{found.advice}")
+    if survey.differing and survey.last and not survey.last_differs and not survey.gradients_differ:
+        yield Finding(SINGLE_POINT, *survey.differing, _single_point(survey))
+    yield _whole(comparison, survey)
+
+
+def _survey(comparison: Comparison) -> _Survey:
+    survey = _Survey()
+    origins = {origin.target for origin in comparison.origins[:_TOLD]}
+    entries = {beginning for name in origins for beginning in beginnings(name)}
+    agreed, last_pair, last = False, None, None
+    for number, (pair, row) in enumerate(_table(comparison), 2):
+        differs, state = row.differs, row.state
+        if _is_odd(row, 0) and not _is_odd(row, 1):
+            _note_odd(survey, number, row)
+        if differs:
+            survey.differing, survey.differings = survey.differing or (number, _name(row)), survey.differings + 1
+        if pair.target is not None and pair.target.name in entries:
+            name = _name(row)
+            if name in origins:
+                survey.rows[name], survey.after_agreement[name] = number, agreed
+                survey.enclosing[name] = pair.target.parent or ""
+        if row.deviation is None:
+            continue
+        survey.compared += 1
+        direction = _direction(pair)
+        if direction in (BACKWARD, PARAMETERS_GRAD):
+            survey.gradients_differ = survey.gradients_differ or differs
+        elif state == "output" and direction == FORWARD:
+            agreed = agreed or not differs
+            if _has_elements(row):
+                if pair is not last_pair:
+                    last_pair, survey.last_differs = pair, False
+                last, survey.last_differs = row, survey.last_differs or differs
+    survey.last = _name(last) if last is not None else ""
+    return survey
+
+
+def _note_odd(survey: _Survey, number: int, row: Row) -> None:
+    target = row.target
+    if target is not None and parse_dtype(target.dtype).name == "float16":
+        survey.half, survey.halves = survey.half or (number, target.name), survey.halves + 1
+    elif target is not None:
+        survey.odd, survey.odds = survey.odd or (number, target.name), survey.odds + 1
+
+
+def _table(comparison: Comparison) -> Iterator[tuple[Pair, Row]]:
+    """The lines of the table, as ``profiles.base.lines`` has them."""
+    return ((pair, row) for pair in comparison.pairs for row in pair.rows if row.in_target)
+
+
+def _name(row: Row) -> str:
+    return row.target.name if row.target is not None else ""
+
+
+def _has_elements(row: Row) -> bool:
+    """Whether the target's tensor has several elements."""
+    stored = row.stored(0)
+    shape = stored[0].sort(stored[1])[3] if stored else row.target.shape if row.target else None
+    return isinstance(shape, tuple) and math.prod(shape) > 1
+
+
+def _is_odd(row: Row, side: int) -> bool:
+    """Whether Max or Min of the item on one side, 0 for the target, is not finite."""
+    stored = row.stored(side)
+    if stored is not None and stored[1] not in stored[0].odd:
+        first = 4 * stored[1]
+        return not all(map(math.isfinite, stored[0].figures[first : first + 2]))
+    item = row.golden if side else row.target
+    return item is not None and bool(odd_figures(item))
+
+
+def _direction(pair: Pair) -> str:
+    parsed = pair.target.parsed if pair.target else None
+    return parsed.direction if parsed else ""
+
+
+def _first_of(count: int) -> str:
+    return f"The first of {count} values. " if count > 1 else ""
+
+
+def _of_origin(origin: Origin, survey: _Survey) -> Finding:
+    number = survey.rows.get(origin.target)
+    if origin.kind in ADVICE_BY_KIND:
+        return Finding(PROBLEM_NODE, number, origin.target, f"{_sentence(origin.reason)} {ADVICE_BY_KIND[origin.kind]}")
+    if origin.state == "parameters":
+        return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_sentence(origin.reason)} {PARAMETER_ADVICE}")
+    if origin.state == "input":
+        advice = BETWEEN_ADVICE if survey.after_agreement.get(origin.target) else INPUT_ADVICE
+        return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_sentence(origin.reason)} {advice}")
+    return Finding(PROBLEM_NODE, number, origin.target, f"{_sentence(origin.reason)} {_by_operation(origin, survey)}")
+
+
+def _by_operation(origin: Origin, survey: _Survey) -> str:
+    """What usually differs in an operation of this name, else in the module that calls it."""
+    for entry in (_entry_name(origin.target), survey.enclosing.get(origin.target, "")):
+        parsed = parse_entry(entry) if entry else None
+        if parsed is not None and parsed.direction in (BACKWARD, PARAMETERS_GRAD):
+            return GRADIENT_ADVICE
+        if parsed is not None and (advice := operation_advice(parsed.class_name or parsed.name)):
+            return advice
+    return GENERAL_ADVICE
+
+
+def _entry_name(item: str) -> str:
+    """The entry an item belongs to: the longest beginning of its name that is an entry's."""
+    name = item
+    while name and parse_entry(name) is None:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def _single_point(survey: _Survey) -> str:
+    return (
+        f"{_counted(survey.differings)}, yet the last output recorded, {survey.last}, agrees: the error does not "
+        "reach the end of the forward pass, and no gradient differs. Look whether this value is used at all, or stored "
+        "in another layout there. It can be left as it is where results are good."
+    )
+
+
+def _whole(comparison: Comparison, survey: _Survey) -> Finding:
+    alone = sum(not row.matched for row in comparison.rows)
+    twinless = "1 value has no twin and was" if alone == 1 else f"{alone} values have no twin and were"
+    without = f" {twinless} not compared." if alone else ""
+    if comparison.random:
+        without += RANDOM_ADVICE.format(comparison.random[0].target)
+    if survey.differing:
+        if comparison.origins:
+            advice = "Mend the first suspect above and compare again: most of the others inherit its error."
+        else:
+            advice = (
+                "No node is the origin of an error: they drift, or switch at kinks (ReLU, pooling). Compare the first "
+                "step from one checkpoint, in one precision, before anything else."
+            )
+        many = f"{_counted(survey.differings)}, of {survey.compared} compared; the first is named here."
+        return Finding(CONSISTENCY, *survey.differing, f"{many}{without} {advice}")
+    if comparison.origins:  # a gradient that one side has not
+        return Finding(CONSISTENCY, None, "NA", f"All {survey.compared} values compared agree; see the suspects above.")
+    if not survey.compared:
+        return Finding(CONSISTENCY, None, "NA", f"Nothing was compared.{without} See docs/mapping.md to pair them.")
+    advice = (
+        "If the results still differ, look at what this step does not show: the optimizer and later steps, the order "
+        "of the data, other ranks, and what comes after the network."
+    )
+    agree = f"All {survey.compared} values compared agree within their tolerances."
+    return Finding(CONSISTENCY, None, "NA", f"{agree}{without} {advice}")
+
+
+def _counted(count: int) -> str:
+    return "1 value is beyond its tolerance" if count == 1 else f"{count} values are beyond their tolerances"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"

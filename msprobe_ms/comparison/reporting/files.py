@@ -1,0 +1,211 @@
+"""Write what a comparison found: the tables (xlsx, csv) and the summary (json). Each file is whole or absent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from msprobe_ms.comparison.model import Comparison, Origin
+from msprobe_ms.comparison.pairing.coverage import said_unmatched
+from msprobe_ms.comparison.pairing.fusing import compared_as_one
+from msprobe_ms.comparison.reporting.csv_table import Cell, write_csv
+from msprobe_ms.comparison.reporting.profiles.base import Block, Column, Line, Profile, lines
+from msprobe_ms.comparison.statistics import is_odd
+from msprobe_ms.support.atomic import replacing
+from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.permissions import DEFAULT
+
+if TYPE_CHECKING:
+    import xlsxwriter
+    from xlsxwriter.format import Format
+    from xlsxwriter.worksheet import Worksheet
+
+#: Rows a sheet holds before the next begins; Excel's own limit is 1,048,576.
+ROWS_A_SHEET = 1_048_500
+#: Lines whose cells are filled at once.
+_BLOCK = 512
+#: Widths of columns that hold sentences or names, in characters.
+_WIDTHS = {"Reason": 70, "Err_message": 50, "Inherited From": 40}
+#: Excel's limit of characters in a cell.
+_LONGEST_CELL = 32_767
+
+
+def write_tables(
+    comparison: Comparison,
+    profile: Profile,
+    folder: Path,
+    timestamp: str,
+    *,
+    csv: bool = False,
+    stack: bool = False,
+    name_suffix: str = "",
+) -> list[Path]:
+    """Write ``compare_result{suffix}_{timestamp}.xlsx`` (or ``.csv``) into ``folder``; return what was written.
+
+    ``timestamp`` is ``YYYYmmddHHMMSS``. Rows are coloured in xlsx only. ``stack`` adds the column of call sites.
+
+    :raises UsageError: the folder cannot be written
+    """
+    titles, rows = table(comparison, profile, stack=stack)
+    path = folder / f"compare_result{name_suffix}_{timestamp}.{'csv' if csv else 'xlsx'}"
+    write_table(path, titles, rows, profile.colours)
+    return [path]
+
+
+def table(
+    comparison: Comparison, profile: Profile, *, stack: bool = False
+) -> tuple[list[str], Iterator[tuple[list[Cell], str]]]:
+    """The report's titles and its rows, each with its colour; rows are made as they are asked for."""
+    columns = profile.columns(comparison.mode, stack=stack)
+    return [column.title for column in columns], _rows(columns, lines(comparison))
+
+
+def _rows(columns: Sequence[Column], lines: Iterator[Line]) -> Iterator[tuple[list[Cell], str]]:
+    """The cells of each line, and its colour."""
+    while some := list(islice(lines, _BLOCK)):
+        block = Block(some)
+        cells = zip(*(column.cells(block) for column in columns), strict=True)
+        yield from ((list(row), line.row.colour) for row, line in zip(cells, some, strict=True))
+
+
+def write_table(
+    path: Path, titles: Sequence[str], rows: Iterable[tuple[list[Cell], str]], colours: Mapping[str, str]
+) -> None:
+    """Write a table, xlsx or csv by the name of its file; each row comes with its colour, a key of ``colours`` or "".
+
+    :raises UsageError: the folder cannot be written
+    """
+    with writing(path) as file:
+        if path.suffix == ".csv":
+            write_csv(file, titles, (row for row, _ in rows))
+        else:
+            _write_xlsx(file, titles, rows, colours)
+
+
+def write_summary(comparison: Comparison, folder: Path, timestamp: str, name_suffix: str = "") -> Path:
+    """Write ``compare_summary{suffix}_{timestamp}.json``; numbers that are not finite are the texts nan, inf, -inf.
+
+    :raises UsageError: the folder cannot be written
+    """
+    path = folder / f"compare_summary{name_suffix}_{timestamp}.json"
+    with writing(path) as file:
+        text = json.dumps(summary(comparison), indent=1, ensure_ascii=True, allow_nan=False)
+        file.write((text + "\n").encode("ascii"))
+    return path
+
+
+def row_counts(comparison: Comparison) -> dict[str, int]:
+    """Rows that are an item beside its twin, and an item alone, by their names in the summary."""
+    matched = unmatched_target = unmatched_golden = 0
+    for row in comparison.rows:
+        if row.matched:
+            matched += 1
+        elif row.in_target:
+            unmatched_target += 1
+        else:
+            unmatched_golden += 1
+    return {"matched": matched, "unmatched_target": unmatched_target, "unmatched_golden": unmatched_golden}
+
+
+def summary(comparison: Comparison) -> dict[str, object]:
+    """The summary's content."""
+    return {
+        "mode": comparison.mode,
+        "verdict": comparison.verdict,
+        **row_counts(comparison),
+        "said_unmatched": said_unmatched(comparison.pairs),
+        "fused": [each._asdict() for each in compared_as_one(comparison.pairs)],
+        "damage": comparison.damage,
+        "ends": comparison.ends,
+        "origins": list(map(_origin, comparison.origins)),
+        "random_operations": list(map(_origin, comparison.random)),
+    }
+
+
+def _origin(origin: Origin) -> dict[str, object]:
+    return {
+        "target": origin.target,
+        "golden": origin.golden,
+        "state": origin.state,
+        "kind": origin.kind,
+        "reason": origin.reason,
+        "required_tolerance": _strict_number(origin.required_tolerance),
+        "metrics": {name: _strict_number(value) for name, value in origin.metrics.items()},
+    }
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """``replacing`` for reports: makes the folder, and turns what the system refuses into one error that names it."""
+    try:
+        DEFAULT.make_folder(path.parent)
+        with replacing(path) as file:
+            yield file
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"{path}: the report cannot be written: {reason}; accepted is a writable folder") from error
+
+
+def _strict_number(value: Cell) -> Cell:
+    return str(value) if is_odd(value) else value
+
+
+def _write_xlsx(
+    file: BinaryIO, titles: Sequence[str], rows: Iterable[tuple[list[Cell], str]], colours: Mapping[str, str]
+) -> None:
+    import xlsxwriter  # here, as a csv needs none of it
+
+    # constant_memory: each row goes to disk as it is made; text is never read as formula, number or link.
+    with xlsxwriter.Workbook(file, {"constant_memory": True}) as book:
+        formats = {colour: book.add_format({"bg_color": f"#{rgb}"}) for colour, rgb in colours.items()}
+        header = book.add_format({"bold": True})
+        sheet, number = _new_sheet(book, titles, header), 0
+        for row, colour in rows:
+            if number == ROWS_A_SHEET:
+                _finish_sheet(sheet, number, len(titles))
+                sheet, number = _new_sheet(book, titles, header), 0
+            number += 1
+            _write_row(sheet, number, row, formats.get(colour))
+        _finish_sheet(sheet, number, len(titles))
+
+
+def _new_sheet(book: xlsxwriter.Workbook, titles: Sequence[str], header: Format) -> Worksheet:
+    sheet = book.add_worksheet()
+    sheet.freeze_panes(1, 1)
+    sheet.set_column(0, 1, 40)
+    for place, title in enumerate(titles):
+        sheet.write_string(0, place, title, header)
+        if title in _WIDTHS:
+            sheet.set_column(place, place, _WIDTHS[title])
+    return sheet
+
+
+def _finish_sheet(sheet: Worksheet, rows: int, columns: int) -> None:
+    sheet.autofilter(0, 0, rows, columns - 1)
+
+
+def _write_row(sheet: Worksheet, number: int, row: list[Cell], colour: Format | None) -> None:
+    for place, cell in enumerate(row):
+        if type(cell) is float:  # first, as most cells are
+            sheet.write_number(number, place, cell, colour)
+        elif isinstance(cell, str):
+            sheet.write_string(number, place, writable(cell), colour)
+        elif isinstance(cell, bool):
+            sheet.write_boolean(number, place, cell, colour)
+        elif cell is not None:
+            sheet.write_number(number, place, cell, colour)
+        elif colour is not None:
+            sheet.write_blank(number, place, None, colour)
+
+
+def writable(text: str) -> str:
+    """Text Excel takes, as text: within its length, free of half characters, and no markup of several fonts."""
+    if len(text) > _LONGEST_CELL:
+        text = text[: _LONGEST_CELL - 1] + "…"
+    if text[:3] == "<r>":
+        text = " " + text  # what begins so, and ends with </r>, xlsxwriter would write unescaped
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,151 @@
+"""Thresholds a user changes: a yaml file of the figures by which rows are measured and judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import yaml
+
+from msprobe_ms.arrays.custom_metrics import Algorithm
+from msprobe_ms.comparison.measuring.tolerances import Tolerances
+from msprobe_ms.comparison.reporting.profiles import PROFILES
+from msprobe_ms.comparison.reporting.profiles.base import Profile
+from msprobe_ms.comparison.reporting.profiles.latest import Latest
+from msprobe_ms.comparison.reporting.profiles.latest_rules import LatestThresholds
+from msprobe_ms.comparison.reporting.profiles.own import Own
+from msprobe_ms.comparison.reporting.profiles.v110 import V110
+from msprobe_ms.comparison.reporting.profiles.v110_rules import V110Thresholds
+from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.yaml_files import FASTEST_LOADER, UnreadableError, not_yaml, read_shallow
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Figures = TypeVar("Figures", bound=DataclassInstance)
+
+#: Largest file read, in bytes: all thresholds there are take 2 KB.
+_LARGEST_FILE = 2**18
+
+#: Section → what its keys are the fields of. ``own`` judges by the tolerances alone.
+SECTIONS: Mapping[str, type] = {"v110": V110Thresholds, "latest": LatestThresholds, "tolerances": Tolerances}
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The figures a user changed, by section and name; none by default."""
+
+    changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def applied(self, section: str, figures: Figures) -> Figures:
+        """``figures`` with the changes of their section; tables (``roundings``) keep what is not changed."""
+        changes = dict(self.changes.get(section, {}))
+        for name, value in changes.items():
+            if isinstance(value, Mapping):
+                changes[name] = {**getattr(figures, name), **value}
+        return replace(figures, **changes)
+
+    def profile(self, name: str, algorithms: tuple[Algorithm, ...] = ()) -> Profile:
+        """The profile ``v110``, ``latest`` or ``own`` with its thresholds changed and the user's metrics in it.
+
+        :raises UsageError: there is no such profile
+        """
+        if name not in PROFILES:
+            raise UsageError(f"profile {name!r} is not accepted; accepted are {', '.join(PROFILES)}")
+        if name == "v110":
+            return V110(thresholds=self.applied(name, V110Thresholds()), algorithms=algorithms)
+        if name == "latest":
+            return Latest(thresholds=self.applied(name, LatestThresholds()), algorithms=algorithms)
+        return Own(algorithms=algorithms)
+
+    def tolerances(self) -> Tolerances:
+        return self.applied("tolerances", Tolerances())
+
+
+def load_thresholds(path: Path | None) -> Thresholds:
+    """The file's thresholds; without a file, none are changed.
+
+    :raises UsageError: naming file, line, key and what is accepted
+    """
+    return Thresholds() if path is None else Thresholds(_Reader(path).sections())
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads yaml as nodes, which know their lines and build no objects; ``1e-6`` is a number here, as people mean."""
+
+    path: Path
+
+    def sections(self) -> dict[str, dict[str, Any]]:
+        root = self._root()
+        if root is None:
+            return {}
+        return {
+            section: self._figures(section, node) for section, node in self._items(root, "the file", list(SECTIONS))
+        }
+
+    def _figures(self, section: str, node: yaml.Node) -> dict[str, Any]:
+        defaults = SECTIONS[section]()
+        names = [each.name for each in fields(SECTIONS[section])]
+        found: dict[str, Any] = {}
+        for name, value in self._items(node, section, names):
+            default = getattr(defaults, name)
+            if isinstance(default, Mapping):
+                items = self._items(value, f"{section}.{name}", list(default))
+                found[name] = {key: self._number(each, f"{section}.{name}.{key}") for key, each in items}
+            else:
+                found[name] = self._number(value, f"{section}.{name}", default)
+        return found
+
+    def _items(self, node: yaml.Node, place: str, accepted: list[str]) -> list[tuple[str, yaml.Node]]:
+        """The keys of a mapping with their values; an empty one has none."""
+        if _is_empty(node):
+            return []
+        if not isinstance(node, yaml.MappingNode):
+            raise self._wrong(
+                node, f"{place} holds {_spoken(node)}", f"a mapping with keys out of {', '.join(accepted)}"
+            )
+        items: dict[str, yaml.Node] = {}
+        for key, value in node.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else ""
+            if name not in accepted:
+                raise self._wrong(key, f"{place}: {_spoken(key)} is no threshold", ", ".join(accepted))
+            if name in items:
+                raise self._wrong(key, f"{place}: {name} appears twice", "one value of each")
+            items[name] = value
+        return list(items.items())
+
+    def _number(self, node: yaml.Node, place: str, default: object = None) -> float:
+        text = node.value if isinstance(node, yaml.ScalarNode) and not node.style else ""
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not (math.isfinite(number) and number >= 0):
+            so = "" if default is None else f" (it is {default:g} by itself)"
+            raise self._wrong(node, f"{place}: {_spoken(node)}", f"a number of 0 or more{so}")
+        return number
+
+    def _root(self) -> yaml.Node | None:
+        try:
+            return yaml.compose(read_shallow(self.path, _LARGEST_FILE), Loader=FASTEST_LOADER)
+        except UnreadableError as error:
+            raise UsageError(f"thresholds {self.path}: {error}") from None
+        except yaml.YAMLError as error:
+            raise UsageError(f"thresholds {self.path}: {not_yaml(error)}") from None
+
+    def _wrong(self, node: yaml.Node, what: str, accepted: str) -> UsageError:
+        return UsageError(f"thresholds {self.path}: line {node.start_mark.line + 1}: {what}; accepted: {accepted}")
+
+
+def _is_empty(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
+
+
+def _spoken(node: yaml.Node) -> str:
+    if isinstance(node, yaml.ScalarNode):
+        return "nothing" if _is_empty(node) or not node.value else repr(node.value[:60])
+    return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"

@@ -1,0 +1,189 @@
+"""One comparison from two paths to a verdict: read → pair → measure → find origins → judge → report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from msprobe_ms.arrays.custom_metrics import Algorithm
+from msprobe_ms.comparison.many.plan import plan
+from msprobe_ms.comparison.measuring.measure import Progress, measure
+from msprobe_ms.comparison.measuring.tensors import load_both
+from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.origin.fused_parts import tell_parts
+from msprobe_ms.comparison.origin.search import apart, find_origins
+from msprobe_ms.comparison.origin.shifted_calls import tell_uneven_calls
+from msprobe_ms.comparison.pairing.early_end import early_ends
+from msprobe_ms.comparison.pairing.fusing import join_fused
+from msprobe_ms.comparison.pairing.pairing_file import write_pairing
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.reporting.advisor import write_advice
+from msprobe_ms.comparison.reporting.files import write_summary, write_tables
+from msprobe_ms.comparison.reporting.profiles import judge
+from msprobe_ms.comparison.reporting.profiles.base import Profile
+from msprobe_ms.comparison.reporting.thresholds import Thresholds
+from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.support.gc_pause import no_garbage_collection
+from msprobe_ms.support.log import logger
+
+#: Pairs from which on a progress bar is worth its line; and only real data takes long enough.
+_LONG = 500
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compare and what to write.
+
+    ``align`` finds out which module is which, for those that the mappings say nothing of.
+    ``profile`` names the columns and rules: ``v110``, ``latest`` or ``own``; ``thresholds`` are changes to its figures
+    and to the tolerances; ``algorithms`` are the user's own metrics of real data.
+    """
+
+    mappings: Mappings = field(default_factory=Mappings)
+    align: bool = False
+    fuzzy: bool = False
+    profile: str = "own"
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    algorithms: tuple[Algorithm, ...] = ()
+    csv: bool = False
+    stack: bool = False
+    advice: bool = False
+
+    @property
+    def report(self) -> Profile:
+        """The profile with this run's thresholds and metrics."""
+        return self.thresholds.profile(self.profile, self.algorithms)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One comparison and the files that tell of it."""
+
+    title: str
+    target: Dump
+    golden: Dump
+    comparison: Comparison
+    files: list[Path]
+
+
+def compare(target: Path, golden: Path, output: Path, options: Options) -> Iterator[Outcome]:
+    """Compare every rank and step of ``target`` with its twin in ``golden``, one after another in this process.
+
+    Each is a dump.json, a rank or step folder, or a dump root. Reports go to ``output``, which is created.
+    Raises MsprobeError: what cannot be read, paired or written.
+    """
+    with claimed_timestamp(output) as timestamp:
+        for twins in plan(target, golden, profile=options.profile).twins:
+            yield compare_one(twins.target, twins.golden, output, options, timestamp, twins.suffix)
+
+
+@no_garbage_collection()
+def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool = True) -> Comparison:
+    """Pair, measure and judge two dumps already read.
+
+    ``alone``: nothing else is compared beside it, so that it shows a bar in a terminal when it takes long, and begins
+    processes when there are many tensors.
+    """
+    if target.mode == golden.mode:
+        mode = target.mode
+    else:
+        mode = "statistics"
+        logger.info("target is a %s dump and golden a %s dump: statistics are compared", target.mode, golden.mode)
+    target, golden, mappings = as_paired(target, golden, options, tell=alone)
+    pairs = pair(target, golden, mappings, fuzzy=options.fuzzy)
+    profile = options.report
+    if options.algorithms and mode != "tensor":
+        names = ", ".join(algorithm.name for algorithm in options.algorithms)
+        logger.warning("%s not measured: that needs two dumps of task tensor", names)
+    with _progress(len(pairs), shown=alone) as tell:
+        measure(
+            pairs, target, golden, mode, tell, tolerances=options.thresholds.tolerances(),
+            more=profile.more_metrics, algorithms=profile.algorithms, alone=alone,
+        )  # fmt: skip
+    load = partial(load_both, target.tensors, golden.tensors) if mode == "tensor" else None
+    origins, random = apart(find_origins(pairs, list(golden.entries.values()), load))
+    origins = origins if options.fuzzy else tell_uneven_calls(origins, pairs)
+    origins = tell_parts(origins, pairs, target, golden)
+    damage = [f"{side}: {dump.damage}" for side, dump in (("target", target), ("golden", golden)) if dump.damage]
+    if damage:  # the gradients may have been lost with the rest
+        origins = [origin for origin in origins if origin.kind != "missing gradient"]
+    ends = [] if damage else early_ends(pairs, target, golden)
+    comparison = Comparison(mode, pairs, origins, random, damage, ends)
+    judge(comparison, profile)
+    return comparison
+
+
+def as_paired(target: Dump, golden: Dump, options: Options, *, tell: bool = False) -> tuple[Dump, Dump, Mappings]:
+    """The dumps as they are paired: what one side has fused is one on the other side as well; and by which mappings.
+
+    ``tell``: of weights that look exchanged, where the modules are aligned here.
+    """
+    mappings = options.mappings
+    if options.align:
+        from msprobe_ms.comparison.pairing.automatic import (  # here, as few comparisons need it
+            align_modules,
+            tell_exchanges,
+        )
+
+        alignment = align_modules(target, golden)
+        if tell:
+            tell_exchanges(alignment)
+        mappings = replace(mappings, automatic=alignment.rules)
+    return *join_fused(target, golden, mappings), mappings
+
+
+@contextmanager
+def _progress(pairs: int, *, shown: bool) -> Iterator[Progress | None]:
+    """A bar in a terminal, where there are pairs enough to wait for; it is told how many are done."""
+    if not shown or pairs < _LONG or not sys.stderr.isatty():
+        yield None
+        return
+    from tqdm import tqdm  # here, as it takes a tenth of the time that a small comparison takes
+
+    with tqdm(total=pairs, unit="entry") as bar:
+        yield lambda done: bar.update(done - bar.n)
+
+
+@no_garbage_collection()
+def compare_one(
+    target: Path,
+    golden: Path,
+    output: Path,
+    options: Options,
+    timestamp: str,
+    suffix: str = "",
+    *,
+    alone: bool = True,
+) -> Outcome:
+    """Compare two dumps and write their reports, whose names end with ``suffix``; ``alone`` as in ``compare_dumps``.
+
+    Raises MsprobeError: what cannot be read, paired or written.
+    """
+    ours, theirs = read_dump(target), read_dump(golden)
+    aligned = []
+    if options.align:
+        from msprobe_ms.comparison.pairing.automatic import tell_exchanges, write_alignment
+
+        alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}")
+        if alone:
+            tell_exchanges(alignment)
+        options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
+        aligned = [file]
+    comparison = compare_dumps(ours, theirs, options, alone=alone)
+    tables = write_tables(
+        comparison, options.report, output, timestamp,
+        csv=options.csv, stack=options.stack, name_suffix=suffix,
+    )  # fmt: skip
+    files = [*aligned, *tables, write_summary(comparison, output, timestamp, suffix)]
+    files += write_pairing(comparison.pairs, output, timestamp, suffix)
+    # Where nothing was compared there is nothing to advise; 1.1.0 would say that all is well.
+    if options.advice and any(row.matched for row in comparison.rows):
+        files.append(write_advice(comparison, output, timestamp, suffix, profile=options.profile))
+    return Outcome(suffix.removeprefix("_"), ours, theirs, comparison, files)

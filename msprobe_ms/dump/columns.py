@@ -1,0 +1,176 @@
+"""The items of a dump in columns, so that a million of them fit into memory: 60 bytes each instead of 600."""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+from msprobe_ms.dump.model import Item, Statistic, suffix_of
+
+#: What an item is to its call: state, path, keyword; and what it is: kind, type, dtype, shape, requires_grad.
+Place = tuple[str, tuple[str, ...], bool]
+Sort = tuple[str, str, str | None, tuple[int, ...] | str | None, bool | None]
+Figures = tuple[Statistic, Statistic, Statistic, Statistic]
+
+NULL: Sort = ("null", "", None, None, None)
+_NO_FIGURES: Figures = (None, None, None, None)
+#: Items that are kept when they have been made, as those who read go through the items several times: all of a common
+#: dump's, 20 MB; of a very large one those of the entries just read. A power of two.
+_KEPT = 1 << 16
+_ZEROS = (0.0, 0.0, 0.0, 0.0)
+
+
+class ItemTable:
+    """Items in the order they were added, each told by its number.
+
+    ``places``, ``sorts``  codes of what the items of a dump share in great numbers
+    ``figures``            Max, Min, Mean, Norm of each item one after another
+    ``odd``                the figures of all other items than tensors with four floats, by the item's number
+    """
+
+    def __init__(self) -> None:
+        self.places, self.sorts, self.owners = array("I"), array("I"), array("I")
+        self.figures = array("d")
+        self.odd: dict[int, Figures] = {}
+        #: In md5 tables of today a plain value has the checksum of its text (formats §11.2).
+        self.value_checksums = False
+        self.entries: list[str] = []
+        self._known_places: dict[Place, int] = {}
+        self._known_sorts: dict[Sort, int] = {}
+        self._known_odd: dict[tuple[type, Statistic], Figures] = {}
+        self._place_list: list[Place] = []
+        #: What follows the entry in the name of an item at each place.
+        self._suffixes: list[str] = []
+        self._sort_list: list[Sort] = []
+        #: One text or None an item; [] as long as no item has any.
+        self._checksums: list[str | None] = []
+        self._files: list[str | None] = []
+        self._kept: dict[int, tuple[int, Item]] = {}
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def begin(self, entry: str) -> None:
+        """What is added from now on belongs to this entry."""
+        self.entries.append(entry)
+
+    def add(
+        self,
+        place: Place,
+        sort: Sort = NULL,
+        figures: Figures = _NO_FIGURES,
+        checksum: str | None = None,
+        file: str | None = None,
+    ) -> None:
+        number = len(self.places)
+        code = self._known_places.get(place)
+        if code is None:
+            code = self._coded(place, self._known_places, self._place_list)
+            self._suffixes.append("".join(f".{part}" for part in suffix_of(place[0], place[1])))
+        self.places.append(code)
+        code = self._known_sorts.get(sort)
+        self.sorts.append(self._coded(sort, self._known_sorts, self._sort_list) if code is None else code)
+        self.owners.append(len(self.entries) - 1)
+        maximum, minimum, mean, norm = figures
+        if sort[0] == "tensor" and type(maximum) is type(minimum) is type(mean) is type(norm) is float:
+            self.figures.extend(figures)  # type: ignore[arg-type]
+        else:
+            self.figures.extend(_ZEROS)
+            self.odd[number] = self._shared(figures)
+        if checksum is not None:
+            _put(self._checksums, number, checksum)
+        if file is not None:
+            _put(self._files, number, file)
+
+    def item(self, number: int) -> Item:
+        """The item as a value of its own."""
+        kept = self._kept.get(number & (_KEPT - 1))
+        if kept is not None and kept[0] == number:
+            return kept[1]
+        item = self._made(number)
+        self._kept[number & (_KEPT - 1)] = number, item
+        return item
+
+    def _made(self, number: int) -> Item:
+        state, path, keyword = self._place_list[self.places[number]]
+        kind, type_name, dtype, shape, requires_grad = self._sort_list[self.sorts[number]]
+        first = 4 * number
+        maximum, minimum, mean, norm = self.odd.get(number) or self.figures[first : first + 4]
+        checksum = self._checksums[number] if number < len(self._checksums) else None
+        if self.value_checksums and kind == "value" and maximum is not None:
+            checksum = f"{zlib.crc32(str(maximum).encode()):08x}"
+        file = self._files[number] if number < len(self._files) else None
+        entry = self.entries[self.owners[number]]
+        return Item(
+            entry, state, path, keyword, kind, type_name, dtype, shape, maximum, minimum, mean, norm, requires_grad,
+            checksum, file,
+        )  # fmt: skip
+
+    def name(self, number: int) -> str:
+        """``Item.name`` of the item, without making it."""
+        return self.entries[self.owners[number]] + self._suffixes[self.places[number]]
+
+    def sort(self, number: int) -> Sort:
+        return self._sort_list[self.sorts[number]]
+
+    def state(self, number: int) -> str:
+        return self._place_list[self.places[number]][0]
+
+    @property
+    def known_sorts(self) -> list[Sort]:
+        """What items are, by the code that ``sorts`` holds."""
+        return self._sort_list
+
+    @property
+    def has_checksums(self) -> bool:
+        return bool(self._checksums)
+
+    @staticmethod
+    def _coded(value: Any, known: dict[Any, int], listed: list[Any]) -> int:
+        """The code of a new value."""
+        code = known[value] = len(listed)
+        listed.append(value)
+        return code
+
+    def _shared(self, figures: Figures) -> Figures:
+        """One tuple for all items with the figures of one plain value."""
+        value = figures[0]
+        if any(figure is not value for figure in figures):
+            return figures
+        return self._known_odd.setdefault((type(value), value), figures)
+
+
+def _put(column: list[str | None], number: int, text: str) -> None:
+    column.extend([None] * (number - len(column)))
+    column.append(text)
+
+
+class ItemSlice(Sequence[Item]):
+    """The items of one entry, made when they are asked for."""
+
+    __slots__ = ("start", "stop", "table")
+
+    def __init__(self, table: ItemTable, start: int, stop: int) -> None:
+        self.table, self.start, self.stop = table, start, stop
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def __iter__(self) -> Iterator[Item]:
+        return map(self.table.item, range(self.start, self.stop))
+
+    @overload
+    def __getitem__(self, place: int) -> Item: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Item]: ...
+    def __getitem__(self, place: int | slice) -> Item | list[Item]:
+        numbers = range(self.start, self.stop)[place]
+        return self.table.item(numbers) if isinstance(numbers, int) else list(map(self.table.item, numbers))
+
+    @property
+    def layout(self) -> bytes:
+        """What the items are, their figures apart: equal for calls of one function with arguments of one kind."""
+        span = slice(self.start, self.stop)
+        return self.table.places[span].tobytes() + self.table.sorts[span].tobytes()

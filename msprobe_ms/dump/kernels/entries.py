@@ -1,0 +1,116 @@
+"""Launches of kernels → entries in the schema of dump.json, one tensor in memory at a time."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from msprobe_ms.arrays.statistics import Statistics, statistics
+from msprobe_ms.dump.kernels.graphs import Graphs
+from msprobe_ms.dump.kernels.kernel_file import INPUT, OUTPUT, KernelFile
+from msprobe_ms.dump.kernels.launches import Launch, ScopePaths, launches
+from msprobe_ms.dump.kernels.scope_path import Cells, cell_entry, parse_scope
+from msprobe_ms.dump.kernels.unwritten import Unwritten
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETER, RECOMPUTE, SCOPE, UNWRITTEN, api_entry
+from msprobe_ms.support.errors import MsprobeError
+from msprobe_ms.support.log import logger
+
+PREFIX = "Kernel"
+
+
+class KernelEntry(NamedTuple):
+    """One entry of dump.json, its parent in construct.json and its frames in stack.json."""
+
+    name: str
+    body: dict[str, Any]
+    parent: str | None
+    launch: Launch
+    call_site: tuple[str, ...] = ()
+
+
+def _warn(text: str) -> None:
+    logger.warning("%s", text)
+
+
+def kernel_entries(
+    files: Sequence[KernelFile],
+    *,
+    cells: Cells | None = None,
+    data_folder: Path | None = None,
+    unread: Callable[[str], None] = _warn,
+) -> Iterator[KernelEntry]:
+    """Entries ``Kernel.{Op}.{n}.forward|backward`` and ``Parameter.{name}.{n}.forward`` in launch order.
+
+    ``n`` counts from 0 in each direction. Leaves have the tensor's dtype, shape and figures, and with ``data_folder``
+    the place of its file in there. A tensor that cannot be read has no figures; ``unread`` is told why.
+    """
+    builder = _Leaves(data_folder, unread)
+    counts: Counter[tuple[str, str, str]] = Counter()
+    scopes, graphs, unwritten = ScopePaths(), Graphs(files, cells), Unwritten()
+    recorded = {file.io for file in files if not file.is_parameter}
+    for launch in launches(files):
+        path = scopes.path(launch)
+        graph = graphs.of(launch.files[0].path.parent)
+        scope = (graph and graph.scope(launch.op_name)) or parse_scope(path, cells)
+        prefix, name = (PARAMETER, launch.op_name) if launch.is_parameter else (PREFIX, launch.op_type)
+        direction = FORWARD if launch.is_parameter else scope.direction
+        entry = api_entry(prefix, name, counts[prefix, name, direction], direction)
+        counts[prefix, name, direction] += 1
+        if launch.is_parameter:
+            yield KernelEntry(entry, {"output": builder.leaves(launch, OUTPUT)}, None, launch)
+            continue
+        body: dict[str, Any] = {}
+        if INPUT in recorded and direction == FORWARD:
+            body = {"input_args": builder.leaves(launch, INPUT), "input_kwargs": {}}
+        elif INPUT in recorded:
+            body = {"input": builder.leaves(launch, INPUT)}
+        if OUTPUT in recorded:
+            body["output"] = builder.leaves(launch, OUTPUT)
+            for slot in unwritten.slots(launch):
+                if slot < len(body["output"]) and body["output"][slot] is not None:
+                    body["output"][slot][UNWRITTEN] = True
+        if scope.recomputed and direction != BACKWARD:
+            body[RECOMPUTE] = True
+        body[SCOPE] = path
+        call_site = graph.call_site(launch.op_name) if graph else ()
+        yield KernelEntry(entry, body, cell_entry(scope, cells), launch, call_site)
+
+
+class _Leaves:
+    """Turns files into leaves, each read once."""
+
+    def __init__(self, data_folder: Path | None, unread: Callable[[str], None]) -> None:
+        self._data_folder = data_folder
+        self._unread = unread
+
+    def leaves(self, launch: Launch, io: str) -> list[dict[str, Any] | None]:
+        return [None if file is None else self._leaf(file) for file in launch.side(io)]
+
+    def _leaf(self, file: KernelFile) -> dict[str, Any]:
+        shape, dtype, figures = self._summary(file)
+        leaf: dict[str, Any] = {
+            "type": "mindspore.Tensor",
+            "dtype": dtype or "unknown",
+            "shape": None if shape is None else list(shape),
+            **dict(zip(("Max", "Min", "Mean", "Norm"), figures, strict=True)),
+        }
+        if self._data_folder is not None and file.figures is None:
+            leaf["data_name"] = Path(os.path.relpath(file.path, self._data_folder)).as_posix()
+        return leaf
+
+    def _summary(self, file: KernelFile) -> tuple[tuple[int, ...] | None, str | None, Statistics]:
+        shape, dtype = file.shape, file.dtype
+        if file.figures is not None:
+            return shape, dtype, file.figures
+        try:
+            shape, dtype = file.header()
+            array: np.ndarray = file.load()
+            return array.shape, dtype, statistics(array)
+        except (MsprobeError, MemoryError) as error:
+            self._unread(str(error))
+            return shape, dtype, Statistics(None, None, None, None)

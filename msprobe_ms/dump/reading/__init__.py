@@ -1,0 +1,1 @@
+"""Read dumps of every known variant."""

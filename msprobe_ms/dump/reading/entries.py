@@ -1,0 +1,185 @@
+"""An entry's body in dump.json → the items of the call, in the order of the format: inputs, outputs, parameters.
+
+A container passes its keys on to the names of what it holds; only a *leaf*, an object with a text ``type``, and null
+end a path. Nothing is dropped: a leaf of an unknown type becomes a value.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+from msprobe_ms.dump.columns import ItemSlice, ItemTable, Place, Sort
+from msprobe_ms.dump.model import Statistic
+from msprobe_ms.dump.names import UNWRITTEN
+from msprobe_ms.support.errors import DumpFormatError
+
+#: Nesting the readers of the format accept.
+DEEPEST = 400
+
+#: Sections of an entry's body in the order of items: key, state of the items, whether they are keyword arguments.
+_SECTIONS = (
+    ("input_args", "input", False),
+    ("input_kwargs", "input", True),
+    ("input", "input", False),
+    ("output", "output", False),
+    ("parameters", "parameters", False),
+)
+SECTION_KEYS = frozenset(key for key, _, _ in _SECTIONS)
+
+#: Dimensions of a tensor, and elements it may have, that frameworks and numpy can tell at most.
+_MOST_DIMENSIONS, _MOST_ELEMENTS = 64, 2**63 - 1
+
+#: Characters of what stands in a shape's place and is none.
+_LONGEST_SHAPE = 1000
+
+#: Paths of the first values of a section, made once.
+_FIRST_PLACES = tuple((str(place),) for place in range(64))
+
+#: JSON integers have no bounds, floats have.
+_LARGEST_EXPONENT = 1023
+
+
+def call_items(table: ItemTable, entry: str, body: dict[str, Any]) -> ItemSlice:
+    """Add the items of a forward or backward entry to ``table``.
+
+    :raises DumpFormatError: nested deeper than ``DEEPEST``
+    """
+    walk = _Walk(table, entry)
+    for key, state, keyword in _SECTIONS:
+        section = body.get(key)
+        if type(section) is list:  # as nearly all are
+            for place, value in enumerate(section):
+                walk.into(value, _FIRST_PLACES[place] if place < len(_FIRST_PLACES) else (str(place),), state, keyword)
+        elif section is not None:
+            if type(section) is not dict or _is_leaf(section):
+                section = [section]  # an output that was not wrapped into a list
+            walk.into(section, (), state, keyword)
+    return walk.items
+
+
+def gradient_items(table: ItemTable, entry: str, body: dict[str, Any]) -> ItemSlice:
+    """Add the items of a parameters_grad entry ``{parameter: [leaf]}``: the list around one gradient is no level."""
+    walk = _Walk(table, entry)
+    for parameter, gradient in body.items():
+        if isinstance(gradient, list) and len(gradient) == 1:
+            gradient = gradient[0]
+        walk.into(gradient, (parameter,), "parameters_grad")
+    return walk.items
+
+
+def saved_items(table: ItemTable, entry: str, body: Any) -> ItemSlice:
+    """Add the items of a debug entry: a leaf, null, or any nesting of them."""
+    walk = _Walk(table, entry)
+    walk.into(body, (), "debug")
+    return walk.items
+
+
+class _Walk:
+    """Goes down the sections of one entry and adds what it finds to the table."""
+
+    __slots__ = ("_entry", "_start", "_table")
+
+    def __init__(self, table: ItemTable, entry: str) -> None:
+        self._table = table
+        self._entry = entry
+        self._start = len(table)
+        table.begin(entry)
+
+    @property
+    def items(self) -> ItemSlice:
+        return ItemSlice(self._table, self._start, len(self._table))
+
+    def into(self, value: Any, path: tuple[str, ...], state: str, keyword: bool = False) -> None:
+        kind = type(value)
+        if kind is dict or kind is list:
+            if kind is dict and type(value.get("type")) is str:
+                self._leaf(value, (state, path, keyword))
+                return
+            if value and len(path) == DEEPEST:
+                raise DumpFormatError(f"entry {self._entry!r}: nested deeper than {DEEPEST} levels below {state}")
+            for key, member in value.items() if kind is dict else enumerate(value):
+                self.into(member, (*path, str(key)), state, keyword)
+        elif value is None:
+            self._table.add((state, path, keyword))
+        else:  # a bare JSON scalar, where the format wants {"type", "value"}
+            self._builtin(kind.__name__, value, (state, path, keyword))
+
+    def _leaf(self, leaf: dict[str, Any], place: Place) -> None:
+        kind = leaf["type"]
+        get = leaf.get
+        if "value" in leaf:
+            self._value(kind, leaf["value"], place)
+        elif "dtype" not in leaf and "shape" not in leaf:
+            self._text(kind, ", ".join(str(value) for key, value in leaf.items() if key != "type"), place)
+        elif get(UNWRITTEN) is True:  # the file holds what happened to be in memory
+            self._table.add(place)
+        else:
+            maximum, minimum, mean, norm = get("Max"), get("Min"), get("Mean"), get("Norm")
+            if not type(maximum) is type(minimum) is type(mean) is type(norm) is float:
+                maximum, minimum, mean, norm = map(_statistic, (maximum, minimum, mean, norm))
+            dtype, asked = get("dtype"), get("requires_grad")
+            sort: Sort = (
+                "tensor", kind, dtype if type(dtype) is str else str(dtype), _shape(get("shape")),
+                asked if type(asked) is bool else None,
+            )  # fmt: skip
+            file = _string(get("data_name"), missing="-1")
+            self._table.add(place, sort, (maximum, minimum, mean, norm), _string(get("md5")), file)
+
+    def _value(self, kind: str, value: Any, place: Place) -> None:
+        """Leaves with a ``value``, as the tables of the format hold them (§11.1)."""
+        if value is None:
+            self._table.add(place)
+        elif kind == "torch.Size":
+            self._text(kind, None, place, shape=str(value))
+        elif kind == "slice" and isinstance(value, list):
+            self._text(kind, None, place, shape=f"({len(value)},)")
+        elif kind == "ellipsis":
+            self._text(kind, "...", place)
+        else:
+            self._builtin(kind, value, place)
+
+    def _builtin(self, kind: str, value: Any, place: Place) -> None:
+        self._text(kind, _statistic(value), place, dtype=str(type(value)))
+
+    def _text(self, kind: str, value: Statistic, place: Place, *, dtype: str | None = None, shape: str = "[]") -> None:
+        self._table.add(place, ("value", kind, dtype or kind, shape, None), (value, value, value, value))
+
+
+def _is_leaf(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("type"), str)
+
+
+def _string(value: object, missing: str = "") -> str | None:
+    return value if isinstance(value, str) and value != missing else None
+
+
+def _statistic(value: Any) -> Statistic:
+    """A figure as it stands; what is none becomes text, an integer beyond any float infinity."""
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _LARGEST_EXPONENT:
+        return float("inf") if value > 0 else float("-inf")
+    return value if value is None or isinstance(value, (float, int, str)) else str(value)
+
+
+def _shape(shape: Any) -> tuple[int, ...] | str | None:
+    """A tensor's shape; what is none is kept as text."""
+    try:
+        return _sizes(tuple(shape))
+    except (TypeError, ValueError):
+        return None if shape is None else _brief(str(shape))
+
+
+def _brief(text: str) -> str:
+    """What is no shape as text that reports have room for."""
+    return text if len(text) <= _LONGEST_SHAPE else f"{text[:_LONGEST_SHAPE]}… ({len(text)} characters)"
+
+
+@lru_cache(maxsize=4096)
+def _sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    """``shape`` itself, once for all tensors that share it."""
+    if len(shape) > _MOST_DIMENSIONS or not all(type(size) is int and 0 <= size <= _MOST_ELEMENTS for size in shape):
+        raise ValueError
+    if math.prod(shape) > _MOST_ELEMENTS:
+        raise ValueError
+    return shape

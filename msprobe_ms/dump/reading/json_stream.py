@@ -1,0 +1,219 @@
+"""A JSON object of any size, member by member: its text passes through in blocks and is never held whole.
+
+Members that follow each other as the two before them did, as a program wrote them all, are parsed many at once by
+orjson; what it does not take (``NaN``, damage), and all others, by the standard library's scanner, a value at a time.
+A file that was cut off gives all members before the damage.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from json.decoder import JSONDecodeError
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import orjson
+
+from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
+from msprobe_ms.support.regular import open_regular
+
+#: Bytes read at a time; more where one value alone is larger.
+_BLOCK = 1 << 20
+#: Characters from the end of what was read within which the scanner may have missed the rest of a number or literal.
+_CUT = 16
+#: Characters of a value's end by which it is told from the ends of what it holds.
+_TAIL = 2
+_SURROGATE = re.compile("[\ud800-\udfff]")
+#: What ends a number.
+_ENDS = frozenset(" \t\n\r,}")
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+class Member(NamedTuple):
+    """``holder`` is "" for a member of the file's object, else the name of the member whose object it stands in."""
+
+    holder: str
+    key: str
+    value: Any
+
+
+def members(path: Path, opened: str | None = None) -> Iterator[Member]:
+    """The members of the object in ``path``; in place of the one named ``opened``, when it is an object, its members.
+
+    An opened object comes first as a member of its own, with the value ``{}``. ``NaN`` and ``Infinity`` are numbers of
+    the format; half characters become ``?``; integers beyond 64 bits may come as the nearest double.
+
+    :raises DumpFormatError: the file cannot be read
+    :raises DamagedFileError: what comes next is not the JSON of an object
+    :raises RecursionError: a value is nested deeper than Python recurses
+    """
+    try:
+        with open_regular(path) as file:
+            text = _Text(file)
+            yield from _object(text, opened)
+            text.end()
+    except OSError as error:
+        raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except _Damage as damage:
+        raise DamagedFileError(f"{path}: {damage}") from damage
+
+
+class _Damage(Exception):
+    """What is wrong with the text, and where."""
+
+
+class _Text:
+    """The text of a file from ``place`` on, as far as it has been read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")("surrogatepass").decode
+        self._scan = json.JSONDecoder().raw_decode
+        self._ended = False
+        #: Lines that were dropped, and characters of the line that was being read then.
+        self._lines, self._column = 0, 0
+        #: Where the last value ends, what lies between it and the key behind it, and whether that was searched for.
+        self._end, self._between, self._searched = 0, "", False
+        self.text = ""
+        self.place = 0
+
+    def next(self) -> str:
+        """The next character that is no space, which is not taken; "" at the end."""
+        while True:
+            self.place = _SPACE.match(self.text, self.place).end()  # type: ignore[union-attr]
+            if self.place < len(self.text):
+                return self.text[self.place]
+            if not self._more():
+                return ""
+
+    def take(self, accepted: str) -> str:
+        """Take the next character, one of ``accepted``."""
+        found = self.next()
+        if not found or found not in accepted:
+            raise self._damaged(f"expected {' or '.join(accepted)}", self.place)
+        self.place += 1
+        return found
+
+    def end(self) -> None:
+        """Make sure that nothing follows."""
+        if self.next():
+            raise self._damaged("expected the end of the file", self.place)
+
+    def value(self, *, alone: bool = False) -> Any:
+        """Take the next value. A number at the end of the file may be half of one, where it is not ``alone``."""
+        self.next()
+        while True:
+            try:
+                value, end = self._scan(self.text, self.place)
+            except JSONDecodeError as error:
+                if (error.msg.startswith("Unterminated") or self._may_go_on(error.pos)) and self._more():
+                    continue
+                raise self._damaged(error.msg, error.pos) from None
+            except ValueError as error:  # an integer of more digits than Python reads
+                raise self._damaged(str(error), self.place) from None
+            if isinstance(value, (int, float)) and self._may_go_on(end) and self._more():
+                continue  # "1." and "1e-" are 1 so far
+            if isinstance(value, (int, float)) and self.text[end : end + 1] not in _ENDS and not alone:
+                raise self._damaged("expected , or }", end)
+            if self._may_hold_half_characters(end):
+                value = _without_lone_surrogates(value)
+            self.place = self._end = end
+            return value
+
+    def many(self) -> dict[str, Any]:
+        """Take the whole members from the next key on, as far as can be told; the comma behind them is not taken.
+
+        A text that is an object when braces are put around it holds whole members: one that ends inside a value, or
+        inside a string, would lack their ends.
+        """
+        if self._end >= _TAIL:
+            self._between = self.text[self._end - _TAIL : self.place + 1]
+        last = -1 if self._searched or not self._between else self.text.rfind(self._between, self.place)
+        self._searched = True
+        if last < 0:
+            return {}
+        end = last + _TAIL
+        try:
+            found: dict[str, Any] = orjson.loads(f"{{{self.text[self.place : end]}}}")
+        except ValueError:
+            return {}
+        self.place = end
+        return found
+
+    def _may_hold_half_characters(self, end: int) -> bool:
+        if self.text.find("\\u", self.place, end) >= 0:
+            return True
+        return not self.text.isascii() and _SURROGATE.search(self.text, self.place, end) is not None
+
+    def _may_go_on(self, place: int) -> bool:
+        return place >= len(self.text) - _CUT
+
+    def _more(self) -> bool:
+        """Read on; False at the end of the file. What was taken is dropped."""
+        if self._ended:
+            return False
+        rest = self.text[self.place :]
+        raw = self._file.read(max(_BLOCK, len(rest)))  # growing reads keep the rescanning of one value linear
+        self._ended = not raw
+        self._end, self._searched = 0, False
+        self._lines, self._column = self._position(self.place)
+        try:
+            self.text, self.place = rest + self._decode(raw, final=self._ended), 0
+        except UnicodeDecodeError as error:
+            self.text, self.place = rest, 0
+            raise self._damaged("this is no UTF-8 text", len(rest)) from error
+        return True
+
+    def _damaged(self, what: str, place: int) -> _Damage:
+        line, column = self._position(place)
+        return _Damage(f"not valid JSON: {what}: line {line + 1} column {column + 1}")
+
+    def _position(self, place: int) -> tuple[int, int]:
+        newlines = self.text.count("\n", 0, place)
+        start = self.text.rfind("\n", 0, place) + 1
+        return self._lines + newlines, place - start + (0 if newlines else self._column)
+
+
+def _object(text: _Text, opened: str | None, holder: str = "") -> Iterator[Member]:
+    if not text.next():
+        raise _Damage("empty: the dumping process ended before it was written")
+    if text.next() != "{":
+        raise _Damage(f"holds {kind_of(text.value(alone=True))}; accepted is an object")
+    text.take("{")
+    if text.next() == "}":
+        text.take("}")
+        return
+    while True:
+        if text.next() == '"' and (holder or opened is None) and (found := text.many()):
+            yield from (Member(holder, key, value) for key, value in found.items())
+            text.take(",")
+        if text.next() != '"':
+            text.take('"')
+        key = text.value()
+        text.take(":")
+        if not holder and key == opened and text.next() == "{":
+            yield Member("", key, {})
+            yield from _object(text, opened, holder=key)
+        else:
+            yield Member(holder, key, text.value())
+        if text.take(",}") == "}":
+            return
+
+
+def kind_of(value: object) -> str:
+    """What a JSON value is, for error texts."""
+    names = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", type(None): "missing or null"}
+    return names.get(type(value), "a number")
+
+
+def _without_lone_surrogates(value: Any) -> Any:
+    """``value`` with ``?`` for half characters (an escape ``\\ud800`` alone), which nothing can print or write."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.loads(text.encode("utf-8", "replace"))
+    return value

@@ -1,0 +1,226 @@
+"""What a user points at → the dumps in it: a dump.json, a rank folder, a step folder, or a dump root."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from msprobe_ms.dump.writing.journal import JOURNAL_NAME
+from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.log import logger
+from msprobe_ms.support.regular import leads_out
+
+#: Files that hold a dump, the first that exists.
+DUMP_FILES = ("dump.json", "debug.json")
+
+_ACCEPTED = "accepted are a dump.json, a rank folder that holds one, a step folder of rank folders"
+#: Folders between a dump root and its ranks: steps, and the halves of a mixed graph and PyNative run.
+_INNER = re.compile(r"step\d+|graph|pynative")
+_STEP = re.compile(r"step(\d+)")
+_RANK = re.compile(r"rank(\d+)")
+_HALVES = ("graph", "pynative")
+#: Folder of a process without a rank.
+_PROCESS = re.compile(r"proc\d+")
+
+
+class Place(NamedTuple):
+    """Which part of a run a dump is.
+
+    ``step``  None where no folder tells
+    ``rank``  the folder's name: ``rank0``, or ``proc123`` of a process without a rank
+    ``half``  ``graph`` or ``pynative`` in a run of both, else ""
+    """
+
+    step: int | None
+    rank: str
+    half: str = ""
+
+    @property
+    def rank_number(self) -> int | None:
+        found = _RANK.fullmatch(self.rank)
+        return int(found[1]) if found else None
+
+    def __str__(self) -> str:
+        step = "" if self.step is None else f"step{self.step}"
+        return " ".join(part for part in (self.half, step, self.rank) if part)
+
+
+def find_places(path: Path) -> dict[Place, Path]:
+    """Every dump below ``path`` (a dump.json, a rank or step folder, a dump root), in the order half, step, rank.
+
+    A value is the dump.json (or debug.json); for a dump that was never finished it is the folder, and reading that says
+    what to do. Of several processes without a rank, which are runs of a script one after another, the latest is taken.
+
+    :raises DumpFormatError: there is no dump
+    """
+    if path.is_file():
+        return {_place_of(path.absolute().parent): path}
+    if not path.is_dir():
+        raise DumpFormatError(f"{path}: no such file or folder; {_ACCEPTED}")
+    if dump := _dump_or_folder(path):
+        return {_place_of(path.absolute()): dump}
+    found = _latest_run(path, dict(_walk(path, _place_above(path.absolute()))))
+    if not found:
+        raise _no_dump(path, sorted(_subfolders(path), key=_numeric))
+    return dict(sorted(found.items(), key=lambda each: (each[0].half, each[0].step or 0, _numeric(each[0].rank))))
+
+
+def _place_of(folder: Path) -> Place:
+    """The place of a dump's own folder, by the names of the folders above it."""
+    return _place_above(folder.parent)._replace(rank=folder.name)
+
+
+def _place_above(folder: Path) -> Place:
+    """What the name of a step folder, or of a half, says of the dumps below."""
+    step = _STEP.fullmatch(folder.name)
+    half = folder.parent.name if step else folder.name
+    return Place(int(step[1]) if step else None, "", half if half in _HALVES else "")
+
+
+def _walk(folder: Path, place: Place) -> Iterator[tuple[Place, Path]]:
+    for inner in _subfolders(folder):
+        if dump := _dump_or_folder(inner):
+            yield place._replace(rank=inner.name), dump
+        elif (step := _STEP.fullmatch(inner.name)) and place.step is None:
+            yield from _walk(inner, place._replace(step=int(step[1])))
+        elif inner.name in _HALVES and not place.half and place.step is None:
+            yield from _walk(inner, place._replace(half=inner.name))
+
+
+def _dump_or_folder(folder: Path) -> Path | None:
+    try:
+        return dump_file(folder)
+    except DumpFormatError:  # a journal alone
+        return folder
+
+
+def _latest_run(path: Path, found: dict[Place, Path]) -> dict[Place, Path]:
+    """``found`` without the processes that have no rank, but for the latest of them: a run is one process."""
+    ages: dict[str, float] = {}
+    for place, file in found.items():
+        if _PROCESS.fullmatch(place.rank):
+            ages[place.rank] = max(ages.get(place.rank, 0.0), _age(file.parent if file.is_file() else file))
+    if len(ages) < 2:
+        return found
+    latest = max(ages, key=lambda name: ages[name])
+    _tell_processes(path, latest, ages)
+    return {place: file for place, file in found.items() if place.rank not in ages or place.rank == latest}
+
+
+def find_dumps(path: Path) -> dict[str, Path]:
+    """The dump files below ``path``: name of the rank folder → its dump.json (or debug.json), ranks in numeric order.
+
+    A dump.json or a rank folder gives one; a step folder one for each rank. A folder above with a single step is
+    followed down to it; of several processes without a rank, which are runs of a script one after another, the latest
+    is taken. The log says so.
+
+    :raises DumpFormatError: there is no dump, or more than one step to choose from
+    """
+    if path.is_file():
+        return {path.absolute().parent.name: path}
+    if not path.is_dir():
+        raise DumpFormatError(f"{path}: no such file or folder; {_ACCEPTED}")
+    if file := dump_file(path):
+        return {path.absolute().name: file}
+    folders = _latest_process(path, sorted(_subfolders(path), key=_numeric))
+    if ranks := {folder.name: file for folder in folders if (file := dump_file(folder))}:
+        return ranks
+    inner = [folder for folder in folders if _INNER.fullmatch(folder.name)]
+    if len(inner) == 1:
+        logger.info("%s: its only step %s is taken", path, inner[0].name)
+        return find_dumps(inner[0])
+    if inner:
+        raise DumpFormatError(f"{path}: several to choose from: {_names(folders)}; name one of them")
+    raise _no_dump(path, folders)
+
+
+def _no_dump(path: Path, folders: list[Path]) -> DumpFormatError:
+    found = f"folders {_names(folders)}" if folders else "no folder"
+    return DumpFormatError(f"{path}: no dump in it: found {found}; {_ACCEPTED}")
+
+
+def _names(folders: list[Path]) -> str:
+    return ", ".join(folder.name for folder in folders[:20]) + (" …" if len(folders) > 20 else "")
+
+
+def other_processes(folder: Path) -> list[str]:
+    """Names of the folders beside ``folder``, a process's own, that hold dumps of other processes without a rank."""
+    if not _PROCESS.fullmatch(folder.name):
+        return []
+    try:
+        beside = [each for each in _subfolders(folder.parent) if each.name != folder.name]
+    except (OSError, DumpFormatError):  # what cannot be looked into holds none
+        return []
+    return [each.name for each in sorted(beside, key=_numeric) if _PROCESS.fullmatch(each.name) and _age(each)]
+
+
+def _latest_process(path: Path, folders: list[Path]) -> list[Path]:
+    """``folders`` without the processes that have no rank, but for the latest of them."""
+    ages = {folder: _age(folder) for folder in folders if _PROCESS.fullmatch(folder.name)}
+    dumps = [folder for folder, age in ages.items() if age]
+    if len(dumps) < 2:
+        return folders
+    latest = max(dumps, key=lambda folder: ages[folder])
+    _tell_processes(path, latest.name, [folder.name for folder in dumps])
+    return [folder for folder in folders if folder not in ages or folder == latest]
+
+
+def _tell_processes(path: Path, latest: str, names: Iterable[str]) -> None:
+    others = [name for name in names if name != latest]
+    logger.warning(
+        "%s: dumps of %d processes: the latest, %s, is taken; name the folder to take another: %s",
+        path, len(others) + 1, latest, ", ".join(others),
+    )  # fmt: skip
+
+
+def _age(folder: Path) -> float:
+    """When a dump in ``folder`` was written last, in seconds since 1970; 0 when there is none."""
+    times = [0.0]
+    for name in (*DUMP_FILES, JOURNAL_NAME):
+        try:
+            times.append((folder / name).stat().st_mtime)
+        except OSError:
+            continue
+    return max(times)
+
+
+def of_dumps(folder: Path) -> bool:
+    """Whether a folder's name is that of a step, a rank, a process or a half."""
+    return any(pattern.fullmatch(folder.name) for pattern in (_INNER, _RANK, _PROCESS))
+
+
+def dump_file(folder: Path) -> Path | None:
+    """The dump that ``folder`` directly holds."""
+    file = next((folder / name for name in DUMP_FILES if (folder / name).is_file()), None)
+    if file is not None and leads_out(file, folder):
+        raise DumpFormatError(f"{file}: a link that leaves the folder; name the file itself to read it")
+    if advice := unfinished(folder):
+        if file is None:
+            raise DumpFormatError(f"{folder}: a journal but no dump.json: {advice}")
+        logger.warning("%s: calls are missing in its dump.json: %s", folder, advice)
+    return file
+
+
+def unfinished(folder: Path) -> str:
+    """Why calls are missing in the dump that ``folder`` holds and what to do; "" where none are."""
+    journal, dumps = folder / JOURNAL_NAME, [folder / name for name in DUMP_FILES if (folder / name).is_file()]
+    # A dump that was exported, or recovered, is younger than its journal.
+    if not journal.is_file() or (dumps and dumps[0].stat().st_mtime >= journal.stat().st_mtime):
+        return ""
+    return f"its process was killed, could not write them, or is still at it: run msprobe recover {folder}"
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        # Dumps that were moved out of a later run's way are reached by their own name only.
+        return [inner for inner in folder.iterdir() if inner.is_dir() and not inner.name.startswith("earlier")]
+    except OSError as error:
+        raise DumpFormatError(f"{folder}: cannot be read: {error.strerror or error}") from error
+
+
+def _numeric(folder: Path | str) -> list[tuple[int, int, str]]:
+    """Sorts ``rank2`` before ``rank10``."""
+    parts = re.split(r"(\d+)", folder if isinstance(folder, str) else folder.name)
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]

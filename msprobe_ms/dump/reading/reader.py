@@ -1,0 +1,251 @@
+"""Dumps on disk → ``Dump``: dump.json (or debug.json), stack.json and construct.json of every known version (§6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msprobe_ms.dump.columns import ItemTable
+from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.names import (
+    DEBUG,
+    INCOMPLETE,
+    PARAMETERS_GRAD,
+    RECOMPUTE,
+    RECOVERED,
+    SCOPE,
+    counted_entries,
+    parse_entry,
+)
+from msprobe_ms.dump.reading.entries import DEEPEST, SECTION_KEYS, call_items, gradient_items, saved_items
+from msprobe_ms.dump.reading.json_stream import kind_of, members
+from msprobe_ms.dump.reading.locate import DUMP_FILES, dump_file, find_dumps, unfinished
+from msprobe_ms.dump.reading.tensors import TensorSource
+from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
+from msprobe_ms.support.gc_pause import no_garbage_collection
+from msprobe_ms.support.log import logger
+from msprobe_ms.support.regular import leads_out
+
+__all__ = ["find_dumps", "read_dump"]
+
+FRAMEWORKS = ("mindspore", "pytorch", "mindtorch")
+
+_ENVELOPE = {"task", "level", "framework", "dump_data_dir", "data"}
+_KNOWN_KEYS = SECTION_KEYS | {RECOMPUTE, SCOPE}
+_PARAMETERS_GRAD = re.compile(r"\.parameters_grad(\.\d+)?$")
+#: Characters of a dump's own word on what it lacks.
+_LONGEST_REASON = 500
+_LEVEL = ("", "level")
+_MICRO_STEPS = "megatron_micro_step_number"
+#: Prefixes of entries that only one family of frameworks has.
+_MINDSPORE_PREFIXES = {"Cell", "Primitive", "Mint", "MintFunctional", "MintDistributed", "Jit"}
+_TORCH_PREFIXES = {"Module", "Torch", "NPU", "VF", "Aten"}
+
+
+def read_dump(path: Path) -> Dump:
+    """One rank's dump of one step: ``path`` is a dump.json (debug.json) or the folder that holds it.
+
+    Leaves, entries and files beside dump.json that are odd are kept as far as they can be understood: stack.json and
+    construct.json may be missing or damaged.
+
+    :raises DumpFormatError: dump.json is missing, is not JSON, or not that of a dump
+    """
+    if path.is_dir():
+        file = dump_file(path)
+        if file is None:
+            raise DumpFormatError(f"{path}: holds no dump; accepted is a folder with {' or '.join(DUMP_FILES)}")
+        path = file
+    with no_garbage_collection():
+        reading = _Reading(path)
+        reading.read()
+        envelope, entries, table = reading.envelope, reading.entries, reading.table
+        extra = {key: value for key, value in envelope.items() if key not in _ENVELOPE}
+        _add_stacks(path.with_name("stack.json"), entries)
+        _add_parents(path.with_name("construct.json"), entries, extra)
+    recorded = envelope.get("dump_data_dir")
+    task = _text(envelope, "task")
+    profile = "latest" if "framework" in envelope else "v110"
+    mode = _mode(task, table)
+    table.value_checksums = mode == "md5" and profile == "latest"
+    tensors = TensorSource(path.parent, recorded if isinstance(recorded, str) else None)
+    if tensors.elsewhere and mode == "tensor":
+        logger.warning("%s: no dump_tensor_data beside it: tensors are taken from %s", path, tensors.folder)
+    return Dump(
+        path=path,
+        task=task,
+        level=_text(envelope, "level"),
+        framework=_framework(envelope.get("framework"), entries),
+        mode=mode,
+        profile=profile,
+        entries=entries,
+        tensors=tensors,
+        extra=extra,
+        damage=reading.damage or _cut_short(path, extra),
+    )
+
+
+def _cut_short(path: Path, extra: Mapping[str, Any]) -> str:
+    """Why a dump lacks what its process would have recorded later; "" where it ended in good order."""
+    if extra.get(RECOVERED) is True:
+        return f"{path}: recovered after its process was killed or could not write it; calls after that are missing"
+    if isinstance(lacks := extra.get(INCOMPLETE), str) and lacks:
+        shown = "".join(each if each.isprintable() else "_" for each in lacks[:_LONGEST_REASON])
+        return f"{path}: not all could be recorded: {shown}"
+    advice = unfinished(path.parent)
+    return f"{path}: calls are missing: {advice}" if advice else ""
+
+
+class _Reading:
+    """What was read of one dump.json so far."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.envelope: dict[str, Any] = {}
+        self.entries: dict[str, Entry] = {}
+        self.table = ItemTable()
+        self.damage = ""
+        self._strangers: list[str] = []
+
+    def read(self) -> None:
+        """Read the file; of a damaged one the entries before the damage, when there are any."""
+        try:
+            for holder, key, value in members(self.path, opened="data"):
+                if holder:
+                    self._add(key, value)
+                    continue
+                self.envelope[key] = value
+                if key == "data" and "level" not in self.envelope:  # which says how to read the entries
+                    self.envelope["level"] = _level_behind(self.path)
+        except RecursionError as error:
+            raise DumpFormatError(f"{self.path}: nested deeper than {DEEPEST} levels") from error
+        except DamagedFileError as error:
+            if not self.entries:
+                raise
+            self.damage = f"{error}; the {counted_entries(len(self.entries))} before it are read"
+            logger.warning("%s", self.damage)
+        data = self.envelope.get("data")
+        if data != {}:
+            raise DumpFormatError(f"{self.path}: 'data' is {kind_of(data)}; accepted is an object of entries")
+        if self._strangers:
+            count, first = len(self._strangers), self._strangers[0]
+            logger.warning("%s: %d unknown keys in entries are left out, first %s", self.path, count, first)
+
+    def _add(self, name: str, body: Any) -> None:
+        parsed = parse_entry(name)
+        items: Sequence[Item]
+        try:
+            items = self._items(name, body, parsed.direction if parsed else "")
+        except DumpFormatError as error:
+            raise DumpFormatError(f"{self.path}: {error}") from error
+        entry = self.entries[name] = Entry(name, parsed, items)
+        if isinstance(body, dict):
+            entry.recomputed = body.get(RECOMPUTE) is True
+            entry.scope = scope if isinstance(scope := body.get(SCOPE), str) else ""
+
+    def _items(self, name: str, body: Any, direction: str) -> Sequence[Item]:
+        if DEBUG in (direction, self.envelope.get("level")):
+            return saved_items(self.table, name, body)
+        if body is None:
+            return ()
+        if not isinstance(body, dict):
+            raise DumpFormatError(f"entry {name!r}: is {kind_of(body)}; accepted is an object")
+        if direction == PARAMETERS_GRAD or (PARAMETERS_GRAD in name and _PARAMETERS_GRAD.search(name)):
+            return gradient_items(self.table, name, body)
+        if not _KNOWN_KEYS.issuperset(body):
+            self._strangers += (f"{name}: {key}" for key in body if key not in _KNOWN_KEYS)
+        return call_items(self.table, name, body)
+
+
+def _level_behind(path: Path) -> Any:
+    """The level, where it stands behind the entries."""
+    try:
+        return next((value for holder, key, value in members(path, opened="data") if (holder, key) == _LEVEL), None)
+    except DamagedFileError:
+        return None
+
+
+def _beside(path: Path) -> Iterator[tuple[str, Any]]:
+    """The members of a file beside dump.json: without it a dump is poorer, not useless."""
+    if not path.exists():
+        return
+    if leads_out(path, path.parent):
+        logger.warning("%s: a link that leaves the folder; the dump is read without it", path)
+        return
+    try:
+        for _, key, value in members(path):
+            yield key, value
+    except RecursionError:
+        logger.warning("%s: nested deeper than %d levels; the dump is read without it", path, DEEPEST)
+    except DumpFormatError as error:
+        logger.warning("%s; the dump is read without it", error)
+
+
+def _add_stacks(path: Path, entries: dict[str, Entry]) -> None:
+    """Both shapes of stack.json: ``{entry: [frame, …]}`` and ``{number: [[entry, …], [frame, …]]}``."""
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for key, value in _beside(path):
+        if not isinstance(value, list):
+            continue
+        names, frames = value if _is_shared_stack(value) else ([key], value)
+        stack = tuple(frame for frame in frames if isinstance(frame, str))
+        stack = shared.setdefault(stack, stack)
+        for name in names:
+            if isinstance(name, str) and (entry := entries.get(name)):
+                entry.stack = stack
+
+
+def _is_shared_stack(value: list[Any]) -> bool:
+    return len(value) == 2 and isinstance(value[0], list) and isinstance(value[1], list)
+
+
+def _add_parents(path: Path, entries: dict[str, Entry], extra: dict[str, Any]) -> None:
+    """``{child: parent}``, where Megatron's pipelines write ``[parent, micro step]``."""
+    for child, parent in _beside(path):
+        if child == _MICRO_STEPS:
+            extra[_MICRO_STEPS] = parent
+        if isinstance(parent, list) and parent:
+            parent = parent[0]
+        if isinstance(parent, str) and (entry := entries.get(child)):
+            known = entries.get(parent)
+            entry.parent = known.name if known is not None else parent
+
+
+def _items(entries: dict[str, Entry]) -> Iterator[Item]:
+    return (item for entry in entries.values() for item in entry.items)
+
+
+def _mode(task: str, table: ItemTable) -> str:
+    if task in ("tensor", "overflow_check"):
+        return "tensor"
+    return "md5" if table.has_checksums else "statistics"
+
+
+def _framework(recorded: object, entries: dict[str, Entry]) -> str:
+    """The framework as recorded; 1.1.0 records none, but types, names of files and of entries tell."""
+    if isinstance(recorded, str) and recorded.lower() in FRAMEWORKS:
+        return recorded.lower()
+    prefixes = {entry.name.split(".", 1)[0] for entry in entries.values()}
+    torch_names = bool(prefixes & _TORCH_PREFIXES) and not prefixes & _MINDSPORE_PREFIXES
+    tests: tuple[Callable[[Item], str | None], ...] = (_by_type, _by_file)
+    for test in tests:
+        if found := next(filter(None, map(test, _items(entries))), None):
+            # MSAdapter: PyTorch's names over MindSpore's tensors.
+            return "mindtorch" if found == "mindspore" and torch_names else found
+    return "pytorch" if torch_names else "mindspore"
+
+
+def _by_type(item: Item) -> str | None:
+    family = item.type.partition(".")[0]
+    return {"mindspore": "mindspore", "torch": "pytorch"}.get(family)
+
+
+def _by_file(item: Item) -> str | None:
+    suffix = (item.data_name or "").rpartition(".")[2]
+    return {"npy": "mindspore", "pt": "pytorch"}.get(suffix)
+
+
+def _text(envelope: dict[str, Any], key: str) -> str:
+    value = envelope.get(key)
+    return value if isinstance(value, str) else ""

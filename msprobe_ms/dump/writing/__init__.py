@@ -1,0 +1,1 @@
+"""Write a dump: journal, tensor files, export to JSON, recovery."""

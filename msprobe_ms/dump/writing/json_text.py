@@ -1,0 +1,149 @@
+"""Values as the text dump.json holds: ``json.dump(indent=1)`` byte for byte, NaN and infinities as bare tokens.
+
+An entry is turned into text once, when it is stored; the journal holds that text and export only strings it together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from json.encoder import encode_basestring_ascii
+from typing import NamedTuple
+
+from msprobe_ms.dump.model import Statistic
+
+#: A text as a JSON string, quotes included.
+encode_text: Callable[[str], str] = encode_basestring_ascii
+
+#: Depth of an entry's fields (``input_args``…) in dump.json.
+FIELD_LEVEL = 3
+
+
+class _Breaks(dict[int, str]):
+    """Newline and indentation by depth; those at hand are found without a call."""
+
+    def __missing__(self, depth: int) -> str:
+        return "\n" + " " * depth
+
+
+_BREAKS = _Breaks((depth, "\n" + " " * depth) for depth in range(64))
+
+
+class AwaitedFigure:
+    """A figure that is still on its device; ``value`` is there before it is turned into text, or nothing is known."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: Statistic = None
+
+
+#: A figure, at hand or not.
+Figure = Statistic | AwaitedFigure
+
+
+class TensorLeaf(NamedTuple):
+    """A tensor's leaf, keys in the order of the format."""
+
+    type: str
+    dtype: str
+    shape: Sequence[int]
+    maximum: Figure
+    minimum: Figure
+    mean: Figure
+    norm: Figure
+    requires_grad: bool | None = None
+    data_name: str | None = None
+    md5: str | None = None
+
+
+#: What an entry's field is made of.
+Value = None | bool | int | float | str | TensorLeaf | Sequence["Value"] | Mapping[str, "Value"]
+
+
+def number_text(value: float) -> str:
+    """A float as Python's json writes it: shortest repr, or the tokens NaN, Infinity, -Infinity."""
+    if value - value == 0.0:
+        return float.__repr__(value)
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+def value_text(value: Value, depth: int) -> str:
+    """JSON text of ``value`` whose own opening bracket stands at ``depth`` spaces."""
+    if isinstance(value, TensorLeaf):
+        return _leaf_text(value, depth)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return encode_text(value)
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        return number_text(value)
+    inner = _BREAKS[depth + 1]
+    if isinstance(value, Mapping):
+        if not value:
+            return "{}"
+        members = [f"{inner}{encode_text(key)}: {value_text(member, depth + 1)}" for key, member in value.items()]
+        return "{" + ",".join(members) + _BREAKS[depth] + "}"
+    if not value:
+        return "[]"
+    return "[" + ",".join([inner + value_text(member, depth + 1) for member in value]) + _BREAKS[depth] + "]"
+
+
+def _leaf_frame(depth: int) -> tuple[str, ...]:
+    """What stands before, between and after the values of a tensor's leaf."""
+    line = _BREAKS[depth + 1]
+    keys = ("dtype", "Max", "Min", "Mean", "Norm", "requires_grad", "data_name", "md5")
+    dtype, maximum, minimum, mean, norm, grad, file, md5 = (f',{line}"{key}": ' for key in keys)
+    return (
+        f'{{{line}"type": "', f'"{dtype}"', f'",{line}"shape": [', _BREAKS[depth + 2], f"{line}]{maximum}",
+        f"]{maximum}", minimum, mean, norm, f"{grad}true", f"{grad}false", file, md5, _BREAKS[depth] + "}",
+    )  # fmt: skip
+
+
+#: Made once: a dump has a million leaves, at three depths.
+_LEAF_FRAMES = tuple(map(_leaf_frame, range(16)))
+
+
+def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
+    frame = _LEAF_FRAMES[depth] if depth < len(_LEAF_FRAMES) else _leaf_frame(depth)
+    kind, dtype, shape, size, filled, empty, minimum, mean, norm, required, unneeded, file, md5, end = frame
+    if leaf.shape:
+        sizes = size + f",{size}".join(map(str, leaf.shape))
+    else:
+        sizes, filled = "", empty
+    # Nearly all are finite floats; the others have a function.
+    figures = [
+        float.__repr__(value) if type(value) is float and value - value == 0.0 else _figure(value)
+        for value in (leaf.maximum, leaf.minimum, leaf.mean, leaf.norm)
+    ]
+    text = (
+        f"{kind}{leaf.type}{dtype}{leaf.dtype}{shape}{sizes}{filled}{figures[0]}"
+        f"{minimum}{figures[1]}{mean}{figures[2]}{norm}{figures[3]}"
+    )
+    if leaf.requires_grad is not None:
+        text += required if leaf.requires_grad else unneeded
+    if leaf.data_name is not None:
+        text += file + encode_text(leaf.data_name)
+    if leaf.md5 is not None:
+        text += f'{md5}"{leaf.md5}"'
+    return text + end
+
+
+def _figure(value: Figure) -> str:
+    return value_text(value.value if isinstance(value, AwaitedFigure) else value, 0)
+
+
+class Whole(NamedTuple):
+    """Stands for the one field, without a name, of an entry that is a value itself and no object of fields."""
+
+    value: Value
+
+
+def field_text(name: str, value: Value | Whole) -> str:
+    """One field of an entry, ``"input_args": […]``, indented for its place in dump.json."""
+    if isinstance(value, Whole):
+        return value_text(value.value, FIELD_LEVEL - 1)
+    return f"{' ' * FIELD_LEVEL}{encode_text(name)}: {value_text(value, FIELD_LEVEL)}"

@@ -1,0 +1,252 @@
+"""One step's dump of one process, being written: its folder, its journal, its tensor files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from errno import ENOENT
+from pathlib import Path
+from typing import Protocol
+
+from msprobe_ms.dump.writing import records
+from msprobe_ms.dump.writing.export import Progress, export
+from msprobe_ms.dump.writing.journal import JOURNAL_NAME, JournalWriter
+from msprobe_ms.dump.writing.json_text import Value, Whole, field_text
+from msprobe_ms.dump.writing.memory_budget import Copy, Memory, OutOfMemory, Write
+from msprobe_ms.support.atomic import replacing
+from msprobe_ms.support.log import logger
+from msprobe_ms.support.permissions import DEFAULT, Permissions
+from msprobe_ms.support.text import printable
+
+#: Bytes that the index of a journal takes for an entry (with `memory`'s own for anything), and for a frame, as measured
+#: with some room.
+_ENTRY, _FRAME = 256, 256
+
+TENSOR_FOLDER = "dump_tensor_data"
+ERROR_LOG = "dump_error_info.log"
+
+
+def process_folder(dump_path: Path, step: int, rank: int | None) -> Path:
+    """``{dump_path}/step{N}/rank{R}``, or ``proc{pid}`` for a process that has no rank."""
+    return dump_path / f"step{step}" / (f"proc{os.getpid()}" if rank is None else f"rank{rank}")
+
+
+def entry_record(
+    name: str, fields: Iterable[tuple[str, Value | Whole]], parent: str | None, call_site: int | None, *, stays: bool
+) -> bytes:
+    """What `DumpStore.entry` writes for these arguments."""
+    texts = [(field, field_text(field, value)) for field, value in fields]
+    return records.entry(name, texts, parent, call_site, stays=stays)
+
+
+class TensorFiles(Protocol):
+    """Where tensor files go: a `DumpStore`, or what stands before it."""
+
+    def tensor(self, data_name: str, write: Write, entry: str, copy: Copy | None = None) -> bool:
+        """``write`` writes a tensor as it is now; what does not do so at once has ``copy`` make a copy of it.
+
+        False where there will be no file, which is said if its entry is recorded.
+        """
+        ...
+
+
+class DumpStore:
+    """Takes records as calls end and turns them into the files of §6 of the format.
+
+    Every accepted record is on disk when the method returns. ``export`` may be called any number of times; ``close``
+    exports what is new and removes the journal.
+    """
+
+    #: Whether nothing new will be recorded.
+    full = False
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        task: str,
+        level: str,
+        framework: str,
+        tensors: bool,
+        extra_info: bool = True,
+        permissions: Permissions = DEFAULT,
+        max_memory: int = 1 << 40,
+    ) -> None:
+        """Create ``folder``; a dump that already lies there is moved aside, never mixed with or lost.
+
+        ``max_memory``: bytes that the index of the journal may take when it is exported.
+
+        Raises OSError when the folder cannot be made or written.
+        """
+        self.folder = folder
+        self.entries = 0
+        self._permissions = permissions
+        self._index = Memory(max_memory)
+        self._index_is_full = False
+        #: Entries of which another part is expected.
+        self._begun: set[str] = set()
+        #: Entries in dump.json as it is; `entries` counts their parts.
+        self.exported_entries = 0
+        #: In words, what is missing although it should have been recorded; "" while nothing is.
+        self.incomplete = ""
+        self._exported: tuple[int, str] | None = None
+        self.discarded = False
+        move_aside(folder)
+        _made(folder, permissions)
+        self._tensor_folder = folder / TENSOR_FOLDER
+        if tensors:
+            permissions.make_folder(self._tensor_folder)
+        data_dir = str(self._tensor_folder.resolve()) if tensors else None
+        envelope = records.envelope(records.Envelope(task, level, framework, data_dir, extra_info))
+        self._journal = JournalWriter(folder / JOURNAL_NAME, records.ENVELOPE, envelope, permissions)
+
+    def call_site(self, number: int, frames: Sequence[str]) -> None:
+        """Record a call site. Raises OSError when the disk refuses, OutOfMemory when the index is full."""
+        if not self._index.take(sum(map(len, frames)) + _FRAME * len(frames)):
+            raise self._no_room()
+        self._journal.append(records.CALL_SITE, records.call_site(number, frames))
+
+    def entry(
+        self,
+        name: str,
+        fields: Iterable[tuple[str, Value | Whole]],
+        parent: str | None = None,
+        call_site: int | None = None,
+        *,
+        complete: bool = True,
+        stays: bool = False,
+    ) -> None:
+        """Record an entry, or a further part of one: ``fields`` are pairs of name and value.
+
+        ``complete`` is False for a part after which another is expected. An entry's place is that of its last part,
+        but for one that ``stays`` behind the part before.
+
+        Raises OSError when the disk refuses, OutOfMemory when the index is full.
+        """
+        self.add(name, entry_record(name, fields, parent, call_site, stays=stays), complete=complete)
+
+    def add(self, name: str, record: bytes, *, complete: bool) -> None:
+        """Store an entry or a part of one that is a record already (`entry_record`); raises what `entry` raises."""
+        if name not in self._begun:
+            # For none any more, once it was so for one: another's name may be a byte shorter.
+            self._index_is_full = self._index_is_full or not self._index.take(_ENTRY + len(name))
+            if self._index_is_full:
+                raise self._no_room()
+        self._journal.append(records.ENTRY, record)
+        self.entries += 1
+        if complete:
+            self._begun.discard(name)
+        else:
+            self._begun.add(name)
+
+    def forget(self, name: str) -> None:
+        """The call of an entry raised; there is nothing of it here."""
+
+    def _no_room(self) -> OutOfMemory:
+        return OutOfMemory(f"{self._index} holds no more entries of one step")
+
+    def tensor(self, data_name: str, write: Write, entry: str = "", copy: Copy | None = None) -> bool:
+        """Write one tensor file of ``entry`` through ``write``; it is whole or absent.
+
+        False where the entry would be refused.
+        """
+        if self.refuses(entry):
+            return False
+        self.write(data_name, write)
+        return True
+
+    def refuses(self, entry: str) -> bool:
+        """Whether there is no room for the entry any more: the index is full, and no part of it is there."""
+        return self._index_is_full and entry not in self._begun
+
+    def write(self, data_name: str, write: Write) -> None:
+        """Write the file of a tensor whose entry has its place."""
+        self._permissions.make_folder(self._tensor_folder)
+        with replacing(self._tensor_folder / data_name, self._permissions) as file:
+            write(file)
+
+    def error(self, text: str) -> None:
+        line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(text)}\n"
+        with self._permissions.append(self.folder / ERROR_LOG) as log:
+            log.write(line.encode())
+
+    def export(self, progress: Progress | None = None) -> None:
+        """Bring dump.json, stack.json and construct.json up to date, if anything was recorded since the last time."""
+        state = self.entries, self.incomplete
+        if self._exported != state:
+            if not self._journal.is_in_place():
+                raise FileNotFoundError(ENOENT, "the dump was moved or removed while it was written", str(self.folder))
+            self.exported_entries = export(self.folder, progress=progress, incomplete=self.incomplete)
+            self._exported = state
+
+    def move(self, folder: Path) -> None:
+        """Have the dump in another folder of the same disk; what lies there already is moved aside. Raises OSError."""
+        move_aside(folder)
+        _made(folder.parent, self._permissions)
+        self.folder.rename(folder)
+        self._journal.path = folder / JOURNAL_NAME
+        self.folder, self._tensor_folder = folder, folder / TENSOR_FOLDER
+        self._exported = None
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether there is neither an entry nor a line in the error log."""
+        return not self.entries and not (self.folder / ERROR_LOG).exists()
+
+    def discard(self) -> None:
+        """Remove the dump, which has no entries. Raises OSError."""
+        self.discarded = True
+        try:
+            self._journal.close()
+        finally:
+            shutil.rmtree(self.folder)
+
+    def absorb(self, other: DumpStore) -> None:
+        """Take over the error log of another dump, which has no entries, and remove that. Raises OSError."""
+        try:
+            if (log := other.folder / ERROR_LOG).exists():
+                with self._permissions.append(self.folder / ERROR_LOG) as mine:
+                    mine.write(log.read_bytes())
+        finally:
+            other.discard()
+
+    def close(self, progress: Progress | None = None) -> None:
+        """Export and remove the journal: from here on the JSON files are the dump.
+
+        Raises OSError when the disk refuses; the journal then stays, for readers a sign that the dump is not whole.
+        """
+        try:
+            self.export(progress)
+            if self._journal.is_in_place():
+                self._journal.path.unlink()
+        except OSError:
+            if self._exported != (self.entries, self.incomplete):
+                with suppress(OSError):
+                    self._journal.outdate()
+            raise
+        finally:
+            self._journal.close()
+
+
+def _made(folder: Path, permissions: Permissions) -> None:
+    """Make a folder, and again: other ranks remove those above it that they leave empty. Raises OSError."""
+    for _ in range(20):
+        try:
+            return permissions.make_folder(folder)
+        except FileNotFoundError:
+            continue
+    return permissions.make_folder(folder)
+
+
+def move_aside(folder: Path) -> None:
+    """Rename a process's folder that holds a dump already, and say so. Raises OSError."""
+    if not any((folder / name).exists() for name in ("dump.json", "debug.json", JOURNAL_NAME, TENSOR_FOLDER)):
+        return
+    number = 1
+    while (aside := folder.with_name(f"earlier{number}_{folder.name}")).exists():
+        number += 1
+    folder.rename(aside)
+    logger.warning("%s already held a dump; it is now %s", folder, aside)

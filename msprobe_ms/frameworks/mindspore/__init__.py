@@ -1,0 +1,1 @@
+"""What only MindSpore knows: tensors, Cells, autograd, graphs, kernels."""

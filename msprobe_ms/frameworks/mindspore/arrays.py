@@ -1,0 +1,99 @@
+"""MindSpore's tensors and numpy's arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import mindspore
+import numpy as np
+from mindspore import Tensor
+from mindspore._c_expression import TensorPy
+from packaging.version import Version
+
+from msprobe_ms.arrays import narrow_floats
+from msprobe_ms.arrays.chunked_statistics import parts
+
+#: Dtypes whose memory MindSpore hands to others; from 2.8 on.
+_HANDED_ON = frozenset(
+    getattr(mindspore, name)
+    for name in (
+        "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"
+    )
+    if Version(mindspore.__version__) >= Version("2.8")
+)  # fmt: skip
+
+#: DLPack's device: the CPU, the first.
+_CPU = (1, 0)
+
+
+class _OnCpu:
+    """A tensor in the CPU's memory, handed on as DLPack (the data interchange of the Python array API standard)."""
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return TensorPy.to_dlpack(self._tensor)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _CPU
+
+
+def _array(tensor: Any) -> np.ndarray:
+    """The tensor's values in MindSpore's own numpy dtype; aliases the tensor's memory, also that of a view.
+
+    ``asnumpy`` has a kernel copy a view that is not contiguous, element by element, which takes a hundred times longer.
+    A tensor without memory yet has none to hand on: its address is 0, and asking for it would end the process.
+    """
+    if not tensor.is_contiguous() and tensor.dtype in _HANDED_ON and tensor.device == "CPU" and tensor._data_ptr():
+        return np.from_dlpack(_OnCpu(tensor))
+    return tensor.asnumpy()
+
+
+def to_numpy(tensor: Any) -> np.ndarray:
+    """The tensor's values; bfloat16 and float8 as float32. May alias the tensor's memory, and be strided."""
+    # Met a thousand times a step, and mostly there is nothing to do: no calls that find that out.
+    array = tensor.asnumpy() if tensor.is_contiguous() else _array(tensor)
+    return array if array.dtype.kind != "V" else _readable(array, tensor.dtype)
+
+
+def in_parts(tensor: Any) -> Iterator[np.ndarray]:
+    """The same in parts; of what MindSpore hands out as it is, without any operator."""
+    on_host = mindspore.get_context("device_target") == "CPU"
+    if on_host and (tensor.is_contiguous() or tensor.dtype in _HANDED_ON):
+        array = _array(tensor)
+        for index in parts(array.shape):
+            yield _readable(array[index], tensor.dtype)
+    else:
+        for index in parts(tensor.shape):
+            yield to_numpy(tensor[index])
+
+
+def _readable(array: np.ndarray, dtype: Any) -> np.ndarray:
+    if array.dtype.kind != "V":
+        return array
+    if dtype == mindspore.bfloat16:
+        return widened(array)
+    known = array.dtype.itemsize == narrow_floats.bytes_of(str(dtype)) == 1
+    return narrow_floats.widen(array.view(np.uint8), str(dtype)) if known else array
+
+
+def widened(array: np.ndarray) -> np.ndarray:
+    """An array of MindSpore's own numpy dtype for bfloat16, the upper half of a float32, as float32."""
+    return (array.reshape(-1).view("<u2").astype("<u4") << 16).view("<f4").reshape(array.shape)
+
+
+def difference(total: Any, part: Any) -> Any:
+    """``total - part`` without any kernel, not all of which exist for all dtypes; None where it is but rounding."""
+    whole, inner = to_numpy(total), to_numpy(part)
+    with np.errstate(all="ignore"):
+        # What overflowed in the part and so in the sum is the part's; inf - inf would be a NaN of our own.
+        rest = np.where((whole == inner) | (np.isnan(whole) & np.isnan(inner)), whole.dtype.type(0), whole - inner)
+    finite = np.abs(whole[np.isfinite(whole)])
+    epsilon = 2.0**-7 if total.dtype == mindspore.bfloat16 else float(np.finfo(whole.dtype).eps)
+    if not rest.size or np.abs(rest).max() <= 4 * epsilon * finite.max(initial=0):
+        return None
+    return Tensor(rest, total.dtype)

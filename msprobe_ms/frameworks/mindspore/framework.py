@@ -1,0 +1,363 @@
+"""MindSpore 2.7 to 2.10."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from inspect import signature
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import mindspore
+import numpy as np
+from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
+from mindspore.communication import GlobalComm, comm_func, get_process_group_ranks, get_rank
+from mindspore.ops import Primitive
+
+from msprobe_ms.arrays.npy_writer import write_npy, write_npy_in_parts
+from msprobe_ms.frameworks.base import (
+    After,
+    Before,
+    CompiledCall,
+    ExecutionMode,
+    Framework,
+    InputWatch,
+    KernelDump,
+    Namespace,
+    NodeObserver,
+    OnGradients,
+    OnInputGradients,
+    OnKernel,
+    Removable,
+)
+from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
+from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
+from msprobe_ms.frameworks.mindspore import device_statistics, jit, kernel_dump, kernels, modes
+from msprobe_ms.frameworks.mindspore.arrays import in_parts, to_numpy
+from msprobe_ms.frameworks.mindspore.autograd import MindSporeGraph, has_graph
+from msprobe_ms.frameworks.mindspore.graph_callbacks import MindSporeTaps
+from msprobe_ms.frameworks.mindspore.identity_nodes import Hooked, can_be_hooked
+from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps
+from msprobe_ms.support.permissions import DEFAULT, Permissions
+
+_FLOATS = frozenset(
+    getattr(mindspore, name)
+    for name in ("float16", "float32", "float64", "bfloat16", "complex64", "complex128")
+    if hasattr(mindspore, name)
+)
+
+_FOLDER = os.path.dirname(os.path.abspath(mindspore.__file__))
+
+#: Hooks are told of calls that raise, too; from 2.10 on.
+_ALWAYS = {"always_call": True} if "always_call" in signature(nn.Cell.register_forward_hook).parameters else {}
+
+#: Results that CPU kernels never write: what they hold differs from run to run.
+_SCRATCH_ON_CPU = {"BatchNorm": frozenset({1, 2}), "LSTM": frozenset({3, 4})}
+
+#: The attribute in which a cell keeps what runs it again.
+_RECOMPUTING = "_recompute_cell"
+
+#: The number of the backward that runs on this thread, -1 for none; in newer releases.
+_engine: Callable[[], int] | None = getattr(
+    _c_expression.PyNativeExecutor_.get_instance(), "get_current_autodiff_engine_id", None
+)
+
+
+class MindSpore(Framework):
+    """What the package needs to know of MindSpore."""
+
+    name = "mindspore"
+    module_prefix = "Cell"
+    module_type = "mindspore.nn.Cell"
+    tensor_type = "mindspore.Tensor"
+    file_suffix = ".npy"
+    api_lists: tuple[Path, ...] = (Path(__file__).with_name("apis.yaml"),)
+    recomputing = tuple((f"{_FOLDER}/common/recompute.py", name) for name in ("bprop", "recompute"))
+    #: The last is where it was before 2.9.
+    machinery = tuple(
+        f"{_FOLDER}/{part}"
+        for part in ("nn/cell.py", "graph/_utils/check_jit_forbidden_api.py", "_check_jit_forbidden_api.py")
+    )
+    plumbing = tuple(f"{_FOLDER}/{part}" for part in ("_", "common/", "graph/", "mint/", "ops/", "parallel/"))
+
+    how_to_be_dynamic = "dynamic graphs: mindspore.set_context(mode=mindspore.PYNATIVE_MODE)"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._graph = MindSporeGraph() if has_graph() else None
+        #: The latest; where it could not be taken off, it goes on with the next recording.
+        self._interception: kernels.Interception | None = None
+        self.watches_in_place = self._graph is not None
+        self._on_device = False
+        self._in_step: modes.InStep | None = None
+
+    def prepare(self) -> None:
+        self._on_device = device_statistics.is_there()
+
+    # -- tensors ---------------------------------------------------------------------------------------------------
+
+    def is_tensor(self, value: Any) -> bool:
+        return isinstance(value, Tensor)
+
+    to_numpy = staticmethod(to_numpy)
+
+    def copies(self, tensor: Any) -> bool:
+        on_host = mindspore.get_context("device_target") == "CPU"
+        return not on_host or not tensor.is_contiguous() or tensor.asnumpy().dtype.kind == "V"
+
+    def in_parts(self, tensor: Any) -> Iterator[np.ndarray]:
+        return in_parts(tensor)
+
+    def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:
+        return tensor._data_ptr(), tensor._nbytes
+
+    def dtype_text(self, tensor: Any) -> str:
+        return str(tensor.dtype)
+
+    def device_figures(self, tensor: Any) -> Any:
+        return device_statistics.figures(tensor) if self._on_device else None
+
+    def read_figures(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        return device_statistics.read(figures)
+
+    def special_leaf(self, value: Any) -> dict[str, Any] | None:
+        if isinstance(value, mindspore.common.dtype.Type):
+            return {"type": "mindspore.dtype", "value": str(value)}
+        if isinstance(value, _Group):
+            group_id = f"{zlib.crc32(str(value.ranks).encode()):08x}"
+            return {"type": "mindspore.ProcessGroup", "group_ranks": value.ranks, "group_id": group_id}
+        return None
+
+    def save_tensor(self, tensor: Any, array: np.ndarray | None, file: BinaryIO) -> None:
+        if array is None:
+            write_npy_in_parts(file, tuple(tensor.shape), self.in_parts(tensor))
+        else:
+            write_npy(file, array)
+
+    # -- gradients -------------------------------------------------------------------------------------------------
+
+    def can_watch(self, tensor: Any, *, parameters: bool) -> bool:
+        if tensor.dtype not in _FLOATS:
+            return False
+        if self._graph is not None:
+            return self._takes_gradient(tensor) and tensor._grad_node is not None
+        if tensor.dtype == mindspore.bfloat16 and mindspore.get_context("device_target") == "CPU":
+            return False  # a gradient that does not come would be made up of zeros, which this dtype lacks there
+        # Without the graph a watched parameter comes back as a plain Tensor; only functions take it as a value.
+        return parameters or not isinstance(tensor, Parameter)
+
+    def _takes_gradient(self, tensor: Any) -> bool:
+        return tensor._requires_grad
+
+    def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnInputGradients, *, is_module: bool) -> InputWatch:
+        if self._graph is None:
+            return Hooked(tensors, on_gradients) if can_be_hooked() else InputWatch(tensors)
+        return ConsumerWatch(self._graph, tensors, on_gradients, bounded=is_module)
+
+    def watch_outputs(
+        self, tensors: Sequence[Any], on_gradients: OnGradients, inputs: InputWatch | None
+    ) -> Sequence[Any]:
+        if self._graph is None:
+            return Hooked(tensors, on_gradients).tensors if can_be_hooked() else tensors
+        watch_outputs(self._graph, tensors, on_gradients, -1 if inputs is None else inputs.floor)
+        return tensors
+
+    def backward_ended(self, *, everywhere: bool = False) -> None:
+        if self._graph is not None:
+            self._graph.backward_ended(everywhere=everywhere)
+
+    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
+        if not parameter.requires_grad:
+            return None
+
+        def report(gradient: Any) -> None:
+            on_gradient(gradient)
+
+        return parameter.register_hook(report)
+
+    def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
+        if self._graph is not None and self._graph.edge(tensor) is not None:
+            self._graph.hook_tensor(tensor, on_gradient)
+            return None
+
+        def report(gradient: Any) -> None:
+            on_gradient(gradient)
+
+        return tensor.register_hook(report)
+
+    # -- kernels ---------------------------------------------------------------------------------------------------
+
+    no_kernels = kernels.NO_KERNELS
+
+    def intercept_kernels(self, on_kernel: OnKernel) -> Removable:
+        if self._interception is None or not self._interception.revived(on_kernel):
+            self._interception = kernels.Interception(on_kernel)
+        return self._interception
+
+    def observe_nodes(
+        self, tensors: Sequence[Any], known: set[Hashable], observer: Callable[[str], NodeObserver | None]
+    ) -> None:
+        if self._graph is not None:
+            observe_nodes(self._graph, tensors, known, observer)
+
+    def memory(self, tensor: Any) -> tuple[int, int]:
+        # Not `data_ptr` and `nbytes`: providers of PyTorch's names replace them.
+        return tensor._data_ptr(), tensor._nbytes
+
+    # -- modules ---------------------------------------------------------------------------------------------------
+
+    def is_module(self, value: Any) -> bool:
+        return isinstance(value, nn.Cell)
+
+    def named_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
+        # What recompute() puts into a cell is MindSpore's own, and runs inside that cell's call.
+        return ((name, cell) for name, cell in model.cells_and_names() if _RECOMPUTING not in name.split("."))
+
+    def parameters(self, module: Any) -> Iterable[tuple[str, Any]]:
+        return [(name, parameter) for name, parameter in module._params.items() if parameter is not None]
+
+    def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
+        def pre_hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return before(args, kwargs)
+
+        def forward_hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+            return after(args, kwargs, output)
+
+        pre = module.register_forward_pre_hook(pre_hook, with_kwargs=True)
+        if module.has_bprop:
+            # MindSpore refuses forward hooks on cells with their own bprop, though it would run them.
+            return pre, _ForwardHookEntry(module, forward_hook)
+        return pre, module.register_forward_hook(forward_hook, with_kwargs=True, **_ALWAYS)
+
+    # -- APIs ------------------------------------------------------------------------------------------------------
+
+    def namespaces(self) -> Sequence[Namespace]:
+        found = [
+            Namespace("mindspore.ops", "Functional", ops),
+            Namespace("mindspore.ops.functional", "Functional", ops.functional),
+            Namespace("mindspore.Tensor", "Tensor", Tensor),
+            Namespace("mindspore.mint", "Mint", mint),
+            Namespace("mindspore.mint.nn.functional", "MintFunctional", mint.nn.functional),
+        ]
+        if hasattr(mint, "distributed"):
+            found.append(Namespace("mindspore.mint.distributed", "MintDistributed", mint.distributed, True))
+        return [*found, Namespace("mindspore.communication.comm_func", "Distributed", comm_func, True)]
+
+    finds_early_imports = True
+
+    operators_left_out: Path | None = Path(__file__).with_name("primitives.yaml")
+
+    def operator_classes(self) -> Iterable[type]:
+        # Most subclasses do not go through Primitive.__call__.
+        waiting, seen = [Primitive], {Primitive}
+        while waiting:
+            operator_class = waiting.pop()
+            if "__call__" in vars(operator_class):
+                yield operator_class
+            below = [each for each in type.__subclasses__(operator_class) if each not in seen]
+            seen.update(below)
+            waiting += below
+
+    def operator_name(self, operator: Any) -> str:
+        # A plain Primitive, such as ops.typeof, is told by its own name.
+        return str(operator.name) if type(operator) is Primitive else super().operator_name(operator)
+
+    def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
+        return module._primitives.items()
+
+    def operator_group(self, operator: Any) -> Any:
+        group = getattr(operator, "group", None)  # a convolution's is a number
+        return self.group(group) if isinstance(group, str) else None
+
+    def scratch_results(self, operator: str) -> frozenset[int]:
+        if mindspore.get_context("device_target") != "CPU":
+            return frozenset()
+        return _SCRATCH_ON_CPU.get(operator, frozenset())
+
+    def opaque_calls(self) -> Sequence[tuple[Any, str]]:
+        # Reached only when something is compiled, not when it runs again.
+        executors = [getattr(_c_expression, name, None) for name in ("JitExecutor_", "GraphExecutor_")]
+        return [(executor, "compile") for executor in executors if hasattr(executor, "compile")]
+
+    def graph_calls(self) -> Sequence[tuple[Any, str]]:
+        return jit.graph_calls()
+
+    def describe_graph(self, executor: Any, args: Sequence[Any]) -> CompiledCall | None:
+        call = jit.describe(executor, args)
+        return call if call is None or call.group is None else replace(call, group=self.group(call.group))
+
+    def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
+        return jit.dynamic_instead()
+
+    no_graph_taps = "modules inside compiled graphs are recorded on the CPU and on Ascend; use level L2"
+
+    def graph_taps(self, tapped: Tapped, folder: Path, permissions: Permissions = DEFAULT) -> GraphTaps | None:
+        target = mindspore.get_context("device_target")
+        if target == "Ascend":
+            return TensorDumpTaps(tapped, folder, permissions=permissions)
+        return MindSporeTaps(tapped) if target == "CPU" else None
+
+    how_to_uncompile = jit.HOW_TO_UNCOMPILE
+
+    def in_step(self) -> Removable | None:
+        # What could not be removed yet goes on, for the next recording to remove.
+        if self._in_step is None or not self._in_step.holds:
+            self._in_step = modes.in_step()
+        return self._in_step
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        # Reading a tensor with asnumpy enters no graph.
+        return nullcontext()
+
+    # -- process ---------------------------------------------------------------------------------------------------
+
+    def in_backward(self) -> bool:
+        return _engine is None or _engine() != -1
+
+    def rank(self) -> int | None:
+        if GlobalComm.INITED:
+            return int(get_rank())
+        launched = os.environ.get("RANK_ID", "")
+        return int(launched) if launched.isdigit() and os.environ.get("MS_WORKER_NUM", "1") != "1" else None
+
+    def group(self, group: Any) -> Any:
+        if not GlobalComm.INITED or not isinstance(group, (str, type(None))):
+            return group
+        return _Group(list(get_process_group_ranks(group or GlobalComm.WORLD_COMM_GROUP)))
+
+    def kernel_dump(self) -> KernelDump:
+        return kernel_dump.MindSporeKernelDump()
+
+    def execution_mode(self) -> ExecutionMode:
+        return modes.execution_mode()
+
+    def mode_text(self) -> str:
+        return modes.mode_text()
+
+
+class _Group:
+    """A group of processes, which MindSpore knows by a name only."""
+
+    def __init__(self, ranks: list[int]) -> None:
+        self.ranks = ranks
+
+
+class _ForwardHookEntry:
+    """A forward hook put into a cell's own tables, with the interface of MindSpore's handles."""
+
+    def __init__(self, cell: Any, hook: Callable[..., Any]) -> None:
+        self._cell = cell
+        self._key = id(self)
+        cell._forward_hook[self._key] = hook
+        cell._forward_hook_with_kwargs[self._key] = True
+        if _ALWAYS:
+            cell._forward_hook_always_called[self._key] = True
+
+    def remove(self) -> None:
+        self._cell._forward_hook.pop(self._key, None)
+        self._cell._forward_hook_with_kwargs.pop(self._key, None)
+        if _ALWAYS:
+            self._cell._forward_hook_always_called.pop(self._key, None)

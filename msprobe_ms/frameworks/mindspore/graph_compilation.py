@@ -1,0 +1,243 @@
+"""Cells inside MindSpore's compiled graphs: what is compiled into graphs, and when, whatever brings values out.
+
+Nothing stays on a Cell. While a graph is compiled, and only then, the ``construct`` of each Cell is one that has the
+real one between taps. Such graphs have a key of their own, so that MindSpore goes back to the graph without taps as
+soon as they are off.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+import types
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+import mindspore
+from mindspore import _c_expression, nn
+
+from msprobe_ms.frameworks.graph_observer import Described, GraphObserver, Layout, Tapped, Unknown
+from msprobe_ms.support.patching import Patch, do_all
+
+_FLOATS = ("Float16", "Float32", "Float64", "BFloat16", "Complex64", "Complex128")
+
+#: Operators, length in front, as a graph that is written out names them; other names begin with the same letters.
+_BRANCH = re.compile(rb"\x06Switch(?![A-Za-z])|\x0bSwitchLayer(?![A-Za-z])")
+#: Names of nodes; those of gradients MindSpore made itself, and they write into nothing of a Cell's.
+_WRITES = re.compile(rb"[!-~]*/Inplace\w+-op\d+")
+_DRAWS = re.compile(
+    rb"[\x00-\x3f](Dropout(?:2D|3D|Ext|GenMask|GenMaskExt)?|Standard(?:Normal|Laplace)|(?:Uniform|Rand|Multinomial"
+    rb"|Bernoulli|Normal)(?:[A-Z]\w*|om\w*|int\w*|perm\w*|n\w*|_\w*)?)(?![A-Za-z])"
+)
+
+_numbers = itertools.count()
+
+
+class Parts(NamedTuple):
+    """``construct(original, module, names, parameters)`` and ``hook(module, name)``, both for the parser."""
+
+    construct: Callable[[Any, int, tuple[str, ...], tuple[Any, ...]], Callable[..., Any]]
+    hook: Callable[[int, str], Callable[[Any], Any]]
+
+
+class CompiledTaps(ABC):
+    """The taps of one debugger. Compiled graphs outlive its steps, and so does this."""
+
+    @functools.cached_property
+    def _parts(self) -> Parts:
+        """What is compiled in; made when something is compiled, so that a process without graphs has none of it."""
+        return self._made_parts()
+
+    @abstractmethod
+    def _made_parts(self) -> Parts: ...
+
+    def __init__(self, tapped: Tapped) -> None:
+        self._tapped = tapped
+        self._observer: GraphObserver | None = None
+        self._modules: list[tuple[str, Any]] = []
+        self._mark = f".msprobe_ms{next(_numbers)}"
+        #: Sets of modules ever tapped: a graph compiled for one of them is not run for another.
+        self._sets: dict[tuple[tuple[str, int], ...], int] = {}
+        self._set = -1
+        #: Cells, and by the names of their phases what MindSpore remembers there of graphs without callbacks.
+        self._phases: dict[int, tuple[Any, dict[str, str]]] = {}
+        #: Made anew each time: they keep what they replace, which may be somebody's wrapper around a whole model.
+        self._patches: list[Patch] = []
+
+    # -- on and off ------------------------------------------------------------------------------------------------
+
+    def install(self, modules: Sequence[tuple[str, Any]], observer: GraphObserver) -> None:
+        self._observer = observer
+        self._modules = list(modules)
+        self._set = self._sets.setdefault(tuple((name, id(cell)) for name, cell in modules), len(self._sets))
+        for _, cell in modules:
+            self._remember(cell)
+        self._patches = self._made_patches()
+        for patch in self._patches:
+            patch.apply()
+
+    def remove(self) -> None:
+        patches, self._patches, self._modules = self._patches, [], []
+        do_all(patch.undo for patch in reversed(patches))
+        for cell, phases in self._phases.values():
+            for name, phase in list((cell._phase_cache or {}).items()):
+                if self._mark in phase:
+                    cell._phase_cache.pop(name)
+                    cell._phase_cache.update({name: phases[name]} if name in phases else {})
+        self._phases = {}
+
+    def _remember(self, cell: Any) -> None:
+        if id(cell) not in self._phases and hasattr(cell, "_phase_cache"):
+            self._phases[id(cell)] = cell, dict(cell._phase_cache or {})
+
+    def forget(self) -> None:
+        self._observer = None
+
+    def wait(self) -> None:
+        _c_expression.PyNativeExecutor_.get_instance().sync()
+        # Not mindspore.runtime.synchronize: its first call on a CPU logs an error and does not wait.
+        _c_expression.synchronize()
+
+    def _made_patches(self) -> list[Patch]:
+        executors = {getattr(_c_expression, name, None) for name in ("JitExecutor_", "GraphExecutor_")} - {None}
+        return [
+            Patch(executor, name, wrap)
+            for executor in executors
+            for name, wrap in (("generate_arguments_key", self._marked), ("compile", self._compiling))
+        ]
+
+    # -- compiling -------------------------------------------------------------------------------------------------
+
+    def _marked(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def generate_arguments_key(executor: Any, compiled: Any, /, *args: Any, **kwargs: Any) -> Any:
+            key = original(executor, compiled, *args, **kwargs)
+            if isinstance(compiled, nn.Cell):
+                self._remember(compiled)
+            # There is no Cell of the network's in an optimizer.
+            own = isinstance(getattr(compiled, "__self__", compiled), nn.Optimizer)
+            return key if own else f"{key}{self._mark}.{self._set}"
+
+        return generate_arguments_key
+
+    def _compiling(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def compile(executor: Any, compiled: Any, args: Any, kwargs: Any, phase: str, *others: Any) -> Any:
+            plain = functools.partial(original, executor, compiled, args, kwargs)
+            gradient_outside = ".grad." in phase
+            plain(f"{phase}.plain", *others)
+            if not self._may_be_tapped(executor, compiled, f"{phase}.plain", gradient_outside=gradient_outside):
+                return plain(phase, *others)
+            try:
+                with self.tapping(gradient_outside=gradient_outside):
+                    return plain(phase, *others)
+            except Exception as error:
+                # Once more without us; mistakes of the user's were raised before.
+                result = plain(phase, *others)
+                self._failed(error, "Cells in a graph that does not compile with callbacks in it")
+                return result
+
+        return compile
+
+    def _may_be_tapped(self, executor: Any, compiled: Any, phase: str, *, gradient_outside: bool) -> bool:
+        """Whether callbacks leave a graph as it is, which was compiled without them as ``phase``; if not, it is said.
+
+        In branches and loops, where the gradient is taken outside of the graph, callbacks make MindSpore 2.10 fail in
+        backward, or worse, not fail and give other gradients. What an operator writes into a Cell's argument it would
+        write into what a callback handed on.
+        """
+        try:
+            operators = executor.get_func_graph_proto(phase, "mind_ir")
+        except Exception as error:
+            self._failed(error, "a compiled graph")
+            return False
+        with suppress(Exception):  # what it holds goes with the process otherwise
+            executor.del_net_res(None, {phase})
+        why = None
+        if not operators:
+            why = "a function that MindSpore does not show"
+        elif any(b"Gradients/" not in node for node in _WRITES.findall(operators)):
+            why = "a function that writes into a tensor in place"
+        elif gradient_outside and _BRANCH.search(operators):
+            why = "a function with branches or loops that depend on tensors, whose gradient is taken outside of it"
+        if why is not None and self._observer is not None:
+            self._observer.untold(None, why)
+        elif self._observer is not None and (drawn := _DRAWS.search(operators)):
+            self._observer.notice(
+                f"a compiled graph draws random numbers ({drawn[1].decode()}): MindSpore keeps their sequence with the "
+                "graph, and recorded steps run one of their own, so that they draw others than without recording; "
+                "a dropout with p=0 draws none"
+            )
+        return why is None
+
+    @contextmanager
+    def tapping(self, *, gradient_outside: bool) -> Iterator[None]:
+        """Every Cell's ``construct``, and hooks on its parameters' gradients, as long as something is compiled.
+
+        Where the gradient is taken outside of the graph, there is but a part of it inside; Python sees the whole.
+        """
+        before: list[tuple[Any, Any]] = []
+        hooks: list[Any] = []
+        parts = self._parts
+        try:
+            for module, (_, cell) in enumerate(self._modules):
+                held = vars(cell)
+                before.append((cell, held.get("construct")))
+                original = _plain(cell)
+                parameters = [(name, each) for name, each in cell._params.items() if each is not None]
+                if self._tapped.gradients and not gradient_outside:
+                    trained = [(name, each) for name, each in parameters if each.requires_grad]
+                    hooks += [each.register_hook(parts.hook(module, name)) for name, each in trained]
+                if not self._tapped.parameters:
+                    parameters = []
+                if cell.has_bprop and self._tapped.gradients and self._observer is not None:
+                    self._observer.untold(module, "its gradients, for which it has a bprop of its own")
+                names, values = tuple(name for name, _ in parameters), tuple(each for _, each in parameters)
+                construct = parts.construct(original, module, names, values)
+                held["construct"] = types.MethodType(construct, cell)
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+            for cell, construct in before:
+                vars(cell).pop("construct", None)
+                if construct is not None:
+                    vars(cell)["construct"] = construct
+
+    @staticmethod
+    def is_float(dtype: Any) -> bool:
+        return dtype_text(dtype) in _FLOATS
+
+    def _failed(self, error: Exception, where: str) -> None:
+        if self._observer is not None:
+            self._observer.failed(error, where)
+
+
+def _plain(cell: Any) -> Any:
+    """The Cell's ``construct``; where that is compiled by itself, what it is compiled from."""
+    construct = cell.construct
+    while getattr(construct, "__wrapped_by_jit__", False) and hasattr(construct, "__wrapped__"):
+        construct = construct.__wrapped__
+    return construct if isinstance(construct, types.MethodType) else types.MethodType(construct, cell)
+
+
+def dtype_text(dtype: Any) -> str:
+    """``Float32``; the compiler also asks before it knows, with something that is no dtype, and then again."""
+    return str(dtype) if isinstance(dtype, mindspore.common.dtype.Type) else "Unknown"
+
+
+def layout_of(described: Any) -> Layout:
+    """What `describe` of the compiled source wrote, as a layout."""
+    if described is None:
+        return None
+    kind = described[0]
+    if kind == "tensor":
+        dtype = dtype_text(described[1])
+        shape = None if described[2] is None else tuple(described[2])
+        return Described(dtype, shape, dtype in _FLOATS)
+    if kind == "list":
+        return [layout_of(each) for each in described[1]]
+    if kind == "dict":
+        return {str(key): layout_of(each) for key, each in described[1]}
+    return described[1] if kind == "constant" else Unknown.VALUE

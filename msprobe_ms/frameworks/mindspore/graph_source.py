@@ -1,0 +1,198 @@
+"""What is compiled into MindSpore's graphs beside the user's code: the source that its parser reads.
+
+The inner functions here are never run by Python: see `mindspore_structures`. What is left of them in the graph is the
+user's own operators and the callbacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import mindspore
+import numpy as np
+from mindspore import Tensor, nn, ops
+from mindspore.ops import constexpr
+from mindspore.ops import functional as F
+
+from msprobe_ms.frameworks.graph_observer import Tapped
+from msprobe_ms.frameworks.mindspore.graph_compilation import Parts
+from msprobe_ms.frameworks.mindspore.structures import structures
+
+#: How a tensor is handed to a callback: as it is, as one element because it has no dimensions, or as figures where
+#: only the running graph knows its shape, which callbacks cannot have. Empty tensors cannot be handed over at all.
+WHOLE, SINGLE, FIGURES, NOTHING = range(4)
+
+
+class Callbacks(Protocol):
+    """What graphs call while they are compiled (the first four) and while they run."""
+
+    def layout(self, module: int, first: Any, second: Any) -> int: ...
+    def place(self, field: str, path: tuple[Any, ...], is_gradient: bool, dtype: Any, form: int) -> int: ...
+    def parameter(self, module: int, name: str, dtype: Any, form: int) -> int: ...
+    def is_float(self, dtype: Any) -> bool: ...
+
+    def on_begin(self, layout: np.ndarray) -> np.ndarray: ...
+    def on_value(self, value: Any, call: np.ndarray, place: np.ndarray) -> np.ndarray: ...
+    def on_end(self, call: np.ndarray, layout: np.ndarray) -> np.ndarray: ...
+    def on_parameter(self, gradient: Any, parameter: np.ndarray) -> np.ndarray: ...
+
+
+def _callback(function: Callable[..., Any]) -> Any:
+    """An operator that calls ``function``, in the order of the program among its like, whoever reads its result.
+
+    MindSpore takes the number of its inputs from the function's parameters.
+    """
+    operator = ops.Custom(function, out_shape=[1], out_dtype=mindspore.int32, func_type="pyfunc")
+    operator.add_prim_attr("side_effect_io", True)
+    # In a Cell that is computed again in backward: not told again.
+    return operator.recompute(False)
+
+
+_shape = ops.TensorShape()
+
+
+def _figures(value: Any) -> Any:
+    wide = ops.cast(value, mindspore.float32)
+    norm = ops.sqrt((wide * wide).sum())
+    shape = ops.cast(_shape(value), mindspore.float32)
+    return ops.concat((ops.stack((wide.max(), wide.min(), wide.mean(), norm)), shape))
+
+
+def _form(value: Any) -> int:
+    if not F.isconstant(value.shape):
+        return FIGURES
+    if 0 in value.shape:
+        return NOTHING
+    if value.ndim == 0:
+        return SINGLE
+    return WHOLE
+
+
+class _Tap(nn.Cell):
+    """Tells a tensor and, in backward, its gradient. Both go on as they are.
+
+    They go on as one of two results. A function that returns its argument alone is taken for one that wrote into it
+    (2.9 and later), and whoever uses the argument after that is given the result: gradients of both uses would come
+    here. In a function whose gradient is taken outside of the graph such a result is not even the right value.
+    """
+
+    def __init__(self, tell: Any, *, values: bool, gradients: bool) -> None:
+        super().__init__()
+        self.tell = tell
+        self.values = values
+        self.gradients = gradients
+
+    def construct(self, value: Any, call: Any, place: Any, back: Any) -> Any:
+        if self.values:
+            value = ops.depend(value, self.tell(value, call, place))
+        return value, call
+
+    def bprop(self, value: Any, call: Any, place: Any, back: Any, out: Any, dout: Any) -> Any:
+        told = dout[0]
+        if self.gradients:
+            told = ops.depend(told, self.tell(told, call, back))
+        return told, ops.zeros_like(call), ops.zeros_like(place), ops.zeros_like(back)
+
+
+class _SingleTap(_Tap):
+    """For tensors without dimensions."""
+
+    def construct(self, value: Any, call: Any, place: Any, back: Any) -> Any:
+        if self.values:
+            value = ops.depend(value, self.tell(ops.reshape(value, (1,)), call, place))
+        return value, call
+
+    def bprop(self, value: Any, call: Any, place: Any, back: Any, out: Any, dout: Any) -> Any:
+        told = dout[0]
+        if self.gradients:
+            told = ops.depend(told, self.tell(ops.reshape(told, (1,)), call, back))
+        return told, ops.zeros_like(call), ops.zeros_like(place), ops.zeros_like(back)
+
+
+class _FiguresTap(_Tap):
+    """For tensors whose shape only the running graph knows."""
+
+    def construct(self, value: Any, call: Any, place: Any, back: Any) -> Any:
+        if self.values:
+            value = ops.depend(value, self.tell(_figures(value), call, place))
+        return value, call
+
+    def bprop(self, value: Any, call: Any, place: Any, back: Any, out: Any, dout: Any) -> Any:
+        told = dout[0]
+        if self.gradients:
+            told = ops.depend(told, self.tell(_figures(told), call, back))
+        return told, ops.zeros_like(call), ops.zeros_like(place), ops.zeros_like(back)
+
+
+def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
+    """The source of graphs that tell ``callbacks`` what ``tapped`` names."""
+    values, gradients = tapped.values, tapped.gradients
+    layout_of = constexpr(lambda module, first, second: callbacks.layout(module, first, second))
+    place_of = constexpr(lambda field, path, back, dtype, form: callbacks.place(field, path, back, dtype, form))
+    parameter_of = constexpr(lambda module, name, dtype, form: callbacks.parameter(module, name, dtype, form))
+    is_float = constexpr(lambda dtype: callbacks.is_float(dtype))
+    begin = _callback(lambda layout: callbacks.on_begin(layout))
+    tell = _callback(lambda value, call, place: callbacks.on_value(value, call, place))
+    end = _callback(lambda call, layout: callbacks.on_end(call, layout))
+    tell_parameter = _callback(lambda gradient, parameter: callbacks.on_parameter(gradient, parameter))
+    whole = _Tap(tell, values=values, gradients=gradients)
+    single = _SingleTap(tell, values=values, gradients=gradients)
+    figures = _FiguresTap(tell, values=values, gradients=gradients)
+
+    def watch_tensor(value: Any, call: Any, field: str, path: Any) -> Any:
+        form = _form(value)
+        if form == NOTHING:
+            return value
+        place = Tensor([place_of(field, path, False, value.dtype, form)], mindspore.int32)
+        if is_float(value.dtype):
+            back = Tensor([place_of(field, path, True, value.dtype, form)], mindspore.int32)
+            if form == SINGLE:
+                return single(value, call, place, back)[0]
+            if form == FIGURES:
+                return figures(value, call, place, back)[0]
+            return whole(value, call, place, back)[0]
+        # What takes no gradient may be waited for as it is.
+        if values:
+            if form == SINGLE:
+                return ops.depend(value, tell(ops.reshape(value, (1,)), call, place))
+            if form == FIGURES:
+                return ops.depend(value, tell(_figures(value), call, place))
+            return ops.depend(value, tell(value, call, place))
+        return value
+
+    describe, watch = structures(watch_tensor)
+
+    def construct_of(original: Any, module: int, names: tuple[str, ...], parameters: tuple[Any, ...]) -> Any:
+        def construct(self: Any, *args: Any, **kwargs: Any) -> Any:
+            call = begin(Tensor([layout_of(module, describe(args), describe(kwargs))], mindspore.int32))
+            args = watch(args, call, "input", ())
+            kwargs = watch(kwargs, call, "kwargs", ())
+            output = original(*args, **kwargs)
+            output = watch(output, call, "output", ())
+            for index in range(len(names)):
+                parameter = parameters[index]
+                form = _form(parameter)
+                number = place_of("parameters", (names[index],), False, parameter.dtype, form)
+                if form == SINGLE:
+                    tell(ops.reshape(parameter, (1,)), call, Tensor([number], mindspore.int32))
+                if form == WHOLE:
+                    tell(parameter, call, Tensor([number], mindspore.int32))
+            end(call, Tensor([layout_of(module, describe(output), ("constant", None))], mindspore.int32))
+            return output
+
+        return construct
+
+    def hook_of(module: int, name: str) -> Any:
+        def hook(gradient: Any) -> Any:
+            form = _form(gradient)
+            number = Tensor([parameter_of(module, name, gradient.dtype, form)], mindspore.int32)
+            if form == SINGLE:
+                return ops.depend(gradient, tell_parameter(ops.reshape(gradient, (1,)), number))
+            if form == WHOLE:
+                return ops.depend(gradient, tell_parameter(gradient, number))
+            return gradient
+
+        return hook
+
+    return Parts(construct_of, hook_of)

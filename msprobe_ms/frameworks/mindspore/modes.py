@@ -1,0 +1,62 @@
+"""How MindSpore runs what a script calls: dynamic graphs, or compiled ones of one of two kinds."""
+
+from __future__ import annotations
+
+import mindspore
+from mindspore._c_expression import MSContext, PyNativeExecutor_
+from mindspore.context import get_jit_config
+
+from msprobe_ms.frameworks.base import ExecutionMode
+from msprobe_ms.frameworks.mindspore import device_statistics
+
+#: The one processor on which graphs are run as a whole unless something else is asked for.
+_WHOLE_GRAPHS = "ascend910"
+
+
+def jit_level() -> str:
+    """The level that compiled graphs have: of the jit configuration, else of the context, else the device's own."""
+    configured = (get_jit_config() or {}).get("jit_level") or mindspore.get_context("jit_level")
+    return configured or ("O2" if MSContext.get_instance().get_ascend_soc_version() == _WHOLE_GRAPHS else "O0")
+
+
+def execution_mode() -> ExecutionMode:
+    """What calls of Cells run as from here on."""
+    if mindspore.get_context("mode") == mindspore.PYNATIVE_MODE:
+        return ExecutionMode.PYNATIVE
+    return ExecutionMode.GRAPH if jit_level() == "O2" else ExecutionMode.KBYK
+
+
+def mode_text() -> str:
+    """What runs now, in a user's words."""
+    if mindspore.get_context("mode") == mindspore.PYNATIVE_MODE:
+        return "dynamic graphs (PYNATIVE_MODE)"
+    return f"compiled graphs (GRAPH_MODE, jit_level {jit_level()})"
+
+
+class InStep:
+    """Dynamic graphs run in step with Python from here on, as they do inside MindSpore's ``saved_tensors_hooks``.
+
+    Else threads run operators and build the gradient graph behind Python's back, and whoever looks at either waits for
+    all of them, call by call; on few cores the waiting takes longer than the step.
+    """
+
+    def __init__(self) -> None:
+        self._executor = PyNativeExecutor_.get_instance()
+        self._ours = not self._executor.disable_frontend_and_bprop_pipeline()
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is up to this to let MindSpore run ahead again."""
+        return self._ours
+
+    def remove(self) -> None:
+        """As before; where a script's ``saved_tensors_hooks`` rely on it by now, not yet."""
+        if self._ours and not self._executor.is_saved_tensor_hook_active():
+            self._ours = False
+            self._executor.enable_frontend_and_bprop_pipeline()
+
+
+def in_step() -> InStep | None:
+    """None where that is not known (before 2.8), and on devices, where nothing waits for every call."""
+    known = hasattr(PyNativeExecutor_, "disable_frontend_and_bprop_pipeline")
+    return InStep() if known and not device_statistics.is_there() else None

@@ -1,0 +1,226 @@
+"""A MindSpore training as it goes: the networks whose gradients are computed, the optimizers' calls."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import types
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from mindspore import nn, ops
+from mindspore.experimental.optim import Optimizer
+from mindspore.ops.composite.base import _Grad
+
+from msprobe_ms.frameworks.mindspore import jit
+from msprobe_ms.frameworks.training import ClassPatches, Listener, Networks
+
+#: Functions followed from the one that is differentiated to the network it calls.
+_MOST_FUNCTIONS = 200
+
+_OPTIMIZERS = (nn.Optimizer, Optimizer)
+
+#: Names by which a function makes gradients.
+_GRADIENTS = frozenset({"value_and_grad", "grad", "GradOperation"})
+#: What MindSpore calls the functions that these make.
+_GRADIENT = "after_grad"
+
+
+class _Depth(threading.local):
+    value = 0
+
+
+class MindSporeNetworks(Networks):
+    """Cells, and the optimizers of ``nn`` and ``experimental.optim``."""
+
+    def trainable(self, network: Any) -> Iterable[Any]:
+        return network.trainable_params()
+
+    def modules(self, network: Any) -> Iterable[Any]:
+        return (cell for _, cell in network.cells_and_names())
+
+    def of_optimizer(self, optimizer: Any) -> Iterable[Any]:
+        return optimizer.parameters
+
+    def alive(self) -> Iterable[Any]:
+        return [
+            value
+            for value in gc.get_objects()
+            if issubclass(type(value), nn.Cell) and not issubclass(type(value), _OPTIMIZERS) and not _wraps(value)
+        ]
+
+
+def find_networks() -> Networks:
+    return MindSporeNetworks()
+
+
+def _wraps(cell: Any) -> bool:
+    """Whether a cell is one of MindSpore's own around a network: what the user gave stands in it."""
+    return isinstance(cell, nn.TrainOneStepCell) or type(cell).__module__.startswith("mindspore.nn.wrap.")
+
+
+def watch_training(listener: Listener) -> ClassPatches:
+    """Tell ``listener`` of the training steps of this process until the result's ``remove``.
+
+    Computing is the outermost gradient function, made by ``value_and_grad``, ``grad`` or ``GradOperation``, the
+    outermost ``TrainOneStepCell``, which ``Model`` makes too, or a jitted function that reaches a network. Before there
+    is an optimizer, the call of a Cell that has parameters and stands in no other is computing, too.
+    """
+    patches = ClassPatches()
+    depth = _Depth()
+    optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def computing(networks: Callable[[], Sequence[Any]], found: str, run: Callable[[], Any]) -> Any:
+        if depth.value == 0:
+            listener.computes(networks(), found)
+        depth.value += 1
+        try:
+            return run()
+        finally:
+            depth.value -= 1
+            if depth.value == 0:
+                listener.pauses()
+
+    def make_gradient(original: Any, operation: Any, function: Any, weights: Any = None, *rest: Any) -> Any:
+        gradient = original(operation, function, weights, *rest)
+        if not operation.pynative_:
+            return gradient  # what the user gets, and a compiler may read; it comes back here when it is called
+        found = f"given to {'GradOperation' if isinstance(operation, ops.GradOperation) else 'grad or value_and_grad'}"
+
+        return lambda *args, **kwargs: computing(
+            lambda: networks_of(function, weights), found, partial(gradient, *args, **kwargs)
+        )
+
+    def train_one_step(original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
+        found = f"given to {type(cell).__name__}"
+        return computing(lambda: networks_of(cell.network, None), found, partial(original, cell, *args, **kwargs))
+
+    def run_graph(original: Any, executor: Any, *args: Any, **kwargs: Any) -> Any:
+        call = jit.describe(executor, args) if depth.value == 0 else None
+        if call is not None and call.frameworks_own:
+            call = None
+        inside = _optimizers_in(executor.fn)
+        networks = [] if call is None else networks_of(executor.fn if executor.obj is None else executor.obj, None)
+        # With an optimizer elsewhere, a graph without gradients is an evaluation.
+        if call is None or not networks or (optimizers and not inside and not _differentiates(executor.fn)):
+            return original(executor, *args, **kwargs)
+        # Called once more by its name: from now on its calls are recorded.
+        found = f"run by the jitted {call.name}, one entry in all; {jit.HOW_TO_UNCOMPILE}"
+        result = computing(lambda: networks, found, lambda: executor(*args, **kwargs))
+        for optimizer in inside:
+            listener.optimizer_ran(optimizer)
+        return result
+
+    def call_cell(original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
+        if depth.value or optimizers or next(iter(cell.get_parameters()), None) is None:
+            return original(cell, *args, **kwargs)
+        networks = [cell]
+        if _wraps(cell):
+            networks = [child for child in cell.cells() if next(iter(child.get_parameters()), None) is not None]
+        return computing(lambda: networks, "the outermost Cell called", partial(original, cell, *args, **kwargs))
+
+    def make_optimizer(original: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        original(optimizer, *args, **kwargs)
+        if optimizer not in optimizers:
+            optimizers.add(optimizer)
+            listener.optimizer_made(optimizer)
+
+    def optimize(original: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        listener.pauses()
+        result = original(optimizer, *args, **kwargs)
+        listener.optimizer_ran(optimizer)
+        return result
+
+    for operation in (ops.GradOperation, _Grad):
+        patches.put(operation, "__call__", make_gradient)
+    patches.put(nn.Cell, "__call__", call_cell)
+    patches.put(nn.TrainOneStepCell, "__call__", train_one_step)
+    for optimizer in _OPTIMIZERS:
+        patches.put(optimizer, "__init__", make_optimizer)
+        patches.put(optimizer, "__call__", optimize)
+    for holder, name in jit.graph_calls():
+        patches.put(holder, name, run_graph)
+    return patches
+
+
+def networks_of(function: Any, weights: Any) -> Sequence[Any]:
+    """The networks that ``function`` is or calls, outermost cells only; those of ``weights`` where they are given."""
+    cells = {id(cell): cell for cell in _cells_in(function)}
+    trained = _identities(weights)
+    kept = [cell for cell in cells.values() if _trains(cell, trained)]
+    inner = {id(child) for cell in kept for name, child in cell.cells_and_names() if name}
+    return [cell for cell in kept if id(cell) not in inner]
+
+
+def _identities(weights: Any) -> set[int]:
+    if weights is None:
+        return set()
+    return {id(weight) for weight in (weights if isinstance(weights, (list, tuple)) else [weights])}
+
+
+def _trains(cell: Any, trained: set[int]) -> bool:
+    parameters = cell.trainable_params()
+    return any(id(parameter) in trained for parameter in parameters) if trained else bool(parameters)
+
+
+def _cells_in(function: Any) -> Iterator[Any]:
+    """Cells that are ``function``, or that it can name: in its closure, its globals, its object, functions it calls."""
+    for value in _reached(function):
+        if isinstance(value, nn.TrainOneStepCell):
+            value = value.network
+        if isinstance(value, nn.WithLossCell):
+            value = value.backbone_network  # what the user gave; its names are those of the plain network
+        if isinstance(value, nn.Cell) and not isinstance(value, _OPTIMIZERS):
+            yield value
+
+
+def _optimizers_in(function: Any) -> Sequence[Any]:
+    cells = [value.optimizer if isinstance(value, nn.TrainOneStepCell) else value for value in _reached(function)]
+    return [cell for cell in cells if isinstance(cell, _OPTIMIZERS)]
+
+
+def _differentiates(function: Any) -> bool:
+    """Whether a function makes gradients, or calls one that does."""
+    return any(
+        isinstance(value, types.FunctionType)
+        and (value.__name__ == _GRADIENT or not _GRADIENTS.isdisjoint(value.__code__.co_names))
+        for value in _reached(function)
+    )
+
+
+def _reached(function: Any) -> Iterator[Any]:
+    """Objects that a function can name, and those that these can, where they are functions."""
+    waiting, seen = [function], set[int]()
+    while waiting and len(seen) < _MOST_FUNCTIONS:
+        value = waiting.pop(0)
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        yield value
+        if isinstance(value, nn.Cell):
+            continue
+        if isinstance(value, partial):
+            waiting += [value.func, *value.args, *value.keywords.values()]
+        elif isinstance(value, types.MethodType):
+            owner = value.__self__
+            waiting += (
+                [owner] if isinstance(owner, nn.Cell) else [value.__func__, *getattr(owner, "__dict__", {}).values()]
+            )
+        elif isinstance(value, types.FunctionType):
+            waiting += _named_by(value)
+
+
+def _named_by(function: types.FunctionType) -> list[Any]:
+    function = getattr(function, "__wrapped__", function)
+    closure = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
+    names = [function.__globals__[name] for name in function.__code__.co_names if name in function.__globals__]
+    return [*closure, *(function.__defaults__ or ()), *names]
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:  # a name of the enclosing function that has no value yet
+        return False

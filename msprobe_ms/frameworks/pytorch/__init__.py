@@ -1,0 +1,1 @@
+"""What only PyTorch knows: tensors, autograd, devices, random state."""

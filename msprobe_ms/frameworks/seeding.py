@@ -1,0 +1,48 @@
+"""``seed_all``: make two runs of a script draw the same random numbers."""
+
+from __future__ import annotations
+
+import os
+import random
+from functools import cache
+
+import numpy as np
+
+from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.log import logger
+
+#: Largest seed numpy takes.
+_LARGEST_SEED = 2**32 - 1
+
+
+def seed_process(seed: int, mode: bool) -> None:
+    """Seed Python, numpy and the hash of child processes; ``mode`` asks the collective library for determinism.
+
+    Raises UsageError for a seed that is not an integer from 0 to 2**32 - 1 or a mode that is not a bool.
+    """
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= _LARGEST_SEED:
+        raise UsageError(f"seed_all: seed {seed!r} is not accepted; give an integer from 0 to {_LARGEST_SEED}")
+    if not isinstance(mode, bool):
+        raise UsageError(f"seed_all: mode {mode!r} is not accepted; give True or False")
+    if os.environ.get("PYTHONHASHSEED") != str(seed):
+        os.environ["PYTHONHASHSEED"] = str(seed)
+        _tell_of_hashes(os.getpid())
+    os.environ["HCCL_DETERMINISTIC"] = collectives(mode)
+    random.seed(seed)
+    np.random.seed(seed)
+
+
+def collectives(mode: bool) -> str:
+    """The value of ``HCCL_DETERMINISTIC``: in lower case, of any other MindSpore warns."""
+    return str(mode).lower()
+
+
+@cache
+def _tell_of_hashes(_process: int) -> None:
+    """Once a process, which a forked child is too."""
+    seed = os.environ["PYTHONHASHSEED"]
+    logger.warning(
+        "seed_all: this process's own string hashes (the order of sets of texts) were seeded when Python started; "
+        "processes started from here get seed %s. If the order matters here, run PYTHONHASHSEED=%s python …",
+        seed, seed,
+    )  # fmt: skip

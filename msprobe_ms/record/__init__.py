@@ -1,0 +1,1 @@
+"""Record a training step: debugger, recorder, hooks, and what turns values into entries."""

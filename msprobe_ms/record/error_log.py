@@ -1,0 +1,95 @@
+"""What happens to the tool's own errors: a line in the dump's error log and one warning a kind. Nothing is raised."""
+
+from __future__ import annotations
+
+import errno
+import traceback
+from contextlib import suppress
+from pathlib import Path
+
+from msprobe_ms.dump.writing.writer import ERROR_LOG, DumpStore
+from msprobe_ms.support.log import logger
+
+#: Lines written to the error log of one step; an error in a hot path must not fill the disk it failed on.
+_MOST_LINES = 1000
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+
+
+class Trouble:
+    """Collects the tool's errors of one step."""
+
+    def __init__(self, store: DumpStore, noted: set[str]) -> None:
+        """``noted`` is what earlier steps have warned of; this one adds to it."""
+        self._store = store
+        self._noted = noted
+        self._warned: set[str] = set()
+        self.count = 0
+        #: Errors that cost something that should have been recorded, and the first of them.
+        self._lost, self._first_lost = 0, ""
+        #: Why the error log lacks lines, and the first of those.
+        self._unlogged = ""
+
+    def note(self, text: str) -> None:
+        """Say what a dump cannot hold: in its error log, and in a warning the first time. It is no error."""
+        if text not in self._warned:
+            self._warned.add(text)
+            with suppress(OSError):
+                self._store.error(text)
+        if text not in self._noted:
+            self._noted.add(text)
+            logger.warning("%s", text)
+
+    def tell(self, folder: Path) -> None:
+        """Say how many errors there were, and that they are in the log of the dump in ``folder``."""
+        if self.count:
+            problems = "1 problem" if self.count == 1 else f"{self.count} problems"
+            where = f"not all in {ERROR_LOG}: {self._unlogged}" if self._unlogged else f"see {ERROR_LOG}"
+            logger.warning("%s: %s, %s", folder, problems, where)
+
+    def report(self, error: BaseException, where: str, *, lost: bool = True) -> None:
+        """Log ``error``, which happened while recording ``where``.
+
+        ``lost`` is False where it cost nothing that should have been recorded; otherwise the dump says that it is
+        incomplete.
+        """
+        self.count += 1
+        try:
+            frames = traceback.extract_tb(error.__traceback__)
+            place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "unknown place"
+            kind = type(error).__name__
+            text = " ".join(str(error).split("\n", 1)[0].split())  # frameworks append whole call stacks
+            line = f"{where}: {kind}: {text}"
+            if lost:
+                self._mark(line)
+            if self._is_new(error, f"{kind} {place}"):
+                why = "the disk is full or read-only" if getattr(error, "errno", None) in _NO_ROOM else text
+                logger.warning(
+                    "%s could not be recorded: %s: %s. Training goes on; further cases are only in %s",
+                    where, kind, why, self._store.folder / ERROR_LOG,
+                )  # fmt: skip
+            if self.count <= _MOST_LINES:
+                self._log(f"{line} ({place})")
+        except Exception:  # Reporting is the last resort; there is nowhere left to say that it failed.
+            return
+
+    def _is_new(self, error: BaseException, kind: str) -> bool:
+        """Whether nobody was told of such an error: of the system, in any step; of another kind, in this one."""
+        known = self._warned
+        if isinstance(error, OSError) and error.errno is not None:
+            known, kind = self._noted, f"errno {error.errno}"
+        new = kind not in known
+        known.add(kind)
+        return new
+
+    def _mark(self, line: str) -> None:
+        self._lost += 1
+        self._first_lost = self._first_lost or line
+        times = "" if self._lost == 1 else f" (the first of {self._lost} problems)"
+        self._store.incomplete = f"{self._first_lost}{times}; see {ERROR_LOG}"
+
+    def _log(self, line: str) -> None:
+        try:
+            self._store.error(line)
+        except OSError as error:
+            self._unlogged = self._unlogged or f"{line} ({error.strerror or error})"

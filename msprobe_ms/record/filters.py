@@ -1,0 +1,142 @@
+"""Which calls of a step are recorded, and which of their fields: list, scope and data_mode (§7 of the format)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.dump.patterns import Matcher, is_literal, matcher
+
+#: Which side of ``data_mode`` a field of an entry stands on.
+_SIDE = {
+    "input_args": "input",
+    "input_kwargs": "input",
+    "parameters": "input",
+    "input": "input",
+    "output": "output",
+    PARAMETERS_GRAD: "output",
+}
+
+
+class FieldFilter:
+    """``data_mode``: a field is kept when ``all``, its direction or its side is named; without ``values`` no field is,
+    but the calls whose fields would be."""
+
+    def __init__(self, data_mode: Collection[str], *, values: bool = True) -> None:
+        kept = {
+            (direction, field): bool({"all", direction, side} & set(data_mode))
+            for direction in (FORWARD, BACKWARD)
+            for field, side in _SIDE.items()
+        }
+        self._keeps = {place: values and keeps for place, keeps in kept.items()}
+        self._keeps_any = {
+            direction: any(kept[direction, field] for field in fields)
+            for direction, fields in (
+                (BACKWARD, ("input", "output", PARAMETERS_GRAD)),
+                (FORWARD, ("input_args", "output")),
+            )
+        }
+
+    def keeps(self, direction: str, field: str) -> bool:
+        return self._keeps[direction, field]
+
+    def keeps_any(self, direction: str) -> bool:
+        return self._keeps_any[direction]
+
+
+class NameList:
+    """``list``: a name is accepted when any of the patterns stands for it; no patterns accept everything."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._patterns = list(patterns)
+        #: Those that have accepted a name, and those that have not.
+        self._hit: list[Matcher] = []
+        self._unhit = [(pattern, matcher(pattern)) for pattern in dict.fromkeys(patterns)]
+        #: Whether any name was asked for.
+        self.asked = False
+
+    def accepts(self, name: str) -> bool:
+        if not self._patterns:
+            return True
+        self.asked = True
+        accepted = False
+        for pattern, matches in self._unhit:  # all of them: one pattern must not hide another
+            if matches(name):
+                accepted = True
+                self._hit.append(matches)
+                self._unhit = [each for each in self._unhit if each[0] != pattern]
+        return accepted or any(matches(name) for matches in self._hit)
+
+    @property
+    def hit(self) -> bool:
+        """Whether any name was accepted."""
+        return bool(self._hit)
+
+    @property
+    def unhit(self) -> list[str]:
+        """The patterns that have accepted no name."""
+        return [pattern for pattern, _ in self._unhit]
+
+
+class Range(NamedTuple):
+    """A part of a step, in execution order. An end is an entry's name or a pattern; None is open."""
+
+    first: str | None
+    last: str | None
+    includes_last: bool = True
+
+
+class Scope:
+    """``scope``: a call belongs to the range when it *begins* inside it. Lives for one step.
+
+    The range opens whenever an entry that ``first`` stands for begins. It closes whenever one that ``last`` stands for
+    begins, or, where the last is included, has ended and is inside no other such.
+    """
+
+    def __init__(self, span: Range | None) -> None:
+        first, last, self._includes_last = span or Range(None, None)
+        self._opens, self._closes = _end(first), _end(last)
+        #: Included last entries that have begun and not ended.
+        self._running: set[str] = set()
+        self.is_open = first is None
+        #: Whether each end has come, the last one after the first; an open end need not.
+        self.began, self.ended = first is None, last is None
+        #: Whether the last came before the first.
+        self.reversed = False
+
+    def begins(self, name: str) -> bool:
+        """Tell that a call begins; whether it belongs to the range."""
+        if self._opens(name):
+            self.is_open = self.began = True
+        if self._closes(name):
+            if self._includes_last:
+                self._running.add(name)
+            else:
+                self._close()
+        return self.is_open
+
+    def ends(self, name: str) -> None:
+        """Tell that a call ended."""
+        if self._includes_last and self._closes(name):
+            self._running.discard(name)
+            if not self._running:
+                self._close()
+
+    def _close(self) -> None:
+        self.is_open = False
+        self.ended, self.reversed = self.ended or self.began, self.reversed or not self.began
+
+    def bounds(self, name: str) -> bool:
+        """Whether the range may open or close with this entry."""
+        return self._opens(name) or self._closes(name)
+
+
+def _end(text: str | None) -> Matcher:
+    if text is None:
+        return _is_never
+    return text.__eq__ if is_literal(text) else matcher(text)
+
+
+def _is_never(name: str) -> bool:
+    return False

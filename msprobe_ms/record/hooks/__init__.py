@@ -1,0 +1,1 @@
+"""Intercept calls: modules, APIs, primitives, jitted functions, kernels."""

@@ -1,0 +1,111 @@
+"""What a recording says of itself: a line when it begins, one a complete step, a bar where that takes long."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tqdm import tqdm
+
+from msprobe_ms.dump.names import counted_entries
+from msprobe_ms.dump.reading.locate import other_processes
+from msprobe_ms.dump.writing.export import Progress
+from msprobe_ms.support.log import logger
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
+
+#: Entries from which on writing a step's files takes seconds.
+_LONG = 20_000
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def speaks(config: Config, rank: int | None) -> bool:
+    """Whether the process of this rank is the one that speaks for all."""
+    return (rank or 0) == min(config.rank, default=0)
+
+
+class Status:
+    """One process's voice: rank 0 (or the first that is recorded) speaks, the others only at debug level."""
+
+    def __init__(self, config: Config, rank: int | None) -> None:
+        self._config = config
+        self.speaks = speaks(config, rank)
+        self._level = logging.INFO if self.speaks else logging.DEBUG
+        self._began = time.monotonic()
+
+    def begin(self, folder: Path) -> None:
+        """Say what will be recorded, and where; and what lies there already. ``folder`` is the process's own."""
+        config = self._config
+        steps = f"steps {', '.join(map(str, sorted(config.step)))}" if config.step else "every step"
+        logger.log(
+            self._level, "recording %s at level %s, task %s, to %s", steps, config.level, config.task, config.dump_path
+        )
+
+        if others := other_processes(folder):
+            logger.log(
+                self._level,
+                "%s holds dumps of other processes already: %s; compare takes the latest, or the one that you name",
+                folder.parent, ", ".join(others),
+            )  # fmt: skip
+
+    def end(self, folder: Path, entries: int) -> None:
+        """Say what came of a step: entries, bytes on disk, seconds since it began."""
+        if not logger.isEnabledFor(self._level):
+            return
+        seconds = time.monotonic() - self._began
+        logger.log(
+            self._level,
+            "%s: %s, %s in %.1f s", folder, counted_entries(entries), _readable(_bytes_below(folder)), seconds,
+        )  # fmt: skip
+
+    @contextmanager
+    def exporting(self) -> Iterator[Progress | None]:
+        """A progress bar for a large step's files; None where nobody would see it."""
+        if not self.speaks:
+            yield None
+            return
+        bar: tqdm | None = None
+
+        def show(done: int, total: int) -> None:
+            nonlocal bar
+            if bar is None and total >= _LONG:
+                # disable=None: no bar in a log file, only in a terminal.
+                bar = tqdm(total=total, unit="entry", desc="writing dump.json", leave=False, disable=None)
+            if bar is not None:
+                bar.update(done - bar.n)
+
+        try:
+            yield show
+        finally:
+            if bar is not None:
+                bar.close()
+
+
+def _bytes_below(folder: Path) -> int:
+    """Bytes of all files below ``folder``; what is gone meanwhile counts nothing."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(place, name)).st_size
+            except OSError:
+                continue
+    return total
+
+
+def _readable(count: int) -> str:
+    """
+    >>> _readable(12), _readable(1_234_567)
+    ('12 bytes', '1.2 MB')
+    """
+    figure, unit = float(count), 0
+    while figure >= 1000 and unit + 1 < len(_UNITS):
+        figure, unit = figure / 1000, unit + 1
+    return f"{count} bytes" if unit == 0 else f"{figure:.1f} {_UNITS[unit]}"

@@ -1,0 +1,1 @@
+"""Helpers that know nothing of dumps: errors, log, files, text, patching."""

@@ -1,0 +1,41 @@
+"""The package's one logger: ``MSPROBE_LOG_LEVEL`` 0..4 = debug, info, warning, error, critical (default 1)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+from msprobe_ms.support.text import told
+
+_LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
+
+
+class _Formatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        stamp = self.formatTime(record, "%Y-%m-%d %H:%M:%S")
+        message = told(record.getMessage(), further="  ")  # no name can forge the beginning of a record
+        return f"{stamp} ({record.process}) [{record.levelname}] {message}"
+
+
+class _Handler(logging.StreamHandler):
+    def handleError(self, record: logging.LogRecord) -> None:
+        """At process exit standard error may be closed already; nobody is left to tell."""
+        if not getattr(self.stream, "closed", False):
+            super().handleError(record)
+
+
+def _configured() -> logging.Logger:
+    logger = logging.getLogger("msprobe_ms")
+    if not logger.handlers:
+        handler = _Handler(sys.stderr)
+        handler.setFormatter(_Formatter())
+        logger.addHandler(handler)
+        logger.propagate = False
+        wanted = os.environ.get("MSPROBE_LOG_LEVEL", "1")
+        logger.setLevel(_LEVELS[int(wanted)] if wanted in {"0", "1", "2", "3", "4"} else logging.INFO)
+    return logger
+
+
+#: Shared by all modules; messages may span lines.
+logger = _configured()
