@@ -1,6 +1,6 @@
 # make demo   train a small net with the dump on and compare it with a PyTorch dump
 # make test   lint, then the tests (PYTEST_ARGS="-q tests/test_names.py" chooses)
-# make lint   ruff and mypy
+# make lint   ruff, mypy and the direction of imports
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
 # make bench  what recording and comparing cost, in one table (BENCH_ARGS="--peer /path/to/bin/python")
 # make torture       all five of the following, between half an hour and some hours each; the tests hold a sample of each
@@ -33,6 +33,7 @@ test: lint
 lint: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 faults: .venv/installed-test
 	$(BIN)/python -m benchmarks.faults fault_dumps --json fault_dumps/scores.json $(FAULTS_ARGS)

@@ -11,7 +11,7 @@ from msprobe_ms.record.debugger import BaseDebugger
 
 try:
     from msprobe_ms.frameworks import msadapter
-    from msprobe_ms.frameworks.mindspore.callbacks import MsprobeInitStep, MsprobeStep
+    from msprobe_ms.frameworks.mindspore.callbacks import InitialStep, MsprobeStep
     from msprobe_ms.frameworks.mindspore.framework import MindSpore
     from msprobe_ms.frameworks.mindspore.random_state import seed_framework, set_dropout
 except ModuleNotFoundError as error:
@@ -31,6 +31,16 @@ class PrecisionDebugger(BaseDebugger):
 
     def _load_framework(self) -> MindSpore:
         return msadapter.MSAdapter() if msadapter.is_in_use() else MindSpore()
+
+
+class MsprobeInitStep(InitialStep):
+    """Numbers steps from where a resumed training goes on: ``callbacks=[MsprobeInitStep(), MsprobeStep(debugger)]``.
+
+    Without ``debugger`` it is the one constructed last. Raises UsageError for what is no PrecisionDebugger.
+    """
+
+    def latest_debugger(self) -> Any:
+        return PrecisionDebugger
 
 
 def record(

@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from msprobe_ms.comparison.model import Comparison, Pair, Row
+from msprobe_ms.comparison.model import Comparison, Outcome, Pair, Row
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.run import Options, compare_one
+from msprobe_ms.comparison.verdict import verdict_of
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import parse_entry
+from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.dump.reading.tensors import TensorSource
 
@@ -96,4 +99,16 @@ def scale_against_good(folder: Path) -> tuple[Comparison, Dump, Dump]:
     with zipfile.ZipFile(DATA / "v110" / "scale_against_good.zip") as archive:
         archive.extractall(folder)
     target, golden = read_dump(folder / "scale" / "dump.json"), read_dump(folder / "good" / "dump.json")
-    return Comparison("statistics", pair(target, golden, Mappings())), target, golden
+    return judged(Comparison("statistics", pair(target, golden, Mappings()))), target, golden
+
+
+def judged(comparison: Comparison) -> Comparison:
+    """The comparison with its verdict."""
+    comparison.verdict = verdict_of(comparison)
+    return comparison
+
+
+def compared(target: Path, golden: Path, output: Path, options: Options) -> Outcome:
+    """Compare two dumps of one rank and step, given by any folder above them, and write their reports."""
+    (ours,), (theirs,) = find_places(target).values(), find_places(golden).values()
+    return compare_one(ours, theirs, output, options, "now")

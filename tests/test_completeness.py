@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from compare_parts import dump, side_by_side, tensor
+from compare_parts import dump, judged, side_by_side, tensor
 
 from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison
@@ -12,6 +12,7 @@ from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.reporting.files import summary
 from msprobe_ms.comparison.reporting.terminal import verdict_lines
 from msprobe_ms.comparison.run import Options, Outcome, compare_dumps
+from msprobe_ms.comparison.verdict import verdict_of
 from msprobe_ms.dump.model import Dump
 
 
@@ -158,9 +159,9 @@ def test_trainings_that_have_gone_far_apart_are_not_consistent() -> None:
     given = side_by_side((tensor("output.0", np.ones(4)), tensor("output.0", np.ones(4) * 1.001)))
     measure([taken, given], dump([]), dump([]), "statistics")
     assert [far_apart([taken]), far_apart([given])] == [1, 0]
-    comparison = Comparison("statistics", [taken])
+    comparison = judged(Comparison("statistics", [taken]))
     assert comparison.verdict == "incomplete"
     lines = list(verdict_lines(Outcome("", dump([]), dump([]), comparison, [])))
     assert lines[1] == "INCOMPLETE: no layer is the origin of an error, yet 1 inputs of calls lie far apart"
     assert lines[3] == ("  the error grows most at Functional.op.0.forward.input.0, from 1 to 999 times its tolerance")
-    assert Comparison("statistics", [given]).verdict == "consistent"
+    assert verdict_of(Comparison("statistics", [given])) == "consistent"

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 import yaml
+from compare_parts import compared
 
 from msprobe_ms.comparison.pairing.coverage import unmatched_modules
 from msprobe_ms.comparison.pairing.rules.files import load_mappings
-from msprobe_ms.comparison.run import Options, compare
+from msprobe_ms.comparison.run import Options
 
 _HERE = Path(__file__).parent
 _NETS = ("two_linear", "lenet", "residual", "lstm", "encoder")
@@ -53,7 +54,7 @@ class Dumps:
         options = Options(mappings=load_mappings(None, mapping, None), csv=True, profile="latest")
         target = self.root / "mindspore" / f"{net}-{fault}-{level}-{task}" / f"step{step}"
         golden = self.root / "pytorch" / f"{net}-{level}-{task}" / f"step{step}"
-        (outcome,) = compare(target, golden, out / "report", options)
+        outcome = compared(target, golden, out / "report", options)
         (summary,) = (out / "report").glob("compare_summary_*.json")
         return outcome.comparison, json.loads(summary.read_text(encoding="utf-8"))
 

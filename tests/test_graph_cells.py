@@ -13,10 +13,11 @@ from typing import Any
 import nets_compiled
 import numpy as np
 import pytest
+from compare_parts import compared
 from recording import Step, assert_figures, leaves, read_step, recording, write_config
 from test_distributed import environment, free_port
 
-from msprobe_ms.comparison.run import Options, compare
+from msprobe_ms.comparison.run import Options
 from msprobe_ms.mindspore import MsprobeStep, PrecisionDebugger
 from msprobe_ms.support.errors import UsageError
 
@@ -139,13 +140,13 @@ def test_a_compiled_net_dumps_what_the_dynamic_one_does(
     if name == "lstm":  # nobody needs the gradient of the net's input, which the graph does not compute
         dynamic.data["Cell.lstm.rnn._DynamicLSTMCPUGPU.backward.0"]["output"][0] = None
     assert_like(graph, dynamic)
-    (outcome,) = compare(graph.folder, dynamic.folder, tmp_path / "report", Options(csv=True))
+    outcome = compared(graph.folder, dynamic.folder, tmp_path / "report", Options(csv=True))
     assert outcome.comparison.verdict == "consistent"
 
 
 def test_a_planted_epsilon_is_named(compiled_encoder: Step, tmp_path: Path) -> None:
     faulty = dumped("encoder", tmp_path / "faulty", mode=ms.PYNATIVE_MODE, epsilon=1e-2)
-    (outcome,) = compare(faulty.folder, compiled_encoder.folder, tmp_path / "report", Options(csv=True))
+    outcome = compared(faulty.folder, compiled_encoder.folder, tmp_path / "report", Options(csv=True))
     assert outcome.comparison.origins[0].target.startswith("Cell.layers.2.norm1.LayerNorm.forward.0")
 
 

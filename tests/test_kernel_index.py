@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compare_parts import compared
 from kernel_dumps import CELLS, compiled_dump, lay_out, raw_files
 from kernel_training import make, train
 from recording import recording
 
-from msprobe_ms.comparison.run import Options, compare
+from msprobe_ms.comparison.run import Options
 from msprobe_ms.dump.kernels.index import write_index
 from msprobe_ms.dump.kernels.kernel_files import read_kernel_files
 from msprobe_ms.dump.reading.reader import read_dump
@@ -167,7 +168,7 @@ def test_a_jitted_function_names_no_cells_but_parameters_do(tmp_path: Path) -> N
     dump = read_dump(folder)
     assert {item.kind for item in dump.entries["Kernel.Adam.0.forward"].in_state("output")} == {"null"}
     assert data["Kernel.Adam.0.forward"]["output"][0]["unwritten"] is True
-    (outcome,) = compare(folder, index(root, 0), tmp_path, Options())
+    outcome = compared(folder, index(root, 0), tmp_path, Options())
     assert outcome.comparison.verdict == "consistent"
 
 
@@ -177,7 +178,7 @@ def test_a_compiled_run_beside_a_dynamic_one(dumps: dict[str, Path], tmp_path: P
     net, x, y = make(epsilon)
     with recording(net, tmp_path / "dynamic", level="L2", task="tensor"):
         train(net, x, y)
-    (outcome,) = compare(index(dumps["one"]), tmp_path / "dynamic" / "step0", tmp_path / "out", Options())
+    outcome = compared(index(dumps["one"]), tmp_path / "dynamic" / "step0", tmp_path / "out", Options())
     pairs = [pair for pair in outcome.comparison.pairs if pair.matched]
     for operator, cells in (("MatMul", 4), ("BiasAdd", 4), ("LayerNorm", 2), ("Tanh", 2), ("MatMul", 4)):
         assert sum(f".{operator}." in pair.target.name for pair in pairs if pair.target) >= cells
@@ -226,7 +227,7 @@ def test_a_compiled_cell_of_a_dynamic_network(tmp_path: Path) -> None:
 
 def test_two_compiled_runs_agree(dumps: dict[str, Path], tmp_path: Path) -> None:
     ours, theirs = index(dumps["one"], 1), index(dumps["other"], 1)
-    (outcome,) = compare(ours, theirs, tmp_path, Options())
+    outcome = compared(ours, theirs, tmp_path, Options())
     assert outcome.comparison.verdict == "consistent"
     assert all(row.matched and row.deviation == 0 for row in outcome.comparison.rows)
 
@@ -234,7 +235,7 @@ def test_two_compiled_runs_agree(dumps: dict[str, Path], tmp_path: Path) -> None
 @pytest.mark.parametrize("task", ["tensor", "statistics"])
 def test_a_planted_fault_is_found_at_its_kernel_and_cell(dumps: dict[str, Path], tmp_path: Path, task: str) -> None:
     ours, theirs = index(dumps["fault"], task=task), index(dumps["one"], task=task)
-    (outcome,) = compare(ours, theirs, tmp_path, Options())
+    outcome = compared(ours, theirs, tmp_path, Options())
     first = outcome.comparison.origins[0]
     assert first.target.startswith("Kernel.LayerNorm.1.forward.")
     assert "Cell.blocks.1.norm.LayerNorm.forward.0" in first.reason

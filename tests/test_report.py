@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import openpyxl
 import pytest
-from compare_parts import dump, side_by_side, tensor, value
+from compare_parts import dump, judged, side_by_side, tensor, value
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -36,7 +36,7 @@ def compared(*pairs: Pair, profile: str = "latest") -> Comparison:
     comparison = Comparison("statistics", list(pairs))
     measure(comparison.pairs, dump([]), dump([]), "statistics")
     judge(comparison, PROFILES[profile])
-    return comparison
+    return judged(comparison)
 
 
 def one_pair(target: float = 2.0, name: str = "Functional.op.0.forward") -> Pair:
@@ -184,7 +184,7 @@ def test_summary_is_strict_json_and_counts_rows(tmp_path: Path) -> None:
     comparison.origins.append(
         Origin("a.output.0", "b.output.0", "output", "its inputs agree", figures, "outside", float("inf"))
     )
-    assert strict(write_summary(comparison, tmp_path, STAMP).read_text()) == {
+    assert strict(write_summary(judged(comparison), tmp_path, STAMP).read_text()) == {
         "mode": "statistics",
         "verdict": "divergent",
         "matched": 2,

@@ -12,11 +12,10 @@ from benchmarks.faults.catalogue import NETS, Fault
 from benchmarks.faults.jobs import AGAIN, DYNAMIC, MINDSPORE, PYTORCH, Job
 from msprobe_ms.comparison.model import Comparison, Origin
 from msprobe_ms.comparison.pairing.automatic import align_modules
-from msprobe_ms.comparison.pairing.rules.data import parts_named
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump, Entry
-from msprobe_ms.dump.names import beginnings, parse_entry
+from msprobe_ms.dump.names import beginnings, parse_entry, parts_named
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from isal import isal_zlib
 
-from msprobe_ms.dump.model import Statistic
+#: A statistic as dump.json holds it: a number (``nan``/``inf`` included), a bool, a text, or nothing.
+Statistic = float | int | bool | str | None
 
 #: Elements summed in one dot product; partial sums are added in double, so the error does not grow with the tensor.
 _BLOCK = 1 << 16

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from msprobe_ms.comparison.pairing.coverage import far_apart, is_incomplete, sides_without_values
-from msprobe_ms.comparison.pairing.rules.data import is_fused
 from msprobe_ms.comparison.statistics import Metrics, statistic_metrics
 from msprobe_ms.dump.columns import ItemTable
-from msprobe_ms.dump.model import Entry, Item
+from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.names import is_fused
 
-__all__ = ["Comparison", "Metrics", "Origin", "Pair", "Row", "Tables"]
+__all__ = ["Comparison", "Metrics", "Origin", "Outcome", "Pair", "Row", "Tables"]
 
 #: The columns of the two dumps, target and golden, that rows point into.
 Tables = tuple[ItemTable, ItemTable]
@@ -173,6 +173,7 @@ class Comparison:
     ``random``   random operations whose results differ: what follows them cannot be told
     ``damage``   why one of the dumps, or both, is not whole; of what it lacks nothing can be told
     ``ends``     where one of them ends before the other does, in a sentence each
+    ``verdict``  ``divergent``, ``incomplete`` or ``consistent``, once it was judged
     """
 
     mode: str
@@ -181,25 +182,19 @@ class Comparison:
     random: list[Origin] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
+    verdict: str = ""
 
     @property
     def rows(self) -> Iterator[Row]:
         return (row for pair in self.pairs for row in pair.rows)
 
-    @property
-    def verdict(self) -> str:
-        """``divergent``, ``incomplete`` or ``consistent``.
 
-        Divergent where there is an origin of error or nothing has a twin; consistent only when nothing differs and most
-        was compared, both dumps are whole and end where the other does, no random operation makes the rest differ, and
-        trainings have not gone far apart.
-        """
-        if self.origins:
-            return "divergent"
-        if self.damage or sides_without_values(self.pairs):
-            return "incomplete"
-        if not any(row.matched for row in self.rows):
-            return "divergent"
-        if self.random or self.ends or is_incomplete(self.pairs) or far_apart(self.pairs):
-            return "incomplete"
-        return "consistent"
+@dataclass(frozen=True)
+class Outcome:
+    """One comparison and the files that tell of it."""
+
+    title: str
+    target: Dump
+    golden: Dump
+    comparison: Comparison
+    files: list[Path]

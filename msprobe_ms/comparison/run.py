@@ -10,10 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
-from msprobe_ms.comparison.many.plan import plan
 from msprobe_ms.comparison.measuring.measure import Progress, measure
 from msprobe_ms.comparison.measuring.tensors import load_both
-from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.model import Comparison, Outcome
 from msprobe_ms.comparison.origin.fused_parts import tell_parts
 from msprobe_ms.comparison.origin.search import apart, find_origins
 from msprobe_ms.comparison.origin.shifted_calls import tell_uneven_calls
@@ -27,7 +26,7 @@ from msprobe_ms.comparison.reporting.files import write_summary, write_tables
 from msprobe_ms.comparison.reporting.profiles import judge
 from msprobe_ms.comparison.reporting.profiles.base import Profile
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
-from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+from msprobe_ms.comparison.verdict import verdict_of
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.gc_pause import no_garbage_collection
@@ -62,28 +61,6 @@ class Options:
         return self.thresholds.profile(self.profile, self.algorithms)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """One comparison and the files that tell of it."""
-
-    title: str
-    target: Dump
-    golden: Dump
-    comparison: Comparison
-    files: list[Path]
-
-
-def compare(target: Path, golden: Path, output: Path, options: Options) -> Iterator[Outcome]:
-    """Compare every rank and step of ``target`` with its twin in ``golden``, one after another in this process.
-
-    Each is a dump.json, a rank or step folder, or a dump root. Reports go to ``output``, which is created.
-    Raises MsprobeError: what cannot be read, paired or written.
-    """
-    with claimed_timestamp(output) as timestamp:
-        for twins in plan(target, golden, profile=options.profile).twins:
-            yield compare_one(twins.target, twins.golden, output, options, timestamp, twins.suffix)
-
-
 @no_garbage_collection()
 def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool = True) -> Comparison:
     """Pair, measure and judge two dumps already read.
@@ -116,6 +93,7 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool =
         origins = [origin for origin in origins if origin.kind != "missing gradient"]
     ends = [] if damage else early_ends(pairs, target, golden)
     comparison = Comparison(mode, pairs, origins, random, damage, ends)
+    comparison.verdict = verdict_of(comparison)
     judge(comparison, profile)
     return comparison
 

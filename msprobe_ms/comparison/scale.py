@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 
 from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.model import Pair
-from msprobe_ms.dump.model import Entry, Item, Statistic
+from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName
 
 #: Share of the gradient arriving at the enclosing module that one inside it is held against. Measured: rounding leaves

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TypeGuard
 
-from msprobe_ms.dump.model import Item, Statistic
+from msprobe_ms.arrays.statistics import Statistic
+from msprobe_ms.dump.model import Item
 
 #: Measured values by metric name: numbers, or the fixed tokens of the format (`"N/A"`…).
 Metrics = dict[str, float | int | str | None]

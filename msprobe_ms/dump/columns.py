@@ -7,7 +7,8 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
-from msprobe_ms.dump.model import Item, Statistic, suffix_of
+from msprobe_ms.arrays.statistics import Statistic
+from msprobe_ms.dump.model import Item, suffix_of
 
 #: What an item is to its call: state, path, keyword; and what it is: kind, type, dtype, shape, requires_grad.
 Place = tuple[str, tuple[str, ...], bool]

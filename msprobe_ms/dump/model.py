@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
+from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.dump.names import EntryName
-
-if TYPE_CHECKING:
-    from msprobe_ms.dump.reading.tensors import TensorSource
 
 #: What an item is to its call.
 STATES = ("input", "output", "parameters", "parameters_grad", "debug")
-
-#: A statistic as dump.json holds it: a number (``nan``/``inf`` included), a bool, a text, or nothing.
-Statistic = float | int | bool | str | None
 
 
 class Item(NamedTuple):
@@ -100,6 +97,16 @@ def ancestors(entries: Mapping[str, Entry], name: str) -> Iterator[str]:
         entry = entries.get(entry.parent)
 
 
+class Tensors(Protocol):
+    """The tensors of one dump; nothing is kept between calls."""
+
+    def load(self, item: Item) -> np.ndarray:
+        """Load the tensor of ``item``, with its shape. Raises MissingTensorError and DumpFormatError."""
+
+    def where(self, item: Item) -> str:
+        """Name the file of ``item`` for a person to look at; "" where the dump has none."""
+
+
 @dataclass(slots=True)
 class Dump:
     """One process's dump of one step.
@@ -119,6 +126,6 @@ class Dump:
     mode: str
     profile: str
     entries: dict[str, Entry]
-    tensors: TensorSource
+    tensors: Tensors
     extra: Mapping[str, Any] = field(default_factory=dict)
     damage: str = ""

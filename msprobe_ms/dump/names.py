@@ -40,6 +40,9 @@ RECOVERED = "recovered"
 #: A further key of dump.json: in words, what the recording could not hold; not there where it holds all.
 INCOMPLETE = "incomplete"
 
+#: Between the paths of several modules that stand for one of the other dump: ``attention.q + k + v``.
+JOINED = " + "
+
 #: Prefixes of entries that stand for modules: direction comes before the call index.
 MODULE_PREFIXES = ("Cell", "Module")
 
@@ -148,3 +151,24 @@ def counted_entries(count: int) -> str:
     ('1 entry', '20 entries')
     """
     return "1 entry" if count == 1 else f"{count} entries"
+
+
+def is_fused(path: str) -> bool:
+    """Whether this is the path of several modules, whose entries were joined."""
+    return JOINED in path
+
+
+def parts_named(path: str) -> set[str]:
+    """What the modules may be called that such a path names, from wherever in it they begin.
+
+    >>> sorted(parts_named("attention.q + k"))
+    ['attention.k', 'attention.q', 'k']
+    """
+    first, *others = path.split(JOINED)
+    above = [first[: place + 1] for place, character in enumerate(first) if character == "."]
+    return {first, *others, *(start + part for start in above for part in others)}
+
+
+def is_function(parsed: EntryName | None) -> bool:
+    """Whether an entry is an API's, no module's and no saved value's."""
+    return parsed is not None and not parsed.is_module and parsed.direction != DEBUG

@@ -14,6 +14,7 @@ import re
 import warnings
 from collections.abc import Callable
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from msprobe_ms.dump.names import DEBUG, EntryName, parse_entry
 
@@ -128,3 +129,11 @@ def words(text: str) -> list[str]:
     if text.startswith(_REGEX):
         text = text[len(_REGEX) :].replace("\\", "")
     return re.findall(r"\w+", text.removeprefix(_CLASS))
+
+
+class Range(NamedTuple):
+    """A part of a step, in execution order. An end is an entry's name or a pattern; None is open."""
+
+    first: str | None
+    last: str | None
+    includes_last: bool = True

@@ -10,8 +10,8 @@ from typing import Any
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.dump.writing.json_text import Value
 from msprobe_ms.frameworks.base import InputWatch
+from msprobe_ms.record.communication import CollectiveOperator, Communication
 from msprobe_ms.record.gradient_watch import Plan, Watch
-from msprobe_ms.record.hooks.communication import CollectiveOperator, Communication
 from msprobe_ms.record.sampling import Turn
 
 #: Gives a module's own parameters by name.

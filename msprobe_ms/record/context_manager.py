@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.model import Dump, Entry, Item, Tensors
 from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.dump.reading.locate import dump_file
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.dump.reading.tensors import TensorSource
 from msprobe_ms.record.debugger import BaseDebugger
 from msprobe_ms.support.errors import MissingTensorError, UsageError
 
@@ -25,7 +24,7 @@ _MOST_SHOWN = 8
 class RecordedValue:
     """One value of a call: a tensor's figures, its numbers when asked for; or a plain value."""
 
-    def __init__(self, item: Item, tensors: TensorSource) -> None:
+    def __init__(self, item: Item, tensors: Tensors) -> None:
         self._item = item
         self._tensors = tensors
         #: ``Cell.fc1.Dense.forward.0.output.0``.
@@ -73,7 +72,7 @@ class RecordedValue:
 class RecordedCall(Mapping[str, RecordedValue]):
     """One entry of a recording: ``input.0``, ``output.0``, ``parameters.weight`` … → its value."""
 
-    def __init__(self, entry: Entry, tensors: TensorSource) -> None:
+    def __init__(self, entry: Entry, tensors: Tensors) -> None:
         self.name = entry.name
         #: The enclosing module's entry, and the lines that made the call, innermost first.
         self.parent = entry.parent

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
-from msprobe_ms.dump.patterns import Matcher, is_literal, matcher
+from msprobe_ms.dump.patterns import Matcher, Range, is_literal, matcher
 
 #: Which side of ``data_mode`` a field of an entry stands on.
 _SIDE = {
@@ -77,14 +76,6 @@ class NameList:
     def unhit(self) -> list[str]:
         """The patterns that have accepted no name."""
         return [pattern for pattern, _ in self._unhit]
-
-
-class Range(NamedTuple):
-    """A part of a step, in execution order. An end is an entry's name or a pattern; None is open."""
-
-    first: str | None
-    last: str | None
-    includes_last: bool = True
 
 
 class Scope:

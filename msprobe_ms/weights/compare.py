@@ -10,8 +10,8 @@ import numpy as np
 from msprobe_ms.arrays.dtypes import coarser, parse_dtype, same_dtype
 from msprobe_ms.arrays.metrics import Measured, tensor_difference
 from msprobe_ms.arrays.worst_elements import cause_of
-from msprobe_ms.comparison.pairing.rules.data import is_fused
 from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.dump.names import is_fused
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.weights import mindspore_file
 from msprobe_ms.weights.fused import joined_weight, order_of, pair_joined

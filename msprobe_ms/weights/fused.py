@@ -12,8 +12,8 @@ import numpy as np
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.pairing.fused_tensors import Arrangement, arrangement, joining_axis
-from msprobe_ms.comparison.pairing.rules.data import JOINED
 from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.dump.names import JOINED
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.weights.model import Weight
 from msprobe_ms.weights.names import is_top, pair_names, without_wrappers

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.comparison.api.dataframe import imported_pandas
 from msprobe_ms.comparison.api.notebook import comparison_html
-from msprobe_ms.comparison.model import Comparison, Origin
+from msprobe_ms.comparison.model import Comparison, Origin, Outcome
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.files import summary, table, write_table, writing
 from msprobe_ms.comparison.reporting.terminal import verdict_lines
-from msprobe_ms.comparison.run import Options, Outcome, compare_dumps
+from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.text import one_a_line

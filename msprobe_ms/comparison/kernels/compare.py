@@ -9,11 +9,11 @@ from pathlib import Path
 from msprobe_ms.comparison.kernels.table import Table, write_kernel_table
 from msprobe_ms.comparison.many.plan import tell_absent
 from msprobe_ms.comparison.measuring.measure import measure
-from msprobe_ms.comparison.model import Comparison, Pair, Row
+from msprobe_ms.comparison.model import Comparison, Outcome, Pair, Row
 from msprobe_ms.comparison.origin.search import apart, find_origins
 from msprobe_ms.comparison.reporting.files import write_summary
 from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
-from msprobe_ms.comparison.run import Outcome
+from msprobe_ms.comparison.verdict import verdict_of
 from msprobe_ms.dump.kernels.folders import KernelFolder, need_kernel_folders, read_folders
 from msprobe_ms.dump.kernels.in_memory import KernelDump, read_kernels
 from msprobe_ms.dump.kernels.launches import Launch
@@ -72,7 +72,9 @@ def compare_kernel_dumps(target: KernelDump, golden: KernelDump) -> Comparison:
     """Pair, measure and find where error begins, in launch order."""
     pairs = pair_kernels(target, golden)
     measure(pairs, target, golden, target.mode)
-    return Comparison(target.mode, pairs, *apart(find_origins(pairs, list(golden.entries.values()))))
+    comparison = Comparison(target.mode, pairs, *apart(find_origins(pairs, list(golden.entries.values()))))
+    comparison.verdict = verdict_of(comparison)
+    return comparison
 
 
 def pair_kernels(target: KernelDump, golden: KernelDump) -> list[Pair]:

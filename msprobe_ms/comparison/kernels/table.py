@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from msprobe_ms.arrays.dtypes import same_dtype
 from msprobe_ms.arrays.metrics import COSINE, EUCLIDEAN, MAX_ABSOLUTE, TENSOR_METRICS, Missing
+from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
 from msprobe_ms.comparison.reporting.csv_table import Cell
@@ -25,7 +26,7 @@ from msprobe_ms.comparison.reporting.profiles.base import (
 from msprobe_ms.comparison.reporting.profiles.v110_rules import V110Thresholds, text, token
 from msprobe_ms.comparison.statistics import STATISTICS
 from msprobe_ms.dump.kernels.in_memory import KernelDump
-from msprobe_ms.dump.model import Item, Statistic
+from msprobe_ms.dump.model import Item
 
 #: Shown red: what did not reach the accuracy.
 _COLOURS = MappingProxyType({"red": "FF0000"})

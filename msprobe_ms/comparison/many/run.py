@@ -16,10 +16,10 @@ from msprobe_ms.comparison.many.collectives import Exchanges, exchanges_of
 from msprobe_ms.comparison.many.plan import Plan, Twins
 from msprobe_ms.comparison.many.shared_mapping import OneMapping
 from msprobe_ms.comparison.many.trend import Errors, errors_of
-from msprobe_ms.comparison.model import Origin
+from msprobe_ms.comparison.model import Origin, Outcome
 from msprobe_ms.comparison.reporting.files import summary
 from msprobe_ms.comparison.reporting.terminal import verdict_lines
-from msprobe_ms.comparison.run import Options, Outcome, compare_dumps, compare_one
+from msprobe_ms.comparison.run import Options, compare_dumps, compare_one
 from msprobe_ms.dump.reading.locate import Place
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import MsprobeError

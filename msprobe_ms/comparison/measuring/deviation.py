@@ -7,11 +7,12 @@ import math
 import numpy as np
 
 from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.measuring.mask_fills import is_filled
 from msprobe_ms.comparison.measuring.narrow_casts import rounded_on_one_side
 from msprobe_ms.comparison.scale import element_count, magnitude, root_mean_square
 from msprobe_ms.comparison.statistics import STATISTICS
-from msprobe_ms.dump.model import Item, Statistic
+from msprobe_ms.dump.model import Item
 
 #: What a figure of one element counts beside the figures of all: a kernel's approximation may be coarse in one spot
 #: (MindSpore's tanh on CPU is off by 1e-4 where it saturates, by 1e-6 elsewhere).

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.arrays.metrics import TensorDifference, tensor_difference
-from msprobe_ms.dump.model import Statistic
+from msprobe_ms.arrays.statistics import Statistic
 
 #: A fill is at most this, and as many times larger than the largest element as this says: scores of a net are neither.
 FILL, TIMES = -1e3, 100.0

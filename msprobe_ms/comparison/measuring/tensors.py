@@ -16,8 +16,7 @@ from msprobe_ms.comparison.file_check import contradiction
 from msprobe_ms.comparison.measuring.mask_fills import is_filled, unfilled_difference
 from msprobe_ms.comparison.model import Metrics, Pair, Row
 from msprobe_ms.comparison.scale import elements_of
-from msprobe_ms.dump.model import Item
-from msprobe_ms.dump.reading.tensors import TensorSource
+from msprobe_ms.dump.model import Item, Tensors
 from msprobe_ms.support.errors import ContradictionError, MsprobeError
 
 #: ``Row.metrics`` key of a sentence about what could not be measured, for the report.
@@ -55,7 +54,7 @@ class RealData:
     """Measures the tensors of two dumps; ``more``: ``MORE_METRICS`` as well; ``algorithms`` are the user's own."""
 
     def __init__(
-        self, target: TensorSource, golden: TensorSource, more: bool, algorithms: Sequence[Algorithm] = ()
+        self, target: Tensors, golden: Tensors, more: bool, algorithms: Sequence[Algorithm] = ()
     ) -> None:
         self._target, self._golden, self._more, self._algorithms = target, golden, more, tuple(algorithms)
 
@@ -137,7 +136,7 @@ class _Chunks(Sequence[list[TensorPair]]):
 
 
 def load_both(
-    target: TensorSource, golden: TensorSource, row: Row
+    target: Tensors, golden: Tensors, row: Row
 ) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]] | None:
     """The tensors of a row; None where one has no file, cannot be read or contradicts what was recorded."""
     if (both := _in_files(row)) is None:
@@ -147,7 +146,7 @@ def load_both(
 
 
 def _loaded(
-    target: TensorSource, golden: TensorSource, ours: Item, theirs: Item
+    target: Tensors, golden: Tensors, ours: Item, theirs: Item
 ) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]] | str:
     """Two tensors, or a note why they are not compared."""
     try:

@@ -8,9 +8,17 @@ from difflib import get_close_matches
 
 from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.origin.nodes import strain
-from msprobe_ms.comparison.pairing.rules.data import is_fused, parts_named
 from msprobe_ms.dump.model import Entry
-from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName, beginnings, parse_entry
+from msprobe_ms.dump.names import (
+    BACKWARD,
+    FORWARD,
+    PARAMETERS_GRAD,
+    EntryName,
+    beginnings,
+    is_fused,
+    parse_entry,
+    parts_named,
+)
 from msprobe_ms.support.errors import UsageError
 
 _NEAR = 5

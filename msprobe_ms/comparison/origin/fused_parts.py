@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from msprobe_ms.comparison.model import Origin, Pair, Row
 from msprobe_ms.comparison.pairing.fused_tensors import JoinedTensors
-from msprobe_ms.comparison.pairing.rules.data import is_fused
 from msprobe_ms.dump.model import Dump
-from msprobe_ms.dump.names import parse_entry
+from msprobe_ms.dump.names import is_fused, parse_entry
 from msprobe_ms.support.errors import MsprobeError
 
 

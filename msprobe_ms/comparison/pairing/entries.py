@@ -19,11 +19,11 @@ from msprobe_ms.comparison.pairing.keys import Side, meaning_of
 from msprobe_ms.comparison.pairing.matches import Claims, Twin
 from msprobe_ms.comparison.pairing.modules import Module, destinations, modules_of
 from msprobe_ms.comparison.pairing.rules.api import ApiRule, rules_by_side
-from msprobe_ms.comparison.pairing.rules.data import DataPairs, is_function
+from msprobe_ms.comparison.pairing.rules.data import DataPairs
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.unpaired_scopes import places_of_untwinned, scope_of
 from msprobe_ms.dump.model import Dump, Entry
-from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, EntryName, parse_entry
+from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, EntryName, is_function, parse_entry
 
 
 def pair_entries(

@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 from msprobe_ms.comparison.pairing.modules import Destination, Module, modules_of
 from msprobe_ms.comparison.pairing.rules.cell import CellRules
-from msprobe_ms.comparison.pairing.rules.data import JOINED, is_fused
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.rules.layer import LayerRules, ModuleTree
 from msprobe_ms.dump.model import Dump
-from msprobe_ms.dump.names import beginnings, parse_entry
+from msprobe_ms.dump.names import JOINED, beginnings, is_fused, parse_entry
 
 
 class Fusion(NamedTuple):

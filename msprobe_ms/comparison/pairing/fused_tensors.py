@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from msprobe_ms.comparison.file_check import contradiction
 from msprobe_ms.comparison.scale import element_count
-from msprobe_ms.dump.model import Item
-from msprobe_ms.dump.reading.tensors import TensorSource
+from msprobe_ms.dump.model import Item, Tensors
 from msprobe_ms.support.errors import ContradictionError, DumpFormatError, MissingTensorError, MsprobeError
 
 #: Parts up to which every order is tried, and groups that they may be interleaved in.
@@ -49,7 +48,7 @@ class Arrangement(NamedTuple):
 class Layout:
     """How one fused module has its parts, found when it is first asked for."""
 
-    def __init__(self, parts: TensorSource, whole: TensorSource) -> None:
+    def __init__(self, parts: Tensors, whole: Tensors) -> None:
         self._parts, self._whole = parts, whole
         self._sample: tuple[Sequence[Item], Item, int] | None = None
         self._size = 0
@@ -99,19 +98,18 @@ class Sections(NamedTuple):
     parts: list[tuple[Item, npt.NDArray[np.intp]]]
 
 
-class JoinedTensors(TensorSource):
+class JoinedTensors:
     """The tensors of a dump and of the entries made of several of its own."""
 
-    def __init__(self, source: TensorSource) -> None:
+    def __init__(self, source: Tensors) -> None:
         self._source = source
         self._recipes: dict[str, Recipe] = {}
-        self.folder, self.elsewhere = source.folder, source.elsewhere
 
     def add(self, item: Item, recipe: Recipe) -> None:
         self._recipes[item.name] = recipe
 
     def load(self, item: Item) -> np.ndarray:
-        """As ``TensorSource.load``, of a joined item that of its parts put together.
+        """As ``Tensors.load``, of a joined item that of its parts put together.
 
         :raises MissingTensorError: as well where nobody knows how parts are put together
         :raises ContradictionError: the file of a part holds something else than was recorded

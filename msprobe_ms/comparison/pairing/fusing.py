@@ -14,15 +14,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.model import Pair
 from msprobe_ms.comparison.pairing.fused_modules import Fusion, find_fusions
 from msprobe_ms.comparison.pairing.fused_tensors import JoinedTensors, Layout, Recipe, joining_axis
 from msprobe_ms.comparison.pairing.modules import Module
-from msprobe_ms.comparison.pairing.rules.data import JOINED
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.scale import element_count
-from msprobe_ms.dump.model import Dump, Entry, Item, Statistic
-from msprobe_ms.dump.names import BACKWARD, FORWARD, parse_entry
+from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.names import BACKWARD, FORWARD, JOINED, parse_entry
 
 #: How far apart the norms of one tensor may be that several modules took in.
 _SAME = 1e-3

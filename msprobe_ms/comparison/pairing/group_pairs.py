@@ -8,9 +8,10 @@ from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.pairing.call_groups import pair_tensors
 from msprobe_ms.comparison.pairing.items import pair_items
 from msprobe_ms.comparison.pairing.matches import Twin
-from msprobe_ms.comparison.pairing.rules.data import DataPairs, is_function
+from msprobe_ms.comparison.pairing.rules.data import DataPairs
 from msprobe_ms.dump.columns import ItemSlice, ItemTable
 from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.names import is_function
 
 
 def is_spelled_differently(entry: Entry, other: Entry, twin: Twin) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from msprobe_ms.comparison.model import Pair
-from msprobe_ms.comparison.pairing.rules.data import JOINED
+from msprobe_ms.dump.names import JOINED
 from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.yaml_files import quoted
 

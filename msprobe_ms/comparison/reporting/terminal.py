@@ -7,7 +7,7 @@ from shlex import quote
 
 from msprobe_ms.arrays.metrics import COSINE
 from msprobe_ms.comparison.measuring.tensors import CONTRADICTS, NOT_COMPARED, NOTE
-from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
+from msprobe_ms.comparison.model import Comparison, Origin, Outcome, Pair, Row
 from msprobe_ms.comparison.origin.drift import steepest_of
 from msprobe_ms.comparison.origin.reasons import required_line
 from msprobe_ms.comparison.pairing.coverage import (
@@ -22,7 +22,6 @@ from msprobe_ms.comparison.pairing.fusing import compared_as_one
 from msprobe_ms.comparison.pairing.kernels import is_compiled
 from msprobe_ms.comparison.pairing.running_statistics import lone_statistics
 from msprobe_ms.comparison.reporting.files import row_counts
-from msprobe_ms.comparison.run import Outcome
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, parse_entry
 

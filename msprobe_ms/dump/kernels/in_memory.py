@@ -15,19 +15,17 @@ from msprobe_ms.dump.kernels.scope_path import Cells
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import SCOPE, parse_entry
 from msprobe_ms.dump.reading.entries import call_items
-from msprobe_ms.dump.reading.tensors import TensorSource
 from msprobe_ms.support.errors import MissingTensorError
 
 
-class KernelTensors(TensorSource):
+class KernelTensors:
     """Loads tensors by item, from wherever their files lie."""
 
     def __init__(self) -> None:
-        self.folder = None
         self.files: dict[str, KernelFile] = {}
 
     def load(self, item: Item) -> np.ndarray:
-        """The tensor of ``item``. Raises as ``TensorSource.load``."""
+        """The tensor of ``item``. Raises as ``Tensors.load``."""
         file = self.files.get(item.name)
         if file is None:
             raise MissingTensorError(f"{item.name}: there is no kernel file")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from msprobe_ms.arrays import narrow_floats
-from msprobe_ms.arrays.statistics import Statistics, statistics
+from msprobe_ms.arrays.statistics import Statistic, Statistics, statistics
 from msprobe_ms.dump.kernels.kernel_file import KernelFile
 from msprobe_ms.dump.kernels.tables import (
     DATA_SIZE,
@@ -28,7 +28,6 @@ from msprobe_ms.dump.kernels.tables import (
     STATISTIC,
     read_table,
 )
-from msprobe_ms.dump.model import Statistic
 from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.log import logger

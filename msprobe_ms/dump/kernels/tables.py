@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from msprobe_ms.arrays.statistics import Statistics
+from msprobe_ms.arrays.statistics import Statistic, Statistics
 from msprobe_ms.dump.kernels.kernel_file import KernelFile, dtype_name
-from msprobe_ms.dump.model import Statistic
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.regular import leads_out, open_regular
 

@@ -10,8 +10,8 @@ import math
 from functools import lru_cache
 from typing import Any
 
+from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.dump.columns import ItemSlice, ItemTable, Place, Sort
-from msprobe_ms.dump.model import Statistic
 from msprobe_ms.dump.names import UNWRITTEN
 from msprobe_ms.support.errors import DumpFormatError
 

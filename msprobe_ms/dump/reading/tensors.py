@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from msprobe_ms.arrays.npy_reader import check_regular, load_array
 from msprobe_ms.arrays.torch_file import load_tensor
+from msprobe_ms.dump.model import Item
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
-
-if TYPE_CHECKING:
-    from msprobe_ms.dump.model import Item
 
 TENSOR_FOLDER = "dump_tensor_data"
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from json.encoder import encode_basestring_ascii
 from typing import NamedTuple
 
-from msprobe_ms.dump.model import Statistic
+from msprobe_ms.arrays.statistics import Statistic
 
 #: A text as a JSON string, quotes included.
 encode_text: Callable[[str], str] = encode_basestring_ascii

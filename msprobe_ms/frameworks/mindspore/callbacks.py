@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from mindspore.train import Callback
 
-from msprobe_ms.record.debugger import BaseDebugger
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+
+
+@runtime_checkable
+class Debugger(Protocol):
+    """What a callback asks of a ``PrecisionDebugger``."""
+
+    def start(self, model: Any = None) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def step(self) -> None: ...
+
+    def set_init_step(self, step: int) -> None: ...
+
+    def forget_model(self) -> None: ...
+
+    def model(self) -> Any: ...
 
 
 class MsprobeStep(Callback):
@@ -19,7 +35,7 @@ class MsprobeStep(Callback):
     UsageError for what is no PrecisionDebugger.
     """
 
-    def __init__(self, debugger: BaseDebugger) -> None:
+    def __init__(self, debugger: Debugger) -> None:
         _check(self, debugger)
         super().__init__()
         self.debugger = debugger
@@ -71,13 +87,13 @@ class MsprobeStep(Callback):
             self.debugger.step()
 
 
-class MsprobeInitStep(Callback):
-    """Numbers steps from where a resumed training goes on: ``callbacks=[MsprobeInitStep(), MsprobeStep(debugger)]``.
+class InitialStep(Callback):
+    """Numbers steps from where a resumed training goes on.
 
-    Without ``debugger`` it is the one constructed last. Raises UsageError for what is no PrecisionDebugger.
+    Without ``debugger`` it is `latest_debugger`. Raises UsageError for what is no PrecisionDebugger.
     """
 
-    def __init__(self, debugger: BaseDebugger | None = None) -> None:
+    def __init__(self, debugger: Debugger | None = None) -> None:
         if debugger is not None:
             _check(self, debugger)
         super().__init__()
@@ -94,11 +110,15 @@ class MsprobeInitStep(Callback):
         progress = run_context.original_args()
         # ``Model.train(initial_epoch=…)`` counts epochs on but steps from 0; callbacks that load a checkpoint set both.
         steps = max(progress.cur_step_num, (progress.cur_epoch_num - 1) * progress.batch_num)
-        (self._debugger or _latest_debugger()).set_init_step(steps)
+        (self._debugger or self.latest_debugger()).set_init_step(steps)
+
+    def latest_debugger(self) -> Any:
+        """The debugger that was constructed or started last."""
+        raise NotImplementedError
 
 
 def _check(callback: Callback, debugger: object) -> None:
-    if isinstance(debugger, BaseDebugger):
+    if isinstance(debugger, Debugger) and not isinstance(debugger, type):
         return
     name = type(callback).__name__
     if isinstance(debugger, type):
@@ -107,9 +127,3 @@ def _check(callback: Callback, debugger: object) -> None:
         given = f"{repr(debugger)[:100]}, a {type(debugger).__name__},"
     accepted = f"give a PrecisionDebugger: {name}(PrecisionDebugger(config_path))"
     raise UsageError(f"{name}: {given} is not accepted; {accepted}")
-
-
-def _latest_debugger() -> Any:
-    from msprobe_ms.mindspore import PrecisionDebugger
-
-    return PrecisionDebugger

@@ -15,7 +15,7 @@ from typing import Any
 from msprobe_ms.config.values import show
 from msprobe_ms.frameworks.base import Framework, Namespace
 from msprobe_ms.record.calls import Subject
-from msprobe_ms.record.hooks.communication import Communication
+from msprobe_ms.record.communication import Communication
 from msprobe_ms.record.hooks.early_imports import EarlyBindings
 from msprobe_ms.record.hooks.primitives import PrimitiveHooks
 from msprobe_ms.record.hooks.wrapped import call_recorded

@@ -9,8 +9,8 @@ from typing import Any
 
 from msprobe_ms.frameworks.base import CompiledCall, Framework
 from msprobe_ms.record.calls import Subject
+from msprobe_ms.record.communication import CollectiveOperator
 from msprobe_ms.record.error_log import Trouble
-from msprobe_ms.record.hooks.communication import CollectiveOperator
 from msprobe_ms.record.hooks.modules import ModuleHooks
 from msprobe_ms.record.hooks.wrapped import call_recorded
 from msprobe_ms.record.recorder import Recorder

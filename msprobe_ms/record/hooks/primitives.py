@@ -11,7 +11,7 @@ import yaml
 
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.record.calls import Subject
-from msprobe_ms.record.hooks.communication import CollectiveOperator
+from msprobe_ms.record.communication import CollectiveOperator
 from msprobe_ms.record.hooks.wrapped import call_recorded
 from msprobe_ms.record.recorder import Recorder
 from msprobe_ms.support.patching import Patch

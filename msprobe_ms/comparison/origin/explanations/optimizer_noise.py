@@ -14,11 +14,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.explanations.dropout import Load
 from msprobe_ms.comparison.origin.nodes import Node, strain
 from msprobe_ms.comparison.statistics import odd_word
-from msprobe_ms.dump.model import Item, Statistic
+from msprobe_ms.dump.model import Item
 
 #: A gradient whose Norm, or both extremes, differ by more than this share, though it agrees held against its terms, is
 #: noise.

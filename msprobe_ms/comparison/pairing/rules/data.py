@@ -8,11 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from msprobe_ms.dump.model import Dump, Item
-from msprobe_ms.dump.names import BACKWARD, DEBUG, EntryName, parse_entry
+from msprobe_ms.dump.names import BACKWARD, JOINED, is_function, parse_entry
 from msprobe_ms.support.log import logger
-
-#: Between golden entries that are one target entry together. Several lines with one golden entry say the reverse.
-JOINED = " + "
 
 #: Target entries and golden entries that are each other together; one of the two is alone.
 Group = tuple[tuple[str, ...], tuple[str, ...]]
@@ -157,27 +154,6 @@ def _as_forward(names: list[str], dump: Dump) -> tuple[str, ...]:
         return -order[name] if parsed is not None and parsed.direction == BACKWARD else order[name]
 
     return tuple(sorted(names, key=place))
-
-
-def is_fused(path: str) -> bool:
-    """Whether this is the path of several modules, whose entries were joined."""
-    return JOINED in path
-
-
-def parts_named(path: str) -> set[str]:
-    """What the modules may be called that such a path names, from wherever in it they begin.
-
-    >>> sorted(parts_named("attention.q + k"))
-    ['attention.k', 'attention.q', 'k']
-    """
-    first, *others = path.split(JOINED)
-    above = [first[: place + 1] for place, character in enumerate(first) if character == "."]
-    return {first, *others, *(start + part for start in above for part in others)}
-
-
-def is_function(parsed: EntryName | None) -> bool:
-    """Whether an entry is an API's, no module's and no saved value's."""
-    return parsed is not None and not parsed.is_module and parsed.direction != DEBUG
 
 
 def listed(names: Iterable[str], most: int = _LISTED) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import yaml
 
 from msprobe_ms.comparison.pairing.rules.api import STATES, ApiRule, Place
-from msprobe_ms.comparison.pairing.rules.data import JOINED
+from msprobe_ms.dump.names import JOINED
 from msprobe_ms.support.errors import MappingError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.yaml_files import FASTEST_LOADER, UnreadableError, not_yaml, read_text

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.arrays.metrics import TENSOR_METRICS, Missing
+from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.model import Comparison
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.profiles.base import (
@@ -29,7 +30,7 @@ from msprobe_ms.comparison.reporting.profiles.base import (
 )
 from msprobe_ms.comparison.reporting.profiles.latest_rules import LatestThresholds, judge_pair, mark_origins
 from msprobe_ms.comparison.statistics import DIFFERENCES, RELATIVES, STATISTICS
-from msprobe_ms.dump.model import Item, Statistic
+from msprobe_ms.dump.model import Item
 
 NOT_AVAILABLE = "N/A"
 

@@ -15,6 +15,7 @@ from msprobe_ms.arrays.metrics import (
     MAX_RELATIVE,
     ONE_THOUSANDTH,
 )
+from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.model import Comparison
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.profiles.base import (
@@ -41,7 +42,7 @@ from msprobe_ms.comparison.reporting.profiles.v110_rules import (
     token,
 )
 from msprobe_ms.comparison.statistics import STATISTICS, is_number
-from msprobe_ms.dump.model import Item, Statistic
+from msprobe_ms.dump.model import Item
 
 #: Fills the bench cells of an item its matched entry has and the bench's has not.
 EXTRA_ITEM = "Nan"

@@ -9,13 +9,14 @@ from types import MappingProxyType
 
 from msprobe_ms.arrays.dtypes import same_dtype
 from msprobe_ms.arrays.metrics import COSINE, MAX_ABSOLUTE, ONE_THOUSANDTH, Missing
+from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.profiles.base import NO_BENCH
 from msprobe_ms.comparison.reporting.profiles.wording import WHY_MISSING, differences
 from msprobe_ms.comparison.statistics import STATISTICS, odd_figures
-from msprobe_ms.dump.model import Item, Statistic
+from msprobe_ms.dump.model import Item
 
 NOT_AVAILABLE = "N/A"
 DOUBLE_CHECK = "Need double check api accuracy."

@@ -1,0 +1,26 @@
+"""The names that scripts import; none may go or change its meaning."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+EXPORTED = {
+    "msprobe_ms": [
+        "MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "__version__", "assert_consistent", "compare", "record",
+        "seed_all",
+    ],
+    "msprobe_ms.mindspore": ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "record", "seed_all"],
+    "msprobe_ms.pytorch": ["PrecisionDebugger", "record", "seed_all"],
+    "msprobe.mindspore": ["MsprobeStep", "PrecisionDebugger", "seed_all"],
+    "msprobe.mindspore.common.utils": ["MsprobeInitStep", "MsprobeStep"],
+    "msprobe.pytorch": ["PrecisionDebugger", "seed_all"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("module", EXPORTED)
+def test_exported_names(module: str) -> None:
+    found = importlib.import_module(module)
+    assert sorted(found.__all__) == EXPORTED[module]
+    assert all(getattr(found, name) is not None for name in found.__all__)
