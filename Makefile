@@ -1,5 +1,5 @@
 # make demo   train a small net with the dump on and compare it with a PyTorch dump
-# make test   lint, then the tests (PYTEST_ARGS="-q tests/test_names.py" chooses)
+# make test   lint, then the tests (PYTEST_ARGS="-q tests/unit/dump/test_names.py" chooses)
 # make lint   ruff, mypy and the direction of imports
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
 # make bench  what recording and comparing cost, in one table (BENCH_ARGS="--peer /path/to/bin/python")
@@ -50,8 +50,9 @@ bench: .venv/installed-test
 
 EXAMPLES ?= 500
 fuzz: .venv/installed-test
-	MSPROBE_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/attacks tests/test_reader.py tests/test_torch_file.py \
-	    tests/test_journal.py tests/test_config.py tests/test_mapping_files.py
+	MSPROBE_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/attacks tests/frameworks/pytorch/test_torch_file.py \
+	    tests/unit/dump/reading/test_reader.py tests/unit/dump/writing/test_journal.py tests/unit/config/test_load.py \
+	    tests/unit/comparison/pairing/rules/test_files.py
 
 failing-disk: .venv/installed-test
 	$(BIN)/python -m benchmarks.failing_disk --json failing_disk.json $(FAILING_DISK_ARGS)

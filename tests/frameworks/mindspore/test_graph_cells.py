@@ -1,0 +1,490 @@
+"""Cells inside compiled graphs: what is recorded, and that nothing else shows it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nets_compiled
+import numpy as np
+import pytest
+from compare_parts import compared
+from recording import Step, assert_figures, leaves, read_step, recording, write_config
+
+from msprobe_ms.comparison.run import Options
+from msprobe_ms.mindspore import MsprobeStep, PrecisionDebugger
+from msprobe_ms.support.errors import UsageError
+from tests.process.test_distributed import environment, free_port
+
+ms = pytest.importorskip("mindspore")
+nets = pytest.importorskip("nets_mindspore")
+
+from mindspore import Tensor, _c_expression, nn  # noqa: E402
+from mindspore.dataset import NumpySlicesDataset  # noqa: E402
+from mindspore.train import Callback, Model  # noqa: E402
+
+_HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def compiled() -> Iterator[Any]:
+    """MindSpore in GRAPH_MODE, for this test."""
+    ms.set_context(mode=ms.GRAPH_MODE)
+    yield ms
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+@pytest.fixture(autouse=True)
+def blocking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where MindSpore leaves what it could not compile
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    ms.runtime.launch_blocking()
+
+
+Outcome = list[np.ndarray]
+
+
+def loss_of(net: nn.Cell) -> Callable[[Tensor, Tensor], Tensor]:
+    def loss(x: Tensor, labels: Tensor) -> Tensor:
+        return nets.loss(net, x, labels)
+
+    return loss
+
+
+def gradient_step(net: nn.Cell, *inputs: Tensor, loss: Any = None, jit: bool = False) -> Callable[[], Outcome]:
+    """A function that runs forward and backward and gives the loss and every gradient."""
+    function = net if loss is None else loss
+    step: Any = ms.value_and_grad(function, None, net.trainable_params())
+    if jit:
+        step = ms.jit(step)
+
+    def run() -> Outcome:
+        value, gradients = step(*inputs)
+        return [value.asnumpy().copy(), *(each.asnumpy().copy() for each in gradients)]
+
+    return run
+
+
+def assert_same(one: Outcome, other: Outcome) -> None:
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def recorded(model: Any, run: Callable[[], Outcome], dump_path: Path, **keys: Any) -> Step:
+    """Record one step; the same bits come out of it as before and after."""
+    before = run()
+    with recording(model, dump_path, **keys):
+        assert_same(run(), before)
+    assert_same(run(), before)
+    return read_step(dump_path, troubles=True)
+
+
+def assert_like(step: Step, other: Step, *, without: tuple[str, ...] = ()) -> None:
+    """The same entries with the same structure, parents and, but for rounding, figures."""
+    names = {name for name in other.data if not name.startswith(without)} if without else set(other.data)
+    assert {name for name in step.data if not (without and name.startswith(without))} == names
+    for name in names:
+        mine, theirs = dict(leaves(step.data[name])), dict(leaves(other.data[name]))
+        assert step.construct.get(name) == other.construct.get(name), name
+        assert set(mine) == set(theirs), name
+        for place, leaf in mine.items():
+            assert (leaf["dtype"], leaf["shape"]) == (theirs[place]["dtype"], theirs[place]["shape"]), (name, place)
+            for key in ("Max", "Min", "Mean", "Norm"):
+                expected = theirs[place][key]
+                assert leaf[key] == (expected if expected is None else pytest.approx(expected, rel=1e-5, abs=1e-5)), (
+                    name,
+                    place,
+                    key,
+                )
+    order = [name for name in step.data if ".forward." in name]
+    assert [name for name in order if name in names] == [
+        name for name in other.data if ".forward." in name and name in names
+    ]
+
+
+# -- the five nets ---------------------------------------------------------------------------------------------------
+
+
+def dumped(name: str, dump_path: Path, *, mode: Any, epsilon: float | None = None) -> Step:
+    """A net's step, recorded in this mode; with ``epsilon`` a fault in one of the encoder's layers."""
+    ms.set_context(mode=mode)
+    try:
+        net, x, labels = nets.make(name)
+        if epsilon is not None:
+            norm = net.layers[2].norm1
+            norm.layer_norm = ms.ops.LayerNorm(begin_norm_axis=-1, begin_params_axis=-1, epsilon=epsilon)
+        return recorded(net, gradient_step(net, x, labels, loss=loss_of(net)), dump_path)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+@pytest.fixture(scope="module")
+def compiled_encoder(tmp_path_factory: pytest.TempPathFactory) -> Step:
+    return dumped("encoder", tmp_path_factory.mktemp("encoder") / "graph", mode=ms.GRAPH_MODE)
+
+
+@pytest.mark.parametrize("name", nets.NETS)
+def test_a_compiled_net_dumps_what_the_dynamic_one_does(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if name == "encoder":
+        graph = request.getfixturevalue("compiled_encoder")
+    else:
+        graph = dumped(name, tmp_path / "graph", mode=ms.GRAPH_MODE)
+    dynamic = dumped(name, tmp_path / "dynamic", mode=ms.PYNATIVE_MODE)
+    if name == "lstm":  # nobody needs the gradient of the net's input, which the graph does not compute
+        dynamic.data["Cell.lstm.rnn._DynamicLSTMCPUGPU.backward.0"]["output"][0] = None
+    assert_like(graph, dynamic)
+    outcome = compared(graph.folder, dynamic.folder, tmp_path / "report", Options(csv=True))
+    assert outcome.comparison.verdict == "consistent"
+
+
+def test_a_planted_epsilon_is_named(compiled_encoder: Step, tmp_path: Path) -> None:
+    faulty = dumped("encoder", tmp_path / "faulty", mode=ms.PYNATIVE_MODE, epsilon=1e-2)
+    outcome = compared(faulty.folder, compiled_encoder.folder, tmp_path / "report", Options(csv=True))
+    assert outcome.comparison.origins[0].target.startswith("Cell.layers.2.norm1.LayerNorm.forward.0")
+
+
+def test_a_jitted_step_has_the_place_of_a_dynamic_one(tmp_path: Path) -> None:
+    net, x, labels = nets.make("lenet")
+    run = gradient_step(net, x, labels, loss=loss_of(net), jit=True)
+    graph = recorded(net, run, tmp_path / "jitted")
+    plain = gradient_step(net, x, labels, loss=loss_of(net))
+    with recording(net, tmp_path / "dynamic"):
+        plain()
+    assert_like(graph, read_step(tmp_path / "dynamic"))
+    assert sorted(path.name for path in (tmp_path / "jitted").iterdir()) == ["step0"]
+
+
+# -- what is hard about calls ----------------------------------------------------------------------------------------
+
+#: Entries that only one side has, by net: see docs/coverage.md.
+_APART = {
+    nets_compiled.WithOwnBackward: ("Cell.own.OwnBackward.backward",),
+    nets_compiled.Normed: ("Cell.same.Identity.backward",),
+    nets_compiled.Recomputed: ("Cell.block.0.Dense.", "Cell.block.1.ReLU."),
+}
+
+
+@pytest.mark.parametrize("net_class", nets_compiled.NETS)
+def test_calls_of_every_shape(net_class: type[nn.Cell], tmp_path: Path, compiled: Any) -> None:
+    net, x = nets_compiled.make(net_class)
+    graph = recorded(net, gradient_step(net, x), tmp_path / "graph")
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    net, x = nets_compiled.make(net_class)
+    dynamic = recorded(net, gradient_step(net, x), tmp_path / "dynamic")
+    if net_class is nets_compiled.While:  # the graph computes a gradient for the input of its first turn as well
+        graph.data["Cell.fc.Dense.backward.0"]["output"] = dynamic.data["Cell.fc.Dense.backward.0"]["output"]
+    assert_like(graph, dynamic, without=_APART.get(net_class, ()))
+
+
+@pytest.mark.parametrize("data_mode", ["all", "forward", "backward"])
+@pytest.mark.parametrize("net_class", [nets_compiled.Containers, nets_compiled.Normed, nets_compiled.Loop])
+def test_a_jitted_cell_in_a_dynamic_net(net_class: type[nn.Cell], data_mode: str, tmp_path: Path) -> None:
+    inner, x = nets_compiled.make(net_class)
+    net = nets_compiled.Jitted(inner)
+    outer = nn.SequentialCell(net)
+    run = gradient_step(outer, x)
+    before = run()
+    with recording(outer, tmp_path / "dump", data_mode=[data_mode]):
+        assert_same(run(), before)
+    assert_same(run(), before)
+    if data_mode == "backward" and net_class is nets_compiled.Loop:
+        return
+    folders = sorted(path.name for path in (tmp_path / "dump").iterdir())
+    assert folders == ["graph", "pynative"]
+    graph, python = read_step(tmp_path / "dump" / "graph"), read_step(tmp_path / "dump" / "pynative")
+    inside = {name for name in graph.data if name.startswith("Cell.0.net.")}
+    assert inside
+    assert not any(name.startswith("Cell.0.net.") and ".parameters_grad." not in name for name in python.data)
+    if data_mode == "all":
+        # Whole gradients of parameters are what Python sees; in the graph each call has but its part.
+        assert any(".parameters_grad." in name for name in python.data)
+    envelope = json.loads((graph.folder / "dump.json").read_text())
+    assert envelope["dump_data_dir"] is None
+
+
+def test_what_ran_in_graphs_is_exported_when_stop_returns(tmp_path: Path) -> None:
+    inner, x = nets_compiled.make(nets_compiled.Containers)
+    net = nn.SequentialCell(nets_compiled.Jitted(inner))
+    run = gradient_step(net, x)
+    debugger = PrecisionDebugger(write_config(tmp_path / "dump"))
+    debugger.start(net)
+    run()
+    debugger.stop()
+    (found,) = (tmp_path / "dump" / "graph").glob("step0/*/dump.json")
+    assert any(name.startswith("Cell.0.net.") for name in json.loads(found.read_text())["data"])
+    debugger.step()
+
+
+@pytest.mark.parametrize("net_class", nets_compiled.BRANCHING)
+def test_branches_whose_gradient_is_taken_outside_are_left_alone(net_class: type[nn.Cell], tmp_path: Path) -> None:
+    inner, x = nets_compiled.make(net_class)
+    net = nn.SequentialCell(nets_compiled.Jitted(inner))
+    step = recorded(net, gradient_step(net, x), tmp_path / "dump")
+    assert {name.rpartition(".forward")[0] for name in step.data if ".forward." in name} == {"Cell.0.Jitted"}
+    said = (step.folder.parents[1] / "graph").rglob("dump_error_info.log")
+    log = next((path.read_text() for path in said), "") or (step.folder / "dump_error_info.log").read_text()
+    assert "branches or loops that depend on tensors, whose gradient is taken outside of it" in log
+
+
+def test_gradients_that_a_graph_cannot_tell_are_said(tmp_path: Path, compiled: Any) -> None:
+    net, x = nets_compiled.make(nets_compiled.WithOwnBackward)
+    step = recorded(net, gradient_step(net, x), tmp_path / "dump")
+    log = (step.folder / "dump_error_info.log").read_text()
+    assert (
+        "Cell.own.OwnBackward: not recorded in compiled graphs: its gradients, for which it has a bprop of its own"
+        in log
+    )
+
+
+@pytest.mark.parametrize(
+    ("net_class", "keys", "names"),
+    [
+        (nets_compiled.Normed, {"list": ["Dense.forward.7"]}, []),
+        (nets_compiled.While, {"data_mode": ["forward"]}, ["Cell.0.Jitted.forward.0"]),
+    ],
+)
+def test_a_graph_without_entries_leaves_no_dump(
+    net_class: type[nn.Cell], keys: dict[str, Any], names: list[str], tmp_path: Path
+) -> None:
+    inner, x = nets_compiled.make(net_class)
+    net = nn.SequentialCell(nets_compiled.Jitted(inner))
+    with recording(net, tmp_path / "dump", **keys):
+        gradient_step(net, x)()
+    assert [path.name for path in (tmp_path / "dump").iterdir()] == ["step0"]
+    step = read_step(tmp_path / "dump", troubles=True)  # nothing but a whole dump lies there
+    assert list(step.data) == names
+    log = step.folder / "dump_error_info.log"
+    assert log.exists() == (net_class is nets_compiled.While)
+    assert not log.exists() or "branches or loops that depend on tensors" in log.read_text()
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_what_writes_in_place_is_left_alone(jitted: bool, tmp_path: Path) -> None:
+    net, x = nets_compiled.make(nets_compiled.InPlace)
+    if jitted:
+        net = nn.SequentialCell(nets_compiled.Jitted(net))
+    else:
+        ms.set_context(mode=ms.GRAPH_MODE)
+    recorded(net, gradient_step(net, x), tmp_path / "dump")
+    logs = [log.read_text() for log in (tmp_path / "dump").rglob("dump_error_info.log")]
+    said = "a compiled graph: what runs inside is not recorded: a function that writes into a tensor in place"
+    assert sum(said in log for log in logs) == 1
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def test_random_numbers_of_a_graph_are_said_to_differ(tmp_path: Path, compiled: Any) -> None:
+    net, x = nets_compiled.make(nets_compiled.Drops)
+    run = gradient_step(net, x)
+    with recording(net, tmp_path / "dump"):
+        run()
+    step = read_step(tmp_path / "dump", troubles=True)
+    assert len(step.calls("Cell.drop.Dropout")) == 2
+    log = (step.folder / "dump_error_info.log").read_text()
+    assert log.count("a compiled graph draws random numbers (Dropout): MindSpore keeps their sequence") == 1
+
+
+def test_token_range_is_refused(tmp_path: Path, compiled: Any) -> None:
+    debugger = PrecisionDebugger(write_config(tmp_path / "dump"))
+    with pytest.raises(UsageError) as caught:
+        debugger.start(nn.SequentialCell(nn.Dense(4, 4)), token_range=[1, 1])
+    assert str(caught.value) == (
+        "start: token_range counts calls of a model in dynamic graphs; leave it out in compiled ones"
+    )
+    debugger.step()
+
+
+def test_shapes_that_only_the_running_graph_knows(tmp_path: Path, compiled: Any) -> None:
+    net = nn.SequentialCell(nn.Dense(4, 8), nn.ReLU())
+    net.set_inputs(Tensor(shape=[None, 4], dtype=ms.float32))
+    batches = [np.random.standard_normal((size, 4)).astype(np.float32) for size in (2, 5)]
+    plain = [net(Tensor(batch)).asnumpy().copy() for batch in batches]
+    with recording(net, tmp_path / "dump", task="tensor"):
+        assert_same([net(Tensor(batch)).asnumpy().copy() for batch in batches], plain)
+    step = read_step(tmp_path / "dump", troubles=True)
+    for number, batch in enumerate(batches):
+        (leaf,) = step.forward("Cell.0.Dense", number)["input_args"]
+        assert leaf["shape"] == list(batch.shape)
+        assert leaf["Max"] == batch.max()
+        assert leaf["Min"] == batch.min()
+        assert leaf["Mean"] == pytest.approx(float(batch.mean()), abs=1e-6)
+        assert leaf["Norm"] == pytest.approx(float(np.linalg.norm(batch)), rel=1e-6)
+        assert "data_name" not in leaf
+    log = (step.folder / "dump_error_info.log").read_text()
+    assert "tensors whose shape only the running graph knows have figures, but no files" in log
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "int32", "int8", "bool_"])
+def test_dtypes(dtype: str, tmp_path: Path, compiled: Any) -> None:
+    class Pass(nn.Cell):
+        def construct(self, x: Tensor) -> Tensor:
+            return ms.ops.concat((x, x))
+
+    net = nn.SequentialCell(Pass())
+    values = np.array([[0, 1, 1], [1, 0, 3]])
+    with recording(net, tmp_path / "dump", task="tensor", summary_mode="md5"):
+        net(Tensor(values, getattr(ms, dtype)))
+    step = read_step(tmp_path / "dump")
+    (leaf,) = step.forward("Cell.0.Pass")["output"]
+    assert leaf["dtype"] == {"bool_": "Bool", "bfloat16": "BFloat16"}.get(dtype, dtype.capitalize())
+    assert len(leaf["md5"]) == 8
+    twice = np.concatenate((values, values))
+    np.testing.assert_array_equal(step.array(leaf), twice.astype(bool) if dtype == "bool_" else twice)
+
+
+# -- what configurations ask for -------------------------------------------------------------------------------------
+
+
+def test_files_hold_what_the_figures_say(tmp_path: Path, compiled: Any) -> None:
+    net, x, labels = nets.make("two_linear")
+    run = gradient_step(net, x, labels, loss=loss_of(net))
+    for name, keys in {"now": {}, "later": {"async_dump": True}}.items():
+        with recording(net, tmp_path / name, task="tensor", list=["Cell"], **keys):
+            outcome = run()
+        step = read_step(tmp_path / name)
+        assert assert_figures(step) == 8 + 6 + 2 * 3 - 1
+        (leaf,) = step.data["Cell.fc2.Dense.parameters_grad.0"]["weight"]
+        names = [parameter.name for parameter in net.trainable_params()]
+        np.testing.assert_array_equal(step.array(leaf), outcome[1 + names.index("fc2.weight")])
+
+
+def test_list_scope_and_structure(tmp_path: Path, compiled: Any) -> None:
+    net, x, labels = nets.make("two_linear")
+    run = gradient_step(net, x, labels, loss=loss_of(net))
+    with recording(net, tmp_path / "list", list=["fc2"]):
+        run()
+    assert set(read_step(tmp_path / "list").data) == {
+        "Cell.fc2.Dense.forward.0", "Cell.fc2.Dense.backward.0", "Cell.fc2.Dense.parameters_grad.0",
+    }  # fmt: skip
+    with recording(net, tmp_path / "scope", scope=["Cell.relu.ReLU.forward.0", "Cell.fc2.Dense.forward.0"]):
+        run()
+    assert set(read_step(tmp_path / "scope").data) == {"Cell.relu.ReLU.forward.0", "Cell.fc2.Dense.forward.0"}
+    with recording(net, tmp_path / "structure", task="structure"):
+        run()
+    structure = read_step(tmp_path / "structure")
+    assert structure.data["Cell.fc1.Dense.forward.0"] == {}
+    assert "Cell.fc1.Dense.backward.0" in structure.construct
+
+
+def test_only_selected_steps_run_with_callbacks(tmp_path: Path, compiled: Any) -> None:
+    net, x, labels = nets.make("two_linear")
+    run = gradient_step(net, x, labels, loss=loss_of(net))
+    plain = run()
+    executors = (_c_expression.JitExecutor_, _c_expression.GraphExecutor_)
+    genuine = [(vars(each)["compile"], vars(each)["generate_arguments_key"]) for each in executors]
+    debugger = PrecisionDebugger(write_config(tmp_path / "dump", step=[1, 3]))
+    compilations: list[int] = []
+    for number in range(5):
+        debugger.start(net)
+        patched = [vars(each)["compile"] for each in executors] != [each[0] for each in genuine]
+        assert patched == (number in (1, 3))
+        began = time.perf_counter()
+        assert_same(run(), plain)
+        compilations.append(round(time.perf_counter() - began))
+        debugger.stop()
+        assert [(vars(each)["compile"], vars(each)["generate_arguments_key"]) for each in executors] == genuine
+        assert not any("construct" in vars(cell) for cell in net.cells())
+        assert "msprobe" not in str([cell.phase_cache for cell in (net, *net.cells())])
+        debugger.step()
+    assert sorted(path.name for path in (tmp_path / "dump").iterdir()) == ["step1", "step3"]
+    for number in (1, 3):
+        assert len(read_step(tmp_path / "dump", number).data) == 8
+
+
+def test_several_networks_in_one_script(tmp_path: Path, compiled: Any) -> None:
+    first, x, labels = nets.make("two_linear")
+    second, x2, labels2 = nets.make("lenet")
+    run = gradient_step(first, x, labels, loss=loss_of(first))
+    run2 = gradient_step(second, x2, labels2, loss=loss_of(second))
+    before = run(), run2()
+    debugger = PrecisionDebugger(write_config(tmp_path / "dump"))
+    for model in ([first, second], first, second):
+        debugger.start(model)
+        assert_same(run(), before[0])
+        assert_same(run2(), before[1])
+        debugger.stop()
+        debugger.step()
+    both, one, other = (read_step(tmp_path / "dump", number).data for number in range(3))
+    assert {name.split(".")[1] for name in both} == {"0", "1"}
+    assert {f"Cell.0.{name.partition('.')[2]}" for name in one} | {
+        f"Cell.1.{name.partition('.')[2]}" for name in other
+    } == set(both)
+
+
+def test_mistakes_of_the_user_are_raised_as_they_are(tmp_path: Path, compiled: Any) -> None:
+    net = nn.SequentialCell(nn.Dense(5, 4))
+    x = Tensor(np.ones((2, 4), np.float32))
+    with pytest.raises(ValueError, match="input dimensions must be equal") as plain:
+        net(x)
+    with recording(net, tmp_path / "dump"), pytest.raises(ValueError, match="input dimensions must be equal") as raised:
+        net(x)
+    assert str(raised.value).splitlines()[0] == str(plain.value).splitlines()[0]
+    net = nn.SequentialCell(nn.Dense(4, 4))
+    with recording(net, tmp_path / "next"):
+        net(x)
+    assert list(read_step(tmp_path / "next").data) == ["Cell.0.Dense.forward.0"]
+
+
+class Losses(Callback):
+    def __init__(self) -> None:
+        self.seen: list[float] = []
+
+    def on_train_step_end(self, run_context: Any) -> None:
+        self.seen.append(float(run_context.original_args().net_outputs.asnumpy()))
+
+
+@pytest.mark.parametrize("sink", [False, True])
+def test_the_callback_of_model(sink: bool, tmp_path: Path, compiled: Any) -> None:
+    def train(*callbacks: Callback) -> tuple[list[float], list[bytes]]:
+        generator = np.random.default_rng(3)
+        net = nn.SequentialCell(nn.Dense(4, 8), nn.ReLU(), nn.LayerNorm((8,)), nn.Dense(8, 3))
+        nets.set_weights(net, generator)
+        rows = nets._values((8, 4), generator), generator.integers(0, 3, 8).astype(np.int32)
+        data = NumpySlicesDataset(rows, shuffle=False).batch(2)
+        loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+        model = Model(net, loss, nn.Adam(net.trainable_params(), 0.01))
+        losses = Losses()
+        model.train(1, data, callbacks=[losses, *callbacks], dataset_sink_mode=sink)
+        return losses.seen, [parameter.asnumpy().tobytes() for parameter in net.get_parameters()]
+
+    plain = train()
+    debugger = PrecisionDebugger(write_config(tmp_path / "dump", step=[1, 2]))
+    assert train(MsprobeStep(debugger)) == plain
+    assert sorted(path.name for path in (tmp_path / "dump").iterdir()) == ["step1", "step2"]
+    for number in (1, 2):
+        step = read_step(tmp_path / "dump", number)
+        assert len(step.data) == 4 + 4 + 3
+        assert step.data["Cell.2.LayerNorm.parameters_grad.0"]["gamma"][0]["shape"] == [8]
+
+
+# -- two ranks -------------------------------------------------------------------------------------------------------
+
+
+def test_two_compiled_ranks(tmp_path: Path) -> None:
+    command = [
+        str(Path(sys.executable).with_name("msrun")), "--worker_num=2", "--local_worker_num=2", "--join=True",
+        f"--master_port={free_port()}", f"--log_dir={tmp_path / 'log'}",
+        str(_HERE / "two_compiled_ranks.py"), str(tmp_path / "dump"),
+    ]  # fmt: skip
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300, check=False
+    )
+    logs = [(tmp_path / "log" / f"worker_{number}.log").read_text() for number in range(2)]
+    assert ended.returncode == 0, "\n".join([ended.stdout, ended.stderr, *logs])
+    assert all('"same": true' in log for log in logs), logs
+    steps = []
+    for rank in (0, 1):
+        folder = tmp_path / "dump" / "step0" / f"rank{rank}"
+        steps.append(Step(folder, json.loads((folder / "dump.json").read_text())["data"], {}, {}))
+    assert list(steps[0].data) == list(steps[1].data)
+    for rank, step in enumerate(steps):
+        (inner,) = step.forward("Cell.summed.fc.Dense")["output"]
+        (outer,) = step.forward("Cell.summed.Summed")["output"]
+        np.testing.assert_array_equal(step.array(inner), np.full((4, 2), 3 * (rank + 1)))
+        np.testing.assert_array_equal(step.array(outer), np.full((4, 2), 3 + 6))

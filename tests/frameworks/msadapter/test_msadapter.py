@@ -1,0 +1,328 @@
+"""PyTorch scripts on MindSpore, recorded. The provider is mindtorch (mindnlp), which changes `mindspore.Tensor` for the
+whole process: every test runs scripts in processes of their own, and nothing of it is imported here."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from recording import leaves, write_config
+from repository import ROOT
+
+from msprobe_ms.arrays.statistics import statistics
+from msprobe_ms.arrays.torch_file import load_tensor
+from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER
+
+pytestmark = pytest.mark.skipif(
+    find_spec("mindtorch") is None, reason="mindnlp is not installed: pip install --no-deps mindnlp==0.5.1"
+)
+
+HERE = Path(__file__).parent
+#: On the path, ``torch`` is mindtorch.
+ON_MINDSPORE = HERE / "fixture"
+SCRIPTS = HERE / "scripts"
+WAYS = ("value_and_grad", "grad", "backward")
+LEVELS = ("L0", "L1", "mix")
+
+
+def run_script(*arguments: str | Path, cwd: Path, path: tuple[Path, ...] = (ON_MINDSPORE,)) -> str:
+    """Run Python and return what it printed; ``path`` goes before everything else."""
+    alias = ROOT / "msprobe_ms" / "compat"
+    places = [*map(str, path), str(ROOT), str(alias), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(places), "GLOG_v": "3"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+class Step:
+    """One step's dump as a user finds it."""
+
+    def __init__(self, dump_path: Path, step: int = 0) -> None:
+        (self.folder,) = (dump_path / f"step{step}").iterdir()
+        log = self.folder / ERROR_LOG
+        assert not log.exists(), log.read_text()
+        dump, self.stack, self.construct = (
+            json.loads((self.folder / f"{name}.json").read_text()) for name in ("dump", "stack", "construct")
+        )
+        self.data = dump.pop("data")
+        self.envelope = dump
+
+    def array(self, leaf: dict[str, Any]) -> np.ndarray:
+        file = self.folder / TENSOR_FOLDER / leaf["data_name"]
+        return np.load(file) if file.suffix == ".npy" else load_tensor(file)
+
+    def arrays(self, entry: str) -> dict[tuple[str, ...], np.ndarray]:
+        return {place: self.array(leaf) for place, leaf in leaves(self.data[entry])}
+
+
+# -- the documented script ---------------------------------------------------------------------------------------------
+
+IN_MIX = [
+    "Functional.linear.0.forward",
+    "Module.linear1.Linear.forward.0",
+    "Functional.linear.1.forward",
+    "Module.linear2.Linear.forward.0",
+    "Functional.relu.0.forward",
+    "Functional.relu.0.backward",
+    "Functional.linear.1.backward",
+    "Module.linear2.Linear.backward.0",
+    "Functional.linear.0.backward",
+    "Module.linear1.Linear.backward.0",
+]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_documented_script_runs_unchanged(level: str, tmp_path: Path) -> None:
+    config = write_config(tmp_path / "output", task="tensor", level=level, step=[0, 1])
+    config.rename(tmp_path / "config.json")
+    shutil.copy(SCRIPTS / "net.py", tmp_path)
+    run_script("net.py", cwd=tmp_path)
+    assert sorted(path.name for path in (tmp_path / "output").iterdir()) == ["step0", "step1"]
+    for number in (0, 1):
+        step = Step(tmp_path / "output", number)
+        kept = {"L0": ("Module.",), "L1": ("Functional.",), "mix": ("Module.", "Functional.")}[level]
+        assert list(step.data) == [name for name in IN_MIX if name.startswith(kept)]
+        assert {key: step.envelope[key] for key in ("task", "level", "framework")} == {
+            "task": "tensor", "level": level, "framework": "mindtorch",
+        }  # fmt: skip
+        if level == "mix":
+            assert step.construct["Functional.linear.1.backward"] == "Module.linear2.Linear.backward.0"
+        else:
+            assert set(step.construct) == (set() if level == "L1" else set(step.data))
+        for name in step.data:
+            for place, leaf in leaves(step.data[name]):
+                assert (leaf["type"], leaf["dtype"]) == ("mindspore.Tensor", "Float32"), (name, place)
+                assert leaf["requires_grad"] is ("forward" in name), (name, place)
+                array = step.array(leaf)
+                figures = tuple(leaf[key] for key in ("Max", "Min", "Mean", "Norm"))
+                assert list(array.shape) == leaf["shape"]
+                np.testing.assert_allclose(figures, statistics(array), rtol=1e-6)
+        for entry in set(step.data) & {"Module.linear2.Linear.forward.0", "Functional.relu.0.forward"}:
+            (frames,) = (frames for names, frames in step.stack.values() if entry in names)
+            assert frames[0].startswith(f"File {tmp_path / 'net.py'}, line ")
+            assert ("self.linear2(x1)" if entry.startswith("Module.") else "F.relu(x2)") in frames[0]
+
+
+def test_kernels_of_the_documented_script(tmp_path: Path) -> None:
+    write_config(tmp_path / "output", level="L2", step=[0]).rename(tmp_path / "config.json")
+    shutil.copy(SCRIPTS / "net.py", tmp_path)
+    run_script("net.py", cwd=tmp_path)
+    step = Step(tmp_path / "output")
+    assert {name: step.construct[name] for name in step.data} == {
+        "Kernel.Dense.0.forward": "Module.linear1.Linear.forward.0",
+        "Kernel.Dense.1.forward": "Module.linear2.Linear.forward.0",
+        "Kernel.ReLU.0.forward": None,
+        "Kernel.Ones.0.backward": None,
+        "Kernel.ReluGrad.0.backward": None,
+        "Kernel.MatMul.0.backward": "Module.linear2.Linear.backward.0",
+        "Kernel.MatMul.1.backward": "Module.linear1.Linear.backward.0",
+    }
+
+
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        ({"list": ["class:Linear"]}, [name for name in IN_MIX if "inear" in name]),
+        ({"list": ["Functional.*1.forward"]}, ["Functional.linear.1.forward"]),
+        ({"skip": 2}, [name for name in IN_MIX if "linear.1" in name or "linear2" in name]),
+        ({"scope": {"from": "Functional.relu.0.forward", "until": "class:linear"}},
+         ["Functional.relu.0.forward", "Functional.relu.0.backward"]),
+    ],
+)  # fmt: skip
+def test_selection(section: dict[str, Any], expected: list[str], tmp_path: Path) -> None:
+    write_config(tmp_path / "output", level="mix", step=[0], **section).rename(tmp_path / "config.json")
+    shutil.copy(SCRIPTS / "net.py", tmp_path)
+    run_script("net.py", cwd=tmp_path)
+    assert list(Step(tmp_path / "output").data) == expected
+
+
+# -- the same training on PyTorch and on MindSpore ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The folder of each way to take gradients on MindSpore, and of PyTorch."""
+    folders = {way: tmp_path_factory.mktemp(way) for way in (*WAYS, "pytorch")}
+    for way in WAYS:
+        run_script(SCRIPTS / "training.py", folders[way], way, *LEVELS, cwd=folders[way])
+    run_script(SCRIPTS / "training.py", folders["pytorch"], "backward", *LEVELS, cwd=folders["pytorch"], path=())
+    return folders
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("level", LEVELS)
+def test_entries_and_their_order_are_those_of_pytorch(trained: dict[str, Path], way: str, level: str) -> None:
+    ours, theirs = Step(trained[way] / level), Step(trained["pytorch"] / level)
+    assert (ours.envelope["framework"], theirs.envelope["framework"]) == ("mindtorch", "pytorch")
+    assert list(ours.data) == list(theirs.data)
+    assert ours.construct == theirs.construct
+    expected = {
+        "L0": {"Module.shared.Linear.backward.1", "Module.gate.inner.Linear.parameters_grad.0"},
+        "L1": {"Functional.linear.4.backward", "Tensor.__mul__.1.backward", "Torch.sigmoid.0.backward"},
+    }
+    assert (expected.get(level) or expected["L0"] | expected["L1"]) <= set(ours.data)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("level", LEVELS)
+def test_values_and_gradients_equal_pytorchs(trained: dict[str, Path], way: str, level: str) -> None:
+    ours, theirs = Step(trained[way] / level), Step(trained["pytorch"] / level)
+    compared = set()
+    for entry in ours.data:
+        mine, reference = ours.arrays(entry), theirs.arrays(entry)
+        assert set(mine) == set(reference), entry
+        for place, array in mine.items():
+            np.testing.assert_allclose(array, reference[place], rtol=2e-5, atol=2e-5, err_msg=f"{entry} {place}")
+            compared.add(entry)
+    assert compared == set(ours.data)
+
+
+def test_compare_lays_the_two_dumps_side_by_side_without_a_mapping(trained: dict[str, Path], tmp_path: Path) -> None:
+    target, golden = (trained[name] / "mix" / "step0" for name in ("value_and_grad", "pytorch"))
+    dumps = ("-tp", target, "-gp", golden, "-o", tmp_path)
+    printed = run_script("-m", "msprobe_ms", "compare", *dumps, "--exit-code", cwd=tmp_path, path=())
+    assert "without a twin: 0 in the target, 0 in the golden" in printed
+    assert "CONSISTENT" in printed
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_training_does_not_notice(trained: dict[str, Path], way: str) -> None:
+    steps = np.load(trained[way] / "steps.npz")
+    count = sum(name.startswith("before.") for name in steps)
+    assert count >= 8
+    for level in (*LEVELS, "after"):
+        for number in range(count):
+            expected, found = steps[f"before.{number}"], steps[f"{level}.{number}"]
+            assert expected.any() and found.tobytes() == expected.tobytes(), (level, number)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nothing_is_left_behind(trained: dict[str, Path], way: str) -> None:
+    assert json.loads((trained[way] / "changed.json").read_text()) == []
+
+
+# -- which framework it is ---------------------------------------------------------------------------------------------
+
+
+def test_the_framework_is_told_by_what_torch_is(tmp_path: Path) -> None:
+    construct = (
+        "from msprobe_ms import PrecisionDebugger\n"
+        "print(PrecisionDebugger(level='L1', dump_path='dump')._framework.name)\n"
+    )
+    assert run_script("-c", "import torch\n" + construct, cwd=tmp_path).split() == ["mindtorch"]
+    # It is asked when the debugger is made, and torch is not imported for it.
+    late = "import msprobe_ms.mindspore, torch\n" + construct
+    assert run_script("-c", late, cwd=tmp_path).split() == ["mindtorch"]
+    unasked = construct + "import sys; print('torch' in sys.modules)\n"
+    assert run_script("-c", unasked, cwd=tmp_path).split() == ["mindspore", "False"]
+    # PyTorch itself beside MindSpore, and a module that only shares the name.
+    assert run_script("-c", "import torch\n" + construct, cwd=tmp_path, path=()).split() == ["mindspore"]
+    stub = "import sys, types; sys.modules['torch'] = types.ModuleType('torch')\n"
+    assert run_script("-c", stub + construct, cwd=tmp_path).split() == ["mindspore"]
+
+
+def test_another_network_is_refused_in_words(tmp_path: Path) -> None:
+    code = (
+        "import torch, mindspore\n"
+        "from msprobe_ms import PrecisionDebugger\n"
+        "from msprobe_ms.support.errors import UsageError\n"
+        "try:\n"
+        "    PrecisionDebugger(level='L0', dump_path='dump').start(mindspore.nn.ReLU())\n"
+        "except UsageError as error:\n"
+        "    print(error)\n"
+    )
+    assert run_script("-c", code, cwd=tmp_path).strip() == (
+        "start: model is a ReLU; give a torch.nn.Module or a list of them"
+    )
+
+
+# -- providers as they come --------------------------------------------------------------------------------------------
+
+
+def test_a_provider_that_replaces_what_recording_uses(tmp_path: Path) -> None:
+    """mindtorch as published prints dtypes its own way and has a `Tensor.register_hook` that cannot work."""
+    code = (
+        "import mindspore, torch\n"
+        "kind = mindspore._c_expression.typing.Type\n"
+        "kind.__str__ = kind.__repr__\n"
+        "def broken(self, hook): return self._data.register_hook(hook)\n"
+        "mindspore.Tensor.register_hook = broken\n"
+        "from msprobe_ms import PrecisionDebugger\n"
+        "net = torch.nn.Sequential(torch.nn.Linear(3, 2))\n"
+        "debugger = PrecisionDebugger(level='mix', dump_path='dump')\n"
+        "debugger.start(net)\n"
+        "x = torch.tensor([[1.0, 2.0, 3.0]])\n"
+        "def loss(x):\n"
+        "    for dtype in (torch.bfloat16, torch.float16, torch.float64, torch.int64, torch.uint8, torch.bool):\n"
+        "        torch.squeeze(torch.ones(2, dtype=dtype))\n"
+        "    return torch.sum(net(x), dtype=torch.float32)\n"
+        "mindspore.value_and_grad(loss, 0, net[0].weight)(x)\n"
+        "net[0].weight.requires_grad_(False)\n"
+        "mindspore.value_and_grad(lambda x: net(x), 0)(x)\n"
+        "debugger.stop()\n"
+        "debugger.step()\n"
+    )
+    run_script("-c", code, cwd=tmp_path)
+    step = Step(tmp_path / "dump")
+    texts = [leaf["dtype"] for i in range(6) for _, leaf in leaves(step.data[f"Torch.squeeze.{i}.forward"]["output"])]
+    assert texts == ["BFloat16", "Float16", "Float64", "Int64", "UInt8", "Bool"]
+    ((_, gradient),) = leaves(step.data["Module.0.Linear.parameters_grad.0"])
+    assert (gradient["Max"], gradient["Min"], gradient["shape"]) == (3.0, 1.0, [2, 3])
+    assert step.data["Torch.sum.0.forward"]["input_kwargs"]["dtype"] == {"type": "torch.dtype", "value": "Float32"}
+    frozen = [step.data[f"Module.0.Linear.forward.{call}"]["parameters"]["weight"] for call in (0, 1)]
+    assert [leaf["requires_grad"] for leaf in frozen] == [True, False]
+
+
+def test_a_module_that_raises_leaves_the_next_calls_whole(tmp_path: Path) -> None:
+    code = (
+        "import mindspore, torch\n"
+        "from msprobe_ms import PrecisionDebugger\n"
+        "class Checked(torch.nn.Linear):\n"
+        "    def forward(self, x):\n"
+        "        y = torch.abs(x)\n"
+        "        if x.shape[1] != 3:\n"
+        "            raise ValueError(x.shape)\n"
+        "        return super().forward(y)\n"
+        "net = torch.nn.Sequential(Checked(3, 4), torch.nn.Linear(4, 2))\n"
+        "debugger = PrecisionDebugger(level='mix', dump_path='dump')\n"
+        "debugger.start(net)\n"
+        "for columns in (5, 3):\n"
+        "    try:\n"
+        "        mindspore.value_and_grad(lambda x: net(x), 0)(torch.ones(2, columns))\n"
+        "    except ValueError as error:\n"
+        "        print('raised')\n"
+        "debugger.stop()\n"
+        "debugger.step()\n"
+    )
+    assert run_script("-c", code, cwd=tmp_path).split() == ["raised"]
+    step = Step(tmp_path / "dump")
+    assert list(step.data) == [
+        "Torch.abs.0.forward",
+        "Torch.abs.1.forward",
+        "Functional.linear.0.forward",
+        "Module.0.Checked.forward.1",
+        "Functional.linear.1.forward",
+        "Module.1.Linear.forward.0",
+        "Functional.linear.1.backward",
+        "Module.1.Linear.backward.0",
+        "Functional.linear.0.backward",
+        "Torch.abs.1.backward",
+        "Module.0.Checked.backward.1",
+    ]
+    assert step.construct["Torch.abs.1.forward"] == "Module.0.Checked.forward.1"
+    assert step.construct["Module.1.Linear.forward.0"] is None

@@ -1,0 +1,90 @@
+"""After a recording has ended, in whichever way, nothing in a framework or in user code differs from before.
+
+A script of its own walks every attribute before the tool is imported, and again after each end: `walked_training.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from repository import PYTHONPATH
+
+WAYS = ("plain", "segments", "forward", "exception", "record", "custom", "finish")
+
+LEVELS = {"mindspore": ("L0", "L1", "mix", "L2"), "pytorch": ("L0", "L1", "mix")}
+
+RECORDINGS = [
+    (framework, f"{level} {task}")
+    for framework, levels in LEVELS.items()
+    for level in levels
+    for task in ("statistics", "tensor")
+]
+
+#: A few of the places that must differ while a step is recorded, or the walk sees nothing.
+SEEN = {
+    "mindspore": {
+        "L0": {"model0.head._lazy_forward_hook", "mindspore.graph.api._JitExecutor.__call__"},
+        "L1": {
+            "mindspore.ops.relu", "mindspore.common.tensor.Tensor.__add__",
+            "mindspore.ops.primitive.Primitive.__call__",
+            "users_code.relu", "users_code.TABLE.relu", "users_code.ROWS.1",
+            "users_code.Holder.act", "users_code.Holder.bound", "users_code.Holder.method.0",
+            "users_code.act.0", "users_code.act.other", "model0..held",
+        },
+    },
+    "pytorch": {
+        "L0": {"model0.fc1._forward_hooks", "model0.fc1._forward_pre_hooks"},
+        "L1": {"torch.relu", "torch._tensor.Tensor.__add__", "torch.nn.functional.softmax"},
+    },
+}  # fmt: skip
+
+
+@cache
+def walked(framework: str) -> dict[str, list[str]]:
+    with TemporaryDirectory() as folder:
+        finished = subprocess.run(
+            [sys.executable, str(Path(__file__).with_name("walked_training.py")), framework, folder],
+            capture_output=True, text=True, timeout=300, cwd=folder, env={**os.environ, "PYTHONPATH": PYTHONPATH},
+        )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    return json.loads(finished.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize(("framework", "recording"), RECORDINGS)
+@pytest.mark.parametrize("way", WAYS)
+def test_everything_is_as_before(framework: str, way: str, recording: str) -> None:
+    found = {name: places for name, places in walked(framework).items() if name.startswith(f"{way} {recording} ")}
+    while_recording = [name for name in found if name.endswith("RECORDING")]
+    assert len(found) - len(while_recording) >= 2
+    assert {name: places for name, places in found.items() if places and name not in while_recording} == {}
+
+
+@pytest.mark.parametrize("recording", [recording for framework, recording in RECORDINGS if framework == "mindspore"])
+def test_everything_is_as_before_with_model(recording: str) -> None:
+    found = {name: places for name, places in walked("mindspore").items() if name.startswith(f"Model {recording} ")}
+    assert {name.rpartition(f"{recording} ")[2] for name in found} == {"left", "left by an exception", "calls"}
+    assert not any(found.values()), found
+
+
+@pytest.mark.parametrize("framework", ["mindspore", "pytorch"])
+def test_importing_changes_nothing(framework: str) -> None:
+    assert walked(framework)["nothing"] == []
+    assert walked(framework)["import"] == []
+
+
+@pytest.mark.parametrize(
+    ("framework", "recording"), [(framework, recording) for framework, recording in RECORDINGS if recording[:2] != "L2"]
+)
+def test_the_walk_sees_what_recording_changes(framework: str, recording: str) -> None:
+    level = recording.split()[0]
+    changed = walked(framework)[f"plain {recording} RECORDING"]
+    expected = {place for at in ("L0", "L1") if level in (at, "mix") for place in SEEN[framework][at]}
+    seen = {place for place in expected if any(each == place or each.startswith(f"{place}.") for each in changed)}
+    assert seen == expected
