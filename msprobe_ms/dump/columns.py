@@ -35,7 +35,7 @@ class ItemTable:
         self.places, self.sorts, self.owners = array("I"), array("I"), array("I")
         self.figures = array("d")
         self.odd: dict[int, Figures] = {}
-        #: In md5 tables of today a plain value has the checksum of its text (formats §11.2).
+        #: In md5 tables of today a plain value has the checksum of its text (docs/format.md, "Checksums").
         self.value_checksums = False
         self.entries: list[str] = []
         self._known_places: dict[Place, int] = {}

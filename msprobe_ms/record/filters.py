@@ -1,4 +1,7 @@
-"""Which calls of a step are recorded, and which of their fields: list, scope and data_mode (§7 of the format)."""
+"""Which calls of a step are recorded, and which of their fields: list, scope, data_mode.
+
+The keys: docs/format.md, "Selection".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Task overflow_check: only calls that hold an infinity or a NaN are recorded, with their tensors (§23)."""
+"""Task overflow_check: only calls that hold an infinity or a NaN are recorded, with their tensors.
+
+What is written: docs/format.md, "Overflow check".
+"""
 
 from __future__ import annotations
 

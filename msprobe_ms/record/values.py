@@ -1,4 +1,4 @@
-"""Arguments and results of calls → the leaves of §6.3 of the format; tensor files are written on the way."""
+"""Arguments and results of calls → leaves (docs/format.md, "Tensor leaves"); tensor files are written on the way."""
 
 from __future__ import annotations
 

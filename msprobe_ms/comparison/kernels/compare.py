@@ -1,4 +1,7 @@
-"""Two dumps of kernels, rank by rank and step by step (§17 of the format): a table each, and where the error begins."""
+"""Two dumps of kernels, rank by rank and step by step: a table each, and where the error begins.
+
+What pairs with what, and the tables: docs/format.md, "Tables of kernels".
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,8 @@ def _numbered(dump: KernelDump) -> Iterator[tuple[tuple[object, ...], Entry]]:
 
 
 def _key(launch: Launch) -> tuple[object, ...]:
-    # §17: name and task; the stream is the device's choice. A table may have the path with slashes.
+    # docs/format.md, "Tables of kernels": name and task; the stream is the device's choice. A table may have the path
+    # with slashes.
     return launch.op_name.replace("/", "_"), launch.files[0].task
 
 

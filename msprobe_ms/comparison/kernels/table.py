@@ -1,4 +1,4 @@
-"""The table of a comparison of kernels: columns and verdicts of §17 of the format."""
+"""The table of a comparison of kernels: its columns and verdicts (docs/format.md, "Tables of kernels")."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ _BASIC = ("NPU Name", "Bench Name", "NPU Dtype", "Bench Dtype", "NPU Tensor Shap
 _RATIO_TITLES = ("One Thousandth Err Ratio", "Five Thousandths Err Ratio")
 _METRIC_TITLES = ("Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr", *_RATIO_TITLES)
 _TENSOR_TITLES = MappingProxyType(dict(zip(TENSOR_METRICS, _METRIC_TITLES, strict=True)))
-#: Tensors whose Max differs by more than this share of the larger magnitude are not close (§17.5).
+#: Tensors whose Max differs by more than this share of the larger magnitude are not close (docs/format.md,
+#: "Tables of kernels").
 _FAR = 0.5
 
 
@@ -97,7 +98,7 @@ class Table:
         return not any(item is not None and item.name in dump.files for dump, item in sides)
 
     def _name(self, dump: KernelDump, item: Item | None) -> str | None:
-        """The key of §17.3, as the two ages write it."""
+        """The name of an item, as the two ages write it (docs/format.md, "Tables of kernels")."""
         file = dump.files.get(item.name) if item is not None else None
         if file is None:
             return item.name if item is not None else None
@@ -139,7 +140,7 @@ def _why_not(row: Row) -> str:
 
 
 def _tensor_accuracy(row: Row) -> str:
-    """§16.1; of scalars and single elements, which have no cosine, the largest error alone decides."""
+    """By docs/format.md, "Judgement of v110"; of scalars and single elements the largest error alone decides."""
     limit = V110Thresholds()
     cosine, absolute = row.metrics.get(COSINE), row.metrics.get(MAX_ABSOLUTE)
     if isinstance(absolute, Missing) or not isinstance(absolute, (int, float)):

@@ -10,7 +10,7 @@ from msprobe_ms.comparison.model import Comparison, Origin, Pair
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import EntryName
 
-#: Prefixes of functions that exchange tensors (formats §5.2).
+#: Prefixes of functions that exchange tensors (docs/format.md, "Entry names").
 _PREFIXES = ("Distributed", "MintDistributed")
 #: Primitives that do, by class.
 _PRIMITIVES = frozenset(

@@ -1,4 +1,7 @@
-"""``merge_result``: single columns of the tables of many ranks side by side in one workbook (formats §18)."""
+"""``merge_result``: single columns of the tables of many ranks side by side in one workbook.
+
+What is read and written: docs/format.md, "Merged tables".
+"""
 
 from __future__ import annotations
 

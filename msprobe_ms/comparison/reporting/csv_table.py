@@ -18,7 +18,8 @@ Cell = str | float | int | bool | None
 
 #: Lines whose cells become text at once.
 _BLOCK = 512
-#: What a spreadsheet program may take for the beginning of a formula, full-width twins included (formats §27).
+#: What a spreadsheet program may take for the beginning of a formula, full-width twins included (docs/format.md,
+#: "Formulas in tables").
 _FORMULA_STARTS = frozenset("=+-%@＝＋－％＠\t\r\n")
 #: What makes a csv reader need quotes around a text.
 _TO_QUOTE = re.compile(r'[",\r\n]')

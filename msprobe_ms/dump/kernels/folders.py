@@ -1,4 +1,7 @@
-"""A dump root → the folders of raw kernel files in it, each of one rank, graph and iteration (§17 of the format)."""
+"""A dump root → the folders of raw kernel files in it, each of one rank, graph and iteration.
+
+Their layout: docs/format.md, "Kernel files".
+"""
 
 from __future__ import annotations
 

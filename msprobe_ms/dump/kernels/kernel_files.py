@@ -1,7 +1,7 @@
 """The raw files of MindSpore's kernel dump: their names, `mapping.csv` and `statistic.csv`, and the tensors in them.
 
-A folder ``rank_R/Net/{graph}/{iteration}`` holds one file a tensor, named (§9.1 of the format; kernel by kernel
-execution adds the dtype, GE leaves it out)::
+A folder ``rank_R/Net/{graph}/{iteration}`` holds one file a tensor (docs/format.md, "Kernel files"), named so; kernel
+by kernel execution adds the dtype, GE leaves it out::
 
     {op_type}.{op_name}.{task}.{stream}.{timestamp}.{input|output}.{slot}.{format}[.{dtype}].{npy|bin}
 

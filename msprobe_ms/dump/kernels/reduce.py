@@ -91,10 +91,10 @@ def reduce(
 ) -> list[Path]:
     """Write ``statistic.csv`` into each folder of ``files``, then remove these files; return the tables.
 
-    ``categories`` are §4's: max, min, mean (or avg), l2norm, negative zero count (elements below zero), positive zero
-    count (above), zero count, nan count, negative inf count, positive inf count, count, hash (md5, hash:md5,
-    hash:sha1). A table that is there already keeps its rows. Files whose tensor cannot be read stay, and the log says
-    so. Rows of tables among ``files`` stay as they are.
+    ``categories`` are those of docs/format.md, "statistic.csv": max, min, mean (or avg), l2norm, negative zero count
+    (elements below zero), positive zero count (above), zero count, nan count, negative inf count, positive inf count,
+    count, hash (md5, hash:md5, hash:sha1). A table that is there already keeps its rows. Files whose tensor cannot be
+    read stay, and the log says so. Rows of tables among ``files`` stay as they are.
 
     :raises UsageError: an unknown category
     :raises OSError: the disk refuses; no file is removed whose row is not in a table

@@ -20,7 +20,7 @@ _SIZE, _MOST_DIMENSIONS = re.compile(r"\d{1,18}"), 64
 MAPPING = "mapping.csv"
 STATISTIC = "statistic.csv"
 
-#: Columns that stand at fixed places in every age of the table (formats §9.6).
+#: Columns that stand at fixed places in every age of the table (docs/format.md, "statistic.csv").
 LEADING = ("Op Type", "Op Name", "Task ID", "Stream ID", "Timestamp", "IO", "Slot")
 #: Columns found by name.
 DATA_SIZE, DATA_TYPE, SHAPE = "Data Size", "Data Type", "Shape"

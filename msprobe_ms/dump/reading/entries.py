@@ -128,7 +128,7 @@ class _Walk:
             self._table.add(place, sort, (maximum, minimum, mean, norm), _string(get("md5")), file)
 
     def _value(self, kind: str, value: Any, place: Place) -> None:
-        """Leaves with a ``value``, as the tables of the format hold them (§11.1)."""
+        """Leaves with a ``value``, as tables hold them (docs/format.md, "Values that are no tensors")."""
         if value is None:
             self._table.add(place)
         elif kind == "torch.Size":

@@ -1,4 +1,7 @@
-"""Dumps on disk → ``Dump``: dump.json (or debug.json), stack.json and construct.json of every known version (§6)."""
+"""Dumps on disk → ``Dump``: dump.json (or debug.json), stack.json and construct.json of every known version.
+
+The versions: docs/format.md, "Variants that are read".
+"""
 
 from __future__ import annotations
 

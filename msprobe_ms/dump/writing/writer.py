@@ -54,7 +54,7 @@ class TensorFiles(Protocol):
 
 
 class DumpStore:
-    """Takes records as calls end and turns them into the files of §6 of the format.
+    """Takes records as calls end and turns them into files (docs/format.md, "Folders and files").
 
     Every accepted record is on disk when the method returns. ``export`` may be called any number of times; ``close``
     exports what is new and removes the journal.

@@ -1,7 +1,8 @@
 """How today's report judges a row: pass, warning or error, with one reason.
 
-The rules of 26.x (formats §16.2) with two changes. None fires on a row whose difference its dtype explains, so float
-noise is never an error; and a row that differs without breaking any rule is a warning, so that nothing hides.
+The rules of 26.x (docs/format.md, "Judgement of latest") with two changes. None fires on a row whose difference its
+dtype explains, so float noise is never an error; and a row that differs without breaking any rule is a warning, so
+that nothing hides.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PASS, WARNING, ERROR = "pass", "warning", "error"
 _SEVERITY = {PASS: 0, WARNING: 1, ERROR: 2}
 _COLOURS = {PASS: "", WARNING: "yellow", ERROR: "red"}
 
-#: APIs whose values are undefined or a mere copy: never judged (formats §16.2).
+#: APIs whose values are undefined or a mere copy: never judged (docs/format.md, "Judgement of latest").
 IGNORED = frozenset(
     {
         "__setitem__",
@@ -45,7 +46,7 @@ INPUTS_IGNORED = frozenset({"_reduce_scatter_base", "_all_gather_base", "all_to_
 
 @dataclass(frozen=True)
 class LatestThresholds:
-    """The figures of 26.x, formats §16.2."""
+    """The figures of 26.x (docs/format.md, "Judgement of latest")."""
 
     #: Error: relative error of the Norm below the first in every input and beyond the second in an output.
     good_relative: float = 0.1

@@ -34,7 +34,7 @@ _TOKENS: Mapping[Missing, str] = MappingProxyType(
 
 @dataclass(frozen=True)
 class V110Thresholds:
-    """The figures of 1.1.0, formats §16.1."""
+    """The figures of 1.1.0 (docs/format.md, "Judgement of v110")."""
 
     #: "No" when the cosine is below the first and the largest absolute error above the second of a pair …
     poor_cosine: float = 0.99
