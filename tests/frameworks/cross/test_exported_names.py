@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 
 import pytest
 
@@ -23,4 +24,8 @@ EXPORTED = {
 def test_exported_names(module: str) -> None:
     found = importlib.import_module(module)
     assert sorted(found.__all__) == EXPORTED[module]
-    assert all(getattr(found, name) is not None for name in found.__all__)
+    assert all(callable(getattr(found, name)) for name in found.__all__ if name != "__version__")
+    # A submodule of the same name would take its place once it is imported.
+    folder = Path(str(found.__file__)).parent if found.__file__.endswith("__init__.py") else None
+    if folder is not None:
+        assert not [name for name in found.__all__ if (folder / name).exists() or (folder / f"{name}.py").exists()]
