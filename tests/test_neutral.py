@@ -32,7 +32,7 @@ def test_a_training_ends_with_the_same_bits(framework: str) -> None:
 def test_every_net_is_trained_in_both_frameworks() -> None:
     for framework in _SAMPLE:
         side = importlib.import_module(f"torture.neutral.{framework}_side")
-        nets = importlib.import_module(f"torture.faults.{framework}_nets").NETS
+        nets = importlib.import_module(f"torture.nets.{framework}").NETS
         assert set(side.OWN) == set(OWN_NETS)
         assert {*side.OWN, *nets} == set(NETS)
 

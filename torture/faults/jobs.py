@@ -1,11 +1,11 @@
-"""What is dumped, and where it lies: a job is one training step of one net."""
+"""What is dumped, and where it lies: a job is a training of one net, of one step or more."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 MINDSPORE, PYTORCH = "mindspore", "pytorch"
@@ -27,26 +27,27 @@ class Job:
     seed: int = 0
     level: str = "L0"
     task: str = "tensor"
+    steps: int = 1
 
     def __str__(self) -> str:
         """
         >>> str(Job("mindspore", "mlp", "eps")), Job.parse("mindspore:mlp:eps:0:L0:tensor").change
-        ('mindspore:mlp:eps:0:L0:tensor', 'eps')
+        ('mindspore:mlp:eps:0:L0:tensor:1', 'eps')
         """
-        return ":".join((self.framework, self.net, self.change, str(self.seed), self.level, self.task))
+        return ":".join(map(str, astuple(self)))
 
     @classmethod
     def parse(cls, text: str) -> Job:
-        framework, net, change, seed, level, task = text.split(":")
-        return cls(framework, net, change, int(seed), level, task)
+        framework, net, change, seed, level, task, steps = text.split(":")
+        return cls(framework, net, change, int(seed), level, task, int(steps))
 
     def folder(self, root: Path) -> Path:
         name = f"{self.net}-{self.change or 'healthy'}-seed{self.seed}-{self.level}-{self.task}"
         return root / self.framework / name
 
-    def step(self, root: Path) -> Path:
+    def step(self, root: Path, number: int = 0) -> Path:
         """What compare is given."""
-        return self.folder(root) / "step0"
+        return self.folder(root) / f"step{number}"
 
     def is_done(self, root: Path) -> bool:
         return self.folder(root).exists()

@@ -1,4 +1,4 @@
-"""Train one step of nets in MindSpore and dump it: ``python -m torture.faults.record_mindspore ROOT JOB…``."""
+"""Train nets in MindSpore and dump their steps: ``python -m torture.faults.record_mindspore ROOT JOB…``."""
 
 from __future__ import annotations
 
@@ -112,12 +112,16 @@ def train(job: Job, root: Path) -> None:
     model = make(job.net, edit, job.seed)
     step = training_step(model, edit)
     inputs, expected = tensors(net, job.seed)
+    optimizer, gradients = nn.SGD(model.trainable_params(), 0.1), None
     with job.dump_path(root) as dump_path:
         debugger = PrecisionDebugger(task=job.task, level=job.level, dump_path=dump_path)
-        debugger.start(model)
-        step(*inputs, expected)
-        debugger.stop()
-        debugger.step()
+        for _ in range(job.steps):
+            if gradients is not None:
+                optimizer(gradients)
+            debugger.start(model)
+            _, gradients = step(*inputs, expected)
+            debugger.stop()
+            debugger.step()
 
 
 def main(root: Path, jobs: list[Job]) -> None:

@@ -1,4 +1,4 @@
-"""Train one step of nets in PyTorch and dump it: ``python -m torture.faults.record_pytorch ROOT JOB…``."""
+"""Train nets in PyTorch and dump their steps: ``python -m torture.faults.record_pytorch ROOT JOB…``."""
 
 from __future__ import annotations
 
@@ -48,12 +48,16 @@ def train(job: Job, root: Path) -> None:
         model = changed.net
         write_truth(changed, truth_file(root, job))
     inputs, expected = tensors(net, job.seed)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
     with job.dump_path(root) as dump_path:
         debugger = PrecisionDebugger(task=job.task, level=job.level, dump_path=dump_path)
-        debugger.start(model)
-        nn.functional.cross_entropy(model(*inputs), expected).backward()
-        debugger.stop()
-        debugger.step()
+        for _ in range(job.steps):
+            debugger.start(model)
+            nn.functional.cross_entropy(model(*inputs), expected).backward()
+            debugger.stop()
+            debugger.step()
+            optimizer.step()
+            optimizer.zero_grad()
 
 
 def main(root: Path, jobs: list[Job]) -> None:

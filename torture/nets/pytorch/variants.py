@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torture.nets.pytorch.module import Module
 
 #: As the nets here name things → as other writers do.
-_NAMES = {
+NAMES = {
     "embedding": "word_embeddings", "embed": "embed_tokens", "wte": "token_embedding", "wpe": "position_embedding",
     "layers": "blocks", "blocks": "stages", "h": "decoder_layers", "norm": "final_layernorm", "ln_f": "norm_out",
     "head": "classifier", "lm_head": "output_layer", "norm1": "input_layernorm", "norm2": "post_attention_layernorm",
@@ -102,7 +102,7 @@ def _move(owner: Module, names: dict[str, str]) -> None:
 
 def _rename(changed: Changed) -> None:
     for owner in _own(changed.net):
-        _move(owner, {name: _NAMES[name] for name in owner._modules if name in _NAMES})
+        _move(owner, {name: NAMES[name] for name in owner._modules if name in NAMES})
         if (name := _CLASSES.get(type(owner).__name__)) is not None:
             owner.__class__ = type(name, (type(owner),), {})
 
