@@ -32,14 +32,14 @@ def future(length: int, ahead: int) -> Tensor:
 class Attention(nn.Cell):
     """Of every position to those ``keep`` (batch, length) leaves; ``causal``: to those before it."""
 
-    def __init__(self, causal: bool = False) -> None:
+    def __init__(self, causal: bool = False, width: int = WIDTH) -> None:
         super().__init__()
-        self.scale, self.axis, self.masked, self.causal, self.ahead = (WIDTH // HEADS) ** -0.5, -1, True, causal, 0
+        self.scale, self.axis, self.masked, self.causal, self.ahead = (width // HEADS) ** -0.5, -1, True, causal, 0
         self.detached = False
-        self.q = nn.Dense(WIDTH, WIDTH)
-        self.k = nn.Dense(WIDTH, WIDTH)
-        self.v = nn.Dense(WIDTH, WIDTH)
-        self.out = nn.Dense(WIDTH, WIDTH)
+        self.q = nn.Dense(width, width)
+        self.k = nn.Dense(width, width)
+        self.v = nn.Dense(width, width)
+        self.out = nn.Dense(width, width)
 
     def construct(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
         q, k, v = split_heads(self.q(x), HEADS), split_heads(self.k(x), HEADS), split_heads(self.v(x), HEADS)
@@ -56,15 +56,15 @@ class Attention(nn.Cell):
 class EncoderLayer(nn.Cell):
     """Norms before what they norm, or with ``post`` after the sum."""
 
-    def __init__(self, post: bool = False) -> None:
+    def __init__(self, post: bool = False, width: int = WIDTH, factor: int = 2) -> None:
         super().__init__()
         self.post, self.residual = post, True
-        self.norm1 = nn.LayerNorm((WIDTH,), epsilon=1e-5)
-        self.attention = Attention()
-        self.norm2 = nn.LayerNorm((WIDTH,), epsilon=1e-5)
-        self.up = nn.Dense(WIDTH, 2 * WIDTH)
+        self.norm1 = nn.LayerNorm((width,), epsilon=1e-5)
+        self.attention = Attention(width=width)
+        self.norm2 = nn.LayerNorm((width,), epsilon=1e-5)
+        self.up = nn.Dense(width, factor * width)
         self.act = nn.GELU(approximate=False)
-        self.down = nn.Dense(2 * WIDTH, WIDTH)
+        self.down = nn.Dense(factor * width, width)
 
     def construct(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
         y = self.attention(x if self.post else self.norm1(x), keep)
@@ -76,21 +76,26 @@ class EncoderLayer(nn.Cell):
 
 
 class Encoder(nn.Cell):
-    """A class for each sequence of tokens, some of which are padding."""
+    """A class for each sequence of tokens, some of which are padding; not ``pooled``, for each token."""
 
-    def __init__(self, layers: int = 3, post: bool = False) -> None:
+    def __init__(
+        self, layers: int = 3, post: bool = False, *, width: int = WIDTH, factor: int = 2, length: int = LENGTH,
+        tokens: int = TOKENS, classes: int = 10, pooled: bool = True,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.embedding = nn.Embedding(TOKENS, WIDTH)
-        self.position = Parameter(_zeros(LENGTH, WIDTH), name="position")
-        self.layers = nn.CellList([EncoderLayer(post) for _ in range(layers)])
-        self.norm = nn.LayerNorm((WIDTH,), epsilon=1e-5)
-        self.head = nn.Dense(WIDTH, 10)
+        self.pooled = pooled
+        self.embedding = nn.Embedding(tokens, width)
+        self.position = Parameter(_zeros(length, width), name="position")
+        self.layers = nn.CellList([EncoderLayer(post, width, factor) for _ in range(layers)])
+        self.norm = nn.LayerNorm((width,), epsilon=1e-5)
+        self.head = nn.Dense(width, classes)
 
-    def construct(self, ids: Tensor, keep: Tensor) -> Tensor:
+    def construct(self, ids: Tensor, keep: Tensor | None = None) -> Tensor:
         x = self.embedding(ids) + self.position
         for layer in self.layers:
             x = layer(x, keep)
-        return self.head(self.norm(x).mean(1))
+        x = self.norm(x)
+        return self.head(x.mean(1) if self.pooled else x)
 
 
 class CompiledEncoder(Encoder):
