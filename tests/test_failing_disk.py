@@ -55,9 +55,9 @@ def test_calls_that_fail(ms: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         outcome = run(scenario, tmp_path, every)
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
-    assert outcome.failures == []
-    assert sum(outcome.cases.values()) >= 6
-    assert outcome.lacking > outcome.by_warning_alone
+    assert outcome.problems == []
+    assert sum(outcome.figures["cases"].values()) >= 6
+    assert outcome.figures["lacking"] > outcome.figures["by_warning_alone"]
 
 
 def test_disks_that_are_full_and_folders_that_are_closed_or_gone() -> None:

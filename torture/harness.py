@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
@@ -91,7 +91,7 @@ def main(kind: type[Tool]) -> int:
     tool = kind(options)
     if options.one is not None:
         for outcome in tool.run(options.one):
-            print(_MARK + json.dumps(asdict(outcome)), flush=True)
+            print(_MARK + json.dumps(vars(outcome)), flush=True)
         return 0
     outcomes: list[Outcome] = []
     try:
@@ -133,4 +133,5 @@ def apart(
                     yield outcome
         if process.returncode:
             errors.seek(0)
-            yield Outcome(case, [f"exit code {process.returncode}: {errors.read()[-2000:]}"])
+            problem = f"exit code {process.returncode}: {errors.read()[-2000:]}"
+            yield Outcome(case, [problem], seconds=time.monotonic() - began)

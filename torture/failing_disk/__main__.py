@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from torture.failing_disk.real import wrapper
@@ -47,8 +46,7 @@ class FailingDisk(Tool):
                 yield from self.apart(name, before)
 
     def run(self, case: str) -> Iterator[Outcome]:
-        found = asdict((run_real if self.options.real else run)(case, Path.cwd(), self.options.every))
-        yield Outcome(found.pop("scenario"), found.pop("failures"), found)
+        yield (run_real if self.options.real else run)(case, Path.cwd(), self.options.every)
 
     def lines(self, outcome: Outcome) -> Iterator[str]:
         figures = outcome.figures

@@ -45,23 +45,51 @@ FAULTS = (
 )
 
 
-class FailingDisk:
+class Disk:
+    """A disk that fails while it is entered, at ``at``: which call, moment or size that is, subclasses say."""
+
+    #: Whether a single call fails.
+    once = False
+    #: Whether files that were begun may not be removed.
+    leaves_temporary_files = False
+    #: How many calls failed, where they are counted, and which was the first.
+    failed = 1
+    first = ""
+
+    def __init__(self, folder: Path, at: int) -> None:
+        self.folder = folder
+        self.at = at
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def moment(self) -> None:
+        """Hear that an iteration begins or ends."""
+
+    def clean(self) -> None:
+        """Make it possible to remove what is left."""
+
+
+class FailingDisk(Disk):
     """While it is entered, calls that touch files below ``folder`` are counted and the ``at``-th fails; 0: none."""
 
+    failed = 0
+
     def __init__(self, folder: Path, fault: Fault, at: int) -> None:
-        self.folder = os.path.realpath(folder)
+        super().__init__(folder.resolve(), at)
         self.fault = fault
-        self.at = at
+        self.once = not fault.stays
+        self.leaves_temporary_files = fault.stays and "unlink" in fault.calls
         self.calls = 0
         #: How many calls of each kind there were, whether or not they can fail.
         self.kinds: Counter[str] = Counter()
-        #: How many calls failed, and which was the first.
-        self.failed = 0
-        self.first = ""
         self._lock = threading.Lock()
         self._patches = ExitStack()
 
-    def __enter__(self) -> FailingDisk:
+    def __enter__(self) -> Any:
         for name, kind in _BY_PATH.items():
             self._replace(os, name, self._by_path(getattr(os, name), kind))
         for name, kind in _BY_FILE.items():
@@ -74,22 +102,6 @@ class FailingDisk:
 
     def __exit__(self, *_: object) -> None:
         self._patches.close()
-
-    def moment(self) -> None:
-        """An iteration begins or ends, which is nothing to this disk."""
-
-    def clean(self) -> None:
-        """What it left can be removed as it is."""
-
-    @property
-    def leaves_temporary_files(self) -> bool:
-        """Whether files that were begun may not be removed."""
-        return self.fault.stays and "unlink" in self.fault.calls
-
-    @property
-    def once(self) -> bool:
-        """Whether a single call fails."""
-        return not self.fault.stays
 
     def __str__(self) -> str:
         return f"{self.fault}, call {self.at}"
@@ -123,7 +135,7 @@ class FailingDisk:
                 place = os.path.abspath(os.path.join(base, os.fsdecode(path)))
         except (OSError, TypeError):
             return None
-        return place if place == self.folder or place.startswith(f"{self.folder}/") else None
+        return place if place == str(self.folder) or place.startswith(f"{self.folder}/") else None
 
     def _by_path(self, real: Callable[..., Any], kind: str) -> Callable[..., Any]:
         def call(*args: Any, **keys: Any) -> Any:

@@ -9,9 +9,10 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 from msprobe_ms.dump.writing.journal import JOURNAL_NAME
+from torture.failing_disk.disk import Disk
 
 PAGE = 4096
 
@@ -37,25 +38,14 @@ def wrapper() -> Sequence[str] | None:
     return None
 
 
-class _Real:
+class _Real(Disk):
     """What disks that fail in earnest have in common."""
 
-    once = False
-    leaves_temporary_files = False
+    _moments = 0
 
-    def __init__(self, folder: Path, at: int) -> None:
-        self.folder = folder
-        self.at = at
-        self.first = type(self).__name__
-        #: Nobody counts here: whether a call failed.
-        self.failed = 1
-        self._moments = 0
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None
+    @property
+    def first(self) -> str:
+        return type(self).__name__
 
     def __str__(self) -> str:
         return f"{type(self).__name__}, {self.at}"
@@ -68,17 +58,15 @@ class _Real:
     def happen(self) -> None:
         """What goes wrong at moment ``at``."""
 
-    def clean(self) -> None:
-        """Make it possible to remove what is left."""
-
 
 class FullDisk(_Real):
     """The dump path is a file system of ``at`` bytes."""
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Any:
         self.folder.mkdir(exist_ok=True)
         options = f"size={self.at}"
         subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.folder)], check=True)
+        return self
 
     def clean(self) -> None:
         subprocess.run(["umount", str(self.folder)], check=True)

@@ -5,55 +5,21 @@ from __future__ import annotations
 import re
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from torture.failing_disk import judge
-from torture.failing_disk.disk import FAULTS, FailingDisk, Fault
+from torture.failing_disk.disk import FAULTS, Disk, FailingDisk, Fault
 from torture.failing_disk.real import PAGE, ClosedFolders, FullDisk, RemovedFolder
 from torture.failing_disk.trainings import SCENARIOS, Result, Training
+from torture.harness import Outcome
 from torture.recordings import write_config
 
 _STEPS = 2
 #: Before and after each of three recorded iterations.
 _MOMENTS = 6
-
-
-class Disk(Protocol):
-    """A disk that fails while it is entered."""
-
-    failed: int
-    first: str
-
-    def __enter__(self) -> Any: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def moment(self) -> None: ...
-
-    def clean(self) -> None: ...
-
-    @property
-    def once(self) -> bool: ...
-
-    @property
-    def leaves_temporary_files(self) -> bool: ...
-
-
-@dataclass
-class Outcome:
-    """What came of the cases of one scenario."""
-
-    scenario: str
-    #: How many, by what went wrong.
-    cases: dict[str, int] = field(default_factory=dict)
-    #: Cases after which a dump was not whole, and those of them that only a warning could tell.
-    lacking: int = 0
-    by_warning_alone: int = 0
-    compared: int = 0
-    failures: list[str] = field(default_factory=list)
 
 
 class Runner:
@@ -68,7 +34,9 @@ class Runner:
         self._training: Training = scenario.make()
         self._config = write_config(work, scenario.task, level=scenario.level)
         self._compared: set[object] = set()
-        self.outcome = Outcome(name)
+        #: Cases by what went wrong; after how many a dump was not whole, those that only a warning tells, and compared.
+        self._figures: dict[str, Any] = {"cases": Counter(), "lacking": 0, "by_warning_alone": 0, "compared": 0}
+        self.outcome = Outcome(name, figures=self._figures)
         for _ in range(2):  # the first opens and compiles what is opened and compiled once
             self._clean()
             voice = judge.Voice()
@@ -108,11 +76,10 @@ class Runner:
         wrong = [*voice.unraisable]
         if results != self._results:
             wrong.append("loss or gradients differ")
-        kind = str(disk).partition(",")[0]
-        self.outcome.cases[kind] = self.outcome.cases.get(kind, 0) + 1
+        self._figures["cases"][str(disk).partition(",")[0]] += 1
         with judge.Voice().listening():
             wrong += self._wrong(disk, voice.warnings)
-        self.outcome.failures += [f"{self._name}, {disk} ({disk.first}): {text}" for text in wrong]
+        self.outcome.problems += [f"{self._name}, {disk} ({disk.first}): {text}" for text in wrong]
         disk.clean()
 
     def _wrong(self, disk: Disk, warnings: list[str]) -> Iterator[str]:
@@ -134,12 +101,12 @@ class Runner:
         if (traces := self._training.traces()) != self._traces:
             yield f"left in place: {[name for name in traces if traces[name] != self._traces.get(name)][:5]}"
             self._traces = traces
-        self.outcome.lacking += bool(told.lacking)
-        self.outcome.by_warning_alone += bool(told.by_warning_alone)
+        self._figures["lacking"] += bool(told.lacking)
+        self._figures["by_warning_alone"] += bool(told.by_warning_alone)
         kind = re.sub(r"[0-9a-f]{16}|\d+", "", disk.first.rpartition("/")[2]), disk.first.split(" ")[0]
         if told.lacking and kind not in self._compared and not told.by_warning_alone:
             self._compared.add(kind)
-            self.outcome.compared += 1
+            self._figures["compared"] += 1
             for name in told.lacking:
                 if judge.says_whole(self.dump_path / name, self._golden / name):
                     yield f"compare finds {name} consistent, which is not whole"
