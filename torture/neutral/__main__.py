@@ -24,6 +24,9 @@ NETS = (*FAULT_NETS, *OWN_NETS)
 #: Framework → the levels that it has; PyTorch shows no kernels.
 FRAMEWORKS = {"mindspore": LEVELS, "pytorch": ("L0", "L1", "mix")}
 
+#: The problem of a way that is neutral for nothing.
+_EMPTY = "nothing was recorded"
+
 
 class Neutral(Tool):
     """A case is a framework and ``NET:LEVEL:TASK`` as often as wanted; it has an outcome for each of these."""
@@ -64,12 +67,12 @@ class Neutral(Tool):
             for outcome in outcomes(framework, net, chosen, recorded, side.Training, side.PrecisionDebugger):
                 figures = outcome.figures
                 if not (figures["refused"] or figures["entries"] or outcome.case.endswith("overflow")):
-                    outcome.problems.append("nothing was recorded")
+                    outcome.problems.append(_EMPTY)
                 yield outcome
 
     def lines(self, outcome: Outcome) -> Iterator[str]:
         figures = outcome.figures
-        if not figures:
+        if not figures or outcome.problems == [_EMPTY]:
             yield from super().lines(outcome)
         elif figures["refused"]:
             yield f"{outcome.case}: refused: {figures['refused'].splitlines()[0]}"
