@@ -36,13 +36,13 @@ lint: .venv/installed-test
 	$(BIN)/lint-imports
 
 faults: .venv/installed-test
-	$(BIN)/python -m benchmarks.faults fault_dumps --json fault_dumps/scores.json $(FAULTS_ARGS)
+	$(BIN)/python -m torture.faults fault_dumps --json fault_dumps/scores.json $(FAULTS_ARGS)
 
 neutral: .venv/installed-test
-	$(BIN)/python -m benchmarks.neutral $(NEUTRAL_ARGS)
+	$(BIN)/python -m torture.neutral $(NEUTRAL_ARGS)
 
 bounded: .venv/installed-test
-	$(BIN)/python -m benchmarks.bounded $(BOUNDED_ARGS)
+	$(BIN)/python -m torture.bounded $(BOUNDED_ARGS)
 
 bench: .venv/installed-test
 	$(BIN)/python -m compileall -q msprobe_ms
@@ -55,11 +55,11 @@ fuzz: .venv/installed-test
 	    tests/unit/comparison/pairing/rules/test_files.py
 
 failing-disk: .venv/installed-test
-	$(BIN)/python -m benchmarks.failing_disk --json failing_disk.json $(FAILING_DISK_ARGS)
-	$(BIN)/python -m benchmarks.failing_disk --real --json failing_disk_real.json $(FAILING_DISK_ARGS)
+	$(BIN)/python -m torture.failing_disk --json failing_disk.json $(FAILING_DISK_ARGS)
+	$(BIN)/python -m torture.failing_disk --real --json failing_disk_real.json $(FAILING_DISK_ARGS)
 
 kills: .venv/installed-test
-	$(BIN)/python -m benchmarks.kills killed_trainings $(KILLS_ARGS)
+	$(BIN)/python -m torture.kills killed_trainings $(KILLS_ARGS)
 
 # Each is run whatever the others found.
 torture:

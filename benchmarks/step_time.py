@@ -24,7 +24,6 @@ from typing import Any
 
 import mindspore as ms
 import numpy as np
-from encoder import Encoder
 from mindspore import Tensor, nn
 
 #: What a configuration has instead of ``task: statistics``; ``async``: tensor files written by a thread of their own.
@@ -39,8 +38,12 @@ _WARM = 3
 
 
 def _training_step() -> tuple[nn.Cell, Callable[[], None]]:
+    # In the environment of another tool nothing of ours is installed.
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from torture.nets.mindspore.transformers import Encoder
+
     generator = np.random.default_rng(7)
-    net = Encoder()
+    net = Encoder(4, width=256, factor=4, length=64, tokens=1000, classes=1000, pooled=False)
     net.set_train()
     ids = Tensor(generator.integers(0, 1000, (4, 64)).astype(np.int32))
     labels = Tensor(generator.integers(0, 1000, 4 * 64).astype(np.int32))

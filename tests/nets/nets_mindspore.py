@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import mindspore as ms
 import numpy as np
-from mindspore import Parameter, Tensor, nn, ops
+from mindspore import Tensor, nn, ops
+
+from torture.nets.mindspore.transformers import Encoder
 
 
 class TwoLinear(nn.Cell):
@@ -86,68 +89,16 @@ class Recurrent(nn.Cell):
         return self.head(sequence[:, -1] + hidden[0])
 
 
-class Attention(nn.Cell):
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.heads, self.size = heads, width // heads
-        self.q = nn.Dense(width, width)
-        self.k = nn.Dense(width, width)
-        self.v = nn.Dense(width, width)
-        self.out = nn.Dense(width, width)
-
-    def _split(self, x: Tensor) -> Tensor:
-        batch, length, _ = x.shape
-        return x.reshape(batch, length, self.heads, self.size).transpose(0, 2, 1, 3)
-
-    def construct(self, x: Tensor) -> Tensor:
-        q, k, v = self._split(self.q(x)), self._split(self.k(x)), self._split(self.v(x))
-        weights = ops.softmax(ops.matmul(q, k.transpose(0, 1, 3, 2)) * self.size**-0.5, -1)
-        return self.out(ops.matmul(weights, v).transpose(0, 2, 1, 3).reshape(x.shape))
-
-
-class EncoderLayer(nn.Cell):
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.norm1 = nn.LayerNorm((width,))
-        self.attention = Attention(width, heads)
-        self.norm2 = nn.LayerNorm((width,))
-        self.up = nn.Dense(width, 2 * width)
-        self.act = nn.GELU()
-        self.down = nn.Dense(2 * width, width)
-
-    def construct(self, x: Tensor) -> Tensor:
-        x = x + self.attention(self.norm1(x))
-        return x + self.down(self.act(self.up(self.norm2(x))))
-
-
-class Encoder(nn.Cell):
-    """Four layers of a transformer encoder, 256 wide."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(50, 256)
-        self.position = Parameter(Tensor(np.zeros((12, 256), np.float32)), name="position")
-        self.layers = nn.CellList([EncoderLayer(256, 4) for _ in range(4)])
-        self.norm = nn.LayerNorm((256,))
-        self.head = nn.Dense(256, 10)
-
-    def construct(self, ids: Tensor) -> Tensor:
-        x = self.embedding(ids) + self.position
-        for layer in self.layers:
-            x = layer(x)
-        return self.head(self.norm(x).mean(1))
-
-
 def _values(shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
     return generator.standard_normal(shape).astype(np.float32)
 
 
-_BATCHES: dict[str, tuple[type[nn.Cell], Callable[[np.random.Generator], np.ndarray]]] = {
+_BATCHES: dict[str, tuple[Callable[[], nn.Cell], Callable[[np.random.Generator], np.ndarray]]] = {
     "two_linear": (TwoLinear, lambda generator: _values((4, 16), generator)),
     "lenet": (LeNet, lambda generator: _values((2, 1, 28, 28), generator)),
     "residual": (ResidualNet, lambda generator: _values((2, 3, 8, 8), generator)),
     "lstm": (Recurrent, lambda generator: _values((2, 5, 8), generator)),
-    "encoder": (Encoder, lambda generator: generator.integers(0, 50, (2, 12)).astype(np.int32)),
+    "encoder": (partial(Encoder, 4, width=256), lambda generator: generator.integers(0, 50, (2, 12)).astype(np.int32)),
 }
 
 NETS = tuple(_BATCHES)

@@ -16,13 +16,13 @@ import torch
 from mindspore import Tensor, ops
 from recording import leaves, read_step, write_config
 
-from benchmarks.bounded.measure import MIB, Disk, peak_of
 from msprobe_ms.dump.writing import writer
 from msprobe_ms.dump.writing.memory_budget import Memory, OutOfMemory
 from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 from msprobe_ms.mindspore import PrecisionDebugger as MindSporeDebugger
 from msprobe_ms.pytorch import PrecisionDebugger
 from msprobe_ms.recording import tensor_writer
+from torture.bounded import MIB, Disk, peak_of
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A disk that fails costs what it could not hold, and no more: training goes on, and the dump says that it lacks.
 
-A sample of what ``python -m benchmarks.failing_disk`` tries in full, and each defect that it has shown.
+A sample of what ``python -m torture.failing_disk`` tries in full, and each defect that it has shown.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from recording import leaves, write_config
 from repository import ROOT
 
 import msprobe_ms
-from benchmarks.failing_disk.disk import FailingDisk, Fault
-from benchmarks.failing_disk.judge import Voice
-from benchmarks.failing_disk.real import wrapper
-from benchmarks.failing_disk.run import run
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.support.errors import DumpFormatError
 from tests.frameworks.mindspore.test_invariants import X, gradients, small
+from torture.failing_disk.disk import FailingDisk, Fault
+from torture.failing_disk.judge import Voice
+from torture.failing_disk.real import wrapper
+from torture.failing_disk.run import run
 
 
 @pytest.fixture
@@ -54,15 +54,15 @@ def test_calls_that_fail(ms: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         outcome = run(scenario, tmp_path, every)
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
-    assert outcome.failures == []
-    assert sum(outcome.cases.values()) >= 6
-    assert outcome.lacking > outcome.by_warning_alone
+    assert outcome.problems == []
+    assert sum(outcome.figures["cases"].values()) >= 6
+    assert outcome.figures["lacking"] > outcome.figures["by_warning_alone"]
 
 
 def test_disks_that_are_full_and_folders_that_are_closed_or_gone() -> None:
     if wrapper() is None:
         pytest.skip("this system lets nobody mount a file system of his own")
-    command = [sys.executable, "-m", "benchmarks.failing_disk", "--real", "--every", "9", "pytorch.dynamic L0 tensor"]
+    command = [sys.executable, "-m", "torture.failing_disk", "--real", "--every", "9", "pytorch.dynamic L0 tensor"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
 

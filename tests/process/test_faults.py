@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from benchmarks.faults.__main__ import record
-from benchmarks.faults.alignment import Alignment, called, load_truth, module_pairs, score_alignment, variants_of
-from benchmarks.faults.catalogue import NETS
-from benchmarks.faults.jobs import MINDSPORE, PYTORCH, Job
-from benchmarks.faults.score import Case, cases, is_planted, score, variant_cases
-from benchmarks.faults.table import alignment_table, misses, table
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
+from torture.faults.__main__ import record
+from torture.faults.alignment import Alignment, called, load_truth, module_pairs, score_alignment, variants_of
+from torture.faults.catalogue import NETS
+from torture.faults.jobs import MINDSPORE, PYTORCH, Job
+from torture.faults.score import Case, cases, is_planted, score, variant_cases
+from torture.faults.table import alignment_table, misses, table
 
 #: What the tests dump: net → the faults.
 _SHORT = {"mlp": ("gelu", "transposed"), "lenet": ("padding", "order"), "gpt": ("mask", "unloaded")}
@@ -52,7 +52,7 @@ def test_there_are_twelve_nets_with_eight_faults_each_of_all_sorts() -> None:
 
 @pytest.mark.parametrize("name", NETS)
 def test_every_fault_lies_in_a_cell_that_is_there_and_changes_loss_or_gradients(ms: Any, name: str) -> None:
-    recording = importlib.import_module("benchmarks.faults.record_mindspore")
+    recording = importlib.import_module("torture.faults.record_mindspore")
     net = NETS[name]
 
     def values(edit: Any) -> dict[str, Any]:
@@ -86,8 +86,8 @@ def one_thread() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", NETS)
 def test_a_variant_computes_what_the_net_does_and_knows_its_modules(one_thread: None, name: str) -> None:
-    recording = importlib.import_module("benchmarks.faults.record_pytorch")
-    variants = importlib.import_module("benchmarks.faults.variants")
+    recording = importlib.import_module("torture.faults.record_pytorch")
+    variants = importlib.import_module("torture.nets.pytorch.variants")
     inputs, _ = recording.tensors(NETS[name], 0)
     healthy = recording.make(name, 0).eval()
     expected, names = healthy(*inputs), list(dict(healthy.named_modules()))

@@ -15,14 +15,14 @@ import pytest
 from recording import leaves
 
 import msprobe_ms
-from benchmarks.kills.__main__ import Ending
-from benchmarks.kills.inspection import Whole, inspect
-from benchmarks.kills.plans import WAYS, Plan, Setting, ends, settings
-from benchmarks.kills.runs import Run, Trainings, trainings
-from benchmarks.kills.training import DUMP
+from torture.kills.__main__ import Ending
+from torture.kills.inspection import Whole, inspect
+from torture.kills.plans import WAYS, Plan, Setting, ends, settings
+from torture.kills.runs import Run, Trainings, trainings
+from torture.kills.training import DUMP
 
 DYNAMIC = Setting("mindspore", "dynamic", "mix", "tensor")
-PYTORCH = Setting("pytorch", "dynamic", "mix", "tensor async")
+PYTORCH = Setting("pytorch", "dynamic", "mix", "async")
 
 SAMPLE = [
     *((DYNAMIC, way) for way in ("kill", "kill at file", "exception")),

@@ -1,4 +1,4 @@
-"""A few of the trainings of ``benchmarks/neutral``, which trains every net in every way."""
+"""A few of the trainings of ``torture/neutral``, which trains every net in every way."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.neutral.__main__ import NETS, OWN_NETS, train
-from benchmarks.neutral.ways import run
+from torture.harness import apart
+from torture.neutral.__main__ import NETS, OWN_NETS
+from torture.neutral.ways import run
 
 _SAMPLE = {
     "mindspore": ("in_place:mix:async", "in_place:L0:statistics", "views:L1:md5", "hooked:L2:tensor"),
@@ -20,18 +21,18 @@ _SAMPLE = {
 @pytest.mark.parametrize("framework", _SAMPLE)
 def test_a_training_ends_with_the_same_bits(framework: str) -> None:
     """Invariant 1, for writes in place, views and hooks of the user's, too."""
-    outcomes = list(train(framework, 3, _SAMPLE[framework]))
+    outcomes = list(apart("torture.neutral", " ".join((framework, *_SAMPLE[framework])), ["--steps", "3"]))
     assert len(outcomes) == len(_SAMPLE[framework])
     for outcome in outcomes:
-        assert not outcome.refused
-        assert not outcome.differences, outcome
-        assert outcome.compared > 40 and outcome.entries > 20, outcome
+        assert not outcome.problems, outcome
+        assert not outcome.figures["refused"]
+        assert outcome.figures["values"] > 40 and outcome.figures["entries"] > 20, outcome
 
 
 def test_every_net_is_trained_in_both_frameworks() -> None:
     for framework in _SAMPLE:
-        side = importlib.import_module(f"benchmarks.neutral.{framework}_side")
-        nets = importlib.import_module(f"benchmarks.faults.{framework}_nets").NETS
+        side = importlib.import_module(f"torture.neutral.{framework}_side")
+        nets = importlib.import_module(f"torture.nets.{framework}").NETS
         assert set(side.OWN) == set(OWN_NETS)
         assert {*side.OWN, *nets} == set(NETS)
 
@@ -66,7 +67,7 @@ class Meddling:
     ],
 )
 def test_what_is_not_neutral_shows(how: str, shows: set[str]) -> None:
-    side = importlib.import_module("benchmarks.neutral.pytorch_side")
+    side = importlib.import_module("torture.neutral.pytorch_side")
     bare, again = run(side.Training("in_place"), 2), run(side.Training("in_place"), 2)
     assert bare == again
     meddled = run(side.Training("in_place"), 2, Meddling(how))

@@ -17,12 +17,12 @@ from hypothesis.extra import numpy as arrays
 from mindspore import Tensor
 from recording import read_step, recording, write_config
 
-from benchmarks.bounded.measure import MIB, peak_of
 from msprobe_ms.arrays import chunked_statistics
 from msprobe_ms.arrays.chunked_statistics import Parts, parts
 from msprobe_ms.arrays.npy_writer import write_npy, write_npy_in_parts
 from msprobe_ms.arrays.statistics import checksum, statistics
 from msprobe_ms.pytorch import PrecisionDebugger
+from torture.bounded import MIB, peak_of
 
 
 @example(np.array([1.797693134862315e308, 0.0, 0.0]), 3, False)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,25 +10,26 @@ from typing import Any
 import pytest
 import yaml
 from compare_parts import compared
-from repository import NETS, PYTHONPATH
 
 from msprobe_ms.comparison.pairing.coverage import unmatched_modules
 from msprobe_ms.comparison.pairing.rules.files import load_mappings
 from msprobe_ms.comparison.run import Options
+from torture.faults.__main__ import record
+from torture.faults.jobs import MINDSPORE, PYTORCH, Job
 
-_NETS = ("two_linear", "lenet", "residual", "lstm", "encoder")
+_NETS = ("mlp", "lenet", "resnet", "lstm", "encoder")
 _TASKS = ("statistics", "tensor")
 #: Nets whose functions are dumped too, and without their modules.
-_FUNCTIONS = [("lenet", "mix"), ("residual", "mix"), ("encoder", "mix"), ("residual", "L1"), ("encoder", "L1")]
+_FUNCTIONS = [("lenet", "mix"), ("resnet", "mix"), ("encoder", "mix"), ("resnet", "L1"), ("encoder", "L1")]
 
 #: Net, fault → the entry of the layer it is planted in.
 _FAULTS = {
     ("encoder", "eps"): "Cell.layers.1.norm1.LayerNorm.forward.0",
     ("encoder", "gelu"): "Cell.layers.1.act.GELU.forward.0",
-    ("encoder", "transpose"): "Cell.layers.1.attention.v.Dense.forward.0",
+    ("encoder", "transposed"): "Cell.layers.1.attention.v.Dense.forward.0",
     ("encoder", "axis"): "Cell.layers.1.attention.Attention.forward.0",
-    ("residual", "scale"): "Cell.blocks.1.Block.forward.0",
-    ("lenet", "pad"): "Cell.conv2.Conv2d.forward.0",
+    ("resnet", "scale"): "Cell.blocks.1.ResidualBlock.forward.0",
+    ("lenet", "padding"): "Cell.conv2.Conv2d.forward.0",
 }
 
 #: At level mix the function inside the module is named, where MindSpore's module calls a public one.
@@ -43,48 +41,53 @@ _FAULTS_IN_FUNCTIONS = {
 
 @dataclass(frozen=True)
 class Dumps:
-    """Every net and fault, dumped once: ``mindspore/NET-FAULT-LEVEL-TASK`` and ``pytorch/NET-LEVEL-TASK``."""
+    """Every net and fault, dumped once; PyTorch's nets have other names."""
 
     root: Path
 
     def compared(self, out: Path, net: str, fault: str, level: str, task: str, step: int = 0) -> tuple[Any, Any]:
         """The comparison of one pair of dumps under the net's layer mapping, and the summary as it was written."""
         mapping = out / "layer.yaml"
-        mapping.write_text(yaml.safe_dump(_layer_mappings()[net]), encoding="utf-8")
+        mapping.write_text(yaml.safe_dump(_layer_mapping(net)), encoding="utf-8")
         options = Options(mappings=load_mappings(None, mapping, None), csv=True, profile="latest")
-        target = self.root / "mindspore" / f"{net}-{fault}-{level}-{task}" / f"step{step}"
-        golden = self.root / "pytorch" / f"{net}-{level}-{task}" / f"step{step}"
-        outcome = compared(target, golden, out / "report", options)
+        target, golden = _target(net, fault, level, task), _golden(net, level, task)
+        steps = (job.step(self.root, step) for job in (target, golden))
+        outcome = compared(*steps, out / "report", options)
         (summary,) = (out / "report").glob("compare_summary_*.json")
         return outcome.comparison, json.loads(summary.read_text(encoding="utf-8"))
 
 
-def _layer_mappings() -> dict[str, dict[str, dict[str, str]]]:
-    from cross.pytorch_nets import LAYER_MAPPINGS
+def _target(net: str, fault: str, level: str, task: str) -> Job:
+    """Two steps of a healthy net, one of a faulty one."""
+    return Job(MINDSPORE, net, fault, level=level, task=task, steps=1 if fault else 2)
 
-    return LAYER_MAPPINGS
+
+def _golden(net: str, level: str, task: str) -> Job:
+    return Job(PYTORCH, net, "renamed", level=level, task=task, steps=2)
 
 
-def _run(script: str, root: Path, jobs: list[str]) -> None:
-    environment = dict(os.environ, PYTHONPATH=PYTHONPATH)
-    done = subprocess.run(
-        [sys.executable, str(NETS / "cross" / script), str(root), *jobs],
-        env=environment, capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+def _layer_mapping(net: str) -> dict[str, dict[str, str]]:
+    """What a user writes: class of the parent → child → its name in PyTorch."""
+    from torture.nets.pytorch import NETS
+    from torture.nets.pytorch.variants import NAMES
+
+    mapping: dict[str, dict[str, str]] = {}
+    for path, module in NETS[net]().named_modules():
+        names = {name: NAMES[name] for name in module._modules if name in NAMES}
+        mapping.setdefault(type(module).__name__ if path else "TopLayer", {}).update(names)
+    return mapping
 
 
 @pytest.fixture(scope="session")
 def dumps(tmp_path_factory: pytest.TempPathFactory) -> Dumps:
-    """One process a framework dumps everything; two steps of the healthy nets, one of the faulty."""
+    """One process a framework dumps everything."""
     root = tmp_path_factory.mktemp("cross")
     kinds = [(net, "L0", task) for net in _NETS for task in _TASKS]
     kinds += [(net, level, "statistics") for net, level in _FUNCTIONS]
     faults = [(net, fault, "L0", task) for net, fault in _FAULTS for task in _TASKS]
     faults += [(net, fault, "mix", "statistics") for net, fault in _FAULTS_IN_FUNCTIONS]
-    _run("pytorch_nets.py", root, [f"{net}:{level}:{task}:2" for net, level, task in kinds])
-    jobs = [f"{net}::{level}:{task}:2" for net, level, task in kinds]
-    _run("mindspore_nets.py", root, jobs + [":".join((*fault, "1")) for fault in faults])
+    faults += [(net, "", level, task) for net, level, task in kinds]
+    record(root, {*(_target(*fault) for fault in faults), *(_golden(*kind) for kind in kinds)})
     return Dumps(root)
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.failing_disk.disk import FailingDisk, Fault
 from msprobe_ms.dump.writing.journal import MAGIC, JournalWriter, Record, read_journal
 from msprobe_ms.support.errors import DumpFormatError
+from torture.failing_disk.disk import FailingDisk, Fault
 
 kinds = st.binary(min_size=1, max_size=1)
 records = st.lists(st.tuples(kinds, st.binary(max_size=200)), max_size=10)

@@ -1,1 +1,0 @@
-"""What the tool holds in memory at most: ``python -m benchmarks.bounded``."""

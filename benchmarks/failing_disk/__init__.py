@@ -1,1 +1,0 @@
-"""Does training survive a disk that fails, and what does its dump say of it? ``python -m benchmarks.failing_disk``."""

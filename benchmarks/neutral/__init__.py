@@ -1,1 +1,0 @@
-"""Whether trainings end with the same bits with the tool and without: ``python -m benchmarks.neutral``."""
