@@ -20,7 +20,7 @@ import torch
 
 from msprobe_ms.dump.writing import writer
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.support.atomic import replacing
+from msprobe_ms.support.files import replacing
 
 MIB = 1 << 20
 

@@ -1,13 +1,15 @@
-"""A tensor's figures: Max, Min, Mean, Norm and a checksum, on the host.
+"""Statistics of tensors on the host: Max, Min, Mean, Norm and a checksum, of whole arrays and of arrays in parts.
 
-All four accumulate in at least float32 whatever the tensor's dtype, so a float16 norm does not overflow.
+All four accumulate in at least float32 whatever the tensor's dtype, so a float16 norm does not overflow. Tensors too
+large to be copied as a whole are read in parts: whatever makes a tensor's numbers readable copies it (widening of
+bfloat16, gathering of what is not contiguous, reading from a device).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from isal import isal_zlib
@@ -26,6 +28,11 @@ _WIDENED = 1 << 20
 
 #: Squares of float32 values below this lose digits.
 _SMALL = 1e-15
+
+#: Elements from which on a tensor is read in parts, and those of a part.
+LARGE, PART = 1 << 24, 1 << 22
+
+Index = tuple[int | slice, ...]
 
 
 class Statistics(NamedTuple):
@@ -121,3 +128,80 @@ def checksum(array: np.ndarray) -> str:
     if contiguous.dtype.byteorder == ">":
         contiguous = contiguous.astype(contiguous.dtype.newbyteorder("<"))
     return f"{isal_zlib.crc32(contiguous.reshape(-1).view(np.uint8)):08x}"
+
+
+class Memo:
+    """Figures by place in memory. Lives for one step.
+
+    Nothing is taken on trust: frameworks write in place, and give memory they freed to other tensors, without telling.
+    What is found at a place is known again by dtype, size and CRC-32; a change that keeps the CRC-32 of the bytes goes
+    unseen, one in four billion.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int, np.dtype, bool], tuple[int, Statistics]] = {}
+
+    def summary(self, place: tuple[int, int], array: np.ndarray) -> tuple[Statistics, int]:
+        """``statistics(array)``, and the CRC-32 of its bytes in the order of memory.
+
+        ``place`` is the address of the tensor and the number of its bytes.
+        """
+        flat = array.ravel("K")
+        checksum = isal_zlib.crc32(flat)
+        key = (*place, array.dtype, array.ndim == 0)  # a scalar's norm has a sign
+        known = self._known.get(key)
+        if known is None or known[0] != checksum:
+            known = self._known[key] = checksum, statistics(array if array.ndim == 0 else flat)
+        return known[1], checksum
+
+
+def is_large(shape: Sequence[int]) -> bool:
+    return math.prod(shape) > LARGE
+
+
+def parts(shape: Sequence[int], most: int = PART) -> Iterator[Index]:
+    """Indices that cut an array into parts of at most ``most`` elements, in the order of its elements.
+
+    >>> list(parts((2, 5), 3))
+    [(0, slice(0, 3, None)), (0, slice(3, 6, None)), (1, slice(0, 3, None)), (1, slice(3, 6, None))]
+    """
+    row = math.prod(shape[1:])
+    if row > most:
+        for index in range(shape[0]):
+            for rest in parts(shape[1:], most):
+                yield (index, *rest)
+    else:
+        step = most // max(row, 1)
+        for start in range(0, shape[0], step):
+            yield (slice(start, start + step),)
+
+
+class Parts:
+    """Figures, size and checksum of a tensor whose parts come one by one."""
+
+    def __init__(self, arrays: Iterable[np.ndarray], *, md5: bool) -> None:
+        found: list[tuple[int, Statistics]] = []
+        self.nbytes, crc = 0, 0
+        for array in arrays:
+            found.append((array.size, statistics(array)))
+            self.nbytes += array.nbytes
+            if md5:
+                crc = isal_zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8), crc)
+        self.figures = _together(found)
+        #: As `checksum` of the whole.
+        self.md5 = f"{crc:08x}" if md5 else None
+
+
+def _together(found: Sequence[tuple[int, Statistics]]) -> Statistics:
+    """Means and norms are added in double; NaN and infinity propagate as in one array."""
+    known = [(size, figures) for size, figures in found if figures.maximum is not None]
+    if not known:
+        return Statistics(None, None, None, None)
+    maximum: Any = np.max([figures.maximum for _, figures in known])
+    minimum: Any = np.min([figures.minimum for _, figures in known])
+    if maximum.dtype == bool:
+        return Statistics(bool(maximum), bool(minimum), None, None)
+    squares = sum(float(figures.norm or 0) * float(figures.norm or 0) for _, figures in known)
+    count = sum(size for size, _ in known)
+    mean = sum(size / count * float(figures.mean or 0) for size, figures in known)  # no sum of all: it may overflow
+    return Statistics(float(maximum), float(minimum), mean, math.sqrt(squares))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from msprobe_ms.config.values import Rejected, show, suggestion
+from msprobe_ms.config.values import Rejected
 from msprobe_ms.dump.names import BACKWARD, FORWARD, MODULE_PREFIXES, parse_entry
 from msprobe_ms.dump.patterns import PatternError, Range, is_literal, matcher
+from msprobe_ms.support.text import show, suggestion
 
 _MODULE_GRAMMAR = (
     'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'

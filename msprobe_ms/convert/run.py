@@ -10,10 +10,8 @@ from pathlib import Path
 from msprobe_ms.arrays import narrow_floats
 from msprobe_ms.convert.source import SUFFIXES, Source
 from msprobe_ms.convert.write import WRITERS
-from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
-from msprobe_ms.support.permissions import DEFAULT
-from msprobe_ms.support.regular import leads_out
+from msprobe_ms.support.files import DEFAULT, leads_out, replacing
 
 
 @dataclass(frozen=True)

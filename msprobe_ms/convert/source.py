@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from msprobe_ms.arrays.npy_reader import array_header, check_regular, load_array
+from msprobe_ms.arrays.npy import array_header, check_regular, load_array
 from msprobe_ms.arrays.torch_file import read_tensor
 from msprobe_ms.dump.kernels.kernel_files import read_kernel_files
 from msprobe_ms.dump.model import Item

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from msprobe_ms.arrays.npy_writer import write_npy
+from msprobe_ms.arrays.npy import write_npy
 
 #: Elements turned into text at a time.
 _ELEMENTS = 1 << 16

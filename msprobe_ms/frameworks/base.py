@@ -15,9 +15,9 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
-from msprobe_ms.arrays.chunked_statistics import parts
+from msprobe_ms.arrays.statistics import parts
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
-from msprobe_ms.support.permissions import DEFAULT, Permissions
+from msprobe_ms.support.files import DEFAULT, Permissions
 
 #: Receives the gradients of watched tensors, in their order; None where no gradient reached one.
 OnGradients = Callable[[Sequence[Any]], None]

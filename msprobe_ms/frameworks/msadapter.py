@@ -13,7 +13,7 @@ from msprobe_ms.frameworks.base import Namespace, Removable
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.frameworks.torch_modules import TorchModules
-from msprobe_ms.support.permissions import DEFAULT, Permissions
+from msprobe_ms.support.files import DEFAULT, Permissions
 
 #: MindSpore's own tensor class, below the Python one whose attributes the provider replaces.
 _NATIVE = next(kind for kind in reversed(Tensor.__mro__) if "register_hook" in vars(kind))

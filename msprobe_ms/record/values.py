@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from msprobe_ms.arrays.chunked_statistics import Parts, is_large
-from msprobe_ms.arrays.npy_writer import write_npy
-from msprobe_ms.arrays.statistics import Statistics, checksum, statistics
-from msprobe_ms.arrays.statistics_cache import Memo
+from msprobe_ms.arrays.npy import write_npy
+from msprobe_ms.arrays.statistics import Memo, Parts, Statistics, checksum, is_large, statistics
 from msprobe_ms.dump.names import data_name
 from msprobe_ms.dump.writing.json_text import TensorLeaf, Value
 from msprobe_ms.dump.writing.memory_budget import Copy, Write

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from msprobe_ms.support.regular import open_regular
+from msprobe_ms.support.files import open_regular
 
 #: libyaml is about eight times faster; both give the same.
 FASTEST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from msprobe_ms.arrays.npy_reader import read_header
+from msprobe_ms.arrays.npy import read_header
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
 

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
-from msprobe_ms.arrays.npy_reader import check_regular
+from msprobe_ms.arrays.npy import check_regular
 from msprobe_ms.arrays.torch_file import Archive, refuse_legacy
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.regular import open_regular
 from msprobe_ms.weights import mindspore_file, numpy_archive, safetensors, torch_checkpoint
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from msprobe_ms.arrays import narrow_floats
-from msprobe_ms.arrays.npy_reader import PLAIN_DTYPES
+from msprobe_ms.arrays.npy import PLAIN_DTYPES
 from msprobe_ms.support.errors import DumpFormatError
 
 

@@ -25,7 +25,7 @@ from msprobe_ms.comparison.reporting.profiles.base import (
 )
 from msprobe_ms.comparison.reporting.profiles.v110_rules import V110Thresholds, text, token
 from msprobe_ms.comparison.statistics import STATISTICS
-from msprobe_ms.dump.kernels.in_memory import KernelDump
+from msprobe_ms.dump.kernels.entries import KernelDump
 from msprobe_ms.dump.model import Item
 
 #: Shown red: what did not reach the accuracy.

@@ -1,4 +1,7 @@
-"""Launches of kernels → entries in the schema of dump.json, one tensor in memory at a time."""
+"""Entries of kernels in the schema of dump.json, from launches, one tensor in memory at a time.
+
+``read_kernels`` makes a ``Dump`` of them in memory, without an index on disk.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from msprobe_ms.arrays.statistics import Statistics, statistics
+from msprobe_ms.dump.columns import ItemTable
 from msprobe_ms.dump.kernels.graphs import Graphs
-from msprobe_ms.dump.kernels.kernel_file import INPUT, OUTPUT, KernelFile
-from msprobe_ms.dump.kernels.launches import Launch, ScopePaths, launches
+from msprobe_ms.dump.kernels.kernel_files import INPUT, OUTPUT, KernelFile
+from msprobe_ms.dump.kernels.launches import Launch, ScopePaths, Unwritten, launches
 from msprobe_ms.dump.kernels.scope_path import Cells, cell_entry, parse_scope
-from msprobe_ms.dump.kernels.unwritten import Unwritten
-from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETER, RECOMPUTE, SCOPE, UNWRITTEN, api_entry
-from msprobe_ms.support.errors import MsprobeError
+from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETER, RECOMPUTE, SCOPE, UNWRITTEN, api_entry, parse_entry
+from msprobe_ms.dump.reading.entries import call_items
+from msprobe_ms.support.errors import MissingTensorError, MsprobeError
 from msprobe_ms.support.log import logger
 
 PREFIX = "Kernel"
@@ -114,3 +119,52 @@ class _Leaves:
         except (MsprobeError, MemoryError) as error:
             self._unread(str(error))
             return shape, dtype, Statistics(None, None, None, None)
+
+
+class KernelTensors:
+    """Loads tensors by item, from wherever their files lie."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, KernelFile] = {}
+
+    def load(self, item: Item) -> np.ndarray:
+        """The tensor of ``item``. Raises as ``Tensors.load``."""
+        file = self.files.get(item.name)
+        if file is None:
+            raise MissingTensorError(f"{item.name}: there is no kernel file")
+        return file.load()
+
+    def where(self, item: Item) -> str:
+        """The file of ``item``, or the table that holds its figures."""
+        file = self.files.get(item.name)
+        return "" if file is None else str(file.path)
+
+
+class KernelDump(Dump):
+    """A dump of kernels, which also knows each entry's launch and each item's file."""
+
+    launches: dict[str, Launch]
+    files: dict[str, KernelFile]
+
+
+def read_kernels(path: Path, files: Sequence[KernelFile], cells: Cells | None = None) -> KernelDump:
+    """The kernels of ``files``, which are sorted as ``read_kernel_files`` does; figures are read, one tensor at a time.
+
+    ``path`` stands for the dump in messages.
+    """
+    tensors = KernelTensors()
+    has_tensors = any(file.figures is None for file in files)
+    task = "tensor" if has_tensors else "statistics"
+    dump = KernelDump(path, task, "L2", "mindspore", task, "latest", {}, tensors)
+    dump.launches, dump.files = {}, tensors.files
+    table = ItemTable()
+    # No file has a name below the root of all.
+    for name, body, parent, launch, call_site in kernel_entries(files, cells=cells, data_folder=Path("/")):
+        entry = Entry(name, parse_entry(name), call_items(table, name, body), parent, call_site)
+        entry.scope = body.get(SCOPE, "")
+        dump.entries[name] = entry
+        dump.launches[name] = launch
+        for item in entry.items:
+            if item.path and (file := launch.side(item.state)[int(item.path[0])]) is not None:
+                tensors.files[item.name] = file
+    return dump

@@ -10,12 +10,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from msprobe_ms.dump.kernels.kernel_file import KernelFile
-from msprobe_ms.dump.kernels.kernel_files import parse_file_name, read_kernel_files
-from msprobe_ms.dump.kernels.tables import MAPPING, STATISTIC
+from msprobe_ms.dump.kernels.kernel_files import MAPPING, STATISTIC, KernelFile, parse_file_name, read_kernel_files
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.files import leads_out
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.regular import leads_out
 
 _ACCEPTED = (
     "accepted is a folder with kernel files as MindSpore dumps them: rank_R/Net/{graph}/{iteration}, or of GE "

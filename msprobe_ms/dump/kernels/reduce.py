@@ -15,8 +15,7 @@ import numpy as np
 
 from msprobe_ms.arrays import narrow_floats
 from msprobe_ms.arrays.statistics import Statistic, Statistics, statistics
-from msprobe_ms.dump.kernels.kernel_file import KernelFile
-from msprobe_ms.dump.kernels.tables import (
+from msprobe_ms.dump.kernels.kernel_files import (
     DATA_SIZE,
     DATA_TYPE,
     FIGURES,
@@ -26,12 +25,12 @@ from msprobe_ms.dump.kernels.tables import (
     POSITIVE_INF_COUNT,
     SHAPE,
     STATISTIC,
+    KernelFile,
     read_table,
 )
-from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import MsprobeError, UsageError
+from msprobe_ms.support.files import DEFAULT, Permissions, replacing
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.permissions import DEFAULT, Permissions
 
 Figure = Callable[[np.ndarray, Statistics], Statistic]
 

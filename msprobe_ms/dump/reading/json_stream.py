@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 import orjson
 
 from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
-from msprobe_ms.support.regular import open_regular
+from msprobe_ms.support.files import open_regular
 
 #: Bytes read at a time; more where one value alone is larger.
 _BLOCK = 1 << 20

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from msprobe_ms.dump.writing.journal import JOURNAL_NAME
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.files import leads_out
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.regular import leads_out
 
 #: Files that hold a dump, the first that exists.
 DUMP_FILES = ("dump.json", "debug.json")

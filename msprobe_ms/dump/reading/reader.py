@@ -27,9 +27,9 @@ from msprobe_ms.dump.reading.json_stream import kind_of, members
 from msprobe_ms.dump.reading.locate import DUMP_FILES, dump_file, find_dumps, unfinished
 from msprobe_ms.dump.reading.tensors import TensorSource
 from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
+from msprobe_ms.support.files import leads_out
 from msprobe_ms.support.gc_pause import no_garbage_collection
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.regular import leads_out
 
 __all__ = ["find_dumps", "read_dump"]
 

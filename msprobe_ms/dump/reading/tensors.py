@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from msprobe_ms.arrays.npy_reader import check_regular, load_array
+from msprobe_ms.arrays.npy import check_regular, load_array
 from msprobe_ms.arrays.torch_file import load_tensor
 from msprobe_ms.dump.model import Item
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError

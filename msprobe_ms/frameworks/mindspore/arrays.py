@@ -12,7 +12,7 @@ from mindspore._c_expression import TensorPy
 from packaging.version import Version
 
 from msprobe_ms.arrays import narrow_floats
-from msprobe_ms.arrays.chunked_statistics import parts
+from msprobe_ms.arrays.statistics import parts
 
 #: Dtypes whose memory MindSpore hands to others; from 2.8 on.
 _HANDED_ON = frozenset(

@@ -13,7 +13,7 @@ from mindspore import Tensor, _c_expression, ops
 from mindspore._c_expression import MixedPrecisionType
 from mindspore._c_expression.amp import AmpLevel, pop_amp_strategy, push_amp_strategy
 
-from msprobe_ms.arrays.chunked_statistics import is_large
+from msprobe_ms.arrays.statistics import is_large
 
 #: Dtypes whose figures are computed in float32. Others are few (indices, masks) and read as they are.
 _DTYPES = frozenset((mindspore.float16, mindspore.bfloat16, mindspore.float32))

@@ -17,7 +17,7 @@ from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
 from mindspore.communication import GlobalComm, comm_func, get_process_group_ranks, get_rank
 from mindspore.ops import Primitive
 
-from msprobe_ms.arrays.npy_writer import write_npy, write_npy_in_parts
+from msprobe_ms.arrays.npy import write_npy, write_npy_in_parts
 from msprobe_ms.frameworks.base import (
     After,
     Before,
@@ -41,7 +41,7 @@ from msprobe_ms.frameworks.mindspore.autograd import MindSporeGraph, has_graph
 from msprobe_ms.frameworks.mindspore.graph_callbacks import MindSporeTaps
 from msprobe_ms.frameworks.mindspore.identity_nodes import Hooked, can_be_hooked
 from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps
-from msprobe_ms.support.permissions import DEFAULT, Permissions
+from msprobe_ms.support.files import DEFAULT, Permissions
 
 _FLOATS = frozenset(
     getattr(mindspore, name)

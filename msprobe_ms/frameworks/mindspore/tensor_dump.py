@@ -25,8 +25,8 @@ from msprobe_ms.frameworks.mindspore.graph_compilation import CompiledTaps, Part
 from msprobe_ms.frameworks.mindspore.structures import structures
 from msprobe_ms.frameworks.mindspore.tensor_dump_files import PATIENCE, QUIET, FileEvents, wait_for_files
 from msprobe_ms.frameworks.mindspore.tensor_dump_names import Compiled, Given, ParameterOf
+from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.patching import Patch
-from msprobe_ms.support.permissions import DEFAULT, Permissions
 
 #: What TensorDump puts numbers in for.
 _EXPANDED = ("{step}", "{rank}")

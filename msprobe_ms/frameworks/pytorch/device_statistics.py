@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from msprobe_ms.arrays.chunked_statistics import parts
+from msprobe_ms.arrays.statistics import parts
 
 #: Elements that are made wider at once: a reduction in double copies what it reduces.
 _WIDENED = 1 << 22
@@ -31,7 +31,7 @@ def is_on_device(tensor: torch.Tensor) -> bool:
 def figures(tensor: torch.Tensor, wider: torch.dtype | None) -> Figures:
     """The figures of a dense tensor, by reductions that nobody waits for.
 
-    They are those of ``summary.statistics``, sums in double: of magnitudes of complex numbers, of booleans Max and Min.
+    They are those of ``arrays.statistics``, sums in double: of magnitudes of complex numbers, of booleans Max and Min.
     ``wider`` is a dtype that holds the values of one that has no arithmetic.
     """
     stream = torch.cuda.current_stream(tensor.device) if tensor.is_cuda else None

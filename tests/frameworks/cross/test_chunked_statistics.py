@@ -18,10 +18,9 @@ from mindspore import Tensor
 from recording import read_step, recording, write_config
 
 from benchmarks.bounded.measure import MIB, peak_of
-from msprobe_ms.arrays import chunked_statistics
-from msprobe_ms.arrays.chunked_statistics import Parts, parts
-from msprobe_ms.arrays.npy_writer import write_npy, write_npy_in_parts
-from msprobe_ms.arrays.statistics import checksum, statistics
+from msprobe_ms.arrays import statistics as array_statistics
+from msprobe_ms.arrays.npy import write_npy, write_npy_in_parts
+from msprobe_ms.arrays.statistics import Parts, checksum, parts, statistics
 from msprobe_ms.pytorch import PrecisionDebugger
 
 
@@ -102,7 +101,7 @@ def assert_is_of_ones(leaf: dict[str, Any], size: int, peak: int) -> None:
 @pytest.mark.parametrize("later", [False, True])
 def test_files_of_large_tensors(ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch, later: bool) -> None:
     """The same as those of small ones, in both frameworks, written now or later."""
-    monkeypatch.setattr(chunked_statistics, "LARGE", 100)
+    monkeypatch.setattr(array_statistics, "LARGE", 100)
     values = np.random.standard_normal((13, 17)).astype(np.float32)
     x = Tensor(values).astype(mindspore.bfloat16)
     with recording(None, dump_path, level="L1", task="tensor", async_dump=later):

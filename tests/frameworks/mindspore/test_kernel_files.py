@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from kernel_dumps import compiled_dump, lay_out, raw_files
 
 from msprobe_ms.arrays.statistics import statistics
-from msprobe_ms.dump.kernels.kernel_file import KernelFile
-from msprobe_ms.dump.kernels.kernel_files import parse_file_name, read_kernel_files
+from msprobe_ms.dump.kernels.kernel_files import KernelFile, parse_file_name, read_kernel_files
 from msprobe_ms.dump.kernels.launches import launches
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError, MsprobeError
 

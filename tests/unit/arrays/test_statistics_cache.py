@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from msprobe_ms.arrays.statistics import statistics
-from msprobe_ms.arrays.statistics_cache import Memo
+from msprobe_ms.arrays.statistics import Memo, statistics
 
 
 @given(st.data())

@@ -28,10 +28,9 @@ from msprobe_ms.comparison.pairing.automatic.rules import (
 )
 from msprobe_ms.comparison.pairing.automatic.swapped_weights import doubted, find_exchanged, put_right
 from msprobe_ms.dump.model import Dump
-from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import MappingError
+from msprobe_ms.support.files import DEFAULT, replacing
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.permissions import DEFAULT
 
 #: A module: dotted path and class.
 Module = tuple[str, str]

@@ -1,4 +1,4 @@
-"""Arrays in files, read without trust: ``.npy``, and ``.bin``, which is bytes alone."""
+"""Arrays in files: ``.npy`` and ``.bin`` (bytes alone) read without trust, ``.npy`` written."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import math
 import os
 import stat
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -150,3 +151,29 @@ def _load_bin(path: Path, dtype: str | None, shape: tuple[int, ...] | None) -> n
     except ValueError as error:
         raise DumpFormatError(f"{path}: shape {str(shape)[:100]} is impossible: {error}") from error
     return narrow_floats.widen(array, dtype or "") if width else array
+
+
+class _Stream:
+    """Only `write`: to a real file numpy writes in a way of its own, which loses the reason when the disk refuses."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.write = file.write
+
+
+def write_npy(file: BinaryIO, array: np.ndarray) -> None:
+    """What ``numpy.save`` writes, in C order whatever the array's, as frameworks' own files are.
+
+    Raises OSError with its number, ValueError for arrays of Python objects.
+    """
+    stream: Any = _Stream(file)
+    np.save(stream, array if array.flags.c_contiguous else array.copy(order="C"), allow_pickle=False)
+
+
+def write_npy_in_parts(file: BinaryIO, shape: tuple[int, ...], parts: Iterable[np.ndarray]) -> None:
+    """The same for an array of ``shape`` that comes in parts, one or more, in the order of its elements."""
+    for number, part in enumerate(parts):
+        if not number:
+            numpy_format: Any = np.lib.format  # untyped
+            header = {"descr": part.dtype.str, "fortran_order": False, "shape": shape}
+            numpy_format.write_array_header_1_0(file, header)
+        file.write(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
