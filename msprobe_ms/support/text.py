@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 #: Longest line that is shown whole, in characters: no name that a person chose comes near it.
 _LONGEST = 10_000
@@ -70,7 +70,7 @@ def suggestion(value: object, accepted: Iterable[str]) -> str:
     return f' (did you mean "{by_lower[near[0]]}"?)' if near else ""
 
 
-def listed(names: Sequence[object], most: int = 3, between: str = ", ", last: str = " and ") -> str:
+def listed(names: Iterable[object], most: int = 3, between: str = ", ", last: str = " and ") -> str:
     """Join the first ``most`` names; of more, say how many are left out.
 
     >>> listed(["a", "b", "c", "d", "e"])
@@ -78,7 +78,8 @@ def listed(names: Sequence[object], most: int = 3, between: str = ", ", last: st
     >>> listed(["a", "b"], most=1, last="; and ")
     'a; and 1 more'
     """
-    return between.join(map(str, names[:most])) + and_more(len(names) - most, last)
+    texts = list(map(str, names))
+    return between.join(texts[:most]) + and_more(len(texts) - most, last)
 
 
 def and_more(count: int, before: str = " and ") -> str:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from msprobe_ms.comparison.pairing.items import PARAMETER_SYNONYMS
 from msprobe_ms.comparison.pairing.rules.cell import CellRules
-from msprobe_ms.comparison.pairing.rules.data import listed
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.rules.layer import NOWHERE
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.text import listed
 
 #: Components that wrappers put in front of or between names, and that no layer is called.
 _WRAPPERS = frozenset(
@@ -211,7 +211,7 @@ class _Readings:
             logging.INFO if met else logging.WARNING,
             "%s of the layer and cell mapping meet no parameter of the target: %s%s",
             f"{len(self.unmet)} of {self._count} rules" if met else "the rules",
-            listed(self.unmet),
+            listed(self.unmet, most=10),
             " (modules without parameters have none)" if met else "",
         )
 

@@ -11,6 +11,7 @@ from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.files import write_table
 from msprobe_ms.comparison.reporting.profiles.own import METRIC_TITLES
 from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+from msprobe_ms.support.text import listed
 from msprobe_ms.weights.compare import (
     CAST,
     CLOSE,
@@ -87,8 +88,8 @@ def weight_lines(comparison: WeightComparison) -> Iterator[str]:
     yield f"{len(paired)} parameters compared{f': {told}' if told else ''}"
     yield from _verdict(comparison, paired)
     if circles := comparison.exchanged:
-        more = f"; and {len(circles) - _TOLD} more" if len(circles) > _TOLD else ""
-        yield f"these look exchanged: {'; '.join(map(' and '.join, circles[:_TOLD]))}{more}"
+        circles_shown = listed([" and ".join(circle) for circle in circles], _TOLD, "; ", "; and ")
+        yield f"these look exchanged: {circles_shown}"
     yield from _lone_lines(comparison)
     problems = comparison.problems
     if problems:
@@ -160,10 +161,8 @@ def _shape(weight: Weight) -> str:
 def _lone_lines(comparison: WeightComparison) -> Iterator[str]:
     for result in (ONLY_TARGET, ONLY_GOLDEN):
         if rows := comparison.with_result(result):
-            more = f" and {len(rows) - _TOLD} more" if len(rows) > _TOLD else ""
-            yield f"{result} ({len(rows)}): {', '.join(row.name for row in rows[:_TOLD])}{more}"
+            yield f"{result} ({len(rows)}): {listed([row.name for row in rows], _TOLD)}"
     if said := comparison.with_result(SAID):
-        more = f" and {len(said) - _TOLD} more" if len(said) > _TOLD else ""
-        yield f"not compared, as the mapping says ({len(said)}): {', '.join(row.name for row in said[:_TOLD])}{more}"
+        yield f"not compared, as the mapping says ({len(said)}): {listed([row.name for row in said], _TOLD)}"
     for row in comparison.with_result(TIED)[:_TOLD]:
         yield f"tied: {row.name} has {row.note}"

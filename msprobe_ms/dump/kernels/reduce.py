@@ -31,6 +31,7 @@ from msprobe_ms.dump.kernels.kernel_files import (
 from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.files import DEFAULT, Permissions, replacing
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.text import and_more
 
 Figure = Callable[[np.ndarray, Statistics], Statistic]
 
@@ -107,8 +108,7 @@ def reduce(
     for folder, inside in folders.items():
         _reduce_folder(folder / STATISTIC, inside, dict(figures), permissions, unread)
     if unread:
-        more = f", and so do {len(unread) - 1} more" if len(unread) > 1 else ""
-        logger.warning("%s; the file stays%s", unread[0], more)
+        logger.warning("%s; the file stays%s", unread[0], and_more(len(unread) - 1, ", and so do "))
     return [folder / STATISTIC for folder in folders]
 
 
