@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from msprobe_ms.arrays.metrics import TENSOR_METRICS, Missing
+from msprobe_ms.arrays.metrics import METRIC_TITLES, TENSOR_METRICS, Missing
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.files import write_table
-from msprobe_ms.comparison.reporting.profiles.own import METRIC_TITLES
 from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
 from msprobe_ms.support.text import listed
 from msprobe_ms.weights.compare import (

@@ -12,20 +12,7 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
-from msprobe_ms.arrays.metrics import (
-    ACCUMULATED_RELATIVE,
-    COSINE,
-    EUCLIDEAN,
-    FIVE_THOUSANDTHS,
-    KL_DIVERGENCE,
-    MAX_ABSOLUTE,
-    MAX_RELATIVE,
-    MEAN_ABSOLUTE,
-    MEAN_RELATIVE,
-    ONE_THOUSANDTH,
-    RELATIVE_EUCLIDEAN,
-    ROOT_MEAN_SQUARE,
-)
+from msprobe_ms.arrays.metrics import METRICS
 from msprobe_ms.comparison.model import Comparison, Row
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.profiles.base import (
@@ -45,24 +32,6 @@ from msprobe_ms.comparison.reporting.profiles.own_rules import judge
 from msprobe_ms.comparison.reporting.row_columns import Side
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS
 from msprobe_ms.dump.model import Item
-
-#: Titles of the metrics of real data: those of msprobe, then those of CANN's accuracy analyzer.
-METRIC_TITLES: Mapping[str, str] = MappingProxyType(
-    {
-        COSINE: "Cosine",
-        EUCLIDEAN: "EucDist",
-        MAX_ABSOLUTE: "MaxAbsErr",
-        MAX_RELATIVE: "MaxRelativeErr",
-        ONE_THOUSANDTH: "One Thousandth Err Ratio",
-        FIVE_THOUSANDTHS: "Five Thousandths Err Ratio",
-        RELATIVE_EUCLIDEAN: "RelativeEuclideanDistance",
-        ACCUMULATED_RELATIVE: "AccumulatedRelativeError",
-        MEAN_RELATIVE: "MeanRelativeError",
-        MEAN_ABSOLUTE: "MeanAbsoluteError",
-        ROOT_MEAN_SQUARE: "RootMeanSquareError",
-        KL_DIVERGENCE: "KullbackLeiblerDivergence",
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -172,7 +141,7 @@ _BASIC = _pairs(
 #: The figures stand side by side: what they differ by is told relative to them alone.
 _RELATIVES = tuple(map(Column, RELATIVE_TITLES, map(_relative, RELATIVES)))
 
-_METRICS = tuple(Column(title, _of_metric(metric)) for metric, title in METRIC_TITLES.items())
+_METRICS = tuple(Column(metric.title, _of_metric(metric.name)) for metric in METRICS)
 
 _CHECKSUMS = _pairs(("MD5",), (_of_items(attrgetter("md5")),))
 # The table of msprobe has its second title in capitals.
