@@ -75,12 +75,3 @@ def same_dtype(one: str | None, other: str | None) -> bool:
 def coarser(one: str | None, other: str | None) -> Dtype:
     """The less precise of two dtypes: it sets how far apart the two tensors may be."""
     return max(parse_dtype(one), parse_dtype(other), key=lambda dtype: dtype.epsilon)
-
-
-#: Frameworks that write the same API signatures, hence the same scalar arguments.
-_SIGNATURES = {"mindtorch": "pytorch"}
-
-
-def same_signatures(one: str, other: str) -> bool:
-    """Whether two frameworks call their APIs with the same arguments (MSAdapter follows PyTorch)."""
-    return _SIGNATURES.get(one, one) == _SIGNATURES.get(other, other)

@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from sys import intern
 
+from msprobe_ms.dump.dialects import MODULE_PREFIXES
+
 FORWARD = "forward"
 BACKWARD = "backward"
 PARAMETERS_GRAD = "parameters_grad"
@@ -43,10 +45,9 @@ INCOMPLETE = "incomplete"
 #: Between the paths of several modules that stand for one of the other dump: ``attention.q + k + v``.
 JOINED = " + "
 
-#: Prefixes of entries that stand for modules: direction comes before the call index.
-MODULE_PREFIXES = ("Cell", "Module")
-
-_MODULE = re.compile(r"(Cell|Module)\.(?:(.*)\.)?([^.]+)\.(forward|backward|parameters_grad)(?:\.(\d{1,18}))?")
+_MODULE = re.compile(
+    rf"({'|'.join(MODULE_PREFIXES)})\.(?:(.*)\.)?([^.]+)\.(forward|backward|parameters_grad)(?:\.(\d{{1,18}}))?"
+)
 _API = re.compile(r"([^.]+)\.(.+)\.(\d{1,18})\.(forward|backward)")
 _DEBUG = re.compile(r"(.+)\.(\d{1,18})\.debug")
 

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 
 from msprobe_ms.arrays.statistics import parts
+from msprobe_ms.dump.dialects import Dialect
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.support.files import DEFAULT, Permissions
 
@@ -139,16 +140,10 @@ class KernelDump(Protocol):
 class Framework(ABC):
     """What the rest of the package needs to know of one framework."""
 
-    #: ``framework`` of dump.json.
-    name: str
-    #: Prefix of module entries, ``Cell`` or ``Module``.
-    module_prefix: str
+    #: How its dumps are spelled: its name, the prefix of modules, the type of tensors and the suffix of their files.
+    dialect: Dialect
     #: What a user calls a network of this framework, in messages.
     module_type: str
-    #: ``type`` of tensor leaves.
-    tensor_type: str
-    #: Ending of tensor files.
-    file_suffix: str
     #: The package's own API lists.
     api_lists: tuple[Path, ...]
     #: Whether calls under watch get the caller's own tensors, so that APIs which write in place can be watched too.

@@ -69,7 +69,7 @@ class LeafBuilder:
     ) -> Value:
         """The leaf of a tensor of dtype ``dtype`` that is at hand as an array, as `build` gives it."""
         try:
-            return self._array(array, entry, category, path, save, self._framework.tensor_type, dtype)
+            return self._array(array, entry, category, path, save, self._framework.dialect.tensor_type, dtype)
         except Exception as error:
             self._trouble.report(error, ".".join((entry, category, *path)))
             return None
@@ -112,11 +112,11 @@ class LeafBuilder:
         maximum, minimum, mean, norm = figures
         file = None
         if save:
-            name = data_name(entry, category, path, framework.file_suffix)
+            name = data_name(entry, category, path, framework.dialect.file_suffix)
             copy = Copy(size, partial(self._copied, tensor, array))
             file = self._written(entry, name, partial(framework.save_tensor, tensor, array), copy)
         return TensorLeaf(
-            framework.tensor_type,
+            framework.dialect.tensor_type,
             framework.dtype_text(tensor),
             tuple(tensor.shape),
             maximum,

@@ -15,6 +15,7 @@ import numpy as np
 
 from msprobe_ms.arrays.statistics import Statistics, statistics
 from msprobe_ms.dump.columns import ItemTable
+from msprobe_ms.dump.dialects import KERNEL, MINDSPORE
 from msprobe_ms.dump.kernels.graphs import Graphs
 from msprobe_ms.dump.kernels.kernel_files import INPUT, OUTPUT, KernelFile
 from msprobe_ms.dump.kernels.launches import Launch, ScopePaths, Unwritten, launches
@@ -24,8 +25,6 @@ from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETER, RECOMPUTE, SCOPE
 from msprobe_ms.dump.reading.entries import call_items
 from msprobe_ms.support.errors import MissingTensorError, MsprobeError
 from msprobe_ms.support.log import logger
-
-PREFIX = "Kernel"
 
 
 class KernelEntry(NamedTuple):
@@ -62,7 +61,7 @@ def kernel_entries(
         path = scopes.path(launch)
         graph = graphs.of(launch.files[0].path.parent)
         scope = (graph and graph.scope(launch.op_name)) or parse_scope(path, cells)
-        prefix, name = (PARAMETER, launch.op_name) if launch.is_parameter else (PREFIX, launch.op_type)
+        prefix, name = (PARAMETER, launch.op_name) if launch.is_parameter else (KERNEL, launch.op_type)
         direction = FORWARD if launch.is_parameter else scope.direction
         entry = api_entry(prefix, name, counts[prefix, name, direction], direction)
         counts[prefix, name, direction] += 1
@@ -99,7 +98,7 @@ class _Leaves:
     def _leaf(self, file: KernelFile) -> dict[str, Any]:
         shape, dtype, figures = self._summary(file)
         leaf: dict[str, Any] = {
-            "type": "mindspore.Tensor",
+            "type": MINDSPORE.tensor_type,
             "dtype": dtype or "unknown",
             "shape": None if shape is None else list(shape),
             **dict(zip(("Max", "Min", "Mean", "Norm"), figures, strict=True)),
@@ -155,7 +154,7 @@ def read_kernels(path: Path, files: Sequence[KernelFile], cells: Cells | None = 
     tensors = KernelTensors()
     has_tensors = any(file.figures is None for file in files)
     task = "tensor" if has_tensors else "statistics"
-    dump = KernelDump(path, task, "L2", "mindspore", task, "latest", {}, tensors)
+    dump = KernelDump(path, task, "L2", MINDSPORE.name, task, "latest", {}, tensors)
     dump.launches, dump.files = {}, tensors.files
     table = ItemTable()
     # No file has a name below the root of all.

@@ -12,6 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.dump.kernels.entries import kernel_entries
 from msprobe_ms.dump.kernels.folders import KernelFolder, find_kernel_folders, need_kernel_folders, read_folders
 from msprobe_ms.dump.kernels.kernel_files import KernelFile
@@ -59,7 +60,7 @@ def write_index(
     unread: list[str] = []
     with replacing(folder / "dump.json", permissions) as target:
         data_dir = None if data_folder is None else os.path.realpath(data_folder)
-        target.write(dump_head(Envelope(task, level, "mindspore", data_dir)))
+        target.write(dump_head(Envelope(task, level, MINDSPORE.name, data_dir)))
         for entry in kernel_entries(files, cells=cells, data_folder=data_folder, unread=unread.append):
             fields = ",\n".join(field_text(key, value) for key, value in entry.body.items())
             separator = ",\n" if construct else "\n"

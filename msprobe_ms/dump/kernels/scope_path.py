@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import NamedTuple
 
+from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.dump.names import BACKWARD, FORWARD, module_entry
 
 #: Cells of a model by dotted name → class name; the model itself under "".
@@ -98,7 +99,7 @@ def cell_entry(scope: Scope, cells: Cells | None = None) -> str | None:
     'Cell.network.fc1.Dense.backward.0'
     """
     found = cell_of(scope, cells)
-    return None if found is None else module_entry("Cell", *found, scope.direction, 0)
+    return None if found is None else module_entry(MINDSPORE.module_prefix, *found, scope.direction, 0)
 
 
 def _model_start(components: tuple[Component, ...], cells: Cells) -> int | None:

@@ -18,6 +18,7 @@ from mindspore.communication import GlobalComm, comm_func, get_process_group_ran
 from mindspore.ops import Primitive
 
 from msprobe_ms.arrays.npy import write_npy, write_npy_in_parts
+from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.frameworks.base import (
     After,
     Before,
@@ -69,11 +70,8 @@ _engine: Callable[[], int] | None = getattr(
 class MindSpore(Framework):
     """What the package needs to know of MindSpore."""
 
-    name = "mindspore"
-    module_prefix = "Cell"
+    dialect = MINDSPORE
     module_type = "mindspore.nn.Cell"
-    tensor_type = "mindspore.Tensor"
-    file_suffix = ".npy"
     api_lists: tuple[Path, ...] = (Path(__file__).with_name("apis.yaml"),)
     recomputing = tuple((f"{_FOLDER}/common/recompute.py", name) for name in ("bprop", "recompute"))
     #: The last is where it was before 2.9.

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 from torch._guards import TracingContext
 
+from msprobe_ms.dump.dialects import PYTORCH
 from msprobe_ms.frameworks.base import InputWatch, Namespace, OnGradients, OnInputGradients, Removable
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.pytorch import device_statistics
@@ -37,9 +38,7 @@ _tracing_context: Callable[[], Any] = getattr(TracingContext, "try_get", Tracing
 class PyTorch(TorchModules):
     """What the package needs to know of PyTorch."""
 
-    name = "pytorch"
-    tensor_type = "torch.Tensor"
-    file_suffix = ".pt"
+    dialect = PYTORCH
     watches_in_place = True
     recomputing = tuple(
         (f"{_FOLDER}/utils/checkpoint.py", name) for name in ("backward", "unpack_hook", "recompute_fn")

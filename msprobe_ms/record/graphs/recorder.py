@@ -179,7 +179,7 @@ class GraphRecorder:
         if save:
             self._trouble.note("tensors whose shape only the running graph knows have figures, but no files")
         figures = (None,) * 4 if 0 in value.shape else value[1:]
-        return TensorLeaf(self._framework.tensor_type, dtype, value.shape, *figures)
+        return TensorLeaf(self._framework.dialect.tensor_type, dtype, value.shape, *figures)
 
     def ends(self, call: int, output: Layout) -> None:
         with self._lock:
@@ -218,7 +218,8 @@ class GraphRecorder:
     def _filled(self, flight: _Flight, field: str, layout: Layout, path: Path = ()) -> Value:
         if isinstance(layout, Described):
             if layout.shape is not None and 0 in layout.shape:
-                return TensorLeaf(self._framework.tensor_type, layout.dtype, layout.shape, None, None, None, None)
+                tensor_type = self._framework.dialect.tensor_type
+                return TensorLeaf(tensor_type, layout.dtype, layout.shape, None, None, None, None)
             return flight.values.get((field, path))
         if isinstance(layout, list):
             return [self._filled(flight, field, each, (*path, str(index))) for index, each in enumerate(layout)]

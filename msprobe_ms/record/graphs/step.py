@@ -102,7 +102,7 @@ class GraphSession:
             self._folder,
             task=config.task,
             level=config.level,
-            framework=self._framework.name,
+            framework=self._framework.dialect.name,
             tensors=config.stores_files,
             extra_info=config.extra_info,
             permissions=config.permissions,
