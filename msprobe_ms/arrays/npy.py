@@ -1,4 +1,4 @@
-"""Arrays in files: ``.npy`` and ``.bin`` (bytes alone) read without trust, ``.npy`` written."""
+"""Arrays in files: ``.npy``, ``.bin`` and bytes at known places of others read without trust, ``.npy`` written."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import io
 import math
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from msprobe_ms.arrays import narrow_floats
+from msprobe_ms.arrays.dtypes import narrow_width, widen
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
 
 #: dtypes that a ``.bin`` may be of, by name in lower case: what numpy has, little-endian.
@@ -88,7 +88,7 @@ def _load_npy(path: Path, dtype: str | None) -> np.ndarray:
     except (ValueError, OverflowError) as error:  # more or larger dimensions than numpy has, though without elements
         raise DumpFormatError(f"{path}: shape {str(shape)[:100]} is impossible: {error}") from error
     if stored.kind == "V":
-        return narrow_floats.widen(array.view(f"<u{stored.itemsize}"), dtype or "")
+        return widen(array.view(f"<u{stored.itemsize}"), dtype or "")
     return array
 
 
@@ -102,7 +102,7 @@ def read_header(path: Path, file: BinaryIO, dtype: str | None) -> tuple[tuple[in
         raise DumpFormatError(f"{path}: the .npy header is damaged: {str(error)[:200]}") from error
     if any(type(size) is not int or size < 0 for size in shape):
         raise DumpFormatError(f"{path}: the .npy header is damaged: shape {shape}")
-    narrow = narrow_floats.bytes_of(dtype) if dtype else None
+    narrow = narrow_width(dtype) if dtype else None
     if stored.subdtype or (stored.kind not in "biufc" and not (stored.kind == "V" and stored.itemsize == narrow)):
         shown = f"dtype {str(stored)[:100]}, and {dtype} in the dump"
         raise DumpFormatError(f"{path}: {shown}; accepted are numbers")
@@ -134,7 +134,7 @@ def _parsed(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype]:
 
 def _load_bin(path: Path, dtype: str | None, shape: tuple[int, ...] | None) -> np.ndarray:
     """Bytes alone: only the dump says what they are."""
-    width = narrow_floats.bytes_of(dtype) if dtype else None
+    width = narrow_width(dtype) if dtype else None
     stored = np.dtype(f"<u{width}") if width else PLAIN_DTYPES.get((dtype or "").lower())
     if stored is None:
         known = f"dtype {dtype[:100]} is none of numpy's" if dtype else "no dtype is known"
@@ -150,7 +150,7 @@ def _load_bin(path: Path, dtype: str | None, shape: tuple[int, ...] | None) -> n
         array = array if shape is None else array.reshape(shape)
     except ValueError as error:
         raise DumpFormatError(f"{path}: shape {str(shape)[:100]} is impossible: {error}") from error
-    return narrow_floats.widen(array, dtype or "") if width else array
+    return widen(array, dtype or "") if width else array
 
 
 class _Stream:
@@ -177,3 +177,43 @@ def write_npy_in_parts(file: BinaryIO, shape: tuple[int, ...], parts: Iterable[n
             header = {"descr": part.dtype.str, "fortran_order": False, "shape": shape}
             numpy_format.write_array_header_1_0(file, header)
         file.write(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+
+
+def item_size(dtype: str) -> int | None:
+    """Bytes of one element; None for a dtype that cannot be read."""
+    return np.dtype(dtype).itemsize if dtype in PLAIN_DTYPES else narrow_width(dtype)
+
+
+def read_array(
+    path: Path, name: str, dtype: str, shape: tuple[int, ...], parts: Sequence[tuple[int, int]]
+) -> np.ndarray:
+    """The array whose bytes are the ``parts`` (offset, length) of a file, one after the other; narrow floats widened.
+
+    :raises DumpFormatError: they are not the bytes of such an array, or are not there
+    """
+    width = item_size(dtype)
+    if width is None:
+        raise DumpFormatError(f"{path}: {name}: dtype {dtype[:100]} cannot be read")
+    length = sum(size for _, size in parts)
+    if math.prod(shape) * width != length:
+        raise DumpFormatError(f"{path}: {name}: {length} bytes, which no {dtype} of shape {shape} takes")
+    try:
+        with open(path, "rb") as file:
+            end = file.seek(0, 2)
+            if any(offset + size > end for offset, size in parts):
+                raise DumpFormatError(f"{path}: {name}: cut off: it reaches to byte {sum(parts[-1])}, {end} are there")
+            buffer = np.empty(length, np.uint8)
+            place = 0
+            for offset, size in parts:
+                file.seek(offset)
+                if file.readinto(buffer[place : place + size].data) != size:
+                    raise DumpFormatError(f"{path}: {name}: cut off")
+                place += size
+    except OSError as error:
+        raise DumpFormatError(f"{path}: {name}: cannot be read: {error.strerror or error}") from error
+    try:
+        if dtype in PLAIN_DTYPES:
+            return buffer.view(np.dtype(dtype).newbyteorder("<")).reshape(shape)
+        return widen(buffer.view(f"<u{width}"), dtype).reshape(shape)
+    except (ValueError, OverflowError) as error:  # more dimensions than numpy has
+        raise DumpFormatError(f"{path}: {name}: shape {str(shape)[:100]} is impossible: {error}") from error

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from msprobe_ms.arrays import narrow_floats
+from msprobe_ms.arrays.dtypes import narrow_width, widen
 from msprobe_ms.arrays.torch_pickle import LONGEST_PICKLE, Refused, TensorRecord, describe
 from msprobe_ms.support.errors import DumpFormatError
 
@@ -153,7 +153,7 @@ def _stored_dtype(dtype: str, order: str) -> tuple[int, np.dtype[Any]]:
     """Bytes of an element in the file and the numpy dtype that reads it."""
     if dtype == "complex32":
         return 4, np.dtype((order + "f2", (2,)))
-    if width := narrow_floats.bytes_of(dtype):
+    if width := narrow_width(dtype):
         return width, np.dtype(f"{order}u{width}")
     plain = np.dtype(f"{order}{np.dtype(dtype).str[1:]}")
     return plain.itemsize, plain
@@ -163,8 +163,8 @@ def _decode(flat: np.ndarray, tensor: TensorRecord) -> np.ndarray:
     """One-dimensional numbers as read → in the machine's byte order, in a dtype numpy has."""
     if tensor.dtype == "complex32":
         flat = flat.astype(np.float32).view(np.complex64).reshape(-1)
-    elif narrow_floats.bytes_of(tensor.dtype):
-        flat = narrow_floats.widen(flat, tensor.dtype)
+    elif narrow_width(tensor.dtype):
+        flat = widen(flat, tensor.dtype)
     flat = flat.astype(flat.dtype.newbyteorder("="), copy=False)
     if tensor.conjugate:
         flat = np.conj(flat)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from msprobe_ms.arrays import narrow_floats
+from msprobe_ms.arrays.dtypes import narrow_width
 from msprobe_ms.convert.source import SUFFIXES, Source
 from msprobe_ms.convert.write import WRITERS
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
@@ -69,7 +69,7 @@ def _convert(path: Path, target: Path, kind: str, source: Source) -> str:
     with replacing(target) as file:
         WRITERS[kind](file, array, dtype)
     told = f"{dtype} {tuple(array.shape)}"
-    if narrow_floats.bytes_of(dtype):
+    if narrow_width(dtype):
         told += ", as float32"
     if kind == "csv" and array.ndim > 2:
         told += f", as {array.size // max(1, array.shape[-1])} rows of {array.shape[-1]}"

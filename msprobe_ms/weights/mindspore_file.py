@@ -18,9 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from msprobe_ms.arrays.npy import read_array
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
-from msprobe_ms.weights.raw import read_array
 
 FORMAT = "MindSpore checkpoint"
 

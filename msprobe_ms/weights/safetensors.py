@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from msprobe_ms.arrays.npy import item_size, read_array
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.weights.model import LARGEST_SIZE, MOST_DIMENSIONS, Checkpoint, Weight, clean
-from msprobe_ms.weights.raw import item_size, read_array
 
 #: Longest header, in bytes: the bound of the format's own library.
 LONGEST_HEADER = 100_000_000

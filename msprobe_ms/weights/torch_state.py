@@ -1,6 +1,6 @@
 """The pickle of a PyTorch checkpoint as plain values: dicts, lists, tensors' places. Nothing in it is ever called.
 
-Where ``store.torch_pickle`` refuses whatever is no part of one tensor, here the rest of a training checkpoint
+Where ``arrays.torch_pickle`` refuses whatever is no part of one tensor, here the rest of a training checkpoint
 (arguments, schedulers, classes of the user's own) becomes a ``Stranger``: a name, and the state it was given.
 """
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msprobe_ms.arrays import narrow_floats
+from msprobe_ms.arrays.dtypes import narrow_width
 from msprobe_ms.arrays.statistics import Statistic, Statistics, statistics
 from msprobe_ms.dump.kernels.kernel_files import (
     DATA_SIZE,
@@ -155,7 +155,7 @@ def _row(file: KernelFile, figures: Mapping[str, Figure]) -> dict[str, object]:
     whole = statistics(array)
     places = (file.op_type, file.op_name, file.task, file.stream, file.timestamp, file.io, file.slot)
     leading: dict[str, object] = dict(zip(LEADING, places, strict=True))
-    width = narrow_floats.bytes_of(dtype) if dtype else None
+    width = narrow_width(dtype) if dtype else None
     return {
         **leading,
         DATA_SIZE: array.size * (width or array.itemsize),

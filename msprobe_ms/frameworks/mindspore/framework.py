@@ -36,11 +36,10 @@ from msprobe_ms.frameworks.base import (
 )
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
-from msprobe_ms.frameworks.mindspore import device_statistics, jit, kernel_dump, kernels, modes
+from msprobe_ms.frameworks.mindspore import device_statistics, jit, kernels, modes
 from msprobe_ms.frameworks.mindspore.arrays import in_parts, to_numpy
-from msprobe_ms.frameworks.mindspore.autograd import MindSporeGraph, has_graph
+from msprobe_ms.frameworks.mindspore.autograd import Hooked, MindSporeGraph, can_be_hooked, has_graph
 from msprobe_ms.frameworks.mindspore.graph_callbacks import MindSporeTaps
-from msprobe_ms.frameworks.mindspore.identity_nodes import Hooked, can_be_hooked
 from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps
 from msprobe_ms.support.files import DEFAULT, Permissions
 
@@ -327,7 +326,7 @@ class MindSpore(Framework):
         return _Group(list(get_process_group_ranks(group or GlobalComm.WORLD_COMM_GROUP)))
 
     def kernel_dump(self) -> KernelDump:
-        return kernel_dump.MindSporeKernelDump()
+        return kernels.MindSporeKernelDump()
 
     def execution_mode(self) -> ExecutionMode:
         return modes.execution_mode()

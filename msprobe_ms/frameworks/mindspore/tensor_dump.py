@@ -22,7 +22,7 @@ from mindspore.ops import functional as F
 from msprobe_ms.frameworks.graph_observer import GraphObserver, Place, Tapped
 from msprobe_ms.frameworks.mindspore import jit
 from msprobe_ms.frameworks.mindspore.graph_compilation import CompiledTaps, Parts, dtype_text, layout_of
-from msprobe_ms.frameworks.mindspore.structures import structures
+from msprobe_ms.frameworks.mindspore.graph_source import structures
 from msprobe_ms.frameworks.mindspore.tensor_dump_files import PATIENCE, QUIET, FileEvents, wait_for_files
 from msprobe_ms.frameworks.mindspore.tensor_dump_names import Compiled, Given, ParameterOf
 from msprobe_ms.support.files import DEFAULT, Permissions
