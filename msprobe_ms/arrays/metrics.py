@@ -62,12 +62,12 @@ MAX_ABSOLUTE = "max_absolute_error"
 MAX_RELATIVE = "max_relative_error"
 ONE_THOUSANDTH = "one_thousandth_ratio"
 FIVE_THOUSANDTHS = "five_thousandths_ratio"
-RELATIVE_EUCLIDEAN = "relative_euclidean_distance"
 ACCUMULATED_RELATIVE = "accumulated_relative_error"
-MEAN_RELATIVE = "mean_relative_error"
+RELATIVE_EUCLIDEAN = "relative_euclidean_distance"
+KL_DIVERGENCE = "kl_divergence"
 MEAN_ABSOLUTE = "mean_absolute_error"
 ROOT_MEAN_SQUARE = "root_mean_square_error"
-KL_DIVERGENCE = "kl_divergence"
+MEAN_RELATIVE = "mean_relative_error"
 
 #: Elements a block: its doubles stay in a core's second-level cache and below what malloc hands back to the system;
 #: measured from 2^12 to 2^18 the fastest, twice as fast as 2^15.
@@ -186,7 +186,7 @@ def _divergence(sums: _Sums) -> Measured:
 
 _SCALAR, _SINGLE = (Missing.SCALAR,), (Missing.SCALAR, Missing.SINGLE)
 
-#: All metrics of real data, in the order of columns. What lists metrics anywhere takes them from here.
+#: All metrics of real data, those of msprobe first. What lists metrics anywhere takes them from here.
 METRICS = (
     Metric(COSINE, "Cosine", _cosine, _SINGLE, "1.1.0"),
     Metric(EUCLIDEAN, "EucDist", lambda sums: float(sums.error**0.5), _SCALAR, "26"),
@@ -194,12 +194,12 @@ METRICS = (
     Metric(MAX_RELATIVE, "MaxRelativeErr", lambda sums: float(sums.max_relative), (), "1.1.0"),
     Metric(ONE_THOUSANDTH, "One Thousandth Err Ratio", lambda sums: sums.within_one / sums.size, _SCALAR, "1.1.0"),
     Metric(FIVE_THOUSANDTHS, "Five Thousandths Err Ratio", lambda sums: sums.within_five / sums.size, _SCALAR, "1.1.0"),
-    Metric(RELATIVE_EUCLIDEAN, "RelativeEuclideanDistance", _relative_euclidean),
     Metric(ACCUMULATED_RELATIVE, "AccumulatedRelativeError", lambda sums: relative(sums.absolute, sums.magnitude)),
-    Metric(MEAN_RELATIVE, "MeanRelativeError", lambda sums: float(sums.relative / sums.size)),
+    Metric(RELATIVE_EUCLIDEAN, "RelativeEuclideanDistance", _relative_euclidean),
+    Metric(KL_DIVERGENCE, "KullbackLeiblerDivergence", _divergence, (*_SINGLE, Missing.COMPLEX)),
     Metric(MEAN_ABSOLUTE, "MeanAbsoluteError", lambda sums: float(sums.absolute / sums.size)),
     Metric(ROOT_MEAN_SQUARE, "RootMeanSquareError", _root_mean_square),
-    Metric(KL_DIVERGENCE, "KullbackLeiblerDivergence", _divergence, (*_SINGLE, Missing.COMPLEX)),
+    Metric(MEAN_RELATIVE, "MeanRelativeError", lambda sums: float(sums.relative / sums.size)),
 )
 _ALWAYS = tuple(metric for metric in METRICS if metric.msprobe)
 #: Names of the metrics that are always measured, and of those measured only where a report shows them.

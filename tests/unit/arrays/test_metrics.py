@@ -268,14 +268,7 @@ def test_more_metrics_where_there_is_nothing_to_sum() -> None:
     assert set(tensor_difference(ones[:0], zeros[:0], more=True).metrics.values()) == {Missing.EMPTY}
     assert set(tensor_difference(ones, zeros[:2], more=True).metrics.values()) == {Missing.SHAPE}
     scalar = tensor_difference(np.float32(2.5).reshape(()), np.float32(2.0).reshape(()), more=True).metrics
-    assert {name: scalar[name] for name in MORE_METRICS} == {
-        ACCUMULATED_RELATIVE: 0.25,
-        RELATIVE_EUCLIDEAN: 0.25,
-        KL_DIVERGENCE: Missing.SCALAR,
-        MEAN_ABSOLUTE: 0.5,
-        ROOT_MEAN_SQUARE: 0.5,
-        MEAN_RELATIVE: 0.25,
-    }
+    assert [scalar[name] for name in MORE_METRICS] == [0.25, 0.25, Missing.SCALAR, 0.5, 0.5, 0.25]
 
 
 # The ends of the number line ---------------------------------------------------------------------------------------

@@ -12,7 +12,15 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
-from msprobe_ms.arrays.metrics import METRICS
+from msprobe_ms.arrays.metrics import (
+    ACCUMULATED_RELATIVE,
+    MEAN_ABSOLUTE,
+    MEAN_RELATIVE,
+    METRICS,
+    RELATIVE_EUCLIDEAN,
+    ROOT_MEAN_SQUARE,
+    Metric,
+)
 from msprobe_ms.comparison.model import Comparison, Row
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.profiles.base import (
@@ -141,7 +149,15 @@ _BASIC = _pairs(
 #: The figures stand side by side: what they differ by is told relative to them alone.
 _RELATIVES = tuple(map(Column, RELATIVE_TITLES, map(_relative, RELATIVES)))
 
-_METRICS = tuple(Column(metric.title, _of_metric(metric.name)) for metric in METRICS)
+#: Metrics of this report alone that come first; further ones follow in the order of ``METRICS``.
+_FIRST = (RELATIVE_EUCLIDEAN, ACCUMULATED_RELATIVE, MEAN_RELATIVE, MEAN_ABSOLUTE, ROOT_MEAN_SQUARE)
+
+
+def _order(metric: Metric) -> tuple[bool, int]:
+    return not metric.msprobe, _FIRST.index(metric.name) if metric.name in _FIRST else len(_FIRST)
+
+
+_METRICS = tuple(Column(metric.title, _of_metric(metric.name)) for metric in sorted(METRICS, key=_order))
 
 _CHECKSUMS = _pairs(("MD5",), (_of_items(attrgetter("md5")),))
 # The table of msprobe has its second title in capitals.
