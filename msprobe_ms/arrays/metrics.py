@@ -304,8 +304,8 @@ def _equalise(target: Array, golden: Array, finite: Array) -> bool:
     """Set places where both hold the same NaN or infinity to 0, in our copies; False when such a place is one-sided."""
     if finite.all():
         return True
-    odd_target, odd_golden = target[~finite], golden[~finite]
-    if not ((odd_target == odd_golden) | (np.isnan(odd_target) & np.isnan(odd_golden))).all():
+    target_rest, golden_rest = target[~finite], golden[~finite]
+    if not ((target_rest == golden_rest) | (np.isnan(target_rest) & np.isnan(golden_rest))).all():
         return False
     target[~finite] = 0
     golden[~finite] = 0

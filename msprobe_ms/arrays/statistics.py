@@ -36,7 +36,7 @@ Index = tuple[int | slice, ...]
 
 
 class Statistics(NamedTuple):
-    """Max, Min, Mean and L2 norm; None where a figure has no meaning (empty tensors, the Mean of booleans)."""
+    """Max, Min, Mean and L2 norm; None where a statistic has no meaning (empty tensors, the Mean of booleans)."""
 
     maximum: Statistic
     minimum: Statistic
@@ -48,7 +48,7 @@ _NOTHING = Statistics(None, None, None, None)
 
 
 def statistics(array: np.ndarray) -> Statistics:
-    """Figures of an array of any shape and numeric dtype.
+    """Statistics of an array of any shape and numeric dtype.
 
     Empty: four times None. Booleans: Max and Min as booleans, no Mean, no Norm. Complex: of the magnitude. Integers:
     computed in double. 0-d: all four are the value. NaN and infinity propagate.
@@ -61,19 +61,19 @@ def statistics(array: np.ndarray) -> Statistics:
     if array.ndim == 0:
         value = float(abs(array)) if kind == "c" else float(array)
         return Statistics(value, value, value, value)
-    flat = array.ravel("K")  # in the order of memory, which figures do not depend on: a view wherever there can be one
+    flat = array.ravel("K")  # in the order of memory, which matters to none of them: a view wherever there can be one
     if kind == "f" and flat.dtype.itemsize in (4, 8):
-        maximum, minimum, total, squares = _figures(flat)
+        maximum, minimum, total, squares = _reduce(flat)
     else:
-        maximum, minimum, total, squares = _figures_of_parts(flat)
+        maximum, minimum, total, squares = _reduce_in_parts(flat)
     return Statistics(maximum, minimum, total / array.size, math.sqrt(squares))
 
 
-def _figures_of_parts(flat: np.ndarray) -> tuple[float, float, float, float]:
+def _reduce_in_parts(flat: np.ndarray) -> tuple[float, float, float, float]:
     # numpy warns of overflow and NaN here; both are results to report, not mistakes of ours.
     with np.errstate(all="ignore"):
         parts = (flat[start : start + _WIDENED] for start in range(0, flat.size, _WIDENED))
-        maxima, minima, totals, squares = zip(*(_figures(_accumulable(part)) for part in parts), strict=True)
+        maxima, minima, totals, squares = zip(*(_reduce(_accumulable(part)) for part in parts), strict=True)
         return float(np.max(maxima)), float(np.min(minima)), sum(totals), sum(squares)
 
 
@@ -83,7 +83,7 @@ def _accumulable(part: np.ndarray) -> np.ndarray:
     return part.astype(np.float32 if part.dtype.kind == "f" and part.dtype.itemsize < 4 else np.float64, copy=False)
 
 
-def _figures(flat: np.ndarray) -> tuple[float, float, float, float]:
+def _reduce(flat: np.ndarray) -> tuple[float, float, float, float]:
     """Maximum, minimum, sum and sum of squares of float32 or float64 numbers; none of these operations warns."""
     maximum, minimum = float(np.maximum.reduce(flat)), float(np.minimum.reduce(flat))
     total, squares = _sum(flat), _squares(flat)
@@ -130,8 +130,8 @@ def checksum(array: np.ndarray) -> str:
     return f"{isal_zlib.crc32(contiguous.reshape(-1).view(np.uint8)):08x}"
 
 
-class Memo:
-    """Figures by place in memory. Lives for one step.
+class StatisticsCache:
+    """Statistics by place in memory. Lives for one step.
 
     Nothing is taken on trust: frameworks write in place, and give memory they freed to other tensors, without telling.
     What is found at a place is known again by dtype, size and CRC-32; a change that keeps the CRC-32 of the bytes goes
@@ -141,7 +141,7 @@ class Memo:
     def __init__(self) -> None:
         self._known: dict[tuple[int, int, np.dtype, bool], tuple[int, Statistics]] = {}
 
-    def summary(self, place: tuple[int, int], array: np.ndarray) -> tuple[Statistics, int]:
+    def statistics(self, place: tuple[int, int], array: np.ndarray) -> tuple[Statistics, int]:
         """``statistics(array)``, and the CRC-32 of its bytes in the order of memory.
 
         ``place`` is the address of the tensor and the number of its bytes.
@@ -176,8 +176,8 @@ def parts(shape: Sequence[int], most: int = PART) -> Iterator[Index]:
             yield (slice(start, start + step),)
 
 
-class Parts:
-    """Figures, size and checksum of a tensor whose parts come one by one."""
+class ChunkedStatistics:
+    """Statistics, size and checksum of a tensor whose parts come one by one."""
 
     def __init__(self, arrays: Iterable[np.ndarray], *, md5: bool) -> None:
         found: list[tuple[int, Statistics]] = []
@@ -187,21 +187,21 @@ class Parts:
             self.nbytes += array.nbytes
             if md5:
                 crc = isal_zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8), crc)
-        self.figures = _together(found)
+        self.statistics = _together(found)
         #: As `checksum` of the whole.
         self.md5 = f"{crc:08x}" if md5 else None
 
 
 def _together(found: Sequence[tuple[int, Statistics]]) -> Statistics:
     """Means and norms are added in double; NaN and infinity propagate as in one array."""
-    known = [(size, figures) for size, figures in found if figures.maximum is not None]
+    known = [(size, part) for size, part in found if part.maximum is not None]
     if not known:
         return Statistics(None, None, None, None)
-    maximum: Any = np.max([figures.maximum for _, figures in known])
-    minimum: Any = np.min([figures.minimum for _, figures in known])
+    maximum: Any = np.max([part.maximum for _, part in known])
+    minimum: Any = np.min([part.minimum for _, part in known])
     if maximum.dtype == bool:
         return Statistics(bool(maximum), bool(minimum), None, None)
-    squares = sum(float(figures.norm or 0) * float(figures.norm or 0) for _, figures in known)
+    squares = sum(float(part.norm or 0) * float(part.norm or 0) for _, part in known)
     count = sum(size for size, _ in known)
-    mean = sum(size / count * float(figures.mean or 0) for size, figures in known)  # no sum of all: it may overflow
+    mean = sum(size / count * float(part.mean or 0) for size, part in known)  # no sum of all: it may overflow
     return Statistics(float(maximum), float(minimum), mean, math.sqrt(squares))

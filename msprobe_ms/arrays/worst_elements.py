@@ -138,11 +138,11 @@ def _errors(mine: Array, theirs: Array) -> tuple[Array, Array]:
         error = np.abs(mine - theirs)
         relative = error / np.abs(theirs)
     same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
-    for figures in (error, relative):
-        figures[np.isnan(figures)] = np.inf
-        figures[same] = 0.0
-    odd = ~(np.isfinite(mine) & np.isfinite(theirs)) & ~same
-    relative[odd] = np.inf
+    for errors in (error, relative):
+        errors[np.isnan(errors)] = np.inf
+        errors[same] = 0.0
+    non_finite = ~(np.isfinite(mine) & np.isfinite(theirs)) & ~same
+    relative[non_finite] = np.inf
     return error, relative
 
 
@@ -178,21 +178,21 @@ class _Axes:
         ]
 
     def add(self, start: int, error: Array) -> None:
-        odd = np.isinf(error)
-        squares = np.where(odd, 0.0, error) ** 2
-        if not (squares.any() or odd.any()):
+        non_finite = np.isinf(error)
+        squares = np.where(non_finite, 0.0, error) ** 2
+        if not (squares.any() or non_finite.any()):
             return
         places = np.arange(start, start + error.size)
-        for _, size, stride, sums, odds in self._axes:
+        for _, size, stride, sums, non_finite_counts in self._axes:
             slices = places // stride % size
             sums += np.bincount(slices, squares, size)
-            if odd.any():
-                odds += np.bincount(slices, odd, size)
+            if non_finite.any():
+                non_finite_counts += np.bincount(slices, non_finite, size)
 
     def shares(self) -> list[AxisShare]:
         found = []
-        for axis, size, _, squares, odds in self._axes:
-            sums = odds if odds.any() else squares
+        for axis, size, _, squares, non_finite_counts in self._axes:
+            sums = non_finite_counts if non_finite_counts.any() else squares
             whole = float(sums.sum())
             if not 0 < whole < math.inf:
                 continue

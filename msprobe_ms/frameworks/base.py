@@ -174,15 +174,15 @@ class Framework(ABC):
     @abstractmethod
     def dtype_text(self, tensor: Any) -> str: ...
 
-    def device_figures(self, tensor: Any) -> Any:
+    def start_statistics(self, tensor: Any) -> Any:
         """Max, Min, Mean, Norm, computed on the device that holds the tensor and left there; the host does not wait.
 
         None to have numpy do it on the host.
         """
         return None
 
-    def read_figures(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        """Max, Min, Mean, Norm of several tensors, each as ``device_figures`` left them, in one read-back."""
+    def read_statistics(self, started: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        """Max, Min, Mean, Norm of several tensors, each as ``start_statistics`` left them, in one read-back."""
         raise NotImplementedError
 
     def requires_grad(self, tensor: Any) -> bool | None:
@@ -345,9 +345,10 @@ class Framework(ABC):
         return None
 
     def in_step(self) -> Removable | None:
-        """From here on calls are recorded, each of which waits for its tensors: the framework need not run ahead.
+        """Keep the framework in lockstep with Python while calls are recorded, as each waits for its tensors.
 
-        What to remove when they are no more, again and again until it can be; None where there is nothing to it.
+        Returns a handle whose ``remove()`` restores asynchronous execution and may be called repeatedly until it can;
+        None where that does not apply.
         """
         return None
 

@@ -34,17 +34,17 @@ def printable_lines(text: str) -> str:
     return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
 
 
-def told(text: str, further: str = "") -> str:
+def for_terminal(text: str, further: str = "") -> str:
     """As ``printable_lines``, for terminals and logs: long lines are cut, all but the first begin with ``further``."""
-    return f"\n{further}".join(map(_told_line, text.split("\n")))
+    return f"\n{further}".join(map(_terminal_line, text.split("\n")))
 
 
 def one_a_line(lines: Iterable[str]) -> str:
     """The lines as one text, for terminals; a line's end inside of one is shown as any other control character."""
-    return "\n".join(map(_told_line, lines))
+    return "\n".join(map(_terminal_line, lines))
 
 
-def _told_line(line: str) -> str:
+def _terminal_line(line: str) -> str:
     return printable(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}… ({len(line)} characters)")
 
 

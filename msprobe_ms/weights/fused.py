@@ -30,7 +30,7 @@ def pair_joined(
     here = _joined(ours, [(parent, child) for parent, child, _ in rules if JOINED in child])
     there = _joined(theirs, [(parent, value) for parent, _, value in rules if JOINED in value])
     if here or there:
-        pairs = pair_names(_names(ours, here), _names(theirs, there), mappings, tell=False)
+        pairs = pair_names(_names(ours, here), _names(theirs, there), mappings, warn=False)
         taken = {name for name, _ in pairs.values()}
         here = {name: parts for name, parts in here.items() if name in pairs}
         there = {name: parts for name, parts in there.items() if name in taken}

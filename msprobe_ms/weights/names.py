@@ -72,13 +72,13 @@ def _owner(name: str, state: str) -> str:
 
 
 def pair_names(
-    target: Sequence[str], golden: Sequence[str], mappings: Mappings, *, tell: bool = True
+    target: Sequence[str], golden: Sequence[str], mappings: Mappings, *, warn: bool = True
 ) -> dict[str, tuple[str, str]]:
     """Target name → (golden name, what paired them); each golden name once.
 
     The surest first: the data mapping, equal names, names cleared of wrappers and with the rules of the mappings
     applied, last one prefix that the rest of one side has more than the other. Those that a layer mapping says are
-    ``unmatched`` have the data mapping alone. ``tell``: of rules that come to nothing.
+    ``unmatched`` have the data mapping alone. ``warn``: of rules that come to nothing.
     """
     pairs: dict[str, tuple[str, str]] = {}
     free = dict.fromkeys(golden)
@@ -105,8 +105,8 @@ def pair_names(
                 elif reading in canonical and not (how == "name" and name in alone):
                     take(name, canonical[reading], how)
                     break
-    if tell:
-        readings.tell_unmet()
+    if warn:
+        readings.warn_of_unmet()
     _take_prefixed([name for name in target if name not in alone], free, pairs, take)
     return pairs
 
@@ -202,7 +202,7 @@ class _Readings:
             yield canonical_name(f"{path}.{parameter}" if path else parameter), "cell"
         yield name, "name"
 
-    def tell_unmet(self) -> None:
+    def warn_of_unmet(self) -> None:
         """Rules that came to nothing: a warning where none did, else a hint, for some modules have no parameters."""
         if not self.unmet:
             return

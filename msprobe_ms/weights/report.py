@@ -56,15 +56,15 @@ def _cells(row: WeightRow) -> list[Cell]:
         row.result,
         *(weight.dtype if weight else None for weight in both),
         *(str(list(weight.shape)) if weight else None for weight in both),
-        _figure(row.deviation),
-        _figure(row.tolerance),
-        *(_figure(row.metrics.get(name)) for name in TENSOR_METRICS),
+        _number(row.deviation),
+        _number(row.tolerance),
+        *(_number(row.metrics.get(name)) for name in TENSOR_METRICS),
         row.how,
         row.note,
     ]
 
 
-def _figure(value: float | Missing | None) -> Cell:
+def _number(value: float | Missing | None) -> Cell:
     if isinstance(value, Missing):
         return str(value)
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

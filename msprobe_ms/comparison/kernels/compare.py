@@ -124,7 +124,7 @@ def _chosen(places: Collection[Place], ranks: Collection[int], steps: Collection
 def _read(root: Path, folders: list[KernelFolder]) -> KernelDump:
     files = read_folders(folders)
     # Where there are tensors, a table beside them says less.
-    tensors = [file for file in files if file.figures is None]
+    tensors = [file for file in files if file.statistics is None]
     dump = read_kernels(root, tensors or files)
     _take_places(dump, folders[0])
     return dump

@@ -256,7 +256,7 @@ def _figures_in(tables: Tables, owners: Tables, ours: int, theirs: int) -> tuple
     """The two numbers, where they are tensors of these tables with four figures each."""
     if owners[0] is not tables[0] or owners[1] is not tables[1]:
         return None
-    if ours in tables[0].odd or theirs in tables[1].odd:
+    if ours in tables[0].irregular or theirs in tables[1].irregular:
         return None
     return ours, theirs
 

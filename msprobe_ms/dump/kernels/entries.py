@@ -96,21 +96,21 @@ class _Leaves:
         return [None if file is None else self._leaf(file) for file in launch.side(io)]
 
     def _leaf(self, file: KernelFile) -> dict[str, Any]:
-        shape, dtype, figures = self._summary(file)
+        shape, dtype, found = self._summary(file)
         leaf: dict[str, Any] = {
             "type": MINDSPORE.tensor_type,
             "dtype": dtype or "unknown",
             "shape": None if shape is None else list(shape),
-            **dict(zip(("Max", "Min", "Mean", "Norm"), figures, strict=True)),
+            **dict(zip(("Max", "Min", "Mean", "Norm"), found, strict=True)),
         }
-        if self._data_folder is not None and file.figures is None:
+        if self._data_folder is not None and file.statistics is None:
             leaf["data_name"] = Path(os.path.relpath(file.path, self._data_folder)).as_posix()
         return leaf
 
     def _summary(self, file: KernelFile) -> tuple[tuple[int, ...] | None, str | None, Statistics]:
         shape, dtype = file.shape, file.dtype
-        if file.figures is not None:
-            return shape, dtype, file.figures
+        if file.statistics is not None:
+            return shape, dtype, file.statistics
         try:
             shape, dtype = file.header()
             array: np.ndarray = file.load()
@@ -152,7 +152,7 @@ def read_kernels(path: Path, files: Sequence[KernelFile], cells: Cells | None = 
     ``path`` stands for the dump in messages.
     """
     tensors = KernelTensors()
-    has_tensors = any(file.figures is None for file in files)
+    has_tensors = any(file.statistics is None for file in files)
     task = "tensor" if has_tensors else "statistics"
     dump = KernelDump(path, task, "L2", MINDSPORE.name, task, "latest", {}, tensors)
     dump.launches, dump.files = {}, tensors.files

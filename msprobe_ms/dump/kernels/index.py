@@ -182,7 +182,7 @@ class _Indexed:
         if self._has_tensors:
             return file.path.relative_to(self._net).as_posix() in self._names
         # Statistics name no files, but a table is written after the index, and tensors before it.
-        return file.figures is not None or file.path.stat().st_mtime <= self._written
+        return file.statistics is not None or file.path.stat().st_mtime <= self._written
 
 
 def _names_of(rank: int) -> list[str]:
@@ -208,7 +208,7 @@ def _indexed(target: Path, folders: list[KernelFolder]) -> Recovered:
 
 
 def _written(target: Path, files: list[KernelFile]) -> Recovered:
-    task = "statistics" if all(file.figures is not None for file in files) else "tensor"
+    task = "statistics" if all(file.statistics is not None for file in files) else "tensor"
     files = sorted(files, key=lambda file: file.timestamp)
     try:
         return Recovered(target, write_index(target, files, task=task))

@@ -60,7 +60,7 @@ STATISTIC = "statistic.csv"
 LEADING = ("Op Type", "Op Name", "Task ID", "Stream ID", "Timestamp", "IO", "Slot")
 #: Columns found by name.
 DATA_SIZE, DATA_TYPE, SHAPE = "Data Size", "Data Type", "Shape"
-FIGURES = ("Max Value", "Min Value", "Avg Value", "L2Norm Value")
+VALUES = ("Max Value", "Min Value", "Avg Value", "L2Norm Value")
 NAN_COUNT, POSITIVE_INF_COUNT, NEGATIVE_INF_COUNT = "NaN Count", "Positive Inf Count", "Negative Inf Count"
 
 
@@ -82,7 +82,7 @@ class KernelFile:
     ``io``         ``input`` or ``output``
     ``dtype``      as the name has it (``Float32``), None where it does not say
     ``shape``      known beforehand for rows of a table, and for ``.bin`` files that a table beside them speaks of
-    ``figures``    Max, Min, Mean, Norm of a row of a table; None for files
+    ``statistics``    Max, Min, Mean, Norm of a row of a table; None for files
     """
 
     path: Path
@@ -96,7 +96,7 @@ class KernelFile:
     format: str = ""
     dtype: str | None = None
     shape: tuple[int, ...] | None = None
-    figures: Statistics | None = None
+    statistics: Statistics | None = None
 
     @property
     def is_parameter(self) -> bool:
@@ -113,14 +113,14 @@ class KernelFile:
         :raises MissingTensorError: a row of a table, or the file is gone
         :raises DumpFormatError: the file is damaged, no regular file, or of a dtype that nothing tells
         """
-        if self.figures is not None:
+        if self.statistics is not None:
             raise MissingTensorError(f"{self.path}: holds statistics, no tensors")
         stored = self.dtype if self.path.suffix == ".bin" else self.dtype or _TWO_BYTES
         return load_array(self.path, stored, self.shape)
 
     def header(self) -> tuple[tuple[int, ...] | None, str | None]:
         """Shape and dtype without the tensor, as far as they can be known. Raises as ``load``."""
-        if self.figures is not None or self.path.suffix == ".bin":
+        if self.statistics is not None or self.path.suffix == ".bin":
             return self.shape, self.dtype
         shape, stored = array_header(self.path, self.dtype or _TWO_BYTES)
         return shape, self.dtype or (_TWO_BYTES if stored.kind == "V" else dtype_name(stored.name))
@@ -187,7 +187,7 @@ def _read_row(path: Path, row: list[str], places: dict[str, int]) -> KernelFile 
     dtype = dtype_name(cell(DATA_TYPE)) or None
     sizes = list(islice(_SIZE.finditer(cell(SHAPE)), _MOST_DIMENSIONS + 1))
     shape = tuple(int(size[0]) for size in sizes) if SHAPE in places and len(sizes) <= _MOST_DIMENSIONS else None
-    maximum, minimum, mean, norm = (_figure(cell(title)) for title in FIGURES)
+    maximum, minimum, mean, norm = (_statistic(cell(title)) for title in VALUES)
     # What takes the largest of the finite ones alone still says that there are others.
     if _whole(cell(NAN_COUNT)):
         maximum = minimum = mean = norm = math.nan
@@ -195,16 +195,16 @@ def _read_row(path: Path, row: list[str], places: dict[str, int]) -> KernelFile 
         maximum = math.inf
     if _whole(cell(NEGATIVE_INF_COUNT)) and minimum == minimum:
         minimum = -math.inf
-    figures = Statistics(maximum, minimum, mean, norm)
+    statistics = Statistics(maximum, minimum, mean, norm)
     told = (op_type, op_name, task_id, stream_id, moment, direction, place)
-    return KernelFile(path, *told, dtype=dtype, shape=shape, figures=figures)
+    return KernelFile(path, *told, dtype=dtype, shape=shape, statistics=statistics)
 
 
 def _whole(text: str) -> int | None:
     return int(text) if re.fullmatch(r"\d{1,30}", text) else None
 
 
-def _figure(text: str) -> Statistic:
+def _statistic(text: str) -> Statistic:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:

@@ -105,7 +105,7 @@ def _latest_run(path: Path, found: dict[Place, Path]) -> dict[Place, Path]:
     if len(ages) < 2:
         return found
     latest = max(ages, key=lambda name: ages[name])
-    _tell_processes(path, latest, ages)
+    _warn_of_processes(path, latest, ages)
     return {place: file for place, file in found.items() if place.rank not in ages or place.rank == latest}
 
 
@@ -163,11 +163,11 @@ def _latest_process(path: Path, folders: list[Path]) -> list[Path]:
     if len(dumps) < 2:
         return folders
     latest = max(dumps, key=lambda folder: ages[folder])
-    _tell_processes(path, latest.name, [folder.name for folder in dumps])
+    _warn_of_processes(path, latest.name, [folder.name for folder in dumps])
     return [folder for folder in folders if folder not in ages or folder == latest]
 
 
-def _tell_processes(path: Path, latest: str, names: Iterable[str]) -> None:
+def _warn_of_processes(path: Path, latest: str, names: Iterable[str]) -> None:
     others = [name for name in names if name != latest]
     logger.warning(
         "%s: dumps of %d processes: the latest, %s, is taken; name the folder to take another: %s",

@@ -114,11 +114,11 @@ class MindSpore(Framework):
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 
-    def device_figures(self, tensor: Any) -> Any:
-        return device_statistics.figures(tensor) if self._on_device else None
+    def start_statistics(self, tensor: Any) -> Any:
+        return device_statistics.start(tensor) if self._on_device else None
 
-    def read_figures(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        return device_statistics.read(figures)
+    def read_statistics(self, started: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        return device_statistics.read(started)
 
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
         if isinstance(value, mindspore.common.dtype.Type):

@@ -91,9 +91,9 @@ def structures(watch_tensor: Callable[[Any, Any, str, Any], Any]) -> Structures:
     return Structures(describe, watch)
 
 
-#: How a tensor is handed to a callback: as it is, as one element because it has no dimensions, or as figures where
+#: How a tensor is handed to a callback: as it is, as one element because it has no dimensions, or as statistics where
 #: only the running graph knows its shape, which callbacks cannot have. Empty tensors cannot be handed over at all.
-WHOLE, SINGLE, FIGURES, NOTHING = range(4)
+WHOLE, SINGLE, STATISTICS, NOTHING = range(4)
 
 
 class Callbacks(Protocol):
@@ -124,7 +124,7 @@ def _callback(function: Callable[..., Any]) -> Any:
 _shape = ops.TensorShape()
 
 
-def _figures(value: Any) -> Any:
+def _statistics(value: Any) -> Any:
     wide = ops.cast(value, mindspore.float32)
     norm = ops.sqrt((wide * wide).sum())
     shape = ops.cast(_shape(value), mindspore.float32)
@@ -133,7 +133,7 @@ def _figures(value: Any) -> Any:
 
 def _form(value: Any) -> int:
     if not F.isconstant(value.shape):
-        return FIGURES
+        return STATISTICS
     if 0 in value.shape:
         return NOTHING
     if value.ndim == 0:
@@ -182,18 +182,18 @@ class _SingleTap(_Tap):
         return told, ops.zeros_like(call), ops.zeros_like(place), ops.zeros_like(back)
 
 
-class _FiguresTap(_Tap):
+class _StatisticsTap(_Tap):
     """For tensors whose shape only the running graph knows."""
 
     def construct(self, value: Any, call: Any, place: Any, back: Any) -> Any:
         if self.values:
-            value = ops.depend(value, self.tell(_figures(value), call, place))
+            value = ops.depend(value, self.tell(_statistics(value), call, place))
         return value, call
 
     def bprop(self, value: Any, call: Any, place: Any, back: Any, out: Any, dout: Any) -> Any:
         told = dout[0]
         if self.gradients:
-            told = ops.depend(told, self.tell(_figures(told), call, back))
+            told = ops.depend(told, self.tell(_statistics(told), call, back))
         return told, ops.zeros_like(call), ops.zeros_like(place), ops.zeros_like(back)
 
 
@@ -210,7 +210,7 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
     tell_parameter = _callback(lambda gradient, parameter: callbacks.on_parameter(gradient, parameter))
     whole = _Tap(tell, values=values, gradients=gradients)
     single = _SingleTap(tell, values=values, gradients=gradients)
-    figures = _FiguresTap(tell, values=values, gradients=gradients)
+    statistics = _StatisticsTap(tell, values=values, gradients=gradients)
 
     def watch_tensor(value: Any, call: Any, field: str, path: Any) -> Any:
         form = _form(value)
@@ -221,15 +221,15 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
             back = Tensor([place_of(field, path, True, value.dtype, form)], mindspore.int32)
             if form == SINGLE:
                 return single(value, call, place, back)[0]
-            if form == FIGURES:
-                return figures(value, call, place, back)[0]
+            if form == STATISTICS:
+                return statistics(value, call, place, back)[0]
             return whole(value, call, place, back)[0]
         # What takes no gradient may be waited for as it is.
         if values:
             if form == SINGLE:
                 return ops.depend(value, tell(ops.reshape(value, (1,)), call, place))
-            if form == FIGURES:
-                return ops.depend(value, tell(_figures(value), call, place))
+            if form == STATISTICS:
+                return ops.depend(value, tell(_statistics(value), call, place))
             return ops.depend(value, tell(value, call, place))
         return value
 

@@ -20,7 +20,7 @@ from recording import read_step, recording, write_config
 from benchmarks.bounded.measure import MIB, peak_of
 from msprobe_ms.arrays import statistics as array_statistics
 from msprobe_ms.arrays.npy import write_npy, write_npy_in_parts
-from msprobe_ms.arrays.statistics import Parts, checksum, parts, statistics
+from msprobe_ms.arrays.statistics import ChunkedStatistics, checksum, parts, statistics
 from msprobe_ms.pytorch import PrecisionDebugger
 
 
@@ -40,10 +40,10 @@ def test_parts_are_the_whole(array: np.ndarray, most: int, turned: bool) -> None
     assert np.array_equal(np.concatenate([part.reshape(-1) for part in cut]), array.reshape(-1), equal_nan=True) or (
         array.dtype.kind == "c"
     )
-    whole = Parts(cut, md5=True)
+    whole = ChunkedStatistics(cut, md5=True)
     assert whole.nbytes == array.nbytes
     assert whole.md5 == checksum(array)
-    for ours, theirs in zip(whole.figures, statistics(array), strict=True):
+    for ours, theirs in zip(whole.statistics, statistics(array), strict=True):
         assert type(ours) is type(theirs)
         assert ours == theirs or ours == pytest.approx(theirs, rel=1e-5, abs=1e-5 * _size(array), nan_ok=True)
     one, other = io.BytesIO(), io.BytesIO()
