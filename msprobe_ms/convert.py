@@ -41,7 +41,7 @@ class Source:
     _dumps: dict[Path, dict[str, Item]] = field(default_factory=dict)
 
     def read(self, path: Path) -> tuple[np.ndarray, str]:
-        """The array, bfloat16 and float8 as float32, and the dtype that the file holds.
+        """Read the array, bfloat16 and float8 as float32, and the dtype that the file holds.
 
         :raises DumpFormatError: the file is missing, damaged, or nothing tells what it holds
         """

@@ -50,7 +50,7 @@ _HIFLOAT8_FIELDS = ((0b11, 2, 4), (0b10, 2, 3), (0b01, 2, 2), (0b001, 3, 1), (0b
 
 @dataclass(frozen=True, slots=True)
 class Dtype:
-    """``name`` in numpy's spelling; ``kind`` is ``float``, ``complex``, ``int``, ``bool`` or ``other``."""
+    """A dtype: ``name`` in numpy's spelling; ``kind`` is ``float``, ``complex``, ``int``, ``bool`` or ``other``."""
 
     name: str
     kind: str
@@ -63,7 +63,7 @@ class Dtype:
 
 @lru_cache(maxsize=1024)
 def parse_dtype(text: str | None) -> Dtype:
-    """The meaning of a dtype text of a dump; a text that is no dtype has kind ``other`` and keeps its spelling.
+    """Parse a dtype text of a dump; a text that is no dtype has kind ``other`` and keeps its spelling.
 
     >>> parse_dtype("Float32") == parse_dtype("torch.float32")
     True
@@ -95,7 +95,7 @@ def same_dtype(one: str | None, other: str | None) -> bool:
 
 
 def coarser(one: str | None, other: str | None) -> Dtype:
-    """The less precise of two dtypes: it sets how far apart the two tensors may be."""
+    """Return the less precise of two dtypes: it sets how far apart the two tensors may be."""
     return max(parse_dtype(one), parse_dtype(other), key=lambda dtype: dtype.epsilon)
 
 
@@ -105,13 +105,13 @@ def _key(dtype: str) -> str:
 
 
 def narrow_width(dtype: str) -> int | None:
-    """Bytes one stored element of ``dtype`` takes; None where it is none of these narrow floats."""
+    """Return the bytes of one stored element; None for a dtype that is none of these narrow floats."""
     key = _key(dtype)
     return 2 if key == _BFLOAT16 else 1 if key in _FLOAT8 or key == _HIFLOAT8 else None
 
 
 def widen(codes: np.ndarray, dtype: str) -> np.ndarray:
-    """The float32 values of ``codes``: unsigned integers (uint16 for bfloat16, uint8 for float8), any shape."""
+    """Widen ``codes`` of any shape (uint16 for bfloat16, uint8 for float8) to float32 values of the same shape."""
     key = _key(dtype)
     if key == _BFLOAT16:
         return (codes.astype(np.uint32) << np.uint32(16)).view(np.float32)

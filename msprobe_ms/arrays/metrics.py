@@ -210,7 +210,7 @@ METRIC_TITLES: Mapping[str, str] = MappingProxyType({metric.name: metric.title f
 
 
 def tensor_difference(target: Array, golden: Array, *, more: bool = False) -> TensorDifference:
-    """Metrics of two arrays of any shape and dtype (bf16 already widened); complex arrays compare as complex.
+    """Measure two arrays of any shape and dtype (bf16 already widened); complex arrays compare as complex.
 
     NaN beside NaN, or an infinity beside the same infinity, count as equal zeros; at any other non-finite place the
     arrays cannot be measured (``Missing.NON_FINITE``). ``more`` measures ``MORE_METRICS`` as well.
@@ -246,7 +246,7 @@ def _reasons(target: Array, is_complex: bool) -> tuple[Missing, ...]:
 
 
 def relative(error: Any, scale: Any) -> float:
-    """``error / scale``; nothing over nothing is 0, something over nothing is inf."""
+    """Return ``error / scale``; nothing over nothing is 0, something over nothing is inf."""
     if scale > 0:
         return float(error / scale)
     return 0.0 if error == 0 else float("inf")

@@ -33,7 +33,7 @@ _FIXED = 12
 
 
 def load_array(path: Path, dtype: str | None, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """The array of one file; ``dtype`` and ``shape`` are what the dump says of it.
+    """Load the array of one file in its saved shape; ``dtype`` and ``shape`` are what the dump says of it.
 
     Of ``.npy`` the dtype is asked only where items have a size and no type; bfloat16 and float8 come as float32.
     ``.bin`` without a shape is 1-D.
@@ -46,7 +46,7 @@ def load_array(path: Path, dtype: str | None, shape: tuple[int, ...] | None = No
 
 
 def array_header(path: Path, dtype: str | None) -> tuple[tuple[int, ...], np.dtype]:
-    """Shape and stored dtype as the header of a ``.npy`` has them; the array behind it may be cut off.
+    """Read shape and stored dtype from the header of a ``.npy``; the array behind it may be cut off.
 
     Raises as ``load_array``.
     """
@@ -60,7 +60,7 @@ def array_header(path: Path, dtype: str | None) -> tuple[tuple[int, ...], np.dty
 
 
 def check_regular(path: Path) -> None:
-    """Raises MissingTensorError, or DumpFormatError for what is not a file: a pipe would wait for ever."""
+    """Check that a file is regular, as a pipe would wait for ever. Raises MissingTensorError and DumpFormatError."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise DumpFormatError(f"{path}: not a regular file")
@@ -93,7 +93,7 @@ def _load_npy(path: Path, dtype: str | None) -> np.ndarray:
 
 
 def read_header(path: Path, file: BinaryIO, dtype: str | None) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Shape, whether columns come first, and dtype, which is one of plain numbers or of ``narrow_floats``."""
+    """Read a header: shape, whether columns come first, and dtype, which is one of plain numbers or a narrow float."""
     try:
         shape, column_major, stored = _parsed(_header(file))
     except OSError:
@@ -161,7 +161,7 @@ class _Stream:
 
 
 def write_npy(file: BinaryIO, array: np.ndarray) -> None:
-    """What ``numpy.save`` writes, in C order whatever the array's, as frameworks' own files are.
+    """Write an array of any shape as ``numpy.save`` does, in C order whatever its own, as frameworks' own files are.
 
     Raises OSError with its number, ValueError for arrays of Python objects.
     """
@@ -170,7 +170,7 @@ def write_npy(file: BinaryIO, array: np.ndarray) -> None:
 
 
 def write_npy_in_parts(file: BinaryIO, shape: tuple[int, ...], parts: Iterable[np.ndarray]) -> None:
-    """The same for an array of ``shape`` that comes in parts, one or more, in the order of its elements."""
+    """Write an array of ``shape`` that comes in parts, one or more, in the order of its elements."""
     for number, part in enumerate(parts):
         if not number:
             numpy_format: Any = np.lib.format  # untyped
@@ -180,14 +180,14 @@ def write_npy_in_parts(file: BinaryIO, shape: tuple[int, ...], parts: Iterable[n
 
 
 def item_size(dtype: str) -> int | None:
-    """Bytes of one element; None for a dtype that cannot be read."""
+    """Return the bytes of one element; None for a dtype that cannot be read."""
     return np.dtype(dtype).itemsize if dtype in PLAIN_DTYPES else narrow_width(dtype)
 
 
 def read_array(
     path: Path, name: str, dtype: str, shape: tuple[int, ...], parts: Sequence[tuple[int, int]]
 ) -> np.ndarray:
-    """The array whose bytes are the ``parts`` (offset, length) of a file, one after the other; narrow floats widened.
+    """Read the array of ``shape`` whose bytes are the ``parts`` (offset, length) of a file; narrow floats are widened.
 
     :raises DumpFormatError: they are not the bytes of such an array, or are not there
     """

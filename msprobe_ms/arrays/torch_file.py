@@ -30,7 +30,7 @@ _LEGACY_MAGIC = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19"
 
 
 def load_tensor(path: Path) -> np.ndarray:
-    """The tensor saved by ``torch.save(tensor, path)`` or ``torch.save(parameter, path)``.
+    """Load the tensor saved by ``torch.save(tensor, path)`` or ``torch.save(parameter, path)``, with its shape.
 
     bfloat16 and float8 become float32, complex32 becomes complex64; the device it was saved from does not matter. The
     array may be a read-only, strided view: no more is allocated than the file's own numbers take (widened).
@@ -69,7 +69,7 @@ def _load(path: Path, file: BinaryIO) -> tuple[np.ndarray, str]:
 
 
 def refuse_legacy(path: Path, head: bytes) -> None:
-    """Raises DumpFormatError for a file, by its first bytes, that torch before 1.6 wrote."""
+    """Refuse a file, by its first bytes, that torch before 1.6 wrote: raises DumpFormatError."""
     if _LEGACY_MAGIC in head:
         raise DumpFormatError(
             f"{path}: saved in the format of torch before 1.6, which is not read; load it with torch and save it again"
@@ -101,7 +101,7 @@ class Archive:
         return "<" if order == b"little" else ">"
 
     def read(self, name: str, most: int | None = None) -> bytes:
-        """The bytes of one record, of which there may be ``most``."""
+        """Read the bytes of one record, of which there may be ``most``."""
         info = self._records.get(name)
         if info is None:
             raise self._error(name, "missing")
@@ -128,7 +128,7 @@ class Archive:
 
 
 def view_of(tensor: TensorRecord, data: bytes, order: str) -> np.ndarray:
-    """The tensor as a view of its storage's bytes, after every bound has been checked."""
+    """Return the tensor as a view of its storage's bytes, after every bound has been checked."""
     shape, strides = tensor.shape, tensor.strides
     if len(shape) != len(strides) or len(shape) > _MOST_DIMENSIONS or min(*shape, *strides, tensor.offset, 0) < 0:
         raise Refused("its shape, strides and offset cannot be a tensor's")

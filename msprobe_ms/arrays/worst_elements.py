@@ -69,7 +69,7 @@ class Study:
 
 
 def study(target: Array, golden: Array) -> Study:
-    """Every element of two arrays of one shape, in blocks; the arrays are not changed."""
+    """Study every element of two arrays of one shape, in blocks; the arrays are not changed."""
     found = Study(golden.size)
     axes = _Axes(golden.shape)
     fit = _Fit()
@@ -92,7 +92,7 @@ def study(target: Array, golden: Array) -> Study:
 
 
 def cause_of(target: Array, golden: Array) -> str:
-    """``Study.likeness`` alone, of two arrays that differ: a quarter of the work."""
+    """Return ``Study.likeness`` alone, of two arrays that differ: a quarter of the work."""
     if target.shape != golden.shape:
         return rearranged(target, golden)
     fit = _Fit()
@@ -102,7 +102,7 @@ def cause_of(target: Array, golden: Array) -> str:
 
 
 def rearranged(target: Array, golden: Array) -> str:
-    """How the golden's elements have to be rearranged to be the target's to the last bit; "" where that is not it."""
+    """Say how to rearrange the golden's elements to get the target's to the last bit; "" where that is not it."""
     if target.size != golden.size or target.size < 2 or target.dtype.kind != golden.dtype.kind:
         return ""
     if target.ndim == golden.ndim == 2 and target.shape == golden.shape[::-1] and _same(target, golden.T):

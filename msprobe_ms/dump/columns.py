@@ -54,7 +54,7 @@ class ItemTable:
         return len(self.places)
 
     def begin(self, entry: str) -> None:
-        """What is added from now on belongs to this entry."""
+        """Begin an entry, to which belongs what is added from now on."""
         self.entries.append(entry)
 
     def add(
@@ -86,7 +86,7 @@ class ItemTable:
             _put(self._files, number, file)
 
     def item(self, number: int) -> Item:
-        """The item as a value of its own."""
+        """Return the item as a value of its own."""
         kept = self._kept.get(number & (_KEPT - 1))
         if kept is not None and kept[0] == number:
             return kept[1]
@@ -110,7 +110,7 @@ class ItemTable:
         )  # fmt: skip
 
     def name(self, number: int) -> str:
-        """``Item.name`` of the item, without making it."""
+        """Return ``Item.name`` of the item without making it."""
         return self.entries[self.owners[number]] + self._suffixes[self.places[number]]
 
     def sort(self, number: int) -> Sort:

@@ -19,7 +19,7 @@ _LONGEST_SHOWN = 80
 
 
 def printable(text: str) -> str:
-    """One line.
+    """Escape what is not printable in one line.
 
     >>> print(printable("fc\\x1b[31m.\\u202ecod\\n2"))
     fc\\x1b[31m.\\u202ecod\\n2
@@ -30,17 +30,17 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """As ``printable``, of a text of several lines."""
+    """Escape as ``printable`` does, in a text of several lines."""
     return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
 
 
 def for_terminal(text: str, further: str = "") -> str:
-    """As ``printable_lines``, for terminals and logs: long lines are cut, all but the first begin with ``further``."""
+    """Escape for terminals and logs: long lines are cut, all but the first begin with ``further``."""
     return f"\n{further}".join(map(_terminal_line, text.split("\n")))
 
 
 def one_a_line(lines: Iterable[str]) -> str:
-    """The lines as one text, for terminals; a line's end inside of one is shown as any other control character."""
+    """Join lines for terminals; a line's end inside of one is shown as any other control character."""
     return "\n".join(map(_terminal_line, lines))
 
 

@@ -56,7 +56,7 @@ class _Value:
 
 
 def read(path: Path, file: BinaryIO) -> Checkpoint:
-    """The tensors of one file in their order. What comes behind a damaged place is lost, which ``problems`` say.
+    """Read the tensors of one file in their order. What comes behind a damaged place is lost, which ``problems`` say.
 
     :raises DumpFormatError: not one value can be read
     """

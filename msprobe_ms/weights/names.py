@@ -1,4 +1,4 @@
-"""Which parameter of one file is which of another: names cleared of wrappers, synonyms, mappings, a common prefix."""
+"""Pair parameters of two files by name: cleared of wrappers, by synonyms, mappings, a common prefix."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _owner(name: str, state: str) -> str:
 def pair_names(
     target: Sequence[str], golden: Sequence[str], mappings: Mappings, *, warn: bool = True
 ) -> dict[str, tuple[str, str]]:
-    """Target name → (golden name, what paired them); each golden name once.
+    """Pair names: target name → (golden name, what paired them); each golden name once.
 
     The surest first: the data mapping, equal names, names cleared of wrappers and with the rules of the mappings
     applied, last one prefix that the rest of one side has more than the other. Those that a layer mapping says are
@@ -112,7 +112,7 @@ def pair_names(
 
 
 def said_unmatched(target: Sequence[str], mappings: Mappings) -> set[str]:
-    """Target names that a layer mapping says have no twin."""
+    """Return the target names that a layer mapping says have no twin."""
     readings = _Readings(mappings)
     return {name for name in target if any(how == NOWHERE for _, how in readings.of(canonical_name(name)))}
 
@@ -123,7 +123,7 @@ def is_top(parent: str) -> bool:
 
 
 def without_wrappers(name: str) -> str:
-    """The name of a module without those of wrappers around it; "" where nothing is left."""
+    """Return the name of a module without those of wrappers around it; "" where nothing is left."""
     return ".".join(_unwrapped(f"{name}.", leading=True)[:-1])
 
 

@@ -22,7 +22,7 @@ _LONGEST_HEADER = 10_000
 
 
 def read(path: Path, file: BinaryIO) -> Checkpoint:
-    """The arrays of one archive in their order; one whose header is damaged is among the ``problems``.
+    """Read the arrays of one archive in their order; one whose header is damaged is among the ``problems``.
 
     :raises DumpFormatError: the archive's directory is damaged
     """

@@ -1,4 +1,4 @@
-"""A path → its weights: one file of any known format, by what it begins with, or a folder of shards."""
+"""Open weights: one file of any known format, by what it begins with, or a folder of shards."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST_INDEX = 256 << 20
 
 
 def open_weights(path: Path) -> Checkpoint:
-    """What ``path`` holds; nothing but headers is read. To be closed, with ``with``, after the last weight is loaded.
+    """Open what ``path`` holds; only headers are read. Close it, with ``with``, after the last weight is loaded.
 
     :raises DumpFormatError: nothing can be read, or a folder holds several checkpoints
     """

@@ -1,4 +1,4 @@
-"""What a comparison of weights found: a table, and the verdict for the terminal."""
+"""Report a comparison of weights: a table, and the verdict for the terminal."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _colour(row: WeightRow) -> str:
 
 
 def weight_lines(comparison: WeightComparison) -> Iterator[str]:
-    """How many parameters are equal, which differs first and most, which have no twin, what was left out."""
+    """Say how many parameters are equal, which differs first and most, which have no twin, what was left out."""
     for side, checkpoint in (("target", comparison.target), ("golden", comparison.golden)):
         yield _side_line(side, checkpoint, comparison.aside.get(side, {}))
     paired = [row for row in comparison.rows if row.target is not None and row.golden is not None]

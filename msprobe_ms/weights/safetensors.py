@@ -34,7 +34,7 @@ def looks_like(head: bytes) -> bool:
 
 
 def read(path: Path, file: BinaryIO) -> Checkpoint:
-    """The tensors of one file, in the order of their numbers.
+    """Read the tensors of one file, in the order of their numbers.
 
     :raises DumpFormatError: the header is damaged, or two tensors overlap
     """

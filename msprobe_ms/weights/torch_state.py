@@ -167,7 +167,7 @@ _STEPS: Mapping[str, Step] = {
 
 
 def read_state(data: bytes) -> object:
-    """What the pickle holds, tensors as ``TensorRecord``.
+    """Read what the pickle holds, tensors as ``TensorRecord``.
 
     :raises Refused: it is damaged or too long
     """
@@ -181,7 +181,7 @@ def _is_npu_tensor(name: str) -> bool:
 
 
 def tensors_in(value: object) -> Iterator[tuple[tuple[str, ...], TensorRecord | Unread]]:
-    """Every tensor with the keys that lead to it.
+    """Yield every tensor with the keys that lead to it.
 
     A module that was saved whole gives those of its state dict, any other object those of its attributes.
     """

@@ -48,10 +48,10 @@ def kernel_entries(
     data_folder: Path | None = None,
     unread: Callable[[str], None] = _warn,
 ) -> Iterator[KernelEntry]:
-    """Entries ``Kernel.{Op}.{n}.forward|backward`` and ``Parameter.{name}.{n}.forward`` in launch order.
+    """Yield entries ``Kernel.{Op}.{n}.forward|backward`` and ``Parameter.{name}.{n}.forward`` in launch order.
 
-    ``n`` counts from 0 in each direction. Leaves have the tensor's dtype, shape and figures, and with ``data_folder``
-    the place of its file in there. A tensor that cannot be read has no figures; ``unread`` is told why.
+    ``n`` counts from 0 in each direction. Leaves have the tensor's dtype, shape and statistics, and with
+    ``data_folder`` the place of its file in there. A tensor that cannot be read has no statistics; ``unread`` is told why.
     """
     builder = _Leaves(data_folder, unread)
     counts: Counter[tuple[str, str, str]] = Counter()
@@ -127,14 +127,14 @@ class KernelTensors:
         self.files: dict[str, KernelFile] = {}
 
     def load(self, item: Item) -> np.ndarray:
-        """The tensor of ``item``. Raises as ``Tensors.load``."""
+        """Load the tensor of ``item``. Raises as ``Tensors.load``."""
         file = self.files.get(item.name)
         if file is None:
             raise MissingTensorError(f"{item.name}: there is no kernel file")
         return file.load()
 
     def where(self, item: Item) -> str:
-        """The file of ``item``, or the table that holds its figures."""
+        """Name the file of ``item``, or the table that holds its statistics."""
         file = self.files.get(item.name)
         return "" if file is None else str(file.path)
 
@@ -147,7 +147,7 @@ class KernelDump(Dump):
 
 
 def read_kernels(path: Path, files: Sequence[KernelFile], cells: Cells | None = None) -> KernelDump:
-    """The kernels of ``files``, which are sorted as ``read_kernel_files`` does; figures are read, one tensor at a time.
+    """Read the kernels of ``files``, sorted as ``read_kernel_files`` does, as a dump; one tensor at a time is held.
 
     ``path`` stands for the dump in messages.
     """

@@ -300,7 +300,7 @@ class Graphs:
             self._ran.setdefault(file.path.parent.parent, {}).setdefault(file.op_name.replace("/", "_"), place)
 
     def of(self, folder: Path) -> Graph | None:
-        """The graph whose files lie in ``rank_R/Net/{graph}/{iteration}``; None where none tells anything."""
+        """Return the graph whose files lie in ``rank_R/Net/{graph}/{iteration}``; None where no file holds it."""
         if folder.parent not in self._read:
             graph = read_graph(folder, self._cells)
             ran = self._ran.get(folder.parent, {})
@@ -317,7 +317,7 @@ class Graphs:
 
 
 def read_graph(folder: Path, cells: Cells | None = None) -> Graph | None:
-    """The graph whose kernel files lie in ``folder``, ``rank_R/Net/{graph}/{iteration}``; None where none is told."""
+    """Read the graph whose kernel files lie in ``rank_R/Net/{graph}/{iteration}``; None where no file holds it."""
     name = f"ms_output_trace_code_graph_{folder.parent.name}.ir"
     for above in folder.absolute().parents[:3]:
         path = above / "graphs" / name

@@ -84,7 +84,7 @@ def write_index(
 
 
 def common_folder(files: Sequence[KernelFile]) -> Path | None:
-    """``…/rank_R/Net`` of files in ``…/rank_R/Net/{graph}/{iteration}``; None without files."""
+    """Return ``…/rank_R/Net`` of files in ``…/rank_R/Net/{graph}/{iteration}``; None without files."""
     above = {Path(*file.path.absolute().parts[:-3]) for file in files}
     return Path(os.path.commonpath(above)) if above else None
 

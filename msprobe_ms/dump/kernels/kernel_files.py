@@ -65,7 +65,8 @@ NAN_COUNT, POSITIVE_INF_COUNT, NEGATIVE_INF_COUNT = "NaN Count", "Positive Inf C
 
 
 def dtype_name(text: str) -> str:
-    """
+    """Spell a dtype as dump.json does; a text that is none stays.
+
     >>> dtype_name("float32"), dtype_name("DT_FLOAT")
     ('Float32', 'DT_FLOAT')
     """
@@ -104,11 +105,11 @@ class KernelFile:
 
     @property
     def order(self) -> tuple[int, bool, int]:
-        """Sorts into launch order; of one moment inputs come first."""
+        """Sort key of launch order; of one moment inputs come first."""
         return self.timestamp, self.io == OUTPUT, self.slot
 
     def load(self) -> np.ndarray:
-        """The tensor; bfloat16 as float32 with the same bits. A ``.bin`` whose shape nothing tells is 1-D.
+        """Load the tensor; bfloat16 as float32 with the same bits. A ``.bin`` of unknown shape is 1-D.
 
         :raises MissingTensorError: a row of a table, or the file is gone
         :raises DumpFormatError: the file is damaged, no regular file, or of a dtype that nothing tells
@@ -119,7 +120,7 @@ class KernelFile:
         return load_array(self.path, stored, self.shape)
 
     def header(self) -> tuple[tuple[int, ...] | None, str | None]:
-        """Shape and dtype without the tensor, as far as they can be known. Raises as ``load``."""
+        """Read shape and dtype without the tensor, as far as they can be known. Raises as ``load``."""
         if self.statistics is not None or self.path.suffix == ".bin":
             return self.shape, self.dtype
         shape, stored = array_header(self.path, self.dtype or _TWO_BYTES)
@@ -127,7 +128,7 @@ class KernelFile:
 
 
 def read_mapping(folder: Path) -> dict[str, str]:
-    """Short file name → the name it stands for; {} where the folder has no ``mapping.csv``.
+    """Read short file names → the names they stand for; {} where the folder has no ``mapping.csv``.
 
     :raises DumpFormatError: the table cannot be read
     """
@@ -138,7 +139,7 @@ def read_mapping(folder: Path) -> dict[str, str]:
 
 
 def read_statistics(path: Path) -> Iterator[KernelFile]:
-    """The rows of a ``statistic.csv``, with nine columns or more, in any age's order behind the first seven.
+    """Yield the rows of a ``statistic.csv``, with nine columns or more, in any age's order behind the first seven.
 
     A cut off last row, which a killed process leaves, and rows of other lengths are passed over.
 
@@ -152,7 +153,7 @@ def read_statistics(path: Path) -> Iterator[KernelFile]:
 
 
 def read_table(path: Path) -> tuple[list[str], Iterator[list[str]]]:
-    """The header of a ``statistic.csv`` and its rows as they stand. Raises as ``read_statistics``."""
+    """Read the header of a ``statistic.csv`` and its rows as they stand. Raises as ``read_statistics``."""
     rows = _rows(path)
     header = [title.strip() for title in next(rows, [])]
     if tuple(header[: len(LEADING)]) != LEADING:
@@ -214,7 +215,7 @@ def _statistic(text: str) -> Statistic:
 
 
 def parse_file_name(path: Path, name: str | None = None) -> KernelFile | None:
-    """The kernel file at ``path``, by its name, or by the ``name`` it stands for; None when it is no kernel file's.
+    """Parse the name of the kernel file at ``path``, or the ``name`` it stands for; None when it is no kernel file's.
 
     >>> file = parse_file_name(Path("MatMul.Default_fc-Dense_MatMul-op0.0.0.17.input.1.DefaultFormat.Float32.npy"))
     >>> file.op_name, file.io, file.slot, file.dtype
@@ -240,7 +241,7 @@ def parse_file_name(path: Path, name: str | None = None) -> KernelFile | None:
 
 
 def read_kernel_files(paths: Iterable[Path]) -> list[KernelFile]:
-    """The tensors that ``paths`` hold, in launch order; what is no kernel file is passed over.
+    """Find the tensors that ``paths`` hold, in launch order; what is no kernel file is passed over.
 
     Of a ``statistic.csv`` among the paths every row is one, but for those whose tensor is there as a file. Short names
     are translated by the ``mapping.csv`` of their folder, and the table beside ``.bin`` files tells their dtype and

@@ -71,7 +71,7 @@ class Launch:
 
 
 def launches(files: Iterable[KernelFile]) -> list[Launch]:
-    """Launches in order; ``files`` are sorted as ``read_kernel_files`` sorts them. Every file is in one launch.
+    """Group files into launches in order; each file, sorted as ``read_kernel_files`` sorts them, is in one launch.
 
     Files of one launch are named alike but for the timestamp, and none is there twice: what repeats ran again.
     """
@@ -88,7 +88,7 @@ def launches(files: Iterable[KernelFile]) -> list[Launch]:
 
 
 class ScopePaths:
-    """Names of kernels as files have them → scope paths with ``/``, from the ``execution_order`` beside the files."""
+    """Scope paths with ``/`` by the names that files have, from the ``execution_order`` beside the files."""
 
     def __init__(self) -> None:
         self._known: dict[Path, Mapping[str, str]] = {}
@@ -128,13 +128,13 @@ def _scope_paths(folder: Path) -> dict[str, str]:
 
 
 class Unwritten:
-    """Knows of each launch which results it leaves; asks each folder's metadata once."""
+    """Results that launches never write, on the devices where that was measured; asks each folder's metadata once."""
 
     def __init__(self) -> None:
         self._is_cpu: dict[Path, bool | None] = {}
 
     def slots(self, launch: Launch) -> frozenset[int]:
-        """The slots of the results that mean nothing."""
+        """Return the slots of the results that ``launch`` never writes."""
         slots = _ON_CPU.get(launch.op_type, frozenset())
         return slots if slots and self._ran_on_cpu(launch) else frozenset()
 

@@ -1,4 +1,4 @@
-"""Tensors of kernels → ``statistic.csv`` in the framework's own columns, where the framework writes none itself."""
+"""Reduce tensors of kernels to ``statistic.csv`` in the framework's own columns, where it writes none itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dumps on disk → ``Dump``: dump.json (or debug.json), stack.json and construct.json of every known version.
+"""Read dumps from disk: dump.json (or debug.json), stack.json and construct.json of every known version.
 
 The versions: docs/format.md, "Variants that are read".
 """
@@ -47,7 +47,7 @@ _BY_SUFFIX = {dialect.file_suffix: dialect for dialect in reversed(DIALECTS)}
 
 
 def read_dump(path: Path) -> Dump:
-    """One rank's dump of one step: ``path`` is a dump.json (debug.json) or the folder that holds it.
+    """Read one rank's dump of one step; ``path`` is a dump.json (debug.json) or the folder that holds it.
 
     Leaves, entries and files beside dump.json that are odd are kept as far as they can be understood: stack.json and
     construct.json may be missing or damaged.

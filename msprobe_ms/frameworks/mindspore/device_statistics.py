@@ -58,7 +58,7 @@ def _stream() -> Any:
 
 
 def start(tensor: Any) -> PendingStatistics | None:
-    """What `read` makes Max, Min, Mean and Norm of; nobody waits for it.
+    """Start what `read` makes Max, Min, Mean and Norm of; nobody waits for it.
 
     None for a tensor that is better read: of another dtype, empty, or so large that copies of it would take too much.
     """
@@ -75,7 +75,7 @@ def start(tensor: Any) -> PendingStatistics | None:
 
 
 def read(found: Sequence[PendingStatistics]) -> list[tuple[float, float, float, float]]:
-    """Max, Min, Mean and Norm of each, by one read-back."""
+    """Read Max, Min, Mean and Norm of each, by one read-back."""
     here = _stream()
     others = [one.stream for one in found if one.stream is not None and one.stream != here]
     for place, stream in enumerate(others):

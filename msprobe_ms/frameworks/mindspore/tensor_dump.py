@@ -162,7 +162,7 @@ class TensorDumpTaps(CompiledTaps):
 
 
 def compiled_parts(names: TensorDumpTaps, tapped: Tapped, dump: Any, dump_gradient: Any) -> Parts:
-    """The source of graphs that write what ``tapped`` names; see `mindspore_structures` for how it is written."""
+    """The source of graphs that write what ``tapped`` names; see `graph_source` for how it is written."""
     values, gradients = tapped.values, tapped.gradients
     call_of = constexpr(lambda module, args, kwargs: names.call(module, args, kwargs))
     beginning = constexpr(lambda call: names.begin(call))

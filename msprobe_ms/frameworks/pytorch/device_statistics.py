@@ -25,11 +25,12 @@ class PendingStatistics(NamedTuple):
 
 
 def is_on_device(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is on a device of its own."""
     return tensor.is_cuda
 
 
 def start(tensor: torch.Tensor, wider: torch.dtype | None) -> PendingStatistics:
-    """The statistics of a dense tensor, by reductions that nobody waits for.
+    """Start the statistics of a dense tensor of any shape, by reductions that nobody waits for.
 
     They are those of ``arrays.statistics``, sums in double: of magnitudes of complex numbers, of booleans Max and Min.
     ``wider`` is a dtype that holds the values of one that has no arithmetic.
@@ -69,7 +70,7 @@ def _reduced(piece: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 def read(found: Sequence[PendingStatistics]) -> list[tuple[Any, Any, Any, Any]]:
-    """Max, Min, Mean and Norm of each, by one read-back a device."""
+    """Read Max, Min, Mean and Norm of each, by one read-back a device."""
     values: dict[int, float] = {}
     alike: dict[torch.device, dict[torch.dtype, list[torch.Tensor]]] = {}
     for value in (value for one in found for value in one.values):
