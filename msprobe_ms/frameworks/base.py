@@ -198,7 +198,7 @@ class Framework(ABC):
         """Write one tensor in the framework's file format; ``array`` is ``to_numpy(tensor)`` if already read."""
 
     def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray | None]:
-        """Return both arguments of ``save_tensor``, so that nothing done to ``tensor`` later shows in what it writes."""
+        """Return both arguments of ``save_tensor``, so that nothing done to ``tensor`` later shows in the file."""
         return None, array.copy()
 
     # -- gradients -------------------------------------------------------------------------------------------------

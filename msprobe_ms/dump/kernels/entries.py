@@ -51,7 +51,8 @@ def kernel_entries(
     """Yield entries ``Kernel.{Op}.{n}.forward|backward`` and ``Parameter.{name}.{n}.forward`` in launch order.
 
     ``n`` counts from 0 in each direction. Leaves have the tensor's dtype, shape and statistics, and with
-    ``data_folder`` the place of its file in there. A tensor that cannot be read has no statistics; ``unread`` is told why.
+    ``data_folder`` the place of its file in there. A tensor that cannot be read has no statistics; ``unread`` is
+    told why.
     """
     builder = _Leaves(data_folder, unread)
     counts: Counter[tuple[str, str, str]] = Counter()
