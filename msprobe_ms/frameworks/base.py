@@ -174,15 +174,15 @@ class Framework(ABC):
     @abstractmethod
     def dtype_text(self, tensor: Any) -> str: ...
 
-    def start_statistics(self, tensor: Any) -> Any:
-        """Start Max, Min, Mean and Norm on the tensor's device and leave them there; the host does not wait.
+    def device_statistics(self, tensor: Any) -> Any:
+        """Max, Min, Mean, Norm, computed on the device that holds the tensor and left there; the host does not wait.
 
         None to have numpy do it on the host.
         """
         return None
 
-    def read_statistics(self, started: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        """Read Max, Min, Mean, Norm of several tensors, each as ``start_statistics`` left them, in one read-back."""
+    def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        """Max, Min, Mean, Norm of several tensors, each as ``device_statistics`` left them, in one read-back."""
         raise NotImplementedError
 
     def requires_grad(self, tensor: Any) -> bool | None:
@@ -314,7 +314,7 @@ class Framework(ABC):
         return frozenset()
 
     def opaque_calls(self) -> Sequence[tuple[Any, str]]:
-        """Return ``(holder, attribute)`` of calls that compile user code; inside them our patches are taken off."""
+        """``(holder, attribute)`` of calls that compile user code: module namespaces must be genuine inside them."""
         return ()
 
     def graph_calls(self) -> Sequence[tuple[Any, str]]:
@@ -345,10 +345,9 @@ class Framework(ABC):
         return None
 
     def in_step(self) -> Removable | None:
-        """Keep the framework in lockstep with Python while calls are recorded, as each waits for its tensors.
+        """From here on calls are recorded, each of which waits for its tensors: the framework need not run ahead.
 
-        Returns a handle whose ``remove()`` restores asynchronous execution and may be called repeatedly until it can;
-        None where that does not apply.
+        What to remove when they are no more, again and again until it can be; None where there is nothing to it.
         """
         return None
 

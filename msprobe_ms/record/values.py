@@ -130,7 +130,7 @@ class LeafBuilder:
 
     def _on_device(self, tensor: Any) -> Sequence[Any] | None:
         """The four figures of a tensor on a device, computed there; None where that is not to be."""
-        figures = self._framework.start_statistics(tensor)
+        figures = self._framework.device_statistics(tensor)
         if figures is None:
             return None
         return self._framework.read_statistics([figures])[0] if self._awaited is None else self._awaited.of(figures)

@@ -114,11 +114,11 @@ class MindSpore(Framework):
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 
-    def start_statistics(self, tensor: Any) -> Any:
+    def device_statistics(self, tensor: Any) -> Any:
         return device_statistics.start(tensor) if self._on_device else None
 
-    def read_statistics(self, started: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        return device_statistics.read(started)
+    def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        return device_statistics.read(on_device)
 
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
         if isinstance(value, mindspore.common.dtype.Type):

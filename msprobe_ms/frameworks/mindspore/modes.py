@@ -57,6 +57,6 @@ class InStep:
 
 
 def in_step() -> InStep | None:
-    """Keep MindSpore in lockstep with Python; None before 2.8, and on devices, where nothing waits for every call."""
+    """None where that is not known (before 2.8), and on devices, where nothing waits for every call."""
     known = hasattr(PyNativeExecutor_, "disable_frontend_and_bprop_pipeline")
     return InStep() if known and not device_statistics.is_there() else None

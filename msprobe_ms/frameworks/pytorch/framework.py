@@ -72,13 +72,13 @@ class PyTorch(TorchModules):
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 
-    def start_statistics(self, tensor: Any) -> Any:
+    def device_statistics(self, tensor: Any) -> Any:
         if not device_statistics.is_on_device(tensor):
             return None
         return device_statistics.start(_strided(tensor), _WIDER.get(tensor.dtype))
 
-    def read_statistics(self, started: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        return device_statistics.read(started)
+    def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        return device_statistics.read(on_device)
 
     def requires_grad(self, tensor: Any) -> bool | None:
         return bool(tensor.requires_grad)
