@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.frameworks.missing import explained
+from msprobe_ms.frameworks import explain_missing
 from msprobe_ms.frameworks.seeding import seed_process
 from msprobe_ms.recording.debugger import BaseDebugger
 
@@ -15,7 +15,7 @@ try:
     from msprobe_ms.frameworks.mindspore.framework import MindSpore
     from msprobe_ms.frameworks.mindspore.random_state import seed_framework, set_dropout
 except ModuleNotFoundError as error:
-    raise explained(error) from None
+    raise explain_missing(error) from None
 
 if TYPE_CHECKING:
     from msprobe_ms.recording.context_manager import Recording

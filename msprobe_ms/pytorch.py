@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.frameworks.missing import explained
+from msprobe_ms.frameworks import explain_missing
 from msprobe_ms.frameworks.seeding import seed_process
 from msprobe_ms.recording.context_manager import Recording
 from msprobe_ms.recording.debugger import BaseDebugger
@@ -15,7 +15,7 @@ try:
     from msprobe_ms.frameworks.pytorch.framework import PyTorch
     from msprobe_ms.frameworks.pytorch.random_state import seed_framework
 except ModuleNotFoundError as error:
-    raise explained(error) from None
+    raise explain_missing(error) from None
 
 __all__ = ["PrecisionDebugger", "record", "seed_all"]
 

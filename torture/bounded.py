@@ -25,7 +25,7 @@ import torch
 
 from msprobe_ms.dump.writing import writer
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.support.atomic import replacing
+from msprobe_ms.support.files import replacing
 from torture.harness import Outcome, Tool, main
 from torture.recordings import write_config
 

@@ -36,7 +36,7 @@ class Algorithm:
     function: Function
 
     def measure(self, target: Array, golden: Array) -> tuple[float | str, str]:
-        """The value, or where there is none why, and the message. The function gets copies, which it may change.
+        """Call the function on copies of two arrays; return the value, or why there is none, and the message.
 
         Never raises: whatever is wrong with the function becomes the text in the place of the value.
         """
@@ -57,13 +57,13 @@ class Unloaded(NamedTuple):
     source: str
 
     def load(self) -> Algorithm:
-        """Raises UsageError: the file cannot be read or run there, or has no such function."""
+        """Load the function. Raises UsageError: the file cannot be read or run there, or has no such function."""
         file, function = _parts(self.source)
         return Algorithm(self.name, self.source, _function(self.source, _run(self.source, Path(file)), function))
 
 
 def load_algorithms(sources: Iterable[str]) -> tuple[Algorithm, ...]:
-    """The functions named by ``FILE.py:FUNCTION`` texts. Of two with one name the second is titled by its file too.
+    """Load the functions that ``FILE.py:FUNCTION`` texts name; of two of one name the second is titled by its file.
 
     :raises UsageError: a file cannot be read or run, or has no such function
     """
@@ -79,16 +79,17 @@ def load_algorithms(sources: Iterable[str]) -> tuple[Algorithm, ...]:
 
 
 def metric_of(algorithm: Algorithm) -> str:
-    """Key of its value in ``Row.metrics``; its message has ``message_of``."""
+    """Return the key of its value in ``Row.metrics``; its message has that of ``message_of``."""
     return f"own {algorithm.name}"
 
 
 def message_of(algorithm: Algorithm) -> str:
+    """Return the key of its message in ``Row.metrics``."""
     return f"own {algorithm.name} message"
 
 
 def measured_by(algorithms: Iterable[Algorithm], target: Array, golden: Array) -> Mapping[str, float | str]:
-    """What all of them say of two tensors, by the keys of ``Row.metrics``."""
+    """Measure two arrays of any shapes with all of them; return values and messages by the keys of ``Row.metrics``."""
     found: dict[str, float | str] = {}
     for algorithm in algorithms:
         found[metric_of(algorithm)], found[message_of(algorithm)] = algorithm.measure(target, golden)

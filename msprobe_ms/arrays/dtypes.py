@@ -1,10 +1,16 @@
-"""What a dtype text means, whichever framework wrote it: ``Float32`` and ``torch.float32`` are one dtype."""
+"""Dtypes: what their texts mean, whichever framework wrote them, and the values of floats that numpy has no dtype for.
+
+``Float32`` and ``torch.float32`` are one dtype. bfloat16, five float8 formats and HiFloat8 are widened to float32
+without loss.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+
+import numpy as np
 
 #: Machine epsilon by float dtype (IEEE 754 binary16/32/64; bfloat16 and the float8 kinds by their mantissa bits).
 EPSILON = {
@@ -25,10 +31,26 @@ _ALIASES = {"bool_": "bool", "half": "float16", "float": "float32", "double": "f
 _FRAMEWORK = re.compile(r"^(torch|mindspore|mstype|numpy|np)\.")
 _CLASS = re.compile(r"<class '(.+)'>")
 
+#: name → (exponent bits, mantissa bits, bias, codes of NaN, has infinities); the OCP 8-bit floating point specification
+#: (e4m3fn, e5m2), its microscaling companion (e8m0fnu: an exponent alone) and the "fnuz" variants of Graphcore and AMD.
+_FLOAT8 = {
+    "float8e4m3fn": (4, 3, 7, (0x7F, 0xFF), False),
+    "float8e5m2": (5, 2, 15, (), True),
+    "float8e4m3fnuz": (4, 3, 8, (0x80,), False),
+    "float8e5m2fnuz": (5, 2, 16, (0x80,), False),
+    "float8e8m0fnu": (8, 0, 127, (0xFF,), False),
+}
+_BFLOAT16 = "bfloat16"
+#: Ascend's tapered format (Luo et al., Ascend HiFloat8 Format for Deep Learning, 2024): a prefix says how many bits the
+#: exponent has, and the mantissa gets the rest.
+_HIFLOAT8 = "hifloat8"
+#: Prefix, its bits, exponent bits.
+_HIFLOAT8_FIELDS = ((0b11, 2, 4), (0b10, 2, 3), (0b01, 2, 2), (0b001, 3, 1), (0b0001, 4, 0))
+
 
 @dataclass(frozen=True, slots=True)
 class Dtype:
-    """``name`` in numpy's spelling; ``kind`` is ``float``, ``complex``, ``int``, ``bool`` or ``other``."""
+    """A dtype: ``name`` in numpy's spelling; ``kind`` is ``float``, ``complex``, ``int``, ``bool`` or ``other``."""
 
     name: str
     kind: str
@@ -41,7 +63,7 @@ class Dtype:
 
 @lru_cache(maxsize=1024)
 def parse_dtype(text: str | None) -> Dtype:
-    """The meaning of a dtype text of a dump; a text that is no dtype has kind ``other`` and keeps its spelling.
+    """Parse a dtype text of a dump; a text that is no dtype has kind ``other`` and keeps its spelling.
 
     >>> parse_dtype("Float32") == parse_dtype("torch.float32")
     True
@@ -73,14 +95,75 @@ def same_dtype(one: str | None, other: str | None) -> bool:
 
 
 def coarser(one: str | None, other: str | None) -> Dtype:
-    """The less precise of two dtypes: it sets how far apart the two tensors may be."""
+    """Return the less precise of two dtypes: it sets how far apart the two tensors may be."""
     return max(parse_dtype(one), parse_dtype(other), key=lambda dtype: dtype.epsilon)
 
 
-#: Frameworks that write the same API signatures, hence the same scalar arguments.
-_SIGNATURES = {"mindtorch": "pytorch"}
+def _key(dtype: str) -> str:
+    """``BFloat16`` and ``torch.bfloat16``, ``Float8E4M3FN`` and ``torch.float8_e4m3fn`` mean the same."""
+    return re.sub(r"^(torch|mindspore)\.|_", "", dtype.lower())
 
 
-def same_signatures(one: str, other: str) -> bool:
-    """Whether two frameworks call their APIs with the same arguments (MSAdapter follows PyTorch)."""
-    return _SIGNATURES.get(one, one) == _SIGNATURES.get(other, other)
+def narrow_width(dtype: str) -> int | None:
+    """Return the bytes of one stored element; None for a dtype that is none of these narrow floats."""
+    key = _key(dtype)
+    return 2 if key == _BFLOAT16 else 1 if key in _FLOAT8 or key == _HIFLOAT8 else None
+
+
+def widen(codes: np.ndarray, dtype: str) -> np.ndarray:
+    """Widen ``codes`` of any shape (uint16 for bfloat16, uint8 for float8) to float32 values of the same shape."""
+    key = _key(dtype)
+    if key == _BFLOAT16:
+        return (codes.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return _float8_values(key)[codes]
+
+
+@lru_cache(maxsize=len(_FLOAT8) + 1)
+def _float8_values(key: str) -> np.ndarray:
+    """The float32 value of each of the 256 codes."""
+    values = _hifloat8_values() if key == _HIFLOAT8 else _ieee_like_values(key)
+    widened = values.astype(np.float32)
+    widened.flags.writeable = False
+    return widened
+
+
+def _hifloat8_values() -> np.ndarray:
+    values = np.array([_hifloat8_magnitude(code) for code in range(128)])
+    values = np.concatenate([values, -values])
+    values[0x80] = np.nan
+    return values
+
+
+def _hifloat8_magnitude(code: int) -> float:
+    """The value of seven bits, the sign left out."""
+    if code == 0x6F:
+        return float("inf")
+    for prefix, bits, exponent_bits in _HIFLOAT8_FIELDS:
+        if code >> (7 - bits) == prefix:
+            mantissa_bits = 7 - bits - exponent_bits
+            field = code >> mantissa_bits & ((1 << exponent_bits) - 1)
+            mantissa = (code & ((1 << mantissa_bits) - 1)) / (1 << mantissa_bits)
+            exponent = 0
+            if exponent_bits:  # sign, then the magnitude without its leading 1
+                top = 1 << (exponent_bits - 1)
+                exponent = -field if field & top else field + top
+            return float(np.ldexp(1 + mantissa, exponent))
+    return float(np.ldexp(1.0, code - 23)) if code else 0.0  # eight smallest: powers of two, and zero
+
+
+def _ieee_like_values(key: str) -> np.ndarray:
+    exponent_bits, mantissa_bits, bias, not_numbers, has_infinities = _FLOAT8[key]
+    codes = np.arange(256)
+    top = (1 << exponent_bits) - 1
+    exponent = (codes >> mantissa_bits) & top
+    mantissa = (codes & ((1 << mantissa_bits) - 1)) / (1 << mantissa_bits)
+    if exponent_bits == 8:  # neither sign nor mantissa nor subnormals
+        values = np.ldexp(1.0, exponent - bias)
+    else:
+        sign = np.where(codes >> 7, -1.0, 1.0)
+        normal = np.ldexp(1 + mantissa, exponent - bias)
+        values = sign * np.where(exponent > 0, normal, np.ldexp(mantissa, 1 - bias))
+        if has_infinities:
+            values = np.where(exponent == top, np.where(mantissa == 0, sign * np.inf, np.nan), values)
+    values[list(not_numbers)] = np.nan
+    return values

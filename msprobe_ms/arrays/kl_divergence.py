@@ -27,9 +27,10 @@ class Divergence:
         self._golden_sum = self._target_sum = self._weighted = 0.0
 
     def add(self, target: Doubles, golden: Doubles, difference: Doubles, finite: npt.NDArray[np.bool_] | None) -> None:
-        """A block of doubles and their target − golden; where ``finite`` is False both hold the same NaN or infinity.
+        """Add a block: doubles and their target − golden, all 1-d of one length, or a mask of them in ``finite``.
 
-        Those places take no part: a masked logit of −inf has no probability on either side.
+        Where ``finite`` is False both hold the same NaN or infinity. Those places take no part: a masked logit of −inf
+        has no probability on either side.
         """
         if finite is not None:
             target, golden, difference = target[finite], golden[finite], difference[finite]
@@ -42,7 +43,7 @@ class Divergence:
         self._target_sum = self._target_sum * shrink + float(weights.sum())
 
     def value(self) -> float:
-        """The divergence, at least 0 (rounding may leave it a few 1e-16 below); inf beyond double precision."""
+        """Return the divergence, at least 0 (rounding may leave it a few 1e-16 below); inf beyond double precision."""
         if not self._golden_sum:
             return 0.0
         tops = self._target_top - self._golden_top

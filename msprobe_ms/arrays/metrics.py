@@ -1,4 +1,4 @@
-"""How far two arrays are apart: plain numbers in double precision, in blocks, inputs untouched.
+"""Metrics of two arrays: how far they are apart, as plain numbers in double precision, in blocks, inputs untouched.
 
 With t the target, g the golden, d = |t − g| and n elements:
 
@@ -10,7 +10,7 @@ With t the target, g the golden, d = |t − g| and n elements:
 * ``five_thousandths_ratio``       share of elements with d/|g| < 0.005, likewise
 * ``accumulated_relative_error``   Σ d / Σ |g|
 * ``relative_euclidean_distance``  ‖t − g‖₂ / ‖g‖₂
-* ``kl_divergence``                KL(softmax(g) ‖ softmax(t)), see ``divergence``
+* ``kl_divergence``                KL(softmax(g) ‖ softmax(t)), see ``kl_divergence``
 * ``mean_absolute_error``          Σ d / n
 * ``root_mean_square_error``       sqrt(Σ d² / n)
 * ``mean_relative_error``          Σ (d/|g|) / n, where a golden 0 counts as above
@@ -22,8 +22,10 @@ CANN adds ("Parameters in a Complete Model Comparison Result"), which names them
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -53,25 +55,19 @@ class Missing(str, Enum):
 
 Measured = float | Missing
 
-#: Metric names of real data, in the order of the report.
+#: Names of the metrics; what each is stands in ``METRICS``.
 COSINE = "cosine"
 EUCLIDEAN = "euclidean_distance"
 MAX_ABSOLUTE = "max_absolute_error"
 MAX_RELATIVE = "max_relative_error"
 ONE_THOUSANDTH = "one_thousandth_ratio"
 FIVE_THOUSANDTHS = "five_thousandths_ratio"
-TENSOR_METRICS = (COSINE, EUCLIDEAN, MAX_ABSOLUTE, MAX_RELATIVE, ONE_THOUSANDTH, FIVE_THOUSANDTHS)
-
-#: Measured only where a report shows them: they take half as long again.
 ACCUMULATED_RELATIVE = "accumulated_relative_error"
 RELATIVE_EUCLIDEAN = "relative_euclidean_distance"
 KL_DIVERGENCE = "kl_divergence"
 MEAN_ABSOLUTE = "mean_absolute_error"
 ROOT_MEAN_SQUARE = "root_mean_square_error"
 MEAN_RELATIVE = "mean_relative_error"
-MORE_METRICS = (
-    ACCUMULATED_RELATIVE, RELATIVE_EUCLIDEAN, KL_DIVERGENCE, MEAN_ABSOLUTE, ROOT_MEAN_SQUARE, MEAN_RELATIVE,
-)  # fmt: skip
 
 #: Elements a block: its doubles stay in a core's second-level cache and below what malloc hands back to the system;
 #: measured from 2^12 to 2^18 the fastest, twice as fast as 2^15.
@@ -93,8 +89,8 @@ _SMALLEST_SQUARES = 1e-280
 class TensorDifference:
     """What two arrays of one shape differ by.
 
-    ``metrics`` by the names above; ``relative_l2`` = ‖t−g‖₂/‖g‖₂ (0 when equal, inf when one alone is not finite
-    somewhere); ``error_rms`` and ``golden_rms`` are root mean squares over the elements finite on both sides.
+    ``metrics`` by the names of ``METRICS``; ``relative_l2`` = ‖t−g‖₂/‖g‖₂ (0 when equal, inf when one alone is not
+    finite somewhere); ``error_rms`` and ``golden_rms`` are root mean squares over the elements finite on both sides.
     """
 
     metrics: dict[str, Measured]
@@ -105,9 +101,15 @@ class TensorDifference:
 
 @dataclass(slots=True)
 class _Sums:
-    """Running sums over blocks, in doubles or in long doubles (``number``), whose squares are always in range."""
+    """Running sums over blocks, in doubles or in long doubles (``number``), whose squares are always in range.
 
+    ``size`` is the number of elements; ``more``: also the sums that only ``MORE_METRICS`` need; ``divergence`` is None
+    where that is not measured.
+    """
+
+    size: int
     more: bool
+    divergence: Divergence | None = None
     long: bool = False
     target: Any = 0.0
     golden: Any = 0.0
@@ -133,52 +135,128 @@ class _Sums:
         return np.longdouble(value) if self.long else float(value)
 
 
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric of two tensors, an entry of ``METRICS``.
+
+    ``name``           key in ``TensorDifference.metrics``
+    ``title``          title of its column in a table
+    ``formula``        its value, from the sums over all blocks; tensors are not empty, and finite in the same places
+    ``undefined_for``  the tensors for which it says why it has no value: SCALAR (0-d), SINGLE (one element), COMPLEX
+    ``msprobe``        the first version of msprobe whose tables have the column; "" for those of our own report alone,
+                       which are measured only where a report shows them: they take half as long again
+    """
+
+    name: str
+    title: str
+    formula: Callable[[_Sums], Measured]
+    undefined_for: tuple[Missing, ...] = ()
+    msprobe: str = ""
+
+    def of(self, sums: _Sums, reasons: tuple[Missing, ...]) -> Measured:
+        """Return the value, or why tensors with these ``reasons`` have none."""
+        for reason in reasons:
+            if reason in self.undefined_for:
+                return reason
+        return self.formula(sums)
+
+
+def _cosine(sums: _Sums) -> Measured:
+    epsilon = float(np.finfo(np.float64).eps)
+    target, golden = sums.target**0.5, sums.golden**0.5
+    if target <= epsilon and golden <= epsilon:
+        return 1.0
+    if target <= epsilon or golden <= epsilon:
+        return Missing.ZERO_VECTOR
+    return max(-1.0, min(1.0, float(sums.dot / target / golden)))
+
+
+def _relative_euclidean(sums: _Sums) -> float:
+    return relative(sums.error**0.5, sums.golden**0.5)
+
+
+def _root_mean_square(sums: _Sums) -> float:
+    return float((sums.error / sums.size) ** 0.5)
+
+
+def _divergence(sums: _Sums) -> Measured:
+    assert sums.divergence is not None  # of real numbers, where more is measured, it is there
+    return sums.divergence.value()
+
+
+_SCALAR, _SINGLE = (Missing.SCALAR,), (Missing.SCALAR, Missing.SINGLE)
+
+#: All metrics of real data, those of msprobe first. What lists metrics anywhere takes them from here.
+METRICS = (
+    Metric(COSINE, "Cosine", _cosine, _SINGLE, "1.1.0"),
+    Metric(EUCLIDEAN, "EucDist", lambda sums: float(sums.error**0.5), _SCALAR, "26"),
+    Metric(MAX_ABSOLUTE, "MaxAbsErr", lambda sums: float(sums.max_absolute), (), "1.1.0"),
+    Metric(MAX_RELATIVE, "MaxRelativeErr", lambda sums: float(sums.max_relative), (), "1.1.0"),
+    Metric(ONE_THOUSANDTH, "One Thousandth Err Ratio", lambda sums: sums.within_one / sums.size, _SCALAR, "1.1.0"),
+    Metric(FIVE_THOUSANDTHS, "Five Thousandths Err Ratio", lambda sums: sums.within_five / sums.size, _SCALAR, "1.1.0"),
+    Metric(ACCUMULATED_RELATIVE, "AccumulatedRelativeError", lambda sums: relative(sums.absolute, sums.magnitude)),
+    Metric(RELATIVE_EUCLIDEAN, "RelativeEuclideanDistance", _relative_euclidean),
+    Metric(KL_DIVERGENCE, "KullbackLeiblerDivergence", _divergence, (*_SINGLE, Missing.COMPLEX)),
+    Metric(MEAN_ABSOLUTE, "MeanAbsoluteError", lambda sums: float(sums.absolute / sums.size)),
+    Metric(ROOT_MEAN_SQUARE, "RootMeanSquareError", _root_mean_square),
+    Metric(MEAN_RELATIVE, "MeanRelativeError", lambda sums: float(sums.relative / sums.size)),
+)
+_ALWAYS = tuple(metric for metric in METRICS if metric.msprobe)
+#: Names of the metrics that are always measured, and of those measured only where a report shows them.
+TENSOR_METRICS = tuple(metric.name for metric in _ALWAYS)
+MORE_METRICS = tuple(metric.name for metric in METRICS if not metric.msprobe)
+#: Titles of columns by the name of the metric.
+METRIC_TITLES: Mapping[str, str] = MappingProxyType({metric.name: metric.title for metric in METRICS})
+
+
 def tensor_difference(target: Array, golden: Array, *, more: bool = False) -> TensorDifference:
-    """Metrics of two arrays of any shape and dtype (bf16 already widened); complex arrays compare as complex.
+    """Measure two arrays of any shape and dtype (bf16 already widened); complex arrays compare as complex.
 
     NaN beside NaN, or an infinity beside the same infinity, count as equal zeros; at any other non-finite place the
     arrays cannot be measured (``Missing.NON_FINITE``). ``more`` measures ``MORE_METRICS`` as well.
 
     It takes one pass; a second one, in long doubles, where squares leave the range of doubles (beyond 1e150).
     """
-    names = (*TENSOR_METRICS, *MORE_METRICS) if more else TENSOR_METRICS
+    measured = METRICS if more else _ALWAYS
     if target.shape != golden.shape:
-        return _unmeasured(names, Missing.SHAPE, math.inf)
+        return _unmeasured(measured, Missing.SHAPE, math.inf)
     if target.size == 0:
-        return _unmeasured(names, Missing.EMPTY, 0.0)
+        return _unmeasured(measured, Missing.EMPTY, 0.0)
     mine, theirs = target.reshape(-1), golden.reshape(-1)
     is_complex = "c" in (mine.dtype.kind, theirs.dtype.kind)
     divergence = Divergence() if more and not is_complex else None
-    sums = _accumulate(_Sums(more), mine, theirs, divergence)
+    sums = _accumulate(_Sums(mine.size, more, divergence), mine, theirs)
     if sums.one_sided:
-        return _unmeasured(names, Missing.NON_FINITE, math.inf)
+        return _unmeasured(measured, Missing.NON_FINITE, math.inf)
     if sums.lost_terms(theirs):
-        sums = _accumulate(_Sums(more, long=True), mine, theirs, None)
-    metrics = _named(sums, target.ndim, target.size)
-    if more:
-        metrics[KL_DIVERGENCE] = Missing.COMPLEX if divergence is None else divergence.value()
-        if target.size == 1:
-            metrics[KL_DIVERGENCE] = Missing.SINGLE if target.ndim else Missing.SCALAR
+        sums = _accumulate(_Sums(mine.size, more, divergence, long=True), mine, theirs)
+    reasons = _reasons(target, is_complex)
     return TensorDifference(
-        metrics,
-        relative(sums.error**0.5, sums.golden**0.5),
-        float((sums.error / target.size) ** 0.5),
-        float((sums.golden / target.size) ** 0.5),
+        {metric.name: metric.of(sums, reasons) for metric in measured},
+        _relative_euclidean(sums),
+        _root_mean_square(sums),
+        float((sums.golden / sums.size) ** 0.5),
     )
 
 
+def _reasons(target: Array, is_complex: bool) -> tuple[Missing, ...]:
+    """For what some metrics are undefined and these tensors are."""
+    found = {Missing.SCALAR: target.ndim == 0, Missing.SINGLE: target.size == 1, Missing.COMPLEX: is_complex}
+    return tuple(reason for reason, applies in found.items() if applies)
+
+
 def relative(error: Any, scale: Any) -> float:
-    """``error / scale``; nothing over nothing is 0, something over nothing is inf."""
+    """Return ``error / scale``; nothing over nothing is 0, something over nothing is inf."""
     if scale > 0:
         return float(error / scale)
     return 0.0 if error == 0 else float("inf")
 
 
-def _unmeasured(names: tuple[str, ...], reason: Missing, deviation: float) -> TensorDifference:
-    return TensorDifference(dict.fromkeys(names, reason), deviation, deviation, 0.0)
+def _unmeasured(metrics: Iterable[Metric], reason: Missing, deviation: float) -> TensorDifference:
+    return TensorDifference({metric.name: reason for metric in metrics}, deviation, deviation, 0.0)
 
 
-def _accumulate(sums: _Sums, target: Array, golden: Array, divergence: Divergence | None) -> _Sums:
+def _accumulate(sums: _Sums, target: Array, golden: Array) -> _Sums:
     is_complex = "c" in (target.dtype.kind, golden.dtype.kind)
     wide = _WIDE[is_complex, sums.long]
     whole = target.dtype.kind in "iu" and golden.dtype.kind in "iu" and 8 in (target.itemsize, golden.itemsize)
@@ -199,8 +277,8 @@ def _accumulate(sums: _Sums, target: Array, golden: Array, divergence: Divergenc
             sums.golden += sums.number(squares[1])
             sums.dot += sums.number(np.vdot(theirs, mine).real)
             difference = mine - theirs
-            if divergence is not None:
-                divergence.add(mine, theirs, difference, finite)
+            if sums.divergence is not None and not sums.long:  # which has had its pass then
+                sums.divergence.add(mine, theirs, difference, finite)
             if whole and max(squares) >= _BEYOND_DOUBLES**2:
                 difference = _whole_difference(target[place], golden[place])
             _add_block(sums, _magnitude(difference), _magnitude(theirs), epsilon)
@@ -226,8 +304,8 @@ def _equalise(target: Array, golden: Array, finite: Array) -> bool:
     """Set places where both hold the same NaN or infinity to 0, in our copies; False when such a place is one-sided."""
     if finite.all():
         return True
-    odd_target, odd_golden = target[~finite], golden[~finite]
-    if not ((odd_target == odd_golden) | (np.isnan(odd_target) & np.isnan(odd_golden))).all():
+    target_rest, golden_rest = target[~finite], golden[~finite]
+    if not ((target_rest == golden_rest) | (np.isnan(target_rest) & np.isnan(golden_rest))).all():
         return False
     target[~finite] = 0
     golden[~finite] = 0
@@ -255,38 +333,3 @@ def _add_block(sums: _Sums, difference: Array, magnitude: Array, epsilon: float)
     sums.within_five += size if largest < 0.005 else int(np.count_nonzero(difference < 0.005))
     if sums.more:
         sums.relative += sums.number(difference.sum())
-
-
-def _named(sums: _Sums, dimensions: int, size: int) -> dict[str, Measured]:
-    metrics: dict[str, Measured] = {
-        COSINE: _cosine(sums),
-        EUCLIDEAN: float(sums.error**0.5),
-        MAX_ABSOLUTE: float(sums.max_absolute),
-        MAX_RELATIVE: float(sums.max_relative),
-        ONE_THOUSANDTH: sums.within_one / size,
-        FIVE_THOUSANDTHS: sums.within_five / size,
-    }
-    if dimensions == 0:
-        metrics.update(dict.fromkeys((COSINE, EUCLIDEAN, ONE_THOUSANDTH, FIVE_THOUSANDTHS), Missing.SCALAR))
-    elif size == 1:
-        metrics[COSINE] = Missing.SINGLE
-    if sums.more:
-        metrics |= {
-            ACCUMULATED_RELATIVE: relative(sums.absolute, sums.magnitude),
-            RELATIVE_EUCLIDEAN: relative(sums.error**0.5, sums.golden**0.5),
-            KL_DIVERGENCE: Missing.SINGLE,
-            MEAN_ABSOLUTE: float(sums.absolute / size),
-            ROOT_MEAN_SQUARE: float((sums.error / size) ** 0.5),
-            MEAN_RELATIVE: float(sums.relative / size),
-        }
-    return metrics
-
-
-def _cosine(sums: _Sums) -> Measured:
-    epsilon = float(np.finfo(np.float64).eps)
-    target, golden = sums.target**0.5, sums.golden**0.5
-    if target <= epsilon and golden <= epsilon:
-        return 1.0
-    if target <= epsilon or golden <= epsilon:
-        return Missing.ZERO_VECTOR
-    return max(-1.0, min(1.0, float(sums.dot / target / golden)))

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from msprobe_ms.arrays import narrow_floats
+from msprobe_ms.arrays.dtypes import narrow_width, widen
 from msprobe_ms.arrays.torch_pickle import LONGEST_PICKLE, Refused, TensorRecord, describe
 from msprobe_ms.support.errors import DumpFormatError
 
@@ -30,7 +30,7 @@ _LEGACY_MAGIC = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19"
 
 
 def load_tensor(path: Path) -> np.ndarray:
-    """The tensor saved by ``torch.save(tensor, path)`` or ``torch.save(parameter, path)``.
+    """Load the tensor saved by ``torch.save(tensor, path)`` or ``torch.save(parameter, path)``, with its shape.
 
     bfloat16 and float8 become float32, complex32 becomes complex64; the device it was saved from does not matter. The
     array may be a read-only, strided view: no more is allocated than the file's own numbers take (widened).
@@ -69,7 +69,7 @@ def _load(path: Path, file: BinaryIO) -> tuple[np.ndarray, str]:
 
 
 def refuse_legacy(path: Path, head: bytes) -> None:
-    """Raises DumpFormatError for a file, by its first bytes, that torch before 1.6 wrote."""
+    """Refuse a file, by its first bytes, that torch before 1.6 wrote: raises DumpFormatError."""
     if _LEGACY_MAGIC in head:
         raise DumpFormatError(
             f"{path}: saved in the format of torch before 1.6, which is not read; load it with torch and save it again"
@@ -101,7 +101,7 @@ class Archive:
         return "<" if order == b"little" else ">"
 
     def read(self, name: str, most: int | None = None) -> bytes:
-        """The bytes of one record, of which there may be ``most``."""
+        """Read the bytes of one record, of which there may be ``most``."""
         info = self._records.get(name)
         if info is None:
             raise self._error(name, "missing")
@@ -128,7 +128,7 @@ class Archive:
 
 
 def view_of(tensor: TensorRecord, data: bytes, order: str) -> np.ndarray:
-    """The tensor as a view of its storage's bytes, after every bound has been checked."""
+    """Return the tensor as a view of its storage's bytes, after every bound has been checked."""
     shape, strides = tensor.shape, tensor.strides
     if len(shape) != len(strides) or len(shape) > _MOST_DIMENSIONS or min(*shape, *strides, tensor.offset, 0) < 0:
         raise Refused("its shape, strides and offset cannot be a tensor's")
@@ -153,7 +153,7 @@ def _stored_dtype(dtype: str, order: str) -> tuple[int, np.dtype[Any]]:
     """Bytes of an element in the file and the numpy dtype that reads it."""
     if dtype == "complex32":
         return 4, np.dtype((order + "f2", (2,)))
-    if width := narrow_floats.bytes_of(dtype):
+    if width := narrow_width(dtype):
         return width, np.dtype(f"{order}u{width}")
     plain = np.dtype(f"{order}{np.dtype(dtype).str[1:]}")
     return plain.itemsize, plain
@@ -163,8 +163,8 @@ def _decode(flat: np.ndarray, tensor: TensorRecord) -> np.ndarray:
     """One-dimensional numbers as read → in the machine's byte order, in a dtype numpy has."""
     if tensor.dtype == "complex32":
         flat = flat.astype(np.float32).view(np.complex64).reshape(-1)
-    elif narrow_floats.bytes_of(tensor.dtype):
-        flat = narrow_floats.widen(flat, tensor.dtype)
+    elif narrow_width(tensor.dtype):
+        flat = widen(flat, tensor.dtype)
     flat = flat.astype(flat.dtype.newbyteorder("="), copy=False)
     if tensor.conjugate:
         flat = np.conj(flat)

@@ -75,7 +75,7 @@ class _Name(str):
 
 
 def describe(data: bytes) -> TensorRecord:
-    """The tensor that a torch pickle describes.
+    """Read the tensor that a torch pickle describes.
 
     :raises Refused: it is damaged, describes something else than a tensor, or names anything but torch's tensors
     """
@@ -88,7 +88,7 @@ def describe(data: bytes) -> TensorRecord:
 
 
 def run_machine(machine: Machine, data: bytes) -> object:
-    """What ``data`` leaves on the machine's stack. Raises Refused, also where it is damaged in any way."""
+    """Run the pickle ``data`` and return what it leaves on the stack. Raises Refused, also where it is damaged."""
     try:
         return machine.run(data)
     except Refused:

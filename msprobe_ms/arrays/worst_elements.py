@@ -69,7 +69,7 @@ class Study:
 
 
 def study(target: Array, golden: Array) -> Study:
-    """Every element of two arrays of one shape, in blocks; the arrays are not changed."""
+    """Study every element of two arrays of one shape, in blocks; the arrays are not changed."""
     found = Study(golden.size)
     axes = _Axes(golden.shape)
     fit = _Fit()
@@ -92,7 +92,7 @@ def study(target: Array, golden: Array) -> Study:
 
 
 def cause_of(target: Array, golden: Array) -> str:
-    """``Study.likeness`` alone, of two arrays that differ: a quarter of the work."""
+    """Return ``Study.likeness`` alone, of two arrays that differ: a quarter of the work."""
     if target.shape != golden.shape:
         return rearranged(target, golden)
     fit = _Fit()
@@ -102,7 +102,7 @@ def cause_of(target: Array, golden: Array) -> str:
 
 
 def rearranged(target: Array, golden: Array) -> str:
-    """How the golden's elements have to be rearranged to be the target's to the last bit; "" where that is not it."""
+    """Say how to rearrange the golden's elements to get the target's to the last bit; "" where that is not it."""
     if target.size != golden.size or target.size < 2 or target.dtype.kind != golden.dtype.kind:
         return ""
     if target.ndim == golden.ndim == 2 and target.shape == golden.shape[::-1] and _same(target, golden.T):
@@ -138,11 +138,11 @@ def _errors(mine: Array, theirs: Array) -> tuple[Array, Array]:
         error = np.abs(mine - theirs)
         relative = error / np.abs(theirs)
     same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
-    for figures in (error, relative):
-        figures[np.isnan(figures)] = np.inf
-        figures[same] = 0.0
-    odd = ~(np.isfinite(mine) & np.isfinite(theirs)) & ~same
-    relative[odd] = np.inf
+    for errors in (error, relative):
+        errors[np.isnan(errors)] = np.inf
+        errors[same] = 0.0
+    non_finite = ~(np.isfinite(mine) & np.isfinite(theirs)) & ~same
+    relative[non_finite] = np.inf
     return error, relative
 
 
@@ -178,21 +178,21 @@ class _Axes:
         ]
 
     def add(self, start: int, error: Array) -> None:
-        odd = np.isinf(error)
-        squares = np.where(odd, 0.0, error) ** 2
-        if not (squares.any() or odd.any()):
+        non_finite = np.isinf(error)
+        squares = np.where(non_finite, 0.0, error) ** 2
+        if not (squares.any() or non_finite.any()):
             return
         places = np.arange(start, start + error.size)
-        for _, size, stride, sums, odds in self._axes:
+        for _, size, stride, sums, non_finite_counts in self._axes:
             slices = places // stride % size
             sums += np.bincount(slices, squares, size)
-            if odd.any():
-                odds += np.bincount(slices, odd, size)
+            if non_finite.any():
+                non_finite_counts += np.bincount(slices, non_finite, size)
 
     def shares(self) -> list[AxisShare]:
         found = []
-        for axis, size, _, squares, odds in self._axes:
-            sums = odds if odds.any() else squares
+        for axis, size, _, squares, non_finite_counts in self._axes:
+            sums = non_finite_counts if non_finite_counts.any() else squares
             whole = float(sums.sum())
             if not 0 < whole < math.inf:
                 continue

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msprobe_ms.cli import kernels as kernels
 from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, exit_status, numbers, output_folder, tell
-from msprobe_ms.config.values import show
 from msprobe_ms.support.errors import DumpFormatError, UsageError
-from msprobe_ms.support.regular import open_regular
-from msprobe_ms.support.text import one_a_line
+from msprobe_ms.support.files import open_regular
+from msprobe_ms.support.text import one_a_line, show
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.many.plan import Plan

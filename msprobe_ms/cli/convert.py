@@ -40,8 +40,7 @@ def _shape(text: str) -> tuple[int, ...]:
 
 def _run(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` needs none of it.
-    from msprobe_ms.convert.run import convert
-    from msprobe_ms.convert.source import Source
+    from msprobe_ms.convert import Source, convert
 
     done = failed = 0
     source = Source(options.dtype, options.shape)

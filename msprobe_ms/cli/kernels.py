@@ -93,7 +93,7 @@ def holds_kernels_too(path: Path) -> bool:
 
 
 def _index(options: argparse.Namespace) -> int:
-    from msprobe_ms.dump.kernels.index_root import index_root
+    from msprobe_ms.dump.kernels.index import index_root
 
     failed = False
     for result in index_root(options.root, options.output_path):

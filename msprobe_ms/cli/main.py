@@ -120,7 +120,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _recover(options: argparse.Namespace) -> int:
-    from msprobe_ms.dump.kernels.index_root import recover_kernels
+    from msprobe_ms.dump.kernels.index import recover_kernels
     from msprobe_ms.dump.writing.recover import recover
 
     failed = False

@@ -15,9 +15,9 @@ def fingerprint(row: Row, side: int = TARGET) -> Fingerprint | None:
     if numbers is not None:
         tables, ours, theirs = numbers
         table, number = tables[side], theirs if side else ours
-        if number in table.odd:
+        if number in table.irregular:
             return None
-        maximum, minimum, mean, norm = table.figures[4 * number : 4 * number + 4]
+        maximum, minimum, mean, norm = table.statistics[4 * number : 4 * number + 4]
         return None if maximum == minimum else (table.sort(number)[3], maximum, minimum, mean, norm)
     item = row.golden if side else row.target
     return None if item is None else fingerprint_of(item)
@@ -35,6 +35,6 @@ def norm_of(row: Row, side: int = TARGET) -> object:
     numbers = row.numbers
     if numbers is not None:
         tables, ours, theirs = numbers
-        return tables[side].figures[4 * (theirs if side else ours) + 3]
+        return tables[side].statistics[4 * (theirs if side else ours) + 3]
     item = row.golden if side else row.target
     return item.norm if item is not None else None

@@ -19,10 +19,10 @@ from msprobe_ms.config.model import (
 )
 from msprobe_ms.config.paths import beside_or_here, writable_folder
 from msprobe_ms.config.read import read_object
-from msprobe_ms.config.values import Rejected, show, show_path, suggestion
+from msprobe_ms.config.values import Rejected
 from msprobe_ms.config.vocabulary import KERNEL_KEYS, OTHER_TASKS, TASKS
 from msprobe_ms.support.errors import ConfigError
-from msprobe_ms.support.text import printable
+from msprobe_ms.support.text import printable, show, show_path, suggestion
 
 #: Used when no file is given; the repository's ``configs/config.json`` holds the same.
 DEFAULT_FILE = Path(__file__).with_name("default.json")

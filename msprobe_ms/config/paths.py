@@ -7,7 +7,8 @@ import stat
 import tempfile
 from pathlib import Path
 
-from msprobe_ms.config.values import Rejected, show_path
+from msprobe_ms.config.values import Rejected
+from msprobe_ms.support.text import show_path
 
 
 def writable_folder(path: Path) -> Path:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from msprobe_ms.config.values import Rejected, show, suggestion
-from msprobe_ms.dump.names import BACKWARD, FORWARD, MODULE_PREFIXES, parse_entry
+from msprobe_ms.config.values import Rejected
+from msprobe_ms.dump.dialects import API_PREFIXES, MODULE_PREFIXES
+from msprobe_ms.dump.names import BACKWARD, FORWARD, parse_entry
 from msprobe_ms.dump.patterns import PatternError, Range, is_literal, matcher
+from msprobe_ms.support.text import show, suggestion
 
 _MODULE_GRAMMAR = (
     'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
@@ -14,12 +16,6 @@ _MODULE_GRAMMAR = (
 _API_GRAMMAR = 'an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Functional.relu.0.forward"'
 
 _PATTERN = 'a pattern, such as "class:LayerNorm"'
-
-#: What the frameworks' own APIs start with; a pattern that starts with one of them stands for APIs.
-_API_PREFIXES = (
-    "Functional", "Tensor", "Mint", "MintFunctional", "MintDistributed", "Distributed", "Primitive", "Jit", "Kernel",
-    "Torch", "NPU", "VF", "Aten",
-)  # fmt: skip
 
 _MOST_SKIPPED = 1_000_000
 
@@ -112,7 +108,7 @@ def _end_problem(end: object, level: str | None) -> str:
 def _side(text: str) -> bool | None:
     """Whether a pattern stands for modules; None where it does not say."""
     head, dot, _ = text.partition(".")
-    if not dot or head not in (*MODULE_PREFIXES, *_API_PREFIXES):
+    if not dot or head not in {*MODULE_PREFIXES, *API_PREFIXES}:
         return None
     return head in MODULE_PREFIXES
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
-from msprobe_ms.support.text import printable
+from msprobe_ms.support.text import show, suggestion
 
 #: ``rank`` and ``step`` select at most this many numbers (the msprobe family's bound).
 MOST_NUMBERS = 1_000_000
@@ -17,7 +15,6 @@ NUMBERS = 'an integer of 0 or more, or an inclusive range such as "4-6"'
 #: 18 digits keep every number within 64 bits.
 _SPAN = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
 _LARGEST = 10**18 - 1
-_LONGEST_SHOWN = 80
 
 
 class Rejected(ValueError):
@@ -26,28 +23,6 @@ class Rejected(ValueError):
     def __init__(self, *mistakes: tuple[tuple[int | str, ...], str]) -> None:
         super().__init__(mistakes)
         self.mistakes = mistakes
-
-
-def show(value: object) -> str:
-    """A value as it stands in the file, at most 80 characters, nothing in it that could break a line or a terminal."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, default=str)
-    except (ValueError, TypeError, RecursionError):  # an int of thousands of digits, odd keys of a dict argument, depth
-        text = f"a value of type {type(value).__name__}"
-    text = printable(text)
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
-
-
-def show_path(path: object) -> str:
-    """A path in quotes, whole: its end is what tells it from others."""
-    return f'"{printable(str(path))}"'
-
-
-def suggestion(value: object, accepted: Iterable[str]) -> str:
-    """`` (did you mean "output"?)`` for a near miss, else nothing."""
-    by_lower = {name.lower(): name for name in accepted}
-    near = difflib.get_close_matches(value.lower(), by_lower, n=1) if isinstance(value, str) else []
-    return f' (did you mean "{by_lower[near[0]]}"?)' if near else ""
 
 
 def one_of(*accepted: str, planned: Sequence[str] = ()) -> Callable[[object], object]:

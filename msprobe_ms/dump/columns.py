@@ -13,10 +13,10 @@ from msprobe_ms.dump.model import Item, suffix_of
 #: What an item is to its call: state, path, keyword; and what it is: kind, type, dtype, shape, requires_grad.
 Place = tuple[str, tuple[str, ...], bool]
 Sort = tuple[str, str, str | None, tuple[int, ...] | str | None, bool | None]
-Figures = tuple[Statistic, Statistic, Statistic, Statistic]
+FourStatistics = tuple[Statistic, Statistic, Statistic, Statistic]
 
 NULL: Sort = ("null", "", None, None, None)
-_NO_FIGURES: Figures = (None, None, None, None)
+_NO_STATISTICS: FourStatistics = (None, None, None, None)
 #: Items that are kept when they have been made, as those who read go through the items several times: all of a common
 #: dump's, 20 MB; of a very large one those of the entries just read. A power of two.
 _KEPT = 1 << 16
@@ -27,20 +27,20 @@ class ItemTable:
     """Items in the order they were added, each told by its number.
 
     ``places``, ``sorts``  codes of what the items of a dump share in great numbers
-    ``figures``            Max, Min, Mean, Norm of each item one after another
-    ``odd``                the figures of all other items than tensors with four floats, by the item's number
+    ``statistics``         Max, Min, Mean, Norm of each item one after another
+    ``irregular``          the statistics of all other items than tensors with four floats, by the item's number
     """
 
     def __init__(self) -> None:
         self.places, self.sorts, self.owners = array("I"), array("I"), array("I")
-        self.figures = array("d")
-        self.odd: dict[int, Figures] = {}
+        self.statistics = array("d")
+        self.irregular: dict[int, FourStatistics] = {}
         #: In md5 tables of today a plain value has the checksum of its text (docs/format.md, "Checksums").
         self.value_checksums = False
         self.entries: list[str] = []
         self._known_places: dict[Place, int] = {}
         self._known_sorts: dict[Sort, int] = {}
-        self._known_odd: dict[tuple[type, Statistic], Figures] = {}
+        self._known_irregular: dict[tuple[type, Statistic], FourStatistics] = {}
         self._place_list: list[Place] = []
         #: What follows the entry in the name of an item at each place.
         self._suffixes: list[str] = []
@@ -54,14 +54,14 @@ class ItemTable:
         return len(self.places)
 
     def begin(self, entry: str) -> None:
-        """What is added from now on belongs to this entry."""
+        """Begin an entry, to which belongs what is added from now on."""
         self.entries.append(entry)
 
     def add(
         self,
         place: Place,
         sort: Sort = NULL,
-        figures: Figures = _NO_FIGURES,
+        statistics: FourStatistics = _NO_STATISTICS,
         checksum: str | None = None,
         file: str | None = None,
     ) -> None:
@@ -74,19 +74,19 @@ class ItemTable:
         code = self._known_sorts.get(sort)
         self.sorts.append(self._coded(sort, self._known_sorts, self._sort_list) if code is None else code)
         self.owners.append(len(self.entries) - 1)
-        maximum, minimum, mean, norm = figures
+        maximum, minimum, mean, norm = statistics
         if sort[0] == "tensor" and type(maximum) is type(minimum) is type(mean) is type(norm) is float:
-            self.figures.extend(figures)  # type: ignore[arg-type]
+            self.statistics.extend(statistics)  # type: ignore[arg-type]
         else:
-            self.figures.extend(_ZEROS)
-            self.odd[number] = self._shared(figures)
+            self.statistics.extend(_ZEROS)
+            self.irregular[number] = self._shared(statistics)
         if checksum is not None:
             _put(self._checksums, number, checksum)
         if file is not None:
             _put(self._files, number, file)
 
     def item(self, number: int) -> Item:
-        """The item as a value of its own."""
+        """Return the item as a value of its own."""
         kept = self._kept.get(number & (_KEPT - 1))
         if kept is not None and kept[0] == number:
             return kept[1]
@@ -98,7 +98,7 @@ class ItemTable:
         state, path, keyword = self._place_list[self.places[number]]
         kind, type_name, dtype, shape, requires_grad = self._sort_list[self.sorts[number]]
         first = 4 * number
-        maximum, minimum, mean, norm = self.odd.get(number) or self.figures[first : first + 4]
+        maximum, minimum, mean, norm = self.irregular.get(number) or self.statistics[first : first + 4]
         checksum = self._checksums[number] if number < len(self._checksums) else None
         if self.value_checksums and kind == "value" and maximum is not None:
             checksum = f"{zlib.crc32(str(maximum).encode()):08x}"
@@ -110,7 +110,7 @@ class ItemTable:
         )  # fmt: skip
 
     def name(self, number: int) -> str:
-        """``Item.name`` of the item, without making it."""
+        """Return ``Item.name`` of the item without making it."""
         return self.entries[self.owners[number]] + self._suffixes[self.places[number]]
 
     def sort(self, number: int) -> Sort:
@@ -135,12 +135,12 @@ class ItemTable:
         listed.append(value)
         return code
 
-    def _shared(self, figures: Figures) -> Figures:
-        """One tuple for all items with the figures of one plain value."""
-        value = figures[0]
-        if any(figure is not value for figure in figures):
-            return figures
-        return self._known_odd.setdefault((type(value), value), figures)
+    def _shared(self, statistics: FourStatistics) -> FourStatistics:
+        """One tuple for all items with the statistics of one plain value."""
+        value = statistics[0]
+        if any(each is not value for each in statistics):
+            return statistics
+        return self._known_irregular.setdefault((type(value), value), statistics)
 
 
 def _put(column: list[str | None], number: int, text: str) -> None:
@@ -172,6 +172,6 @@ class ItemSlice(Sequence[Item]):
 
     @property
     def layout(self) -> bytes:
-        """What the items are, their figures apart: equal for calls of one function with arguments of one kind."""
+        """What the items are, their statistics apart: equal for calls of one function with arguments of one kind."""
         span = slice(self.start, self.stop)
         return self.table.places[span].tobytes() + self.table.sorts[span].tobytes()

@@ -57,7 +57,7 @@ class Item(NamedTuple):
 
 
 def suffix_of(state: str, path: tuple[str, ...]) -> tuple[str, ...]:
-    """What follows the entry in an item's name."""
+    """Return what follows the entry in an item's name."""
     return path if state in ("parameters_grad", "debug") else (state, *path)
 
 
@@ -85,7 +85,7 @@ class Entry:
 
 
 def ancestors(entries: Mapping[str, Entry], name: str) -> Iterator[str]:
-    """The names of the calls around an entry, from the inside out.
+    """Yield the names of the calls around an entry, from the inside out.
 
     Of calls that enclose each other, as a damaged construct.json says, each comes once.
     """

@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from sys import intern
 
+from msprobe_ms.dump.dialects import MODULE_PREFIXES
+
 FORWARD = "forward"
 BACKWARD = "backward"
 PARAMETERS_GRAD = "parameters_grad"
@@ -43,10 +45,9 @@ INCOMPLETE = "incomplete"
 #: Between the paths of several modules that stand for one of the other dump: ``attention.q + k + v``.
 JOINED = " + "
 
-#: Prefixes of entries that stand for modules: direction comes before the call index.
-MODULE_PREFIXES = ("Cell", "Module")
-
-_MODULE = re.compile(r"(Cell|Module)\.(?:(.*)\.)?([^.]+)\.(forward|backward|parameters_grad)(?:\.(\d{1,18}))?")
+_MODULE = re.compile(
+    rf"({'|'.join(MODULE_PREFIXES)})\.(?:(.*)\.)?([^.]+)\.(forward|backward|parameters_grad)(?:\.(\d{{1,18}}))?"
+)
 _API = re.compile(r"([^.]+)\.(.+)\.(\d{1,18})\.(forward|backward)")
 _DEBUG = re.compile(r"(.+)\.(\d{1,18})\.debug")
 
@@ -84,7 +85,7 @@ class EntryName:
         return f"{self.prefix}.{self.name}{index}.{self.direction}"
 
     def in_direction(self, direction: str) -> EntryName:
-        """The same call's entry in another direction: ``forward``, ``backward`` or ``parameters_grad``."""
+        """Return the same call's entry in another direction: ``forward``, ``backward`` or ``parameters_grad``."""
         return replace(self, direction=direction)
 
 
@@ -114,24 +115,24 @@ def parse_entry(text: str) -> EntryName | None:
 
 
 def beginnings(name: str) -> Iterator[str]:
-    """The dotted name of an item and all that it begins with, the longest first: its entry is one of them."""
+    """Yield an item's dotted name and all that it begins with, the longest first: its entry is one of them."""
     while name:
         yield name
         name = name.rpartition(".")[0]
 
 
 def module_entry(prefix: str, name: str, class_name: str, direction: str, index: int) -> str:
-    """``Cell.{name}.{Class}.{direction}.{index}``."""
+    """Format a module's entry: ``Cell.{name}.{Class}.{direction}.{index}``."""
     return f"{prefix}.{name}.{class_name}.{direction}.{index}" if name else f"{prefix}.{class_name}.{direction}.{index}"
 
 
 def api_entry(prefix: str, name: str, index: int, direction: str) -> str:
-    """``{prefix}.{api}.{index}.{direction}``."""
+    """Format an API's entry: ``{prefix}.{api}.{index}.{direction}``."""
     return f"{prefix}.{name}.{index}.{direction}"
 
 
 def data_name(entry: str, category: str, path: tuple[str, ...], suffix: str) -> str:
-    """The file name of one tensor: ``{entry}.{category}.{path}{suffix}``; ``category`` "" for parameter gradients.
+    """Format the file name of a tensor: ``{entry}.{category}.{path}{suffix}``; ``category`` "" for parameter gradients.
 
     Characters a file system may refuse become ``_``; a name beyond 255 bytes keeps its head and gets a digest of the
     whole, so that no two tensors share a file and none is skipped.
@@ -146,7 +147,8 @@ def data_name(entry: str, category: str, path: tuple[str, ...], suffix: str) -> 
 
 
 def counted_entries(count: int) -> str:
-    """
+    """Say how many entries there are.
+
     >>> counted_entries(1), counted_entries(20)
     ('1 entry', '20 entries')
     """
@@ -159,7 +161,7 @@ def is_fused(path: str) -> bool:
 
 
 def parts_named(path: str) -> set[str]:
-    """What the modules may be called that such a path names, from wherever in it they begin.
+    """Return what the modules of such a path may be called, from wherever in it they begin.
 
     >>> sorted(parts_named("attention.q + k"))
     ['attention.k', 'attention.q', 'k']

@@ -1,4 +1,4 @@
-"""The one grammar in which a configuration names entries: ``list``, ``scope`` and ``tensor_list`` speak it.
+"""Patterns by which a configuration names entries: the one grammar of ``list``, ``scope`` and ``tensor_list``.
 
     relu                a part of the name, as it is written
     layers.*.norm1      the same with gaps: ``*`` is any run of characters, dots too, or nothing
@@ -35,7 +35,7 @@ def is_literal(text: str) -> bool:
 
 
 def matcher(text: str) -> Matcher:
-    """What ``text`` stands for; raises `PatternError`.
+    """Compile a pattern to a test of entry names. Raises `PatternError`.
 
     >>> matches = matcher("layers.*.norm1.")
     >>> matches("Cell.layers.3.norm1.LayerNorm.forward.0"), matches("Cell.layers.3.norm10.LayerNorm.forward.0")
@@ -121,7 +121,7 @@ def _by_regex(text: str) -> Matcher:
 
 
 def words(text: str) -> list[str]:
-    """The parts of a pattern that may be compared with parts of names, to find what was meant.
+    """Return the parts of a pattern that may be compared with parts of names, to find what was meant.
 
     >>> words("Cell.layers.*.norm1"), words("class:Dense")
     (['Cell', 'layers', 'norm1'], ['Dense'])

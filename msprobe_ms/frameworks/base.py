@@ -15,9 +15,10 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
-from msprobe_ms.arrays.chunked_statistics import parts
+from msprobe_ms.arrays.statistics import parts
+from msprobe_ms.dump.dialects import Dialect
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
-from msprobe_ms.support.permissions import DEFAULT, Permissions
+from msprobe_ms.support.files import DEFAULT, Permissions
 
 #: Receives the gradients of watched tensors, in their order; None where no gradient reached one.
 OnGradients = Callable[[Sequence[Any]], None]
@@ -139,16 +140,10 @@ class KernelDump(Protocol):
 class Framework(ABC):
     """What the rest of the package needs to know of one framework."""
 
-    #: ``framework`` of dump.json.
-    name: str
-    #: Prefix of module entries, ``Cell`` or ``Module``.
-    module_prefix: str
+    #: How its dumps are spelled: its name, the prefix of modules, the type of tensors and the suffix of their files.
+    dialect: Dialect
     #: What a user calls a network of this framework, in messages.
     module_type: str
-    #: ``type`` of tensor leaves.
-    tensor_type: str
-    #: Ending of tensor files.
-    file_suffix: str
     #: The package's own API lists.
     api_lists: tuple[Path, ...]
     #: Whether calls under watch get the caller's own tensors, so that APIs which write in place can be watched too.
@@ -161,41 +156,41 @@ class Framework(ABC):
 
     @abstractmethod
     def to_numpy(self, tensor: Any) -> np.ndarray:
-        """The tensor's values on the host; 16-bit brain floats as float32. May alias the tensor's memory."""
+        """Return the values on the host, in the tensor's shape; bfloat16 as float32. May alias the tensor's memory."""
 
     def copies(self, tensor: Any) -> bool:
-        """Whether figures of the whole tensor would need a copy of it."""
+        """Whether statistics of the whole tensor would need a copy of it."""
         return True
 
     def in_parts(self, tensor: Any) -> Iterator[np.ndarray]:
-        """What ``to_numpy`` gives, in parts and in the order of elements, so that no copy of the whole is held."""
+        """Yield what ``to_numpy`` gives in parts, in the order of elements, so that no copy of the whole is held."""
         for index in parts(tuple(tensor.shape)):
             yield self.to_numpy(tensor[index])
 
     def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:
-        """Address and bytes of the memory that holds the tensor; ``array`` is ``to_numpy(tensor)``."""
+        """Return address and bytes of the memory that holds the tensor; ``array`` is ``to_numpy(tensor)``."""
         return array.__array_interface__["data"][0], array.nbytes
 
     @abstractmethod
     def dtype_text(self, tensor: Any) -> str: ...
 
-    def device_figures(self, tensor: Any) -> Any:
+    def device_statistics(self, tensor: Any) -> Any:
         """Max, Min, Mean, Norm, computed on the device that holds the tensor and left there; the host does not wait.
 
         None to have numpy do it on the host.
         """
         return None
 
-    def read_figures(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        """Max, Min, Mean, Norm of several tensors, each as ``device_figures`` left them, in one read-back."""
+    def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        """Max, Min, Mean, Norm of several tensors, each as ``device_statistics`` left them, in one read-back."""
         raise NotImplementedError
 
     def requires_grad(self, tensor: Any) -> bool | None:
-        """What the leaf says of ``requires_grad``; None leaves the key out."""
+        """Return what the leaf says of ``requires_grad``; None leaves the key out."""
         return None
 
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
-        """The leaf of a framework's own non-tensor value (dtype, size, process group), or None."""
+        """Return the leaf of a framework's own non-tensor value (dtype, size, process group), or None."""
         return None
 
     @abstractmethod
@@ -203,7 +198,7 @@ class Framework(ABC):
         """Write one tensor in the framework's file format; ``array`` is ``to_numpy(tensor)`` if already read."""
 
     def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray | None]:
-        """Both arguments of ``save_tensor``, such that nothing done to ``tensor`` later shows in what it writes."""
+        """Return both arguments of ``save_tensor``, so that nothing done to ``tensor`` later shows in the file."""
         return None, array.copy()
 
     # -- gradients -------------------------------------------------------------------------------------------------
@@ -223,7 +218,7 @@ class Framework(ABC):
     def watch_outputs(
         self, tensors: Sequence[Any], on_gradients: OnGradients, inputs: InputWatch | None
     ) -> Sequence[Any]:
-        """Tensors to return instead (the same ones where hooks suffice), reporting the gradients that reach them.
+        """Watch a call's results for the gradients that reach them; return what to hand on instead, often the same.
 
         ``inputs`` is the watch on the same call's arguments, if there was anything to watch.
 
@@ -231,7 +226,7 @@ class Framework(ABC):
         """
 
     def backward_ended(self, *, everywhere: bool = False) -> None:
-        """No gradient is on its way any more, on this thread or on any: report what watches still wait to complete."""
+        """Report what watches still wait for: no gradient is on its way any more, on this thread or on any."""
         return None
 
     @abstractmethod
@@ -261,11 +256,11 @@ class Framework(ABC):
         raise NotImplementedError
 
     def memory(self, tensor: Any) -> tuple[int, int]:
-        """The address of the tensor's first element and the number of bytes of its elements."""
+        """Return the address of the tensor's first element and the number of bytes of its elements."""
         raise NotImplementedError
 
     def kernel_dump(self) -> KernelDump:
-        """The framework's own kernel dump. Only where `execution_mode` may be another than PYNATIVE."""
+        """Return the framework's own kernel dump. Only where `execution_mode` may be another than PYNATIVE."""
         raise NotImplementedError
 
     # -- modules ---------------------------------------------------------------------------------------------------
@@ -275,11 +270,11 @@ class Framework(ABC):
 
     @abstractmethod
     def named_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
-        """Dotted name and module of every module below ``model`` (and ``model`` itself, named ""), each once."""
+        """Yield dotted name and module of every module below ``model`` (and ``model`` itself, named ""), each once."""
 
     @abstractmethod
     def parameters(self, module: Any) -> Iterable[tuple[str, Any]]:
-        """The module's own parameters, not its children's."""
+        """Return the module's own parameters, not its children's."""
 
     @abstractmethod
     def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
@@ -289,7 +284,7 @@ class Framework(ABC):
 
     @abstractmethod
     def namespaces(self) -> Sequence[Namespace]:
-        """The namespaces the package's own API list may name."""
+        """Return the namespaces the package's own API list may name."""
 
     #: Whether functions that user code holds since before `start` are wrapped where it holds them. PyTorch's compiler
     #: watches the globals of what it compiled, and would compile again.
@@ -323,15 +318,15 @@ class Framework(ABC):
         return ()
 
     def graph_calls(self) -> Sequence[tuple[Any, str]]:
-        """``(class, attribute)`` of methods that run user code as one compiled graph."""
+        """Return ``(class, attribute)`` of methods that run user code as one compiled graph."""
         return ()
 
     def describe_graph(self, executor: Any, args: Sequence[Any]) -> CompiledCall | None:
-        """What ``executor`` runs when called with ``args``; None where that is no call of a graph."""
+        """Describe what ``executor`` runs when called with ``args``; None where that is no call of a graph."""
         return None
 
     def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
-        """``(holder, attribute, wrap)`` of replacements under which compiled code runs as plain Python again."""
+        """Return ``(holder, attribute, wrap)`` of replacements under which compiled code runs as plain Python again."""
         return ()
 
     #: Why modules inside compiled graphs cannot be recorded here, a sentence; meaningful where `graph_taps` gives None.
@@ -362,24 +357,24 @@ class Framework(ABC):
 
     @abstractmethod
     def quiet(self) -> AbstractContextManager[Any]:
-        """Entered while the tool itself computes with tensors: nothing of it may enter a gradient graph."""
+        """Return a context for what the tool itself computes with tensors: nothing of it enters a gradient graph."""
 
     # -- process ---------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def rank(self) -> int | None:
-        """This process's rank, None when it is not part of a distributed job."""
+        """Return this process's rank, None when it is not part of a distributed job."""
 
     def group(self, group: Any) -> Any:
         """The process group meant by an argument ``group``, as a value that ``special_leaf`` knows."""
         return group
 
     def execution_mode(self) -> ExecutionMode:
-        """How this process runs what it calls from here on."""
+        """Return how this process runs what it calls from here on."""
         return ExecutionMode.PYNATIVE
 
     def mode_text(self) -> str:
-        """What runs in the present execution mode, for the user."""
+        """Say what runs in the present execution mode, for the user."""
         return "dynamic graphs"
 
     #: How a user comes back to dynamic graphs, in the imperative after "use".

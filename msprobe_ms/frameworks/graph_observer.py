@@ -38,7 +38,7 @@ class Place(NamedTuple):
     dtype: str
 
 
-class Figures(NamedTuple):
+class TensorStatistics(NamedTuple):
     """What is known of a tensor whose values could not be brought out of the graph."""
 
     shape: tuple[int, ...]
@@ -60,12 +60,13 @@ class GraphObserver(Protocol):
     def begins(self, module: int, args: Layout, kwargs: Layout) -> int:
         """A call of the ``module``-th module; the number by which the rest of it is told."""
 
-    def value(self, call: int, place: Place, value: np.ndarray | Figures) -> None:
+    def value(self, call: int, place: Place, value: np.ndarray | TensorStatistics) -> None:
         """A tensor of the call or a gradient; the array's memory is the framework's own."""
 
     def ends(self, call: int, output: Layout) -> None: ...
 
-    def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | Figures) -> None: ...
+    def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | TensorStatistics) -> None:
+        """The gradient of a parameter of the ``module``-th module."""
 
     def failed(self, error: Exception, where: str) -> None:
         """Something of the tool's went wrong."""

@@ -9,11 +9,12 @@ from typing import Any
 
 from mindspore import Tensor
 
+from msprobe_ms.dump.dialects import MINDTORCH
 from msprobe_ms.frameworks.base import Namespace, Removable
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.frameworks.torch_modules import TorchModules
-from msprobe_ms.support.permissions import DEFAULT, Permissions
+from msprobe_ms.support.files import DEFAULT, Permissions
 
 #: MindSpore's own tensor class, below the Python one whose attributes the provider replaces.
 _NATIVE = next(kind for kind in reversed(Tensor.__mro__) if "register_hook" in vars(kind))
@@ -31,7 +32,7 @@ def is_in_use() -> bool:
 class MSAdapter(TorchModules, MindSpore):
     """What the package needs to know of PyTorch code on MindSpore. To be made only where `is_in_use`."""
 
-    name = "mindtorch"
+    dialect = MINDTORCH
     api_lists = (*TorchModules.api_lists, Path(__file__).with_name("msadapter_apis.yaml"))
     torch_plumbing = (*TorchModules.torch_plumbing, "ops/", "executor.py")
     #: Modules hold no operators here, and what the provider's own functions call is its inside.

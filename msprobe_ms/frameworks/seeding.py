@@ -26,7 +26,7 @@ def seed_process(seed: int, mode: bool) -> None:
         raise UsageError(f"seed_all: mode {mode!r} is not accepted; give True or False")
     if os.environ.get("PYTHONHASHSEED") != str(seed):
         os.environ["PYTHONHASHSEED"] = str(seed)
-        _tell_of_hashes(os.getpid())
+        _warn_of_hashes(os.getpid())
     os.environ["HCCL_DETERMINISTIC"] = collectives(mode)
     random.seed(seed)
     np.random.seed(seed)
@@ -38,7 +38,7 @@ def collectives(mode: bool) -> str:
 
 
 @cache
-def _tell_of_hashes(_process: int) -> None:
+def _warn_of_hashes(_process: int) -> None:
     """Once a process, which a forked child is too."""
     seed = os.environ["PYTHONHASHSEED"]
     logger.warning(

@@ -14,7 +14,6 @@ from msprobe_ms.frameworks.base import After, Before, Framework, Namespace, Remo
 class TorchModules(Framework):
     """The half of a framework that reads a ``torch`` package; tensors and gradients are the other half."""
 
-    module_prefix = "Module"
     module_type = "torch.nn.Module"
     api_lists: tuple[Path, ...] = (Path(__file__).parent / "pytorch" / "apis.yaml",)
     #: Folders and files of the ``torch`` package that are plumbing; layers' own sources are not among them.

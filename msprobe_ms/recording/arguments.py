@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from msprobe_ms.config.values import suggestion
+from msprobe_ms.support.text import suggestion
 
 #: Arguments of other debuggers of the family, and where their matter goes here.
 _ELSEWHERE = {

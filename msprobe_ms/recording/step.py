@@ -66,7 +66,7 @@ class Session:
             folder,
             task=config.task,
             level=config.level,
-            framework=framework.name,
+            framework=framework.dialect.name,
             tensors=config.stores_files,
             extra_info=config.extra_info,
             permissions=config.permissions,
@@ -103,7 +103,7 @@ class Session:
         if graphs is not None:
             graphs.refused = partial(self._trouble.report, where="what runs in graphs")
         md5 = config.summary_mode == "md5"
-        self._awaited = AwaitedFigures(store, framework.read_figures, self._trouble)
+        self._awaited = AwaitedFigures(store, framework.read_statistics, self._trouble)
         entries: AwaitedFigures | OverflowGate = self._awaited
         self._gate: OverflowGate | None = None
         memory = Memory(config.max_memory * MIB)

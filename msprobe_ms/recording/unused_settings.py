@@ -8,7 +8,8 @@ from difflib import SequenceMatcher
 from functools import cache
 from typing import TYPE_CHECKING
 
-from msprobe_ms.dump.names import FORWARD, MODULE_PREFIXES, EntryName, parse_entry
+from msprobe_ms.dump.dialects import MODULE_PREFIXES
+from msprobe_ms.dump.names import FORWARD, EntryName, parse_entry
 from msprobe_ms.dump.patterns import words
 from msprobe_ms.recording.filters import NameList, Scope
 from msprobe_ms.recording.sampling import Skip

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from msprobe_ms.arrays.chunked_statistics import Parts, is_large
-from msprobe_ms.arrays.npy_writer import write_npy
-from msprobe_ms.arrays.statistics import Statistics, checksum, statistics
-from msprobe_ms.arrays.statistics_cache import Memo
+from msprobe_ms.arrays.npy import write_npy
+from msprobe_ms.arrays.statistics import ChunkedStatistics, Statistics, StatisticsCache, checksum, is_large, statistics
 from msprobe_ms.dump.names import data_name
 from msprobe_ms.dump.writing.json_text import TensorLeaf, Value
 from msprobe_ms.dump.writing.memory_budget import Copy, Write
@@ -52,7 +50,7 @@ class LeafBuilder:
         self._md5 = md5
         self._on_figures = on_figures
         self._awaited = awaited
-        self._memo = Memo()
+        self._known = StatisticsCache()
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf (or list or object of leaves) of ``value``, which stands at ``entry``.``category``.``path``.
@@ -71,7 +69,7 @@ class LeafBuilder:
     ) -> Value:
         """The leaf of a tensor of dtype ``dtype`` that is at hand as an array, as `build` gives it."""
         try:
-            return self._array(array, entry, category, path, save, self._framework.tensor_type, dtype)
+            return self._array(array, entry, category, path, save, self._framework.dialect.tensor_type, dtype)
         except Exception as error:
             self._trouble.report(error, ".".join((entry, category, *path)))
             return None
@@ -101,11 +99,11 @@ class LeafBuilder:
         figures: Sequence[Any] | None = None if save or self._md5 else self._on_device(tensor)
         array, md5, size = None, None, 0
         if figures is None and is_large(tensor.shape) and framework.copies(tensor):
-            whole = Parts(framework.in_parts(tensor), md5=self._md5)
-            figures, md5, size = whole.figures, whole.md5, whole.nbytes
+            whole = ChunkedStatistics(framework.in_parts(tensor), md5=self._md5)
+            figures, md5, size = whole.statistics, whole.md5, whole.nbytes
         elif figures is None:
             array = framework.to_numpy(tensor)
-            figures, crc = self._memo.summary(framework.place(tensor, array), array)
+            figures, crc = self._known.statistics(framework.place(tensor, array), array)
             size = array.nbytes
             if self._md5:
                 md5 = f"{crc:08x}" if array.flags.c_contiguous else checksum(array)
@@ -114,11 +112,11 @@ class LeafBuilder:
         maximum, minimum, mean, norm = figures
         file = None
         if save:
-            name = data_name(entry, category, path, framework.file_suffix)
+            name = data_name(entry, category, path, framework.dialect.file_suffix)
             copy = Copy(size, partial(self._copied, tensor, array))
             file = self._written(entry, name, partial(framework.save_tensor, tensor, array), copy)
         return TensorLeaf(
-            framework.tensor_type,
+            framework.dialect.tensor_type,
             framework.dtype_text(tensor),
             tuple(tensor.shape),
             maximum,
@@ -132,10 +130,10 @@ class LeafBuilder:
 
     def _on_device(self, tensor: Any) -> Sequence[Any] | None:
         """The four figures of a tensor on a device, computed there; None where that is not to be."""
-        figures = self._framework.device_figures(tensor)
+        figures = self._framework.device_statistics(tensor)
         if figures is None:
             return None
-        return self._framework.read_figures([figures])[0] if self._awaited is None else self._awaited.of(figures)
+        return self._framework.read_statistics([figures])[0] if self._awaited is None else self._awaited.of(figures)
 
     def _copied(self, tensor: Any, array: np.ndarray | None) -> Write:
         array = self._framework.to_numpy(tensor) if array is None else array

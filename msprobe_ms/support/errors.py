@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msprobe_ms.support.text import told
+from msprobe_ms.support.text import for_terminal
 
 
 class MsprobeError(Exception):
@@ -12,7 +12,7 @@ class MsprobeError(Exception):
     """
 
     def __str__(self) -> str:
-        return told(super().__str__())
+        return for_terminal(super().__str__())
 
 
 class ConfigError(MsprobeError):

@@ -1,4 +1,4 @@
-"""When Python looks for garbage."""
+"""Pause garbage collection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """A dump and its comparison are a million objects that stay: looking for cycles among them costs a fifth of it all.
+    """Pause the search for cycles: among the million objects of a dump and its comparison it costs a fifth of all.
 
     What is not part of a cycle is freed as ever.
     """

@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 
-from msprobe_ms.support.text import told
+from msprobe_ms.support.text import for_terminal
 
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 
@@ -14,7 +14,7 @@ _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.
 class _Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         stamp = self.formatTime(record, "%Y-%m-%d %H:%M:%S")
-        message = told(record.getMessage(), further="  ")  # no name can forge the beginning of a record
+        message = for_terminal(record.getMessage(), further="  ")  # no name can forge the beginning of a record
         return f"{stamp} ({record.process}) [{record.levelname}] {message}"
 
 

@@ -8,14 +8,18 @@ script, stays.
 
 from __future__ import annotations
 
+import difflib
+import json
 from collections.abc import Iterable
 
 #: Longest line that is shown whole, in characters: no name that a person chose comes near it.
 _LONGEST = 10_000
+#: Longest value that is shown whole, in characters.
+_LONGEST_SHOWN = 80
 
 
 def printable(text: str) -> str:
-    """One line.
+    """Escape what is not printable in one line.
 
     >>> print(printable("fc\\x1b[31m.\\u202ecod\\n2"))
     fc\\x1b[31m.\\u202ecod\\n2
@@ -26,19 +30,58 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """As ``printable``, of a text of several lines."""
+    """Escape as ``printable`` does, in a text of several lines."""
     return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
 
 
-def told(text: str, further: str = "") -> str:
-    """As ``printable_lines``, for terminals and logs: long lines are cut, all but the first begin with ``further``."""
-    return f"\n{further}".join(map(_told_line, text.split("\n")))
+def for_terminal(text: str, further: str = "") -> str:
+    """Escape for terminals and logs: long lines are cut, all but the first begin with ``further``."""
+    return f"\n{further}".join(map(_terminal_line, text.split("\n")))
 
 
 def one_a_line(lines: Iterable[str]) -> str:
-    """The lines as one text, for terminals; a line's end inside of one is shown as any other control character."""
-    return "\n".join(map(_told_line, lines))
+    """Join lines for terminals; a line's end inside of one is shown as any other control character."""
+    return "\n".join(map(_terminal_line, lines))
 
 
-def _told_line(line: str) -> str:
+def _terminal_line(line: str) -> str:
     return printable(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}… ({len(line)} characters)")
+
+
+def show(value: object) -> str:
+    """Return a value as JSON has it, at most 80 characters, nothing in it that could break a line or a terminal."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, TypeError, RecursionError):  # an int of thousands of digits, odd keys of a dict argument, depth
+        text = f"a value of type {type(value).__name__}"
+    text = printable(text)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+
+
+def show_path(path: object) -> str:
+    """Return a path in quotes, whole: its end is what tells it from others."""
+    return f'"{printable(str(path))}"'
+
+
+def suggestion(value: object, accepted: Iterable[str]) -> str:
+    """Return `` (did you mean "output"?)`` for a near miss of what is accepted, else nothing."""
+    by_lower = {name.lower(): name for name in accepted}
+    near = difflib.get_close_matches(value.lower(), by_lower, n=1) if isinstance(value, str) else []
+    return f' (did you mean "{by_lower[near[0]]}"?)' if near else ""
+
+
+def listed(names: Iterable[object], most: int = 3, between: str = ", ", last: str = " and ") -> str:
+    """Join the first ``most`` names; of more, say how many are left out.
+
+    >>> listed(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    >>> listed(["a", "b"], most=1, last="; and ")
+    'a; and 1 more'
+    """
+    texts = list(map(str, names))
+    return between.join(texts[:most]) + and_more(len(texts) - most, last)
+
+
+def and_more(count: int, before: str = " and ") -> str:
+    """Return `` and 2 more`` for what is left out of a list; nothing where nothing is."""
+    return f"{before}{count} more" if count > 0 else ""

@@ -70,7 +70,7 @@ class Pool:
 
 
 def processes(tasks: int, largest: int = 0) -> Pool:
-    """Processes on this machine: no more than it has cores, than there are tasks, than its memory allows.
+    """Make a pool of processes: no more than there are cores and tasks, or than memory allows.
 
     ``largest``: bytes of memory that the largest of the tasks takes.
     """
@@ -84,12 +84,12 @@ def processes(tasks: int, largest: int = 0) -> Pool:
 
 
 def given(executor: Executor) -> Pool:
-    """An executor of the caller's, who also ends it."""
+    """Make a pool of an executor of the caller's, who also ends it."""
     return Pool(executor, _UNKNOWN_WIDTH)
 
 
 def run_in_order(function: Callable[[Task], Result], tasks: Sequence[Task], pool: Pool) -> Iterator[Result | Lost]:
-    """The results in the order of ``tasks``; few are under way at a time, so few are held.
+    """Run ``function`` on all tasks; yield results in their order. Few are under way at a time, so few are held.
 
     A task whose worker died is run again, alone, so that what is to blame is known and has the machine to itself; after
     ``RETRIES`` times it is ``Lost``. So is one that raises.

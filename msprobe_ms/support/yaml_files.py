@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from msprobe_ms.support.regular import open_regular
+from msprobe_ms.support.files import open_regular
 
 #: libyaml is about eight times faster; both give the same.
 FASTEST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -23,7 +23,7 @@ class UnreadableError(Exception):
 
 
 def read_text(path: Path, most: int) -> str:
-    """The text of a file of at most ``most`` bytes: UTF-8, or UTF-16 where a byte order mark says so, as yaml has it.
+    """Read a text file of at most ``most`` bytes: UTF-8, or UTF-16 where a byte order mark says so, as yaml has it.
 
     :raises UnreadableError: it cannot be read, is larger, or is no text
     """
@@ -76,7 +76,7 @@ def read_texts(path: Path, most: int) -> Any:
 
 
 def not_yaml(error: Exception) -> str:
-    """``line 3, column 5: this is not yaml: …``, of what a yaml parser raised."""
+    """Say what a yaml parser raised: ``line 3, column 5: this is not yaml: …``."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
     problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
@@ -84,7 +84,7 @@ def not_yaml(error: Exception) -> str:
 
 
 def quoted(text: str) -> str:
-    """As a yaml scalar in quotes, that any parser reads as this text.
+    """Quote a text as a yaml scalar that any parser reads as this text.
 
     >>> print(quoted('a "b" \\n é'))
     "a \\"b\\" \\n é"

@@ -25,12 +25,12 @@ Joined = dict[str, list[str]]
 def pair_joined(
     ours: Sequence[str], theirs: Sequence[str], mappings: Mappings
 ) -> tuple[dict[str, tuple[str, str]], Joined, Joined]:
-    """As ``pair_names``, the parts on both sides as one name where the other side has what they are together."""
+    """Pair names, the parts on both sides as one name where the other side has what they are together."""
     rules = [(parent, *rule) for parent, children in mappings.layer.items() for rule in children.items()]
     here = _joined(ours, [(parent, child) for parent, child, _ in rules if JOINED in child])
     there = _joined(theirs, [(parent, value) for parent, _, value in rules if JOINED in value])
     if here or there:
-        pairs = pair_names(_names(ours, here), _names(theirs, there), mappings, tell=False)
+        pairs = pair_names(_names(ours, here), _names(theirs, there), mappings, warn=False)
         taken = {name for name, _ in pairs.values()}
         here = {name: parts for name, parts in here.items() if name in pairs}
         there = {name: parts for name, parts in there.items() if name in taken}
@@ -38,7 +38,7 @@ def pair_joined(
 
 
 def joined_weight(name: str, parts: Sequence[Weight], whole: Weight | None) -> Weight:
-    """What the parts are together, rows in the order that ``whole`` has them."""
+    """Join the parts, rows in the order that ``whole`` has them."""
     shapes = [part.shape for part in parts]
     dtype = max((part.dtype for part in parts), key=lambda dtype: parse_dtype(dtype).epsilon)
     axis = joining_axis(shapes, whole.shape if whole is not None else None)
@@ -51,7 +51,7 @@ def joined_weight(name: str, parts: Sequence[Weight], whole: Weight | None) -> W
 
 
 def order_of(parts: Sequence[Weight], whole: Weight) -> str:
-    """How the whole has its parts, in words; "" where one behind another as they are named."""
+    """Say how the whole has its parts; "" where one behind another as they are named."""
     axis = joining_axis([part.shape for part in parts], whole.shape)
     found = None if axis is None else arrangement([part.load() for part in parts], whole.load(), axis)
     if found is None or found == Arrangement(tuple(range(len(parts))), 1):

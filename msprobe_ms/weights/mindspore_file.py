@@ -18,9 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from msprobe_ms.arrays.npy import read_array
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
-from msprobe_ms.weights.raw import read_array
 
 FORMAT = "MindSpore checkpoint"
 
@@ -56,7 +56,7 @@ class _Value:
 
 
 def read(path: Path, file: BinaryIO) -> Checkpoint:
-    """The tensors of one file in their order. What comes behind a damaged place is lost, which ``problems`` say.
+    """Read the tensors of one file in their order. What comes behind a damaged place is lost, which ``problems`` say.
 
     :raises DumpFormatError: not one value can be read
     """

@@ -1,4 +1,4 @@
-"""Which parameter of one file is which of another: names cleared of wrappers, synonyms, mappings, a common prefix."""
+"""Pair parameters of two files by name: cleared of wrappers, by synonyms, mappings, a common prefix."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from msprobe_ms.comparison.pairing.items import PARAMETER_SYNONYMS
 from msprobe_ms.comparison.pairing.rules.cell import CellRules
-from msprobe_ms.comparison.pairing.rules.data import listed
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.rules.layer import NOWHERE
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.text import listed
 
 #: Components that wrappers put in front of or between names, and that no layer is called.
 _WRAPPERS = frozenset(
@@ -72,13 +72,13 @@ def _owner(name: str, state: str) -> str:
 
 
 def pair_names(
-    target: Sequence[str], golden: Sequence[str], mappings: Mappings, *, tell: bool = True
+    target: Sequence[str], golden: Sequence[str], mappings: Mappings, *, warn: bool = True
 ) -> dict[str, tuple[str, str]]:
-    """Target name → (golden name, what paired them); each golden name once.
+    """Pair names: target name → (golden name, what paired them); each golden name once.
 
     The surest first: the data mapping, equal names, names cleared of wrappers and with the rules of the mappings
     applied, last one prefix that the rest of one side has more than the other. Those that a layer mapping says are
-    ``unmatched`` have the data mapping alone. ``tell``: of rules that come to nothing.
+    ``unmatched`` have the data mapping alone. ``warn``: of rules that come to nothing.
     """
     pairs: dict[str, tuple[str, str]] = {}
     free = dict.fromkeys(golden)
@@ -105,14 +105,14 @@ def pair_names(
                 elif reading in canonical and not (how == "name" and name in alone):
                     take(name, canonical[reading], how)
                     break
-    if tell:
-        readings.tell_unmet()
+    if warn:
+        readings.warn_of_unmet()
     _take_prefixed([name for name in target if name not in alone], free, pairs, take)
     return pairs
 
 
 def said_unmatched(target: Sequence[str], mappings: Mappings) -> set[str]:
-    """Target names that a layer mapping says have no twin."""
+    """Return the target names that a layer mapping says have no twin."""
     readings = _Readings(mappings)
     return {name for name in target if any(how == NOWHERE for _, how in readings.of(canonical_name(name)))}
 
@@ -123,7 +123,7 @@ def is_top(parent: str) -> bool:
 
 
 def without_wrappers(name: str) -> str:
-    """The name of a module without those of wrappers around it; "" where nothing is left."""
+    """Return the name of a module without those of wrappers around it; "" where nothing is left."""
     return ".".join(_unwrapped(f"{name}.", leading=True)[:-1])
 
 
@@ -202,7 +202,7 @@ class _Readings:
             yield canonical_name(f"{path}.{parameter}" if path else parameter), "cell"
         yield name, "name"
 
-    def tell_unmet(self) -> None:
+    def warn_of_unmet(self) -> None:
         """Rules that came to nothing: a warning where none did, else a hint, for some modules have no parameters."""
         if not self.unmet:
             return
@@ -211,7 +211,7 @@ class _Readings:
             logging.INFO if met else logging.WARNING,
             "%s of the layer and cell mapping meet no parameter of the target: %s%s",
             f"{len(self.unmet)} of {self._count} rules" if met else "the rules",
-            listed(self.unmet),
+            listed(self.unmet, most=10),
             " (modules without parameters have none)" if met else "",
         )
 

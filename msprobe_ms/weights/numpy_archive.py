@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from msprobe_ms.arrays.npy_reader import read_header
+from msprobe_ms.arrays.npy import read_header
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
 
@@ -22,7 +22,7 @@ _LONGEST_HEADER = 10_000
 
 
 def read(path: Path, file: BinaryIO) -> Checkpoint:
-    """The arrays of one archive in their order; one whose header is damaged is among the ``problems``.
+    """Read the arrays of one archive in their order; one whose header is damaged is among the ``problems``.
 
     :raises DumpFormatError: the archive's directory is damaged
     """

@@ -1,4 +1,4 @@
-"""A path → its weights: one file of any known format, by what it begins with, or a folder of shards."""
+"""Open weights: one file of any known format, by what it begins with, or a folder of shards."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
-from msprobe_ms.arrays.npy_reader import check_regular
+from msprobe_ms.arrays.npy import check_regular
 from msprobe_ms.arrays.torch_file import Archive, refuse_legacy
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.regular import open_regular
 from msprobe_ms.weights import mindspore_file, numpy_archive, safetensors, torch_checkpoint
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
 
@@ -28,7 +28,7 @@ _LONGEST_INDEX = 256 << 20
 
 
 def open_weights(path: Path) -> Checkpoint:
-    """What ``path`` holds; nothing but headers is read. To be closed, with ``with``, after the last weight is loaded.
+    """Open what ``path`` holds; only headers are read. Close it, with ``with``, after the last weight is loaded.
 
     :raises DumpFormatError: nothing can be read, or a folder holds several checkpoints
     """

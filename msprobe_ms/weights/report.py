@@ -1,4 +1,4 @@
-"""What a comparison of weights found: a table, and the verdict for the terminal."""
+"""Report a comparison of weights: a table, and the verdict for the terminal."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from msprobe_ms.arrays.metrics import TENSOR_METRICS, Missing
+from msprobe_ms.arrays.metrics import METRIC_TITLES, TENSOR_METRICS, Missing
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.files import write_table
-from msprobe_ms.comparison.reporting.profiles.own import METRIC_TITLES
 from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+from msprobe_ms.support.text import listed
 from msprobe_ms.weights.compare import (
     CAST,
     CLOSE,
@@ -56,15 +56,15 @@ def _cells(row: WeightRow) -> list[Cell]:
         row.result,
         *(weight.dtype if weight else None for weight in both),
         *(str(list(weight.shape)) if weight else None for weight in both),
-        _figure(row.deviation),
-        _figure(row.tolerance),
-        *(_figure(row.metrics.get(name)) for name in TENSOR_METRICS),
+        _number(row.deviation),
+        _number(row.tolerance),
+        *(_number(row.metrics.get(name)) for name in TENSOR_METRICS),
         row.how,
         row.note,
     ]
 
 
-def _figure(value: float | Missing | None) -> Cell:
+def _number(value: float | Missing | None) -> Cell:
     if isinstance(value, Missing):
         return str(value)
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
@@ -75,7 +75,7 @@ def _colour(row: WeightRow) -> str:
 
 
 def weight_lines(comparison: WeightComparison) -> Iterator[str]:
-    """How many parameters are equal, which differs first and most, which have no twin, what was left out."""
+    """Say how many parameters are equal, which differs first and most, which have no twin, what was left out."""
     for side, checkpoint in (("target", comparison.target), ("golden", comparison.golden)):
         yield _side_line(side, checkpoint, comparison.aside.get(side, {}))
     paired = [row for row in comparison.rows if row.target is not None and row.golden is not None]
@@ -87,8 +87,8 @@ def weight_lines(comparison: WeightComparison) -> Iterator[str]:
     yield f"{len(paired)} parameters compared{f': {told}' if told else ''}"
     yield from _verdict(comparison, paired)
     if circles := comparison.exchanged:
-        more = f"; and {len(circles) - _TOLD} more" if len(circles) > _TOLD else ""
-        yield f"these look exchanged: {'; '.join(map(' and '.join, circles[:_TOLD]))}{more}"
+        circles_shown = listed([" and ".join(circle) for circle in circles], _TOLD, "; ", "; and ")
+        yield f"these look exchanged: {circles_shown}"
     yield from _lone_lines(comparison)
     problems = comparison.problems
     if problems:
@@ -160,10 +160,8 @@ def _shape(weight: Weight) -> str:
 def _lone_lines(comparison: WeightComparison) -> Iterator[str]:
     for result in (ONLY_TARGET, ONLY_GOLDEN):
         if rows := comparison.with_result(result):
-            more = f" and {len(rows) - _TOLD} more" if len(rows) > _TOLD else ""
-            yield f"{result} ({len(rows)}): {', '.join(row.name for row in rows[:_TOLD])}{more}"
+            yield f"{result} ({len(rows)}): {listed([row.name for row in rows], _TOLD)}"
     if said := comparison.with_result(SAID):
-        more = f" and {len(said) - _TOLD} more" if len(said) > _TOLD else ""
-        yield f"not compared, as the mapping says ({len(said)}): {', '.join(row.name for row in said[:_TOLD])}{more}"
+        yield f"not compared, as the mapping says ({len(said)}): {listed([row.name for row in said], _TOLD)}"
     for row in comparison.with_result(TIED)[:_TOLD]:
         yield f"tied: {row.name} has {row.note}"

@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from msprobe_ms.arrays.npy import item_size, read_array
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.weights.model import LARGEST_SIZE, MOST_DIMENSIONS, Checkpoint, Weight, clean
-from msprobe_ms.weights.raw import item_size, read_array
 
 #: Longest header, in bytes: the bound of the format's own library.
 LONGEST_HEADER = 100_000_000
@@ -34,7 +34,7 @@ def looks_like(head: bytes) -> bool:
 
 
 def read(path: Path, file: BinaryIO) -> Checkpoint:
-    """The tensors of one file, in the order of their numbers.
+    """Read the tensors of one file, in the order of their numbers.
 
     :raises DumpFormatError: the header is damaged, or two tensors overlap
     """

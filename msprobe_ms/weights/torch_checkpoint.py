@@ -27,7 +27,7 @@ _MODEL_KEYS = ("state_dict", "model_state_dict", "model", "module", "network", "
 
 
 def read(path: Path, archive: Archive) -> Checkpoint:
-    """The tensors of one file in their order; of a training checkpoint those of the model, the others are counted.
+    """Read the tensors of one file in their order; of a training checkpoint those of the model, the others are counted.
 
     :raises DumpFormatError: the archive or its description is damaged
     """

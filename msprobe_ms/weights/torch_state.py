@@ -1,6 +1,6 @@
 """The pickle of a PyTorch checkpoint as plain values: dicts, lists, tensors' places. Nothing in it is ever called.
 
-Where ``store.torch_pickle`` refuses whatever is no part of one tensor, here the rest of a training checkpoint
+Where ``arrays.torch_pickle`` refuses whatever is no part of one tensor, here the rest of a training checkpoint
 (arguments, schedulers, classes of the user's own) becomes a ``Stranger``: a name, and the state it was given.
 """
 
@@ -167,7 +167,7 @@ _STEPS: Mapping[str, Step] = {
 
 
 def read_state(data: bytes) -> object:
-    """What the pickle holds, tensors as ``TensorRecord``.
+    """Read what the pickle holds, tensors as ``TensorRecord``.
 
     :raises Refused: it is damaged or too long
     """
@@ -181,7 +181,7 @@ def _is_npu_tensor(name: str) -> bool:
 
 
 def tensors_in(value: object) -> Iterator[tuple[tuple[str, ...], TensorRecord | Unread]]:
-    """Every tensor with the keys that lead to it.
+    """Yield every tensor with the keys that lead to it.
 
     A module that was saved whole gives those of its state dict, any other object those of its attributes.
     """

@@ -19,11 +19,11 @@ from msprobe_ms.comparison.pairing.rules.files import load_mappings
 from msprobe_ms.comparison.reporting.profiles import PROFILES
 from msprobe_ms.comparison.reporting.thresholds import load_thresholds
 from msprobe_ms.comparison.run import Options
-from msprobe_ms.config.values import suggestion
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import CompareError, MsprobeError, UsageError
+from msprobe_ms.support.text import suggestion
 
 
 def compare(

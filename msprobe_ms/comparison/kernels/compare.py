@@ -17,8 +17,8 @@ from msprobe_ms.comparison.origin.search import apart, find_origins
 from msprobe_ms.comparison.reporting.files import write_summary
 from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
 from msprobe_ms.comparison.verdict import verdict_of
+from msprobe_ms.dump.kernels.entries import KernelDump, read_kernels
 from msprobe_ms.dump.kernels.folders import KernelFolder, need_kernel_folders, read_folders
-from msprobe_ms.dump.kernels.in_memory import KernelDump, read_kernels
 from msprobe_ms.dump.kernels.launches import Launch
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.reading.reader import read_dump
@@ -124,7 +124,7 @@ def _chosen(places: Collection[Place], ranks: Collection[int], steps: Collection
 def _read(root: Path, folders: list[KernelFolder]) -> KernelDump:
     files = read_folders(folders)
     # Where there are tensors, a table beside them says less.
-    tensors = [file for file in files if file.figures is None]
+    tensors = [file for file in files if file.statistics is None]
     dump = read_kernels(root, tensors or files)
     _take_places(dump, folders[0])
     return dump

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from msprobe_ms.arrays.dtypes import same_dtype
-from msprobe_ms.arrays.metrics import COSINE, EUCLIDEAN, MAX_ABSOLUTE, TENSOR_METRICS, Missing
+from msprobe_ms.arrays.metrics import COSINE, MAX_ABSOLUTE, METRICS, Metric, Missing
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
@@ -25,15 +25,12 @@ from msprobe_ms.comparison.reporting.profiles.base import (
 )
 from msprobe_ms.comparison.reporting.profiles.v110_rules import V110Thresholds, text, token
 from msprobe_ms.comparison.statistics import STATISTICS
-from msprobe_ms.dump.kernels.in_memory import KernelDump
+from msprobe_ms.dump.kernels.entries import KernelDump
 from msprobe_ms.dump.model import Item
 
 #: Shown red: what did not reach the accuracy.
 _COLOURS = MappingProxyType({"red": "FF0000"})
 _BASIC = ("NPU Name", "Bench Name", "NPU Dtype", "Bench Dtype", "NPU Tensor Shape", "Bench Tensor Shape")
-_RATIO_TITLES = ("One Thousandth Err Ratio", "Five Thousandths Err Ratio")
-_METRIC_TITLES = ("Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr", *_RATIO_TITLES)
-_TENSOR_TITLES = MappingProxyType(dict(zip(TENSOR_METRICS, _METRIC_TITLES, strict=True)))
 #: Tensors whose Max differs by more than this share of the larger magnitude are not close (docs/format.md,
 #: "Tables of kernels").
 _FAR = 0.5
@@ -53,8 +50,9 @@ class Table:
         return self.profile == "v110"
 
     @property
-    def metrics(self) -> tuple[str, ...]:
-        return tuple(name for name in TENSOR_METRICS if name != EUCLIDEAN or not self.is_old)
+    def metrics(self) -> tuple[Metric, ...]:
+        ages = {"1.1.0"} if self.is_old else {metric.msprobe for metric in METRICS} - {""}
+        return tuple(metric for metric in METRICS if metric.msprobe in ages)
 
     @property
     def has_tensors(self) -> bool:
@@ -63,7 +61,7 @@ class Table:
     def titles(self) -> list[str]:
         titles = [*_BASIC, *NPU_TITLES, *BENCH_TITLES, "Accuracy Reached or Not", "Err_message"]
         if self.has_tensors:
-            return [*titles, *(_TENSOR_TITLES[name] for name in self.metrics)]
+            return [*titles, *(metric.title for metric in self.metrics)]
         files = [] if self.is_old else ["NPU CSV File", "Bench CSV File"]
         return [*titles, *DIFFERENCE_TITLES, *RELATIVE_TITLES, *files]
 
@@ -85,7 +83,7 @@ class Table:
         cells += [_figure(item, name) for _, item in sides for name in STATISTICS]
         cells += [row.result or None, row.reason or None]
         if self.has_tensors:
-            cells += [None if row.reason else token(row, name) for name in self.metrics]
+            cells += [None if row.reason else token(row, metric.name) for metric in self.metrics]
             return cells, row.colour
         cells += _differences(row)
         if not self.is_old:

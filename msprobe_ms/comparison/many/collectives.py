@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from msprobe_ms.comparison.model import Comparison, Origin, Pair
+from msprobe_ms.dump.dialects import COLLECTIVE_PREFIXES, JIT, PRIMITIVE
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import EntryName
 
-#: Prefixes of functions that exchange tensors (docs/format.md, "Entry names").
-_PREFIXES = ("Distributed", "MintDistributed")
 #: Primitives that do, by class.
 _PRIMITIVES = frozenset(
     {
@@ -20,8 +19,6 @@ _PRIMITIVES = frozenset(
         "Reduce", "ReduceScatter", "ReduceScatterV", "Send",
     }
 )  # fmt: skip
-#: Compiled functions that are known by the group they were given.
-_COMPILED = "Jit"
 #: Messages between two ranks: none of a group's common calls.
 _MESSAGES = frozenset({"send", "recv", "isend", "irecv", "batch_isend_irecv", "Send", "Receive"})
 #: Messages under way whose tensor is first seen where it is used.
@@ -78,9 +75,10 @@ def _called(entry: Entry) -> str:
     if parsed is None:
         return ""
     last = parsed.name.rpartition(".")[2]
-    if parsed.prefix in _PREFIXES or (parsed.prefix == "Primitive" and last in _PRIMITIVES):
+    if parsed.prefix in COLLECTIVE_PREFIXES or (parsed.prefix == PRIMITIVE and last in _PRIMITIVES):
         return last
-    return last if parsed.prefix == _COMPILED and _group(entry) else ""
+    # Compiled functions are known by the group they were given.
+    return last if parsed.prefix == JIT and _group(entry) else ""
 
 
 def _group(entry: Entry) -> str:

@@ -23,10 +23,10 @@ import xlsxwriter
 from msprobe_ms.comparison.reporting.csv_table import looks_like_formula
 from msprobe_ms.comparison.reporting.files import ROWS_A_SHEET, writable, writing
 from msprobe_ms.comparison.reporting.profiles.base import BENCH_TITLES, DIFFERENCE_TITLES, NPU_TITLES
-from msprobe_ms.config.values import suggestion
 from msprobe_ms.support.errors import ConfigError, DumpFormatError, UsageError
+from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.regular import open_regular
+from msprobe_ms.support.text import suggestion
 from msprobe_ms.support.yaml_files import UnreadableError, read_texts
 
 NAME = "NPU Name"

@@ -7,9 +7,12 @@ from collections.abc import Iterator, Sequence
 from msprobe_ms.comparison.many.plan import Plan
 from msprobe_ms.comparison.many.run import FAILED, Found
 from msprobe_ms.comparison.many.summary import Total
+from msprobe_ms.support.text import listed
 
 #: Files named in the terminal; of more, the first and the summary.
 _FILES = 8
+#: Ranks and steps named in a line; of more, the first.
+_SHOWN = 8
 
 
 def found_lines(found: Found, *, in_full: bool) -> Iterator[str]:
@@ -40,7 +43,7 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
     yield f"{total.verdict.upper()}: {len(plan.twins)} pairs of dumps: {shown}"
     for side, places in (("target", plan.only_target), ("golden", plan.only_golden)):
         if places:
-            yield f"only in the {side}, not compared: {_listed([str(place) for place in places])}"
+            yield f"only in the {side}, not compared: {listed(places, _SHOWN)}"
     if total.first_step is not None:
         line = _step_line(total.first_step, total.steps)
         told = total.first_rank is not None or not total.first_origin
@@ -49,7 +52,7 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
         yield total.first_rank.reason
     if total.growing:
         figures = [f"{each.node} ({each.rank}: {each.first:.2g} → {each.last:.2g})" for each in total.growing]
-        yield f"error grows over the steps, in tolerances, at: {_listed(figures, 3)}"
+        yield f"error grows over the steps, in tolerances, at: {listed(figures)}"
     named = total.files if len(total.files) <= _FILES else total.files[-1:]
     if len(named) < len(total.files):
         yield f"report: {len(total.files) - 1} trends, the first {total.files[0]}"
@@ -63,11 +66,7 @@ def _step_line(first: int, steps: Sequence[int]) -> str:
     before = [step for step in steps if step < first]
     agreed = ""
     if before:
-        listed = _listed([str(step) for step in before])
-        agreed = f"step {listed} agrees: " if len(before) == 1 else f"steps {listed} agree: "
+        shown = listed(before, _SHOWN)
+        agreed = f"step {shown} agrees: " if len(before) == 1 else f"steps {shown} agree: "
     later = "; later steps inherit its error through the weights" if first < steps[-1] else ""
     return f"{agreed}look at step {first}, the first that diverges{later}"
-
-
-def _listed(names: list[str], most: int = 8) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -25,8 +25,8 @@ class FigureColumns:
 
     def __init__(self, target: ItemTable, golden: ItemTable) -> None:
         self._target, self._golden = target, golden
-        self._ours = np.frombuffer(target.figures, np.float64).reshape(-1, 4)
-        self._theirs = np.frombuffer(golden.figures, np.float64).reshape(-1, 4)
+        self._ours = np.frombuffer(target.statistics, np.float64).reshape(-1, 4)
+        self._theirs = np.frombuffer(golden.statistics, np.float64).reshape(-1, 4)
         sorts = golden.known_sorts
         self._counts = np.array([elements_of(sort[3]) for sort in sorts], np.float64)
         self._shares = np.array([EXTREME if parse_dtype(sort[2]).epsilon else 1.0 for sort in sorts])

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
-from msprobe_ms.arrays.dtypes import parse_dtype, same_signatures
+from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import MORE_METRICS, TENSOR_METRICS, Missing
 from msprobe_ms.comparison.comparable import checksums_comparable, may_agree, no_gradient, same_value, without_ones
 from msprobe_ms.comparison.measuring.deviation import statistic_deviation
@@ -27,6 +27,7 @@ from msprobe_ms.comparison.measuring.tolerances import Carried, Tolerances
 from msprobe_ms.comparison.model import Pair, Row, Tables
 from msprobe_ms.comparison.scale import GradientFloors
 from msprobe_ms.dump.columns import Sort
+from msprobe_ms.dump.dialects import same_apis
 from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD
 
@@ -248,14 +249,14 @@ class _Meter:
             return None
         if target.kind != "null" and golden.kind != "null" and same_value(target, golden):
             return 0.0
-        return math.inf if same_signatures(self.target.framework, self.golden.framework) else None
+        return math.inf if same_apis(self.target.framework, self.golden.framework) else None
 
 
 def _figures_in(tables: Tables, owners: Tables, ours: int, theirs: int) -> tuple[int, int] | None:
     """The two numbers, where they are tensors of these tables with four figures each."""
     if owners[0] is not tables[0] or owners[1] is not tables[1]:
         return None
-    if ours in tables[0].odd or theirs in tables[1].odd:
+    if ours in tables[0].irregular or theirs in tables[1].irregular:
         return None
     return ours, theirs
 

@@ -26,7 +26,7 @@ from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import CompareError, MsprobeError
-from msprobe_ms.support.text import one_a_line
+from msprobe_ms.support.text import listed, one_a_line
 
 #: Values of a node told element by element, the most strained first; consumers and frames told.
 _IN_DETAIL, _USERS, _FRAMES, _CALLS = 2, 3, 5, 6
@@ -100,8 +100,7 @@ class _Details:
             yield f"  only in the {'target' if named.golden is None else 'golden'}: nothing to compare it with"
             yield f"  {_WITHOUT_TWIN}"
         if self.chosen.others:
-            names, more = ", ".join(self.chosen.others[:_CALLS]), len(self.chosen.others) - _CALLS
-            also = f"also {names}{f' and {more} more' if more > 0 else ''}"
+            also = f"also {listed(self.chosen.others, _CALLS)}"
             yield f"  the one of {len(self.chosen.others) + 1} calls that differs most; {also}"
         yield from (f"  {line}" for line in standing(self.chosen, self.comparison, self.target))
         if entry.parent:
@@ -153,8 +152,7 @@ class _Details:
             elif other is not None:
                 yield f"{item.suffix}: no recorded call made it, in the golden it is {other.name}"
         elif users := self.ours.consumers(item):
-            more = f" and {len(users) - _USERS} more" if len(users) > _USERS else ""
-            yield f"{item.suffix} goes to {', '.join(user.name for user in users[:_USERS])}{more}"
+            yield f"{item.suffix} goes to {listed([user.name for user in users], _USERS)}"
 
     def _cells(self, row: Row) -> tuple[str, str, str, str, str, str]:
         item = row.target or row.golden

@@ -17,6 +17,7 @@ from msprobe_ms.comparison.pairing.running_statistics import RUNNING_STATISTICS
 from msprobe_ms.comparison.scale import GradientFloors, root_mean_square
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD
+from msprobe_ms.support.text import listed
 
 #: Dotted name and class of a module, and the path of its parameter.
 Place = tuple[str, str, tuple[str, ...]]
@@ -129,9 +130,8 @@ def _is_missing(place: Place, lacking: _Side, having: _Side, to: dict[Place, Pla
 
 def _reason(side: str, others: Sequence[Place]) -> str:
     other_side = "golden" if side == "target" else "target"
-    names = [".".join((name, *path)) for name, _, path in others[:_TOLD]]
-    rest = f" and {len(others) - _TOLD} more" if len(others) > _TOLD else ""
-    more = f" (likewise {', '.join(names)}{rest})" if names else ""
+    names = [".".join((name, *path)) for name, _, path in others]
+    more = f" (likewise {listed(names, _TOLD)})" if names else ""
     return (
         f"the {other_side} has a gradient of this parameter, the {side} none{more}: is it frozen, detached or left out "
         "of the optimizer's weights?"

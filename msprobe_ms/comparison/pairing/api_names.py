@@ -9,6 +9,7 @@ from functools import cached_property
 from msprobe_ms.comparison.pairing.operations import family_of, operation_of
 from msprobe_ms.comparison.pairing.rules.api import ApiRule
 from msprobe_ms.dump.columns import ItemSlice
+from msprobe_ms.dump.dialects import MINDSPORE, apis_of
 from msprobe_ms.dump.model import Dump, Entry
 
 #: The three ways to call an API alike, from the narrowest to the widest.
@@ -57,7 +58,7 @@ class Words:
     """The words of one side; ``rules`` by ``Prefix.api`` of this side."""
 
     def __init__(self, dump: Dump, rules: Mapping[str, ApiRule]) -> None:
-        self.mindspore = dump.framework == "mindspore"
+        self.mindspore = apis_of(dump.framework) == MINDSPORE.apis
         self.rules = rules
 
     def of(self, entry: Entry) -> tuple[str, str, str]:

@@ -22,6 +22,7 @@ from msprobe_ms.comparison.pairing.rules.api import ApiRule, rules_by_side
 from msprobe_ms.comparison.pairing.rules.data import DataPairs
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.unpaired_scopes import places_of_untwinned, scope_of
+from msprobe_ms.dump.dialects import same_apis
 from msprobe_ms.dump.model import Dump, Entry
 from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, EntryName, is_function, parse_entry
 
@@ -37,7 +38,7 @@ class _Pairing:
     def __init__(self, target: Dump, golden: Dump, mappings: Mappings, said: DataPairs, fuzzy: bool) -> None:
         self.ours, self.theirs, self.said, self.fuzzy = Side(target), Side(golden), said, fuzzy
         renamed = bool(mappings.layer or mappings.cell or mappings.automatic)
-        self.scoped = renamed or (target.framework == "mindspore") != (golden.framework == "mindspore")
+        self.scoped = renamed or not same_apis(target.framework, golden.framework)
         #: An API mapping, if only of the built-in table: what no scope pairs, pairs wherever it was called.
         self.everywhere = mappings.api is not None
         ours, theirs = rules_by_side(mappings.api or (), target, golden)

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from msprobe_ms.comparison.pairing.rules.cell import CellRules
-from msprobe_ms.comparison.pairing.rules.data import listed
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.rules.layer import LayerRules, ModuleTree, is_nowhere
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.names import parse_entry
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.text import listed
 
 #: A module: dotted path and class.
 Module = tuple[str, str]
@@ -68,7 +68,9 @@ def destinations(ours: list[Module], theirs: list[Module], mappings: Mappings) -
         if better:
             winners[golden] = (module, replace(wanted, module=golden))
     if losers:
-        logger.warning("two target modules for one golden module, the less specific is unmatched: %s", listed(losers))
+        logger.warning(
+            "two target modules for one golden module, the less specific is unmatched: %s", listed(losers, most=10)
+        )
     place.warn_idle_rules(ours, missed)
     return dict(winners.values())
 
@@ -123,13 +125,13 @@ class _Placing:
             logger.warning(
                 "mapping rules that meet no module of the target: %s\n"
                 "A layer rule stands under the class of the parent (TopLayer is the network itself); classes here: %s",
-                listed(unmet),
+                listed(unmet, most=10),
                 classes,
             )
         nowhere = self.layer.nowhere if self.layer else set()
         blamed = {rule for path, wanted in missed.items() if not _led_astray(path, missed) for rule in wanted.rules}
         if lost := sorted(blamed - self.found - nowhere):
-            logger.warning("mapping rules that lead to no module of the golden dump: %s", listed(lost))
+            logger.warning("mapping rules that lead to no module of the golden dump: %s", listed(lost, most=10))
 
 
 def _led_astray(path: str, missed: Mapping[str, Destination]) -> bool:

@@ -15,10 +15,10 @@ from typing import Any
 
 import yaml
 
+from msprobe_ms.dump.dialects import PRIMITIVE
 from msprobe_ms.dump.names import EntryName
 from msprobe_ms.support.yaml_files import FASTEST_LOADER
 
-_PRIMITIVE = "Primitive"
 #: Endings of primitive classes that stand for a form of the operator: ``MatMulExt``, ``PadV3``, ``GatherD``.
 _FORM = re.compile(r"(Ext|(?<=[a-z])V\d|(?<=[a-z])D)$")
 #: What stands around a function's name and changes nothing: ``npu_rms_norm``, ``inplace_add``, ``einsum_ext``.
@@ -123,7 +123,7 @@ def operation_of(parsed: EntryName, *, mindspore: bool) -> str:
 @lru_cache(maxsize=65536)
 def _operation(prefix: str, name: str, mindspore: bool) -> str:
     known = tables()
-    if prefix == _PRIMITIVE:
+    if prefix == PRIMITIVE:
         name = _of_primitive(name.rpartition(".")[2], known)
     elif mindspore:
         api = f"{prefix}.{name}"
@@ -152,4 +152,4 @@ def family_of(operation: str) -> str:
 
 def argument_order(parsed: EntryName) -> list[int]:
     """Places of a primitive's tensors in the order in which PyTorch's function takes them; [] where it is the same."""
-    return tables().arguments.get(parsed.name.rpartition(".")[2], []) if parsed.prefix == _PRIMITIVE else []
+    return tables().arguments.get(parsed.name.rpartition(".")[2], []) if parsed.prefix == PRIMITIVE else []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msprobe_ms.comparison.model import Pair
 from msprobe_ms.dump.names import JOINED
-from msprobe_ms.support.atomic import replacing
+from msprobe_ms.support.files import replacing
 from msprobe_ms.support.yaml_files import quoted
 
 _HEADER = """\

@@ -149,9 +149,9 @@ def _has_elements(row: Row) -> bool:
 def _is_odd(row: Row, side: int) -> bool:
     """Whether Max or Min of the item on one side, 0 for the target, is not finite."""
     stored = row.stored(side)
-    if stored is not None and stored[1] not in stored[0].odd:
+    if stored is not None and stored[1] not in stored[0].irregular:
         first = 4 * stored[1]
-        return not all(map(math.isfinite, stored[0].figures[first : first + 2]))
+        return not all(map(math.isfinite, stored[0].statistics[first : first + 2]))
     item = row.golden if side else row.target
     return item is not None and bool(odd_figures(item))
 

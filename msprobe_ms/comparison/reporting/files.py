@@ -15,9 +15,8 @@ from msprobe_ms.comparison.pairing.fusing import compared_as_one
 from msprobe_ms.comparison.reporting.csv_table import Cell, write_csv
 from msprobe_ms.comparison.reporting.profiles.base import Block, Column, Line, Profile, lines
 from msprobe_ms.comparison.statistics import is_odd
-from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.permissions import DEFAULT
+from msprobe_ms.support.files import DEFAULT, replacing
 
 if TYPE_CHECKING:
     import xlsxwriter

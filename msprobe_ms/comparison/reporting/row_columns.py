@@ -51,7 +51,7 @@ class Side:
         stored = [row.stored(side) for row in rows]
         self._table = next((each[0] for each in stored if each is not None), ItemTable())
         self._numbers = [None if each is None or each[0] is not self._table else each[1] for each in stored]
-        odd = self._table.odd
+        odd = self._table.irregular
         self.others = [place for place, number in enumerate(self._numbers) if number is None or number in odd]
 
     @cached_property
@@ -59,7 +59,7 @@ class Side:
         """Max, Min, Mean and Norm of each row; anything at the places of ``others``."""
         if not len(self._table):
             return np.zeros((len(self._rows), 4))
-        figures = np.frombuffer(self._table.figures, np.float64).reshape(-1, 4)
+        figures = np.frombuffer(self._table.statistics, np.float64).reshape(-1, 4)
         return figures[[number or 0 for number in self._numbers]]
 
     @cached_property

@@ -24,6 +24,7 @@ from msprobe_ms.comparison.pairing.running_statistics import lone_statistics
 from msprobe_ms.comparison.reporting.files import row_counts
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, parse_entry
+from msprobe_ms.support.text import listed
 
 #: Origins and names told in full; the rest is in the report.
 _TOLD = 3
@@ -173,7 +174,7 @@ def _structure_lines(pairs: list[Pair], empty: list[str]) -> Iterator[str]:
     for side, names in (("target", ours), ("golden", theirs)):
         if names:
             calls = "1 call is" if len(names) == 1 else f"{len(names)} calls are"
-            yield f"  {calls} in the {side} alone: {', '.join(names[:_TOLD])}{_more(names)}"
+            yield f"  {calls} in the {side} alone: {listed(names, _TOLD)}"
     yield "  to find where values differ, dump both with task statistics or tensor"
 
 
@@ -181,10 +182,6 @@ def _is_call(pair: Pair) -> bool:
     entry = pair.target or pair.golden
     # Gradients of parameters are values, no calls.
     return entry is not None and (entry.parsed is None or entry.parsed.direction != PARAMETERS_GRAD)
-
-
-def _more(names: list[str], told: int = _TOLD) -> str:
-    return f" and {len(names) - told} more" if len(names) > told else ""
 
 
 def _way_to_more(outcome: Outcome) -> str:
@@ -245,12 +242,11 @@ def _call_site(entry: Entry, pairs: dict[str, Pair]) -> str:
 def _fused_lines(comparison: Comparison) -> Iterator[str]:
     if not (fused := compared_as_one(comparison.pairs)):
         return
-    more = f" and {len(fused) - 1} more" if len(fused) > 1 else ""
-    yield f"fused on one side and compared as one: {fused[0].target} = {fused[0].golden}{more}"
+    yield f"fused on one side and compared as one: {listed([f'{each.target} = {each.golden}' for each in fused], 1)}"
     if lost := [name for each in fused for name in each.not_compared]:
         why = "" if comparison.mode == "tensor" else " (of the sum of gradients only real data tells)"
         count = sum(each.values for each in fused)
-        yield f"  not compared are {len(lost)} of their {count} values: {lost[0]}{_more(lost, 1)}{why}"
+        yield f"  not compared are {len(lost)} of their {count} values: {listed(lost, 1)}{why}"
 
 
 def _statistics_lines(comparison: Comparison) -> Iterator[str]:
@@ -268,10 +264,10 @@ def _statistics_lines(comparison: Comparison) -> Iterator[str]:
 def _unmatched_lines(outcome: Outcome) -> Iterator[str]:
     ours, theirs = unmatched_modules(outcome.comparison.pairs)
     if said := said_unmatched(outcome.comparison.pairs):
-        yield f"not compared, as the mapping says they have no twin: {', '.join(said[:_TOLD])}{_more(said)}"
+        yield f"not compared, as the mapping says they have no twin: {listed(said, _TOLD)}"
     for side, names in (("target", ours), ("golden", theirs)):
         if names:
-            yield f"modules only in the {side}: {', '.join(names[:_TOLD])}{_more(names)}"
+            yield f"modules only in the {side}: {listed(names, _TOLD)}"
     if ours and theirs:
         if len(outcome.target.entries) + len(outcome.golden.entries) > _MOST_ENTRIES:
             yield "try -lm without a file: it finds out which module is which"

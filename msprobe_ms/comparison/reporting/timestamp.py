@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from msprobe_ms.support.permissions import DEFAULT
+from msprobe_ms.support.files import DEFAULT
 
 
 @contextmanager

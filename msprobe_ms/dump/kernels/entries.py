@@ -1,4 +1,7 @@
-"""Launches of kernels → entries in the schema of dump.json, one tensor in memory at a time."""
+"""Entries of kernels in the schema of dump.json, from launches, one tensor in memory at a time.
+
+``read_kernels`` makes a ``Dump`` of them in memory, without an index on disk.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from msprobe_ms.arrays.statistics import Statistics, statistics
+from msprobe_ms.dump.columns import ItemTable
+from msprobe_ms.dump.dialects import KERNEL, MINDSPORE
 from msprobe_ms.dump.kernels.graphs import Graphs
-from msprobe_ms.dump.kernels.kernel_file import INPUT, OUTPUT, KernelFile
-from msprobe_ms.dump.kernels.launches import Launch, ScopePaths, launches
+from msprobe_ms.dump.kernels.kernel_files import INPUT, OUTPUT, KernelFile
+from msprobe_ms.dump.kernels.launches import Launch, ScopePaths, Unwritten, launches
 from msprobe_ms.dump.kernels.scope_path import Cells, cell_entry, parse_scope
-from msprobe_ms.dump.kernels.unwritten import Unwritten
-from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETER, RECOMPUTE, SCOPE, UNWRITTEN, api_entry
-from msprobe_ms.support.errors import MsprobeError
+from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETER, RECOMPUTE, SCOPE, UNWRITTEN, api_entry, parse_entry
+from msprobe_ms.dump.reading.entries import call_items
+from msprobe_ms.support.errors import MissingTensorError, MsprobeError
 from msprobe_ms.support.log import logger
-
-PREFIX = "Kernel"
 
 
 class KernelEntry(NamedTuple):
@@ -44,10 +48,11 @@ def kernel_entries(
     data_folder: Path | None = None,
     unread: Callable[[str], None] = _warn,
 ) -> Iterator[KernelEntry]:
-    """Entries ``Kernel.{Op}.{n}.forward|backward`` and ``Parameter.{name}.{n}.forward`` in launch order.
+    """Yield entries ``Kernel.{Op}.{n}.forward|backward`` and ``Parameter.{name}.{n}.forward`` in launch order.
 
-    ``n`` counts from 0 in each direction. Leaves have the tensor's dtype, shape and figures, and with ``data_folder``
-    the place of its file in there. A tensor that cannot be read has no figures; ``unread`` is told why.
+    ``n`` counts from 0 in each direction. Leaves have the tensor's dtype, shape and statistics, and with
+    ``data_folder`` the place of its file in there. A tensor that cannot be read has no statistics; ``unread`` is
+    told why.
     """
     builder = _Leaves(data_folder, unread)
     counts: Counter[tuple[str, str, str]] = Counter()
@@ -57,7 +62,7 @@ def kernel_entries(
         path = scopes.path(launch)
         graph = graphs.of(launch.files[0].path.parent)
         scope = (graph and graph.scope(launch.op_name)) or parse_scope(path, cells)
-        prefix, name = (PARAMETER, launch.op_name) if launch.is_parameter else (PREFIX, launch.op_type)
+        prefix, name = (PARAMETER, launch.op_name) if launch.is_parameter else (KERNEL, launch.op_type)
         direction = FORWARD if launch.is_parameter else scope.direction
         entry = api_entry(prefix, name, counts[prefix, name, direction], direction)
         counts[prefix, name, direction] += 1
@@ -92,21 +97,21 @@ class _Leaves:
         return [None if file is None else self._leaf(file) for file in launch.side(io)]
 
     def _leaf(self, file: KernelFile) -> dict[str, Any]:
-        shape, dtype, figures = self._summary(file)
+        shape, dtype, found = self._summary(file)
         leaf: dict[str, Any] = {
-            "type": "mindspore.Tensor",
+            "type": MINDSPORE.tensor_type,
             "dtype": dtype or "unknown",
             "shape": None if shape is None else list(shape),
-            **dict(zip(("Max", "Min", "Mean", "Norm"), figures, strict=True)),
+            **dict(zip(("Max", "Min", "Mean", "Norm"), found, strict=True)),
         }
-        if self._data_folder is not None and file.figures is None:
+        if self._data_folder is not None and file.statistics is None:
             leaf["data_name"] = Path(os.path.relpath(file.path, self._data_folder)).as_posix()
         return leaf
 
     def _summary(self, file: KernelFile) -> tuple[tuple[int, ...] | None, str | None, Statistics]:
         shape, dtype = file.shape, file.dtype
-        if file.figures is not None:
-            return shape, dtype, file.figures
+        if file.statistics is not None:
+            return shape, dtype, file.statistics
         try:
             shape, dtype = file.header()
             array: np.ndarray = file.load()
@@ -114,3 +119,52 @@ class _Leaves:
         except (MsprobeError, MemoryError) as error:
             self._unread(str(error))
             return shape, dtype, Statistics(None, None, None, None)
+
+
+class KernelTensors:
+    """Loads tensors by item, from wherever their files lie."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, KernelFile] = {}
+
+    def load(self, item: Item) -> np.ndarray:
+        """Load the tensor of ``item``. Raises as ``Tensors.load``."""
+        file = self.files.get(item.name)
+        if file is None:
+            raise MissingTensorError(f"{item.name}: there is no kernel file")
+        return file.load()
+
+    def where(self, item: Item) -> str:
+        """Name the file of ``item``, or the table that holds its statistics."""
+        file = self.files.get(item.name)
+        return "" if file is None else str(file.path)
+
+
+class KernelDump(Dump):
+    """A dump of kernels, which also knows each entry's launch and each item's file."""
+
+    launches: dict[str, Launch]
+    files: dict[str, KernelFile]
+
+
+def read_kernels(path: Path, files: Sequence[KernelFile], cells: Cells | None = None) -> KernelDump:
+    """Read the kernels of ``files``, sorted as ``read_kernel_files`` does, as a dump; one tensor at a time is held.
+
+    ``path`` stands for the dump in messages.
+    """
+    tensors = KernelTensors()
+    has_tensors = any(file.statistics is None for file in files)
+    task = "tensor" if has_tensors else "statistics"
+    dump = KernelDump(path, task, "L2", MINDSPORE.name, task, "latest", {}, tensors)
+    dump.launches, dump.files = {}, tensors.files
+    table = ItemTable()
+    # No file has a name below the root of all.
+    for name, body, parent, launch, call_site in kernel_entries(files, cells=cells, data_folder=Path("/")):
+        entry = Entry(name, parse_entry(name), call_items(table, name, body), parent, call_site)
+        entry.scope = body.get(SCOPE, "")
+        dump.entries[name] = entry
+        dump.launches[name] = launch
+        for item in entry.items:
+            if item.path and (file := launch.side(item.state)[int(item.path[0])]) is not None:
+                tensors.files[item.name] = file
+    return dump

@@ -1,4 +1,4 @@
-"""A dump root → the folders of raw kernel files in it, each of one rank, graph and iteration.
+"""Find folders of raw kernel files below a dump root, each of one rank, graph and iteration.
 
 Their layout: docs/format.md, "Kernel files".
 """
@@ -10,12 +10,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from msprobe_ms.dump.kernels.kernel_file import KernelFile
-from msprobe_ms.dump.kernels.kernel_files import parse_file_name, read_kernel_files
-from msprobe_ms.dump.kernels.tables import MAPPING, STATISTIC
+from msprobe_ms.dump.kernels.kernel_files import MAPPING, STATISTIC, KernelFile, parse_file_name, read_kernel_files
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.files import leads_out
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.regular import leads_out
 
 _ACCEPTED = (
     "accepted is a folder with kernel files as MindSpore dumps them: rank_R/Net/{graph}/{iteration}, or of GE "
@@ -36,12 +34,12 @@ class KernelFolder(NamedTuple):
         return self.path.parents[3]
 
     def files(self) -> list[KernelFile]:
-        """Its tensors in launch order. Raises DumpFormatError: it, or a table in it, cannot be read."""
+        """Read its tensors in launch order. Raises DumpFormatError: it, or a table in it, cannot be read."""
         return read_folders([self])
 
 
 def read_folders(folders: Collection[KernelFolder]) -> list[KernelFile]:
-    """The tensors of several graphs and iterations in launch order. Raises DumpFormatError."""
+    """Read the tensors of several graphs and iterations in launch order. Raises DumpFormatError."""
     paths: list[Path] = []
     for folder in folders:
         try:
@@ -61,7 +59,7 @@ def read_folders(folders: Collection[KernelFolder]) -> list[KernelFile]:
 
 
 def find_kernel_folders(root: Path) -> list[KernelFolder]:
-    """All of ``root`` and below, by rank, step and graph; links to folders are not followed.
+    """Find the folders in and below ``root``, by rank, step and graph; links to folders are not followed.
 
     :raises DumpFormatError: ``root`` is no folder
     """
@@ -77,7 +75,7 @@ def find_kernel_folders(root: Path) -> list[KernelFolder]:
 
 
 def need_kernel_folders(root: Path) -> list[KernelFolder]:
-    """As ``find_kernel_folders``; none is an error too."""
+    """Find folders as ``find_kernel_folders``; none is an error too."""
     found = find_kernel_folders(root)
     if not found:
         raise DumpFormatError(f"{root}: no kernel files in it; {_ACCEPTED}")

@@ -1,19 +1,41 @@
-"""Kernel files → launches of kernels, in the order in which the device ran them."""
+"""Launches of kernels, from kernel files: in the order in which the device ran them, and what they never write.
+
+Some results have room in memory that the kernel leaves as it was: it holds something else in every run.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
-from msprobe_ms.dump.kernels.kernel_file import INPUT, OUTPUT, KernelFile
+from msprobe_ms.dump.kernels.kernel_files import INPUT, OUTPUT, KernelFile
+from msprobe_ms.support.files import leads_out, open_regular
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.regular import leads_out
 
 EXECUTION_ORDER = "execution_order"
 
 _NUMBER = re.compile(r"-op\d+$")
+
+#: Measured on MindSpore 2.10: BatchNorm and LSTM leave what only other devices compute; optimizers that write their
+#: parameters in place, which are inputs here, leave all results.
+_ON_CPU: Mapping[str, frozenset[int]] = MappingProxyType(
+    {
+        "BatchNorm": frozenset({1, 2}),
+        "LSTM": frozenset({3, 4}),
+        "Adam": frozenset({0, 1, 2}),
+        "AdamWeightDecay": frozenset({0, 1, 2}),
+        "ApplyRMSProp": frozenset({0}),
+        "ApplyCenteredRMSProp": frozenset({0}),
+    }
+)
+#: Bytes of metadata that are read.
+_LONGEST_METADATA = 1 << 20
+#: What a rank's folder says of where it was dumped.
+_METADATA = Path(".dump_metadata") / "data_dump.json"
 
 
 @dataclass(slots=True)
@@ -49,7 +71,7 @@ class Launch:
 
 
 def launches(files: Iterable[KernelFile]) -> list[Launch]:
-    """Launches in order; ``files`` are sorted as ``read_kernel_files`` sorts them. Every file is in one launch.
+    """Group files into launches in order; each file, sorted as ``read_kernel_files`` sorts them, is in one launch.
 
     Files of one launch are named alike but for the timestamp, and none is there twice: what repeats ran again.
     """
@@ -66,7 +88,7 @@ def launches(files: Iterable[KernelFile]) -> list[Launch]:
 
 
 class ScopePaths:
-    """Names of kernels as files have them → scope paths with ``/``, from the ``execution_order`` beside the files."""
+    """Scope paths with ``/`` by the names that files have, from the ``execution_order`` beside the files."""
 
     def __init__(self) -> None:
         self._known: dict[Path, Mapping[str, str]] = {}
@@ -78,7 +100,7 @@ class ScopePaths:
 
     def _of(self, folder: Path) -> Mapping[str, str]:
         if folder not in self._known:
-            self._known[folder] = _read(folder)
+            self._known[folder] = _scope_paths(folder)
         return self._known[folder]
 
 
@@ -88,7 +110,7 @@ def _apart(name: str) -> tuple[str, str]:
     return (name[: found.start()], found[0]) if found else (name, "")
 
 
-def _read(folder: Path) -> dict[str, str]:
+def _scope_paths(folder: Path) -> dict[str, str]:
     """Of ``rank_R/Net/{graph}/{iteration}`` the tables in ``rank_R/execution_order``."""
     tables = [table for above in folder.absolute().parents[:3] for table in (above / EXECUTION_ORDER).glob("*.csv")]
     # The graph's own last: it has the last word where two paths give one name.
@@ -103,3 +125,34 @@ def _read(folder: Path) -> dict[str, str]:
         except OSError as error:
             logger.warning("%s: cannot be read: %s; Cells are told by file names", table, error.strerror or error)
     return paths
+
+
+class Unwritten:
+    """Results that launches never write, on the devices where that was measured; asks each folder's metadata once."""
+
+    def __init__(self) -> None:
+        self._is_cpu: dict[Path, bool | None] = {}
+
+    def slots(self, launch: Launch) -> frozenset[int]:
+        """Return the slots of the results that ``launch`` never writes."""
+        slots = _ON_CPU.get(launch.op_type, frozenset())
+        return slots if slots and self._ran_on_cpu(launch) else frozenset()
+
+    def _ran_on_cpu(self, launch: Launch) -> bool:
+        file = launch.files[0]
+        folder = file.path.parent
+        if folder not in self._is_cpu:
+            self._is_cpu[folder] = _says_cpu(folder)
+        told = self._is_cpu[folder]
+        # Without metadata: only there is neither a task nor a stream to name.
+        return (file.task, file.stream) == (0, 0) if told is None else told
+
+
+def _says_cpu(folder: Path) -> bool | None:
+    for above in folder.absolute().parents[:3]:
+        try:
+            with open_regular(above / _METADATA) as file:
+                return bool(json.loads(file.read(_LONGEST_METADATA))["device_target"] == "CPU")
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            continue
+    return None

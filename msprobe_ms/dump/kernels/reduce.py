@@ -1,4 +1,4 @@
-"""Tensors of kernels → ``statistic.csv`` in the framework's own columns, where the framework writes none itself."""
+"""Reduce tensors of kernels to ``statistic.csv`` in the framework's own columns, where it writes none itself."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from typing import Any
 
 import numpy as np
 
-from msprobe_ms.arrays import narrow_floats
+from msprobe_ms.arrays.dtypes import narrow_width
 from msprobe_ms.arrays.statistics import Statistic, Statistics, statistics
-from msprobe_ms.dump.kernels.kernel_file import KernelFile
-from msprobe_ms.dump.kernels.tables import (
+from msprobe_ms.dump.kernels.kernel_files import (
     DATA_SIZE,
     DATA_TYPE,
-    FIGURES,
     LEADING,
     NAN_COUNT,
     NEGATIVE_INF_COUNT,
     POSITIVE_INF_COUNT,
     SHAPE,
     STATISTIC,
+    VALUES,
+    KernelFile,
     read_table,
 )
-from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import MsprobeError, UsageError
+from msprobe_ms.support.files import DEFAULT, Permissions, replacing
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.permissions import DEFAULT, Permissions
+from msprobe_ms.support.text import and_more
 
-Figure = Callable[[np.ndarray, Statistics], Statistic]
+Compute = Callable[[np.ndarray, Statistics], Statistic]
 
 
-def _share(test: Callable[[np.ndarray], np.ndarray]) -> Figure:
+def _share(test: Callable[[np.ndarray], np.ndarray]) -> Compute:
     """How many elements pass; complex numbers are asked for their real part."""
 
     def count(array: np.ndarray, _: Statistics) -> int:
@@ -46,7 +46,7 @@ def _share(test: Callable[[np.ndarray], np.ndarray]) -> Figure:
     return count
 
 
-def _digest(algorithm: str) -> Figure:
+def _digest(algorithm: str) -> Compute:
     def digest(array: np.ndarray, _: Statistics) -> str:
         raw: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         return hashlib.new(algorithm, raw, usedforsecurity=False).hexdigest()
@@ -54,19 +54,19 @@ def _digest(algorithm: str) -> Figure:
     return digest
 
 
-def _figure(name: str) -> Figure:
+def _statistic(name: str) -> Compute:
     read = attrgetter(name)
     return lambda _, figures: read(figures)
 
 
 _MD5 = ("MD5", _digest("md5"))
 #: Category → its column and what fills it. "Negative zero" counts what is below zero, "positive zero" what is above.
-_CATEGORIES: Mapping[str, tuple[str, Figure]] = MappingProxyType(
+_CATEGORIES: Mapping[str, tuple[str, Compute]] = MappingProxyType(
     {
-        "max": (FIGURES[0], _figure("maximum")),
-        "min": (FIGURES[1], _figure("minimum")),
-        "avg": (FIGURES[2], _figure("mean")),
-        "l2norm": (FIGURES[3], _figure("norm")),
+        "max": (VALUES[0], _statistic("maximum")),
+        "min": (VALUES[1], _statistic("minimum")),
+        "avg": (VALUES[2], _statistic("mean")),
+        "l2norm": (VALUES[3], _statistic("norm")),
         "count": ("Count", lambda array, _: array.size),
         "negative zero count": ("Negative Zero Count", _share(lambda array: array < 0)),
         "positive zero count": ("Positive Zero Count", _share(lambda array: array > 0)),
@@ -102,18 +102,17 @@ def reduce(
     figures = [_category(name) for name in dict.fromkeys(_ALIASES.get(name, name) for name in categories)]
     folders: dict[Path, list[KernelFile]] = {}
     for file in files:
-        if file.figures is None:
+        if file.statistics is None:
             folders.setdefault(file.path.parent, []).append(file)
     unread: list[str] = []
     for folder, inside in folders.items():
         _reduce_folder(folder / STATISTIC, inside, dict(figures), permissions, unread)
     if unread:
-        more = f", and so do {len(unread) - 1} more" if len(unread) > 1 else ""
-        logger.warning("%s; the file stays%s", unread[0], more)
+        logger.warning("%s; the file stays%s", unread[0], and_more(len(unread) - 1, ", and so do "))
     return [folder / STATISTIC for folder in folders]
 
 
-def _category(name: str) -> tuple[str, Figure]:
+def _category(name: str) -> tuple[str, Compute]:
     found = _CATEGORIES.get(name)
     if found is None:
         accepted = ", ".join([*_CATEGORIES, *_ALIASES])
@@ -124,7 +123,7 @@ def _category(name: str) -> tuple[str, Figure]:
 def _reduce_folder(
     table: Path,
     files: Iterable[KernelFile],
-    figures: Mapping[str, Figure],
+    figures: Mapping[str, Compute],
     permissions: Permissions,
     unread: list[str],
 ) -> None:
@@ -150,13 +149,13 @@ def _reduce_folder(
         path.unlink(missing_ok=True)
 
 
-def _row(file: KernelFile, figures: Mapping[str, Figure]) -> dict[str, object]:
+def _row(file: KernelFile, figures: Mapping[str, Compute]) -> dict[str, object]:
     _, dtype = file.header()
     array = file.load()
     whole = statistics(array)
     places = (file.op_type, file.op_name, file.task, file.stream, file.timestamp, file.io, file.slot)
     leading: dict[str, object] = dict(zip(LEADING, places, strict=True))
-    width = narrow_floats.bytes_of(dtype) if dtype else None
+    width = narrow_width(dtype) if dtype else None
     return {
         **leading,
         DATA_SIZE: array.size * (width or array.itemsize),

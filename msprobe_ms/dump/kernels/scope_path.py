@@ -1,4 +1,4 @@
-"""A kernel's scope path → the Cell it belongs to.
+"""Find the Cell that a kernel belongs to by its scope path.
 
 ``Default/network-Net/fc1-Dense/MatMul-op0`` is the operator ``MatMul`` in the Cell ``network.fc1`` of class ``Dense``;
 ``Gradients/Default/network-Net/fc1-Dense/Grad_MatMul/MatMul-op0`` a gradient of it. File names have ``_`` for ``/``,
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import NamedTuple
 
+from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.dump.names import BACKWARD, FORWARD, module_entry
 
 #: Cells of a model by dotted name → class name; the model itself under "".
@@ -48,7 +49,7 @@ class Scope:
 
 
 def parse_scope(text: str, cells: Cells | None = None) -> Scope:
-    """A scope with ``/``, or as file names have it, with ``_``. Never fails: what is no path has no components.
+    """Parse a scope with ``/``, or as file names have it, with ``_``. Never fails: what is no path has no components.
 
     >>> parse_scope("Default/network-Net/fc1-Dense/MatMul-op0").components[-1]
     Component(attribute='fc1', class_name='Dense')
@@ -69,7 +70,7 @@ def parse_scope(text: str, cells: Cells | None = None) -> Scope:
 
 
 def cell_of(scope: Scope, cells: Cells | None = None) -> tuple[str, str] | None:
-    """Dotted name and class of the innermost Cell; None outside of all.
+    """Return dotted name and class of the innermost Cell; None outside of all.
 
     With ``cells`` the name is relative to their model, wherever in the graph that stands; a Cell that is none of its
     own (a loss, an optimizer) keeps the whole path.
@@ -92,13 +93,13 @@ def cell_of(scope: Scope, cells: Cells | None = None) -> tuple[str, str] | None:
 
 
 def cell_entry(scope: Scope, cells: Cells | None = None) -> str | None:
-    """The entry of the Cell, as ``construct.json`` names parents. A graph does not tell calls apart: it is call 0.
+    """Return the Cell's entry as ``construct.json`` names parents. A graph does not tell calls apart: it is call 0.
 
     >>> cell_entry(parse_scope("Gradients/Default/network-Net/fc1-Dense/Grad_MatMul/MatMul-op0"))
     'Cell.network.fc1.Dense.backward.0'
     """
     found = cell_of(scope, cells)
-    return None if found is None else module_entry("Cell", *found, scope.direction, 0)
+    return None if found is None else module_entry(MINDSPORE.module_prefix, *found, scope.direction, 0)
 
 
 def _model_start(components: tuple[Component, ...], cells: Cells) -> int | None:

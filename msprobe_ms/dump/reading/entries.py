@@ -1,4 +1,4 @@
-"""An entry's body in dump.json → the items of the call, in the order of the format: inputs, outputs, parameters.
+"""Read items from an entry's body in dump.json, in the order of the format: inputs, outputs, parameters.
 
 A container passes its keys on to the names of what it holds; only a *leaf*, an object with a text ``type``, and null
 end a path. Nothing is dropped: a leaf of an unknown type becomes a value.

@@ -1,4 +1,4 @@
-"""A JSON object of any size, member by member: its text passes through in blocks and is never held whole.
+"""Stream a JSON object of any size member by member: its text passes in blocks and is never held whole.
 
 Members that follow each other as the two before them did, as a program wrote them all, are parsed many at once by
 orjson; what it does not take (``NaN``, damage), and all others, by the standard library's scanner, a value at a time.
@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 import orjson
 
 from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
-from msprobe_ms.support.regular import open_regular
+from msprobe_ms.support.files import open_regular
 
 #: Bytes read at a time; more where one value alone is larger.
 _BLOCK = 1 << 20
@@ -41,7 +41,7 @@ class Member(NamedTuple):
 
 
 def members(path: Path, opened: str | None = None) -> Iterator[Member]:
-    """The members of the object in ``path``; in place of the one named ``opened``, when it is an object, its members.
+    """Yield the members of the object in ``path``; for the one named ``opened``, when it is an object, its members.
 
     An opened object comes first as a member of its own, with the value ``{}``. ``NaN`` and ``Infinity`` are numbers of
     the format; half characters become ``?``; integers beyond 64 bits may come as the nearest double.
@@ -204,7 +204,7 @@ def _object(text: _Text, opened: str | None, holder: str = "") -> Iterator[Membe
 
 
 def kind_of(value: object) -> str:
-    """What a JSON value is, for error texts."""
+    """Say what a JSON value is, for error texts."""
     names = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", type(None): "missing or null"}
     return names.get(type(value), "a number")
 

@@ -1,4 +1,4 @@
-"""What a user points at → the dumps in it: a dump.json, a rank folder, a step folder, or a dump root."""
+"""Find dumps below what a user points at: a dump.json, a rank folder, a step folder, or a dump root."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from msprobe_ms.dump.writing.journal import JOURNAL_NAME
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.files import leads_out
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.regular import leads_out
 
 #: Files that hold a dump, the first that exists.
 DUMP_FILES = ("dump.json", "debug.json")
@@ -48,7 +48,7 @@ class Place(NamedTuple):
 
 
 def find_places(path: Path) -> dict[Place, Path]:
-    """Every dump below ``path`` (a dump.json, a rank or step folder, a dump root), in the order half, step, rank.
+    """Find every dump below ``path`` (a dump.json, a rank or step folder, a dump root), in the order half, step, rank.
 
     A value is the dump.json (or debug.json); for a dump that was never finished it is the folder, and reading that says
     what to do. Of several processes without a rank, which are runs of a script one after another, the latest is taken.
@@ -105,12 +105,12 @@ def _latest_run(path: Path, found: dict[Place, Path]) -> dict[Place, Path]:
     if len(ages) < 2:
         return found
     latest = max(ages, key=lambda name: ages[name])
-    _tell_processes(path, latest, ages)
+    _warn_of_processes(path, latest, ages)
     return {place: file for place, file in found.items() if place.rank not in ages or place.rank == latest}
 
 
 def find_dumps(path: Path) -> dict[str, Path]:
-    """The dump files below ``path``: name of the rank folder → its dump.json (or debug.json), ranks in numeric order.
+    """Find dump files below ``path``: name of the rank folder → its dump.json (or debug.json), ranks in numeric order.
 
     A dump.json or a rank folder gives one; a step folder one for each rank. A folder above with a single step is
     followed down to it; of several processes without a rank, which are runs of a script one after another, the latest
@@ -146,7 +146,7 @@ def _names(folders: list[Path]) -> str:
 
 
 def other_processes(folder: Path) -> list[str]:
-    """Names of the folders beside ``folder``, a process's own, that hold dumps of other processes without a rank."""
+    """Name the folders beside ``folder``, a process's own, that hold dumps of other processes without a rank."""
     if not _PROCESS.fullmatch(folder.name):
         return []
     try:
@@ -163,11 +163,11 @@ def _latest_process(path: Path, folders: list[Path]) -> list[Path]:
     if len(dumps) < 2:
         return folders
     latest = max(dumps, key=lambda folder: ages[folder])
-    _tell_processes(path, latest.name, [folder.name for folder in dumps])
+    _warn_of_processes(path, latest.name, [folder.name for folder in dumps])
     return [folder for folder in folders if folder not in ages or folder == latest]
 
 
-def _tell_processes(path: Path, latest: str, names: Iterable[str]) -> None:
+def _warn_of_processes(path: Path, latest: str, names: Iterable[str]) -> None:
     others = [name for name in names if name != latest]
     logger.warning(
         "%s: dumps of %d processes: the latest, %s, is taken; name the folder to take another: %s",
@@ -192,7 +192,7 @@ def of_dumps(folder: Path) -> bool:
 
 
 def dump_file(folder: Path) -> Path | None:
-    """The dump that ``folder`` directly holds."""
+    """Return the dump that ``folder`` directly holds."""
     file = next((folder / name for name in DUMP_FILES if (folder / name).is_file()), None)
     if file is not None and leads_out(file, folder):
         raise DumpFormatError(f"{file}: a link that leaves the folder; name the file itself to read it")
@@ -204,7 +204,7 @@ def dump_file(folder: Path) -> Path | None:
 
 
 def unfinished(folder: Path) -> str:
-    """Why calls are missing in the dump that ``folder`` holds and what to do; "" where none are."""
+    """Say why calls are missing in the dump that ``folder`` holds and what to do; "" where none are."""
     journal, dumps = folder / JOURNAL_NAME, [folder / name for name in DUMP_FILES if (folder / name).is_file()]
     # A dump that was exported, or recovered, is younger than its journal.
     if not journal.is_file() or (dumps and dumps[0].stat().st_mtime >= journal.stat().st_mtime):

@@ -1,4 +1,4 @@
-"""Dumps on disk → ``Dump``: dump.json (or debug.json), stack.json and construct.json of every known version.
+"""Read dumps from disk: dump.json (or debug.json), stack.json and construct.json of every known version.
 
 The versions: docs/format.md, "Variants that are read".
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.dump.columns import ItemTable
+from msprobe_ms.dump.dialects import DIALECTS, MINDSPORE, Dialect, apis_by_prefixes
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import (
     DEBUG,
@@ -27,13 +28,11 @@ from msprobe_ms.dump.reading.json_stream import kind_of, members
 from msprobe_ms.dump.reading.locate import DUMP_FILES, dump_file, find_dumps, unfinished
 from msprobe_ms.dump.reading.tensors import TensorSource
 from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
+from msprobe_ms.support.files import leads_out
 from msprobe_ms.support.gc_pause import no_garbage_collection
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.regular import leads_out
 
 __all__ = ["find_dumps", "read_dump"]
-
-FRAMEWORKS = ("mindspore", "pytorch", "mindtorch")
 
 _ENVELOPE = {"task", "level", "framework", "dump_data_dir", "data"}
 _KNOWN_KEYS = SECTION_KEYS | {RECOMPUTE, SCOPE}
@@ -42,13 +41,13 @@ _PARAMETERS_GRAD = re.compile(r"\.parameters_grad(\.\d+)?$")
 _LONGEST_REASON = 500
 _LEVEL = ("", "level")
 _MICRO_STEPS = "megatron_micro_step_number"
-#: Prefixes of entries that only one family of frameworks has.
-_MINDSPORE_PREFIXES = {"Cell", "Primitive", "Mint", "MintFunctional", "MintDistributed", "Jit"}
-_TORCH_PREFIXES = {"Module", "Torch", "NPU", "VF", "Aten"}
+#: What tells the dialect of a dump that does not name its framework; of several the first.
+_BY_PACKAGE = {dialect.package: dialect for dialect in reversed(DIALECTS)}
+_BY_SUFFIX = {dialect.file_suffix: dialect for dialect in reversed(DIALECTS)}
 
 
 def read_dump(path: Path) -> Dump:
-    """One rank's dump of one step: ``path`` is a dump.json (debug.json) or the folder that holds it.
+    """Read one rank's dump of one step; ``path`` is a dump.json (debug.json) or the folder that holds it.
 
     Leaves, entries and files beside dump.json that are odd are kept as far as they can be understood: stack.json and
     construct.json may be missing or damaged.
@@ -227,26 +226,24 @@ def _mode(task: str, table: ItemTable) -> str:
 
 def _framework(recorded: object, entries: dict[str, Entry]) -> str:
     """The framework as recorded; 1.1.0 records none, but types, names of files and of entries tell."""
-    if isinstance(recorded, str) and recorded.lower() in FRAMEWORKS:
+    if isinstance(recorded, str) and any(recorded.lower() == dialect.name for dialect in DIALECTS):
         return recorded.lower()
-    prefixes = {entry.name.split(".", 1)[0] for entry in entries.values()}
-    torch_names = bool(prefixes & _TORCH_PREFIXES) and not prefixes & _MINDSPORE_PREFIXES
-    tests: tuple[Callable[[Item], str | None], ...] = (_by_type, _by_file)
+    apis = apis_by_prefixes(entry.name.split(".", 1)[0] for entry in entries.values())
+    tests: tuple[Callable[[Item], Dialect | None], ...] = (_by_type, _by_file)
     for test in tests:
         if found := next(filter(None, map(test, _items(entries))), None):
-            # MSAdapter: PyTorch's names over MindSpore's tensors.
-            return "mindtorch" if found == "mindspore" and torch_names else found
-    return "pytorch" if torch_names else "mindspore"
+            # Its tensors are this dialect's; its names may be those of another.
+            wanted = (found.tensor_type, apis)
+            return next((each.name for each in DIALECTS if (each.tensor_type, each.apis) == wanted), found.name)
+    return apis or MINDSPORE.name
 
 
-def _by_type(item: Item) -> str | None:
-    family = item.type.partition(".")[0]
-    return {"mindspore": "mindspore", "torch": "pytorch"}.get(family)
+def _by_type(item: Item) -> Dialect | None:
+    return _BY_PACKAGE.get(item.type.partition(".")[0])
 
 
-def _by_file(item: Item) -> str | None:
-    suffix = (item.data_name or "").rpartition(".")[2]
-    return {"npy": "mindspore", "pt": "pytorch"}.get(suffix)
+def _by_file(item: Item) -> Dialect | None:
+    return _BY_SUFFIX.get(f".{(item.data_name or '').rpartition('.')[2]}")
 
 
 def _text(envelope: dict[str, Any], key: str) -> str:

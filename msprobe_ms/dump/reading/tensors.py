@@ -1,4 +1,4 @@
-"""The tensor files of one dump: an item → its numbers. Names in a dump are never trusted to stay in their folder."""
+"""Load tensor files of a dump by item. Names in a dump are never trusted to stay in their folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from msprobe_ms.arrays.npy_reader import check_regular, load_array
+from msprobe_ms.arrays.npy import check_regular, load_array
 from msprobe_ms.arrays.torch_file import load_tensor
 from msprobe_ms.dump.model import Item
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
@@ -35,7 +35,7 @@ class TensorSource:
         self._looked_in = " or ".join(str(folder) for folder in candidates)
 
     def load(self, item: Item) -> np.ndarray:
-        """The tensor of ``item``, with the shape and dtype it was saved with; bfloat16 and float8 as float32.
+        """Load the tensor of ``item``, with the shape and dtype it was saved with; bfloat16 and float8 as float32.
 
         The array may be read-only and strided. ``.npy``, ``.pt`` and ``.bin`` are read, none with pickle's help.
 
@@ -50,7 +50,7 @@ class TensorSource:
         return load_array(path, item.dtype, item.shape if isinstance(item.shape, tuple) else None)
 
     def where(self, item: Item) -> str:
-        """The file of ``item`` for a person to look at; "" where the dump has none."""
+        """Name the file of ``item`` for a person to look at; "" where the dump has none."""
         return "" if item.data_name is None or self.folder is None else str(self.folder / item.data_name)
 
     def _path(self, data_name: str, item_name: str) -> Path:

@@ -16,9 +16,8 @@ from msprobe_ms.dump.writing.export import Progress, export
 from msprobe_ms.dump.writing.journal import JOURNAL_NAME, JournalWriter
 from msprobe_ms.dump.writing.json_text import Value, Whole, field_text
 from msprobe_ms.dump.writing.memory_budget import Copy, Memory, OutOfMemory, Write
-from msprobe_ms.support.atomic import replacing
+from msprobe_ms.support.files import DEFAULT, Permissions, replacing
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.permissions import DEFAULT, Permissions
 from msprobe_ms.support.text import printable
 
 #: Bytes that the index of a journal takes for an entry (with `memory`'s own for anything), and for a frame, as measured

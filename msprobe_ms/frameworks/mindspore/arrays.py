@@ -11,8 +11,8 @@ from mindspore import Tensor
 from mindspore._c_expression import TensorPy
 from packaging.version import Version
 
-from msprobe_ms.arrays import narrow_floats
-from msprobe_ms.arrays.chunked_statistics import parts
+from msprobe_ms.arrays.dtypes import narrow_width, widen
+from msprobe_ms.arrays.statistics import parts
 
 #: Dtypes whose memory MindSpore hands to others; from 2.8 on.
 _HANDED_ON = frozenset(
@@ -77,8 +77,8 @@ def _readable(array: np.ndarray, dtype: Any) -> np.ndarray:
         return array
     if dtype == mindspore.bfloat16:
         return widened(array)
-    known = array.dtype.itemsize == narrow_floats.bytes_of(str(dtype)) == 1
-    return narrow_floats.widen(array.view(np.uint8), str(dtype)) if known else array
+    known = array.dtype.itemsize == narrow_width(str(dtype)) == 1
+    return widen(array.view(np.uint8), str(dtype)) if known else array
 
 
 def widened(array: np.ndarray) -> np.ndarray:

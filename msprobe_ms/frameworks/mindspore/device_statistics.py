@@ -1,4 +1,4 @@
-"""A tensor's figures computed on its device and left there; those of many are read back at once."""
+"""A tensor's statistics computed on its device and left there; those of many are read back at once."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mindspore import Tensor, _c_expression, ops
 from mindspore._c_expression import MixedPrecisionType
 from mindspore._c_expression.amp import AmpLevel, pop_amp_strategy, push_amp_strategy
 
-from msprobe_ms.arrays.chunked_statistics import is_large
+from msprobe_ms.arrays.statistics import is_large
 
-#: Dtypes whose figures are computed in float32. Others are few (indices, masks) and read as they are.
+#: Dtypes whose statistics are computed in float32. Others are few (indices, masks) and read as they are.
 _DTYPES = frozenset((mindspore.float16, mindspore.bfloat16, mindspore.float32))
 
 # Made once. Operators run without the casts and the gradient graph of functions.
@@ -45,7 +45,7 @@ def _plainly() -> Iterator[None]:
         executor.set_mixed_precision_type(MixedPrecisionType.NOTSET, False)
 
 
-class Figures(NamedTuple):
+class PendingStatistics(NamedTuple):
     """Of one tensor: five numbers in the device's memory, its shape, and the stream that computes them, if any."""
 
     numbers: Tensor
@@ -57,8 +57,8 @@ def _stream() -> Any:
     return mindspore.runtime.current_stream() if mindspore.get_context("device_target") != "CPU" else None
 
 
-def figures(tensor: Any) -> Figures | None:
-    """What `read` makes Max, Min, Mean and Norm of; nobody waits for it.
+def start(tensor: Any) -> PendingStatistics | None:
+    """Start what `read` makes Max, Min, Mean and Norm of; nobody waits for it.
 
     None for a tensor that is better read: of another dtype, empty, or so large that copies of it would take too much.
     """
@@ -71,11 +71,11 @@ def figures(tensor: Any) -> Figures | None:
         # Of the largest magnitude one, sums neither overflow nor vanish in float32.
         scaled = _quotient(flat, _larger(maximum, _negative(minimum)))
         numbers = _concat((maximum, minimum, _sum(flat), _sum(scaled), _sum(_square(scaled))))
-    return Figures(numbers, shape, _stream())
+    return PendingStatistics(numbers, shape, _stream())
 
 
-def read(found: Sequence[Figures]) -> list[tuple[float, float, float, float]]:
-    """Max, Min, Mean and Norm of each, by one read-back."""
+def read(found: Sequence[PendingStatistics]) -> list[tuple[float, float, float, float]]:
+    """Read Max, Min, Mean and Norm of each, by one read-back."""
     here = _stream()
     others = [one.stream for one in found if one.stream is not None and one.stream != here]
     for place, stream in enumerate(others):

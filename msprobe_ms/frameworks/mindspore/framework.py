@@ -17,7 +17,8 @@ from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
 from mindspore.communication import GlobalComm, comm_func, get_process_group_ranks, get_rank
 from mindspore.ops import Primitive
 
-from msprobe_ms.arrays.npy_writer import write_npy, write_npy_in_parts
+from msprobe_ms.arrays.npy import write_npy, write_npy_in_parts
+from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.frameworks.base import (
     After,
     Before,
@@ -35,13 +36,12 @@ from msprobe_ms.frameworks.base import (
 )
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
-from msprobe_ms.frameworks.mindspore import device_statistics, jit, kernel_dump, kernels, modes
+from msprobe_ms.frameworks.mindspore import device_statistics, jit, kernels, modes
 from msprobe_ms.frameworks.mindspore.arrays import in_parts, to_numpy
-from msprobe_ms.frameworks.mindspore.autograd import MindSporeGraph, has_graph
+from msprobe_ms.frameworks.mindspore.autograd import Hooked, MindSporeGraph, can_be_hooked, has_graph
 from msprobe_ms.frameworks.mindspore.graph_callbacks import MindSporeTaps
-from msprobe_ms.frameworks.mindspore.identity_nodes import Hooked, can_be_hooked
 from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps
-from msprobe_ms.support.permissions import DEFAULT, Permissions
+from msprobe_ms.support.files import DEFAULT, Permissions
 
 _FLOATS = frozenset(
     getattr(mindspore, name)
@@ -69,11 +69,8 @@ _engine: Callable[[], int] | None = getattr(
 class MindSpore(Framework):
     """What the package needs to know of MindSpore."""
 
-    name = "mindspore"
-    module_prefix = "Cell"
+    dialect = MINDSPORE
     module_type = "mindspore.nn.Cell"
-    tensor_type = "mindspore.Tensor"
-    file_suffix = ".npy"
     api_lists: tuple[Path, ...] = (Path(__file__).with_name("apis.yaml"),)
     recomputing = tuple((f"{_FOLDER}/common/recompute.py", name) for name in ("bprop", "recompute"))
     #: The last is where it was before 2.9.
@@ -117,11 +114,11 @@ class MindSpore(Framework):
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 
-    def device_figures(self, tensor: Any) -> Any:
-        return device_statistics.figures(tensor) if self._on_device else None
+    def device_statistics(self, tensor: Any) -> Any:
+        return device_statistics.start(tensor) if self._on_device else None
 
-    def read_figures(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        return device_statistics.read(figures)
+    def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        return device_statistics.read(on_device)
 
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
         if isinstance(value, mindspore.common.dtype.Type):
@@ -329,7 +326,7 @@ class MindSpore(Framework):
         return _Group(list(get_process_group_ranks(group or GlobalComm.WORLD_COMM_GROUP)))
 
     def kernel_dump(self) -> KernelDump:
-        return kernel_dump.MindSporeKernelDump()
+        return kernels.MindSporeKernelDump()
 
     def execution_mode(self) -> ExecutionMode:
         return modes.execution_mode()

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from msprobe_ms.frameworks.graph_observer import Figures, Layout, Place, Tapped
+from msprobe_ms.frameworks.graph_observer import Layout, Place, Tapped, TensorStatistics
 from msprobe_ms.frameworks.mindspore.arrays import widened
 from msprobe_ms.frameworks.mindspore.graph_compilation import CompiledTaps, Parts, dtype_text, layout_of
-from msprobe_ms.frameworks.mindspore.graph_source import FIGURES, SINGLE, compiled_parts
+from msprobe_ms.frameworks.mindspore.graph_source import SINGLE, STATISTICS, compiled_parts
 
 #: What callbacks return; nobody reads it.
 _DONE = np.zeros(1, np.int32)
@@ -86,12 +86,12 @@ class MindSporeTaps(CompiledTaps):
         return _DONE
 
 
-def _unpacked(value: Any, form: int) -> np.ndarray | Figures:
+def _unpacked(value: Any, form: int) -> np.ndarray | TensorStatistics:
     """A callback's argument as what it stands for."""
     array = np.asarray(value)
-    if form == FIGURES:
+    if form == STATISTICS:
         maximum, minimum, mean, norm, *shape = array.tolist()
-        return Figures(tuple(int(size) for size in shape), maximum, minimum, mean, norm)
+        return TensorStatistics(tuple(int(size) for size in shape), maximum, minimum, mean, norm)
     if array.dtype.kind == "V" and array.dtype.itemsize == 2:
         array = widened(array)
     return array.reshape(()) if form == SINGLE else array

@@ -1,13 +1,16 @@
-"""What is compiled into MindSpore's graphs beside the user's code: the source that its parser reads.
+"""Source that MindSpore's parser reads: what is compiled into graphs beside the user's code.
 
-The inner functions here are never run by Python: see `mindspore_structures`. What is left of them in the graph is the
-user's own operators and the callbacks.
+The inner functions here are never run by Python while a graph is compiled. MindSpore parses them, so they keep to what
+it understands: no comprehensions over calls, no keyword-only cleverness, tuples built by addition. Conditions in them
+are decided while a graph is compiled. What is left of them in the graph is the user's own operators and the callbacks.
 """
+
+# ruff: noqa: RUF005, SIM118  # the parser knows neither `(*members, member)` nor `in` a dictionary
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import mindspore
 import numpy as np
@@ -17,11 +20,80 @@ from mindspore.ops import functional as F
 
 from msprobe_ms.frameworks.graph_observer import Tapped
 from msprobe_ms.frameworks.mindspore.graph_compilation import Parts
-from msprobe_ms.frameworks.mindspore.structures import structures
 
-#: How a tensor is handed to a callback: as it is, as one element because it has no dimensions, or as figures where
+#: Containers nested deeper than this, the arguments of a call being one, are left alone.
+DEEPEST = 6
+
+
+class Structures(NamedTuple):
+    """``describe(value)``, what `graph_compilation.layout_of` reads, and ``watch(value, call, field, path)``."""
+
+    describe: Callable[[Any], Any]
+    watch: Callable[[Any, Any, str, Any], Any]
+
+
+def structures(watch_tensor: Callable[[Any, Any, str, Any], Any]) -> Structures:
+    """Both for the parser; ``watch`` gives back the value, each tensor in it as ``watch_tensor`` gives it."""
+
+    def described(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            if F.isconstant(value.shape):
+                return ("tensor", value.dtype, value.shape)
+            return ("tensor", value.dtype, None)
+        if F.isconstant(value):
+            return ("constant", value)
+        return ("unknown",)
+
+    def describer(member: Any) -> Any:
+        def describe(value: Any) -> Any:
+            if isinstance(value, (tuple, list)):
+                members: Any = ()
+                for index in range(len(value)):
+                    members = members + (member(value[index]),)
+                return ("list", members)
+            if isinstance(value, dict):
+                members = ()
+                for key in value.keys():
+                    members = members + ((key, member(value[key])),)
+                return ("dict", members)
+            return described(value)
+
+        return describe
+
+    def watched(value: Any, call: Any, field: str, path: Any) -> Any:
+        return watch_tensor(value, call, field, path) if isinstance(value, Tensor) else value
+
+    def watcher(member: Any) -> Any:
+        def watch(value: Any, call: Any, field: str, path: Any) -> Any:
+            if isinstance(value, Tensor):
+                return watch_tensor(value, call, field, path)
+            if isinstance(value, tuple):
+                members: Any = ()
+                for index in range(len(value)):
+                    members = members + (member(value[index], call, field, path + (index,)),)
+                return members
+            if isinstance(value, list):
+                listed: Any = []
+                for index in range(len(value)):
+                    listed = listed + [member(value[index], call, field, path + (index,))]
+                return listed
+            if isinstance(value, dict):
+                # Filled one by one, a dictionary forgets which of its values are constants.
+                return {key: member(value[key], call, field, path + (key,)) for key in value.keys()}
+            return value
+
+        return watch
+
+    # Not by recursion: MindSpore forgets what it knows of the arguments of a function that calls itself.
+    describe, watch = described, watched
+    for _ in range(DEEPEST):
+        describe, watch = describer(describe), watcher(watch)
+    return Structures(describe, watch)
+
+
+#: How a tensor is handed to a callback: as it is, as one element because it has no dimensions, or as statistics where
 #: only the running graph knows its shape, which callbacks cannot have. Empty tensors cannot be handed over at all.
-WHOLE, SINGLE, FIGURES, NOTHING = range(4)
+WHOLE, SINGLE, STATISTICS, NOTHING = range(4)
 
 
 class Callbacks(Protocol):
@@ -52,7 +124,7 @@ def _callback(function: Callable[..., Any]) -> Any:
 _shape = ops.TensorShape()
 
 
-def _figures(value: Any) -> Any:
+def _statistics(value: Any) -> Any:
     wide = ops.cast(value, mindspore.float32)
     norm = ops.sqrt((wide * wide).sum())
     shape = ops.cast(_shape(value), mindspore.float32)
@@ -61,7 +133,7 @@ def _figures(value: Any) -> Any:
 
 def _form(value: Any) -> int:
     if not F.isconstant(value.shape):
-        return FIGURES
+        return STATISTICS
     if 0 in value.shape:
         return NOTHING
     if value.ndim == 0:
@@ -110,18 +182,18 @@ class _SingleTap(_Tap):
         return told, ops.zeros_like(call), ops.zeros_like(place), ops.zeros_like(back)
 
 
-class _FiguresTap(_Tap):
+class _StatisticsTap(_Tap):
     """For tensors whose shape only the running graph knows."""
 
     def construct(self, value: Any, call: Any, place: Any, back: Any) -> Any:
         if self.values:
-            value = ops.depend(value, self.tell(_figures(value), call, place))
+            value = ops.depend(value, self.tell(_statistics(value), call, place))
         return value, call
 
     def bprop(self, value: Any, call: Any, place: Any, back: Any, out: Any, dout: Any) -> Any:
         told = dout[0]
         if self.gradients:
-            told = ops.depend(told, self.tell(_figures(told), call, back))
+            told = ops.depend(told, self.tell(_statistics(told), call, back))
         return told, ops.zeros_like(call), ops.zeros_like(place), ops.zeros_like(back)
 
 
@@ -138,7 +210,7 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
     tell_parameter = _callback(lambda gradient, parameter: callbacks.on_parameter(gradient, parameter))
     whole = _Tap(tell, values=values, gradients=gradients)
     single = _SingleTap(tell, values=values, gradients=gradients)
-    figures = _FiguresTap(tell, values=values, gradients=gradients)
+    statistics = _StatisticsTap(tell, values=values, gradients=gradients)
 
     def watch_tensor(value: Any, call: Any, field: str, path: Any) -> Any:
         form = _form(value)
@@ -149,15 +221,15 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
             back = Tensor([place_of(field, path, True, value.dtype, form)], mindspore.int32)
             if form == SINGLE:
                 return single(value, call, place, back)[0]
-            if form == FIGURES:
-                return figures(value, call, place, back)[0]
+            if form == STATISTICS:
+                return statistics(value, call, place, back)[0]
             return whole(value, call, place, back)[0]
         # What takes no gradient may be waited for as it is.
         if values:
             if form == SINGLE:
                 return ops.depend(value, tell(ops.reshape(value, (1,)), call, place))
-            if form == FIGURES:
-                return ops.depend(value, tell(_figures(value), call, place))
+            if form == STATISTICS:
+                return ops.depend(value, tell(_statistics(value), call, place))
             return ops.depend(value, tell(value, call, place))
         return value
 

@@ -1,17 +1,26 @@
-"""Kernels of MindSpore's dynamic graphs, as its dispatch mode (2.9 and later) shows them one by one."""
+"""Kernels of MindSpore: of dynamic graphs one by one, of compiled graphs by MindSpore's own kernel dump.
+
+Those of dynamic graphs are shown by the dispatch mode (2.9 and later). The kernel dump is told which iteration the next
+graph runs in, and whether that is recorded.
+MindSpore reads ``MINDSPORE_DUMP_CONFIG`` once a process. Its private calls set the number of the iteration, which
+otherwise counts graphs and not steps, and with which it is asked of every graph whether the configuration selects it.
+"""
 
 from __future__ import annotations
 
 import atexit
+import importlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import mindspore
-from mindspore import _c_expression
+from mindspore import _c_expression, nn
 from mindspore.ops import Primitive
 
-from msprobe_ms.frameworks.base import OnKernel
+from msprobe_ms.frameworks.base import ExecutionMode, OnKernel
+from msprobe_ms.frameworks.mindspore.modes import execution_mode
 
 _modes = getattr(_c_expression, "_DispatchGuardStack", None)
 
@@ -78,3 +87,120 @@ def _inputs(args: Sequence[Any]) -> Sequence[Any]:
     if len(args) == 3 and isinstance(args[0], Primitive) and isinstance(args[2], tuple):
         return args[2]
     return args
+
+
+#: Where MindSpore's compiler asks for the path of a Cell, from 2.9 on and before.
+_PARSERS = ("mindspore.graph._parse", "mindspore._extends.parse")
+
+#: All that MindSpore knows of the path of a Cell under ``recompute()`` before it is compiled.
+_RECOMPUTED = "recompute_"
+
+
+class CellPaths:
+    """Gives Cells their paths while they are compiled.
+
+    MindSpore does so itself where a graph begins with a Cell. Where it begins with a function, such as that of
+    ``value_and_grad``, kernels would have no path, and nothing would tell which Cell they belong to.
+    """
+
+    def __init__(self) -> None:
+        self._paths: WeakKeyDictionary[nn.Cell, str] = WeakKeyDictionary()
+        self._parser: Any = None
+        self._genuine: Callable[[Any], str | None] | None = None
+
+    def give(self, models: Sequence[nn.Cell]) -> None:
+        """The Cells below ``models`` have paths from here on, unless MindSpore gives them others."""
+        for model in models:
+            self._walk(model, "Default")
+        if self._genuine is None:
+            self._parser = _parser()
+            self._genuine = genuine = self._parser.get_scope_name
+            paths = self._paths
+
+            def get_scope_name(obj: Any) -> str | None:
+                known = genuine(obj)
+                if known not in (None, _RECOMPUTED) or not isinstance(obj, nn.Cell) or obj not in paths:
+                    return known
+                return (known or "") + paths[obj]
+
+            self._parser.get_scope_name = get_scope_name
+
+    def _walk(self, cell: nn.Cell, path: str) -> None:
+        """MindSpore's own names; a Cell met twice has the first."""
+        named = bool(mindspore.get_context("reserve_class_name_in_scope"))
+        children = {
+            f"{path}/{name}" + (f"-{type(child).__name__}" if named else ""): child
+            for name, child in cell.name_cells().items()
+            if child not in self._paths
+        }
+        for place, child in children.items():
+            self._paths.setdefault(child, place)
+        for place, child in children.items():
+            self._walk(child, place)
+
+    def take_back(self) -> None:
+        """The compiler is as it was."""
+        if self._genuine is not None:
+            self._parser.get_scope_name, self._genuine = self._genuine, None
+
+
+def _parser() -> Any:
+    for name in _PARSERS:
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError:
+            continue
+    raise ModuleNotFoundError(f"MindSpore {mindspore.__version__} has none of {', '.join(_PARSERS)}")
+
+
+class MindSporeKernelDump:
+    """Says to the framework when to dump kernels of compiled graphs."""
+
+    version: str = mindspore.__version__
+
+    def __init__(self) -> None:
+        self.on_cpu: bool = mindspore.get_context("device_target") == "CPU"
+        #: Graphs that a device runs as a whole count their iterations themselves.
+        self._counts = self.on_cpu or execution_mode() is not ExecutionMode.GRAPH
+        self._paths = CellPaths()
+
+    def name_modules(self, models: Sequence[Any]) -> None:
+        self._paths.give(models)
+
+    def close(self) -> None:
+        self._paths.take_back()
+
+    def read_configuration(self, nowhere: int) -> str | None:
+        """Have the file read that the environment names, and record nothing; what MindSpore finds wrong with it.
+
+        ``nowhere`` is an iteration that the file does not select.
+        """
+        if not self._counts:
+            return None
+        try:
+            _c_expression._dump_set_dynamic()
+            _c_expression._set_init_iter(nowhere)
+        except RuntimeError as error:
+            return str(error).split("\n", 1)[0]
+        return None
+
+    def record(self, iteration: int) -> None:
+        """Kernels launched from here on belong to ``iteration``."""
+        if self._counts:
+            self._wait()
+            _c_expression._set_init_iter(iteration)
+            _c_expression._dump_start()
+
+    def pause(self, nowhere: int) -> None:
+        """All kernels launched so far are on disk; those launched from here on are not recorded."""
+        try:
+            self._wait()  # raises what failed in the script's own kernels
+        finally:
+            if self._counts:
+                _c_expression._dump_stop()
+                _c_expression._set_init_iter(nowhere)
+
+    def _wait(self) -> None:
+        _c_expression.PyNativeExecutor_.get_instance().sync()
+        # Not mindspore.runtime.synchronize: on CPU it logs an error, once, and does nothing that time.
+        _c_expression.synchronize()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from msprobe_ms.arrays.npy_reader import load_array
+from msprobe_ms.arrays.npy import load_array
 from msprobe_ms.frameworks.graph_observer import GraphObserver, Tapped
 from msprobe_ms.frameworks.mindspore.tensor_dump_names import Compiled, FileName, Kind, Written, read_name
 

@@ -1,4 +1,4 @@
-"""A tensor's figures computed on its device and left there; those of many are read back at once."""
+"""A tensor's statistics computed on its device and left there; those of many are read back at once."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import torch
 
-from msprobe_ms.arrays.chunked_statistics import parts
+from msprobe_ms.arrays.statistics import parts
 
 #: Elements that are made wider at once: a reduction in double copies what it reduces.
 _WIDENED = 1 << 22
 
 
-class Figures(NamedTuple):
+class PendingStatistics(NamedTuple):
     """Of one tensor, on its device.
 
     ``values`` are 0-d tensors: Max, Min, Mean and Norm; of booleans the first two; of a scalar its value; of an empty
@@ -25,17 +25,18 @@ class Figures(NamedTuple):
 
 
 def is_on_device(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is on a device of its own."""
     return tensor.is_cuda
 
 
-def figures(tensor: torch.Tensor, wider: torch.dtype | None) -> Figures:
-    """The figures of a dense tensor, by reductions that nobody waits for.
+def start(tensor: torch.Tensor, wider: torch.dtype | None) -> PendingStatistics:
+    """Start the statistics of a dense tensor of any shape, by reductions that nobody waits for.
 
-    They are those of ``summary.statistics``, sums in double: of magnitudes of complex numbers, of booleans Max and Min.
+    They are those of ``arrays.statistics``, sums in double: of magnitudes of complex numbers, of booleans Max and Min.
     ``wider`` is a dtype that holds the values of one that has no arithmetic.
     """
     stream = torch.cuda.current_stream(tensor.device) if tensor.is_cuda else None
-    return Figures(_values(tensor, wider), stream)
+    return PendingStatistics(_values(tensor, wider), stream)
 
 
 def _values(tensor: torch.Tensor, wider: torch.dtype | None) -> tuple[torch.Tensor, ...]:
@@ -68,8 +69,8 @@ def _reduced(piece: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return maximum, minimum, piece.sum(dtype=torch.float64), torch.linalg.vector_norm(piece, dtype=torch.float64)
 
 
-def read(found: Sequence[Figures]) -> list[tuple[Any, Any, Any, Any]]:
-    """Max, Min, Mean and Norm of each, by one read-back a device."""
+def read(found: Sequence[PendingStatistics]) -> list[tuple[Any, Any, Any, Any]]:
+    """Read Max, Min, Mean and Norm of each, by one read-back a device."""
     values: dict[int, float] = {}
     alike: dict[torch.device, dict[torch.dtype, list[torch.Tensor]]] = {}
     for value in (value for one in found for value in one.values):

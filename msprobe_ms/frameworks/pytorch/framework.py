@@ -14,6 +14,7 @@ import torch
 from torch import nn
 from torch._guards import TracingContext
 
+from msprobe_ms.dump.dialects import PYTORCH
 from msprobe_ms.frameworks.base import InputWatch, Namespace, OnGradients, OnInputGradients, Removable
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.pytorch import device_statistics
@@ -37,9 +38,7 @@ _tracing_context: Callable[[], Any] = getattr(TracingContext, "try_get", Tracing
 class PyTorch(TorchModules):
     """What the package needs to know of PyTorch."""
 
-    name = "pytorch"
-    tensor_type = "torch.Tensor"
-    file_suffix = ".pt"
+    dialect = PYTORCH
     watches_in_place = True
     recomputing = tuple(
         (f"{_FOLDER}/utils/checkpoint.py", name) for name in ("backward", "unpack_hook", "recompute_fn")
@@ -73,13 +72,13 @@ class PyTorch(TorchModules):
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 
-    def device_figures(self, tensor: Any) -> Any:
+    def device_statistics(self, tensor: Any) -> Any:
         if not device_statistics.is_on_device(tensor):
             return None
-        return device_statistics.figures(_strided(tensor), _WIDER.get(tensor.dtype))
+        return device_statistics.start(_strided(tensor), _WIDER.get(tensor.dtype))
 
-    def read_figures(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        return device_statistics.read(figures)
+    def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        return device_statistics.read(on_device)
 
     def requires_grad(self, tensor: Any) -> bool | None:
         return bool(tensor.requires_grad)

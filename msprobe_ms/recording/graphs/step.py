@@ -13,7 +13,7 @@ import numpy as np
 from msprobe_ms.dump.writing.memory_budget import MIB, Memory
 from msprobe_ms.dump.writing.writer import DumpStore, process_folder
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.frameworks.graph_observer import Figures, GraphTaps, Layout, Place
+from msprobe_ms.frameworks.graph_observer import GraphTaps, Layout, Place, TensorStatistics
 from msprobe_ms.recording.error_log import Trouble
 from msprobe_ms.recording.graphs.recorder import GraphRecorder
 from msprobe_ms.recording.hooks.modules import named_bases
@@ -102,7 +102,7 @@ class GraphSession:
             self._folder,
             task=config.task,
             level=config.level,
-            framework=self._framework.name,
+            framework=self._framework.dialect.name,
             tensors=config.stores_files,
             extra_info=config.extra_info,
             permissions=config.permissions,
@@ -236,7 +236,7 @@ class GraphSession:
         part = self._made()
         return -1 if part is None else part.recorder.begins(module, args, kwargs)
 
-    def value(self, call: int, place: Place, value: np.ndarray | Figures) -> None:
+    def value(self, call: int, place: Place, value: np.ndarray | TensorStatistics) -> None:
         if self._part is not None:
             self._part.recorder.value(call, place, value)
 
@@ -244,7 +244,7 @@ class GraphSession:
         if self._part is not None:
             self._part.recorder.ends(call, output)
 
-    def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | Figures) -> None:
+    def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | TensorStatistics) -> None:
         part = self._made()
         if part is not None:
             part.recorder.parameter_gradient(module, name, dtype, gradient)

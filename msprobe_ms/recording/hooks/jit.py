@@ -15,6 +15,7 @@ from msprobe_ms.recording.hooks.modules import ModuleHooks
 from msprobe_ms.recording.hooks.wrapped import call_recorded
 from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.support.patching import Patch, Patches, taken_off
+from msprobe_ms.support.text import listed
 
 PREFIX = "Jit"
 
@@ -105,7 +106,7 @@ class JitHooks:
         names = [(self._modules and self._modules.base_of(module)) or name for name, module in compiled.modules()]
         if not names:
             return
-        shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+        shown = listed(names, most=20)
         self._trouble.note(
             f"{PREFIX}.{compiled.name} runs as one compiled graph; what is inside has no entries of its own: {shown}. "
             f"{self._framework.how_to_uncompile}"

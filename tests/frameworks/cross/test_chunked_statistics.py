@@ -17,10 +17,9 @@ from hypothesis.extra import numpy as arrays
 from mindspore import Tensor
 from recording import read_step, recording, write_config
 
-from msprobe_ms.arrays import chunked_statistics
-from msprobe_ms.arrays.chunked_statistics import Parts, parts
-from msprobe_ms.arrays.npy_writer import write_npy, write_npy_in_parts
-from msprobe_ms.arrays.statistics import checksum, statistics
+from msprobe_ms.arrays import statistics as array_statistics
+from msprobe_ms.arrays.npy import write_npy, write_npy_in_parts
+from msprobe_ms.arrays.statistics import ChunkedStatistics, checksum, parts, statistics
 from msprobe_ms.pytorch import PrecisionDebugger
 from torture.bounded import MIB, peak_of
 
@@ -41,10 +40,10 @@ def test_parts_are_the_whole(array: np.ndarray, most: int, turned: bool) -> None
     assert np.array_equal(np.concatenate([part.reshape(-1) for part in cut]), array.reshape(-1), equal_nan=True) or (
         array.dtype.kind == "c"
     )
-    whole = Parts(cut, md5=True)
+    whole = ChunkedStatistics(cut, md5=True)
     assert whole.nbytes == array.nbytes
     assert whole.md5 == checksum(array)
-    for ours, theirs in zip(whole.figures, statistics(array), strict=True):
+    for ours, theirs in zip(whole.statistics, statistics(array), strict=True):
         assert type(ours) is type(theirs)
         assert ours == theirs or ours == pytest.approx(theirs, rel=1e-5, abs=1e-5 * _size(array), nan_ok=True)
     one, other = io.BytesIO(), io.BytesIO()
@@ -102,7 +101,7 @@ def assert_is_of_ones(leaf: dict[str, Any], size: int, peak: int) -> None:
 @pytest.mark.parametrize("later", [False, True])
 def test_files_of_large_tensors(ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch, later: bool) -> None:
     """The same as those of small ones, in both frameworks, written now or later."""
-    monkeypatch.setattr(chunked_statistics, "LARGE", 100)
+    monkeypatch.setattr(array_statistics, "LARGE", 100)
     values = np.random.standard_normal((13, 17)).astype(np.float32)
     x = Tensor(values).astype(mindspore.bfloat16)
     with recording(None, dump_path, level="L1", task="tensor", async_dump=later):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from msprobe_ms.cli.main import main
-from msprobe_ms.convert.write import write_csv, write_text
+from msprobe_ms.convert import write_csv, write_text
 
 VALUES = np.float32([[1.1, -2.5e-30, 3e30], [0.1, np.nan, -np.inf]])
 

@@ -87,15 +87,15 @@ def test_figures_are_the_hosts(ms: Any, name: str, dtype: str) -> None:
     with np.errstate(over="ignore"):
         tensor = Tensor(VALUES[name].astype(np.float32)).astype(getattr(mindspore, dtype))
     host = statistics(to_numpy(tensor))
-    (device,) = device_statistics.read([device_statistics.figures(tensor)])
+    (device,) = device_statistics.read([device_statistics.start(tensor)])
     scale = abs(host.maximum) if isinstance(host.maximum, float) and math.isfinite(host.maximum) else 0.0
     assert all(close(one, other, scale) for one, other in zip(device, host, strict=True)), (device, host)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "bool_", "float64", "complex64"])
 def test_other_dtypes_are_left_to_the_host(ms: Any, dtype: str) -> None:
-    assert device_statistics.figures(Tensor(np.ones(3), getattr(mindspore, dtype))) is None
-    assert device_statistics.figures(Tensor(np.ones((0, 3)), mindspore.float32)) is None
+    assert device_statistics.start(Tensor(np.ones(3), getattr(mindspore, dtype))) is None
+    assert device_statistics.start(Tensor(np.ones((0, 3)), mindspore.float32)) is None
 
 
 @pytest.mark.parametrize(

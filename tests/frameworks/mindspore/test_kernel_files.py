@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from kernel_dumps import compiled_dump, lay_out, raw_files
 
 from msprobe_ms.arrays.statistics import statistics
-from msprobe_ms.dump.kernels.kernel_file import KernelFile
-from msprobe_ms.dump.kernels.kernel_files import parse_file_name, read_kernel_files
+from msprobe_ms.dump.kernels.kernel_files import KernelFile, parse_file_name, read_kernel_files
 from msprobe_ms.dump.kernels.launches import launches
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError, MsprobeError
 
@@ -162,11 +161,11 @@ def test_rows_of_the_table_are_tensors_too(tmp_path: Path, extra: str) -> None:
         "Add,Default/Add-op0,1,2,60,outp"
     )
     flag, plain, nans, infinite = read_kernel_files([table])
-    assert (plain.dtype, plain.shape, plain.figures) == ("Float32", (2, 3), (3.5, -1.0, 0.5, 4.0))
-    assert (flag.dtype, flag.shape, flag.figures) == ("Bool", (), (True, False, None, None))
+    assert (plain.dtype, plain.shape, plain.statistics) == ("Float32", (2, 3), (3.5, -1.0, 0.5, 4.0))
+    assert (flag.dtype, flag.shape, flag.statistics) == ("Bool", (), (True, False, None, None))
     # A table of the finite ones' figures still says that there are others.
-    assert nans.figures is not None and np.isnan(nans.figures.maximum)
-    assert infinite.figures is not None and infinite.figures[:2] == (np.inf, -1.0)
+    assert nans.statistics is not None and np.isnan(nans.statistics.maximum)
+    assert infinite.statistics is not None and infinite.statistics[:2] == (np.inf, -1.0)
     with pytest.raises(MissingTensorError, match="holds statistics, no tensors"):
         plain.load()
 

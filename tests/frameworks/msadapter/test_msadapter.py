@@ -222,7 +222,7 @@ def test_nothing_is_left_behind(trained: dict[str, Path], way: str) -> None:
 def test_the_framework_is_told_by_what_torch_is(tmp_path: Path) -> None:
     construct = (
         "from msprobe_ms import PrecisionDebugger\n"
-        "print(PrecisionDebugger(level='L1', dump_path='dump')._framework.name)\n"
+        "print(PrecisionDebugger(level='L1', dump_path='dump')._framework.dialect.name)\n"
     )
     assert run_script("-c", "import torch\n" + construct, cwd=tmp_path).split() == ["mindtorch"]
     # It is asked when the debugger is made, and torch is not imported for it.

@@ -159,7 +159,7 @@ def test_one_tensor_that_cannot_be_read_costs_only_its_own_figures(
 
 def test_large_tensors_are_summed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     tensor = torch.randn(7, 40, 3).transpose(0, 1)
-    (whole,) = device_statistics.read([device_statistics.figures(tensor, None)])
+    (whole,) = device_statistics.read([device_statistics.start(tensor, None)])
     monkeypatch.setattr(device_statistics, "_WIDENED", 50)
-    (pieces,) = device_statistics.read([device_statistics.figures(tensor, None)])
+    (pieces,) = device_statistics.read([device_statistics.start(tensor, None)])
     assert pieces == pytest.approx(whole, rel=1e-12)

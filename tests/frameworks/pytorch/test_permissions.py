@@ -18,9 +18,8 @@ from msprobe_ms.config import load_config
 from msprobe_ms.dump.writing.recover import recover
 from msprobe_ms.dump.writing.writer import ERROR_LOG, DumpStore
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import ConfigError
-from msprobe_ms.support.permissions import DEFAULT, Permissions
+from msprobe_ms.support.files import DEFAULT, Permissions, replacing
 from tests.attacks import sound
 
 

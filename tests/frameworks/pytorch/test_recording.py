@@ -385,7 +385,7 @@ def test_files_read_without_torch(dump_path: Path) -> None:
 )
 def test_device_figures_are_the_hosts(tensor: torch.Tensor) -> None:
     host = statistics(PyTorch().to_numpy(tensor))
-    (device,) = device_statistics.read([device_statistics.figures(tensor, None)])
+    (device,) = device_statistics.read([device_statistics.start(tensor, None)])
     # A mean of terms that cancel carries the rounding of the terms, not of itself.
     largest = max((abs(float(figure)) for figure in host if isinstance(figure, int | float)), default=0.0)
     rounding = 1e-6 * largest if math.isfinite(largest) else 0.0

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from compare_parts import dump, tensor
+from repository import ROOT
 
+from msprobe_ms.arrays.metrics import METRICS
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
@@ -46,3 +48,10 @@ def test_any_other_call_passes_with_the_factor_told() -> None:
     factor = origin.required_tolerance / tolerance
     assert verdict(target, golden, 96 * factor * 1.001) == "consistent"
     assert verdict(target, golden, 96 * factor * 0.98) == "divergent"
+
+
+def test_the_formula_of_every_metric_is_told() -> None:
+    page = (ROOT / "docs" / "compare_columns.md").read_text(encoding="utf-8")
+    told = page[page.index("## How the figures are made") :]
+    for metric in METRICS:
+        assert f"**{metric.title}** = " in told

@@ -10,8 +10,8 @@ import pytest
 
 import msprobe_ms
 from msprobe_ms.dump import names
+from msprobe_ms.dump.kernels.kernel_files import LEADING
 from msprobe_ms.dump.kernels.reduce import reduce
-from msprobe_ms.dump.kernels.tables import LEADING
 from msprobe_ms.dump.writing.journal import MAGIC
 from msprobe_ms.dump.writing.json_text import TensorLeaf, value_text
 from msprobe_ms.support.errors import UsageError

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.text import one_a_line, printable, told
+from msprobe_ms.support.text import for_terminal, one_a_line, printable
 
 #: Controls (C0, C1, DEL), formats (direction, zero width), line and paragraph separators, half characters.
 OBEYED = ("Cc", "Cf", "Zl", "Zp", "Cs")
@@ -37,7 +37,7 @@ def test_what_is_obeyed_is_shown() -> None:
 
 
 def test_lines() -> None:
-    assert told("a\x1b\nb", further="  ") == "a\\x1b\n  b"
+    assert for_terminal("a\x1b\nb", further="  ") == "a\\x1b\n  b"
     assert one_a_line(["a\nb", "c"]) == "a\\nb\nc"
 
 

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Sequence
 
 from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.tensor_identity import GOLDEN, TARGET, fingerprint
+from msprobe_ms.dump.dialects import DIALECTS
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 
-#: The only framework whose dumps were seen to be such.
-_TENSOR = "torch."
+#: What types of tensors begin with in dumps of the frameworks whose dumps were seen to be such.
+_TENSOR = tuple(f"{dialect.package}." for dialect in DIALECTS if dialect.inner_gradients)
 
 
 def refute_last_nodes(pairs: Sequence[Pair]) -> None:

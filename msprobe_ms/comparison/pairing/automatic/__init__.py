@@ -28,10 +28,10 @@ from msprobe_ms.comparison.pairing.automatic.rules import (
 )
 from msprobe_ms.comparison.pairing.automatic.swapped_weights import doubted, find_exchanged, put_right
 from msprobe_ms.dump.model import Dump
-from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import MappingError
+from msprobe_ms.support.files import DEFAULT, replacing
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.permissions import DEFAULT
+from msprobe_ms.support.text import listed
 
 #: A module: dotted path and class.
 Module = tuple[str, str]
@@ -101,8 +101,7 @@ class Alignment:
     def exchanges(self) -> str:
         """Which modules hold each other's weights, in words; "" where none do."""
         circles = [" and ".join(path for path, _ in circle) for circle in self.exchanged]
-        more = f", and {len(circles) - _LISTED} more" if len(circles) > _LISTED else ""
-        return f"these weights look exchanged: {'; '.join(circles[:_LISTED])}{more}" if circles else ""
+        return f"these weights look exchanged: {listed(circles, _LISTED, '; ', ', and ')}" if circles else ""
 
     def _remarks(self) -> Iterator[str]:
         yield f"# {len(self.pairs)} modules are paired; those without a line above keep their names."

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from msprobe_ms.comparison.pairing.rules.data import listed
+from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.names import BACKWARD, parse_entry
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.text import listed
 
 #: An item of a call: its place among the items of its state, or its path (``weight``, ``0.1``).
 Place = int | str
@@ -51,12 +52,12 @@ def rules_by_side(
     ``ms_api`` is the target's, but where PyTorch is the target and MindSpore the golden. Rules that meet no call of one
     of the dumps are named in a warning.
     """
-    if golden.framework == "mindspore" != target.framework:
+    if golden.framework == MINDSPORE.name != target.framework:
         rules = [rule.turned() for rule in rules]
     ours, theirs = {rule.mindspore: rule for rule in rules}, {rule.pytorch: rule for rule in rules}
     for side, dump, names in (("target", target, ours), ("golden", golden, theirs)):
         if names and (unmet := sorted(set(names) - _apis(dump))):
-            logger.warning("API mapping rules that meet no call of the %s: %s", side, listed(unmet))
+            logger.warning("API mapping rules that meet no call of the %s: %s", side, listed(unmet, most=10))
     return ours, theirs
 
 

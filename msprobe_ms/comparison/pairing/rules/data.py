@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.names import BACKWARD, JOINED, is_function, parse_entry
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.text import listed
 
 #: Target entries and golden entries that are each other together; one of the two is alone.
 Group = tuple[tuple[str, ...], tuple[str, ...]]
@@ -137,11 +138,13 @@ class _Resolving:
                 self.pairs.fallback[entry] = twin_entry
         if self.unknown:
             logger.warning(
-                "data mapping: %d names are not in the dump and skipped: %s", len(self.unknown), listed(self.unknown)
+                "data mapping: %d names are not in the dump and skipped: %s",
+                len(self.unknown),
+                listed(self.unknown, _LISTED),
             )
         if self.refused:
             logger.warning(
-                "data mapping: the golden name is taken by an earlier line, skipped: %s", listed(self.refused)
+                "data mapping: the golden name is taken by an earlier line, skipped: %s", listed(self.refused, _LISTED)
             )
 
 
@@ -154,13 +157,6 @@ def _as_forward(names: list[str], dump: Dump) -> tuple[str, ...]:
         return -order[name] if parsed is not None and parsed.direction == BACKWARD else order[name]
 
     return tuple(sorted(names, key=place))
-
-
-def listed(names: Iterable[str], most: int = _LISTED) -> str:
-    """``a, b, c and 12 more``: names for a message, bounded."""
-    names = list(names)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def _items_by_name(dump: Dump) -> dict[str, Item]:

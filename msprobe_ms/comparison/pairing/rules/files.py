@@ -14,6 +14,7 @@ from typing import Any, Literal
 import yaml
 
 from msprobe_ms.comparison.pairing.rules.api import STATES, ApiRule, Place
+from msprobe_ms.dump.dialects import MODULE_PREFIXES
 from msprobe_ms.dump.names import JOINED
 from msprobe_ms.support.errors import MappingError
 from msprobe_ms.support.log import logger
@@ -91,7 +92,7 @@ def _cell_rules(path: Path) -> dict[str, str]:
 
 def _without_prefix(name: str) -> str:
     head, dot, rest = name.partition(".")
-    return rest if dot and head in ("Cell", "Module") else name
+    return rest if dot and head in MODULE_PREFIXES else name
 
 
 def _layer_rules(path: Path) -> dict[str, dict[str, str]]:

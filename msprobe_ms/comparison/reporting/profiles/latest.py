@@ -10,7 +10,7 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
-from msprobe_ms.arrays.metrics import TENSOR_METRICS, Missing
+from msprobe_ms.arrays.metrics import METRICS, Missing
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.model import Comparison
 from msprobe_ms.comparison.reporting.csv_table import Cell
@@ -164,10 +164,7 @@ _BASIC = (
     column("Bench Requires_grad", _of_golden(lambda item: item.requires_grad)),
 )
 
-_REAL = (
-    *map(column, ("Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr"), map(_real, TENSOR_METRICS[:4])),
-    *map(column, ("One Thousandth Err Ratio", "Five Thousandths Err Ratio"), map(_real, TENSOR_METRICS[4:])),
-)
+_REAL = tuple(column(metric.title, _real(metric.name)) for metric in METRICS if metric.msprobe)
 
 _DIFFERENCES = (
     *map(column, DIFFERENCE_TITLES, map(_difference, STATISTICS, DIFFERENCES)),

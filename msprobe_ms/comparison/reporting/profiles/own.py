@@ -14,17 +14,12 @@ from types import MappingProxyType
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.arrays.metrics import (
     ACCUMULATED_RELATIVE,
-    COSINE,
-    EUCLIDEAN,
-    FIVE_THOUSANDTHS,
-    KL_DIVERGENCE,
-    MAX_ABSOLUTE,
-    MAX_RELATIVE,
     MEAN_ABSOLUTE,
     MEAN_RELATIVE,
-    ONE_THOUSANDTH,
+    METRICS,
     RELATIVE_EUCLIDEAN,
     ROOT_MEAN_SQUARE,
+    Metric,
 )
 from msprobe_ms.comparison.model import Comparison, Row
 from msprobe_ms.comparison.reporting.csv_table import Cell
@@ -45,24 +40,6 @@ from msprobe_ms.comparison.reporting.profiles.own_rules import judge
 from msprobe_ms.comparison.reporting.row_columns import Side
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS
 from msprobe_ms.dump.model import Item
-
-#: Titles of the metrics of real data: those of msprobe, then those of CANN's accuracy analyzer.
-METRIC_TITLES: Mapping[str, str] = MappingProxyType(
-    {
-        COSINE: "Cosine",
-        EUCLIDEAN: "EucDist",
-        MAX_ABSOLUTE: "MaxAbsErr",
-        MAX_RELATIVE: "MaxRelativeErr",
-        ONE_THOUSANDTH: "One Thousandth Err Ratio",
-        FIVE_THOUSANDTHS: "Five Thousandths Err Ratio",
-        RELATIVE_EUCLIDEAN: "RelativeEuclideanDistance",
-        ACCUMULATED_RELATIVE: "AccumulatedRelativeError",
-        MEAN_RELATIVE: "MeanRelativeError",
-        MEAN_ABSOLUTE: "MeanAbsoluteError",
-        ROOT_MEAN_SQUARE: "RootMeanSquareError",
-        KL_DIVERGENCE: "KullbackLeiblerDivergence",
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -172,7 +149,15 @@ _BASIC = _pairs(
 #: The figures stand side by side: what they differ by is told relative to them alone.
 _RELATIVES = tuple(map(Column, RELATIVE_TITLES, map(_relative, RELATIVES)))
 
-_METRICS = tuple(Column(title, _of_metric(metric)) for metric, title in METRIC_TITLES.items())
+#: Metrics of this report alone that come first; further ones follow in the order of ``METRICS``.
+_FIRST = (RELATIVE_EUCLIDEAN, ACCUMULATED_RELATIVE, MEAN_RELATIVE, MEAN_ABSOLUTE, ROOT_MEAN_SQUARE)
+
+
+def _order(metric: Metric) -> tuple[bool, int]:
+    return not metric.msprobe, _FIRST.index(metric.name) if metric.name in _FIRST else len(_FIRST)
+
+
+_METRICS = tuple(Column(metric.title, _of_metric(metric.name)) for metric in sorted(METRICS, key=_order))
 
 _CHECKSUMS = _pairs(("MD5",), (_of_items(attrgetter("md5")),))
 # The table of msprobe has its second title in capitals.

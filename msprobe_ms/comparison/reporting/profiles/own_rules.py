@@ -70,13 +70,13 @@ class _Plain:
         if self._mode != "statistics" or (numbers := row.numbers) is None:
             return False
         (ours, theirs), number, golden = numbers
-        if number in ours.odd or golden in theirs.odd:
+        if number in ours.irregular or golden in theirs.irregular:
             return False
         key = ours.sorts[number], theirs.sorts[golden]
         if key not in self._sorts:
             self._sorts[key] = _alike(ours.sort(number), theirs.sort(golden))
         # Where their distance is finite, the golden holds no NaN or infinity if the target does not.
-        return self._sorts[key] and all(map(math.isfinite, ours.figures[4 * number : 4 * number + 2]))
+        return self._sorts[key] and all(map(math.isfinite, ours.statistics[4 * number : 4 * number + 2]))
 
 
 def _alike(mine: Sort, theirs: Sort) -> bool:

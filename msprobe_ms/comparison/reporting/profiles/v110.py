@@ -8,13 +8,7 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
-from msprobe_ms.arrays.metrics import (
-    COSINE,
-    FIVE_THOUSANDTHS,
-    MAX_ABSOLUTE,
-    MAX_RELATIVE,
-    ONE_THOUSANDTH,
-)
+from msprobe_ms.arrays.metrics import METRICS
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.model import Comparison
 from msprobe_ms.comparison.reporting.csv_table import Cell
@@ -138,13 +132,7 @@ _BASIC = (
     column("Bench Tensor Shape", _of_bench(shape_text)),
 )
 
-_REAL = (
-    column("Cosine", _metric(COSINE)),
-    column("MaxAbsErr", _metric(MAX_ABSOLUTE)),
-    column("MaxRelativeErr", _metric(MAX_RELATIVE)),
-    column("One Thousandth Err Ratio", _metric(ONE_THOUSANDTH)),
-    column("Five Thousandths Err Ratio", _metric(FIVE_THOUSANDTHS)),
-)
+_REAL = tuple(column(metric.title, _metric(metric.name)) for metric in METRICS if metric.msprobe == "1.1.0")
 
 _DIFFERENCES = (
     *map(column, DIFFERENCE_TITLES, map(_delta, STATISTICS)),

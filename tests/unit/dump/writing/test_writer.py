@@ -14,13 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from msprobe_ms.arrays.npy_writer import write_npy
+from msprobe_ms.arrays.npy import write_npy
 from msprobe_ms.dump.writing import records
 from msprobe_ms.dump.writing.export import export
 from msprobe_ms.dump.writing.journal import JOURNAL_NAME, JournalWriter
 from msprobe_ms.dump.writing.writer import DumpStore, process_folder
-from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.files import replacing
 
 texts = st.text(max_size=8)
 values = st.recursive(

@@ -1,4 +1,4 @@
-"""Arrays in files, read without trust: ``.npy``, and ``.bin``, which is bytes alone."""
+"""Arrays in files: ``.npy``, ``.bin`` and bytes at known places of others read without trust, ``.npy`` written."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import io
 import math
 import os
 import stat
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from msprobe_ms.arrays import narrow_floats
+from msprobe_ms.arrays.dtypes import narrow_width, widen
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
 
 #: dtypes that a ``.bin`` may be of, by name in lower case: what numpy has, little-endian.
@@ -32,7 +33,7 @@ _FIXED = 12
 
 
 def load_array(path: Path, dtype: str | None, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """The array of one file; ``dtype`` and ``shape`` are what the dump says of it.
+    """Load the array of one file in its saved shape; ``dtype`` and ``shape`` are what the dump says of it.
 
     Of ``.npy`` the dtype is asked only where items have a size and no type; bfloat16 and float8 come as float32.
     ``.bin`` without a shape is 1-D.
@@ -45,7 +46,7 @@ def load_array(path: Path, dtype: str | None, shape: tuple[int, ...] | None = No
 
 
 def array_header(path: Path, dtype: str | None) -> tuple[tuple[int, ...], np.dtype]:
-    """Shape and stored dtype as the header of a ``.npy`` has them; the array behind it may be cut off.
+    """Read shape and stored dtype from the header of a ``.npy``; the array behind it may be cut off.
 
     Raises as ``load_array``.
     """
@@ -59,7 +60,7 @@ def array_header(path: Path, dtype: str | None) -> tuple[tuple[int, ...], np.dty
 
 
 def check_regular(path: Path) -> None:
-    """Raises MissingTensorError, or DumpFormatError for what is not a file: a pipe would wait for ever."""
+    """Check that a file is regular, as a pipe would wait for ever. Raises MissingTensorError and DumpFormatError."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise DumpFormatError(f"{path}: not a regular file")
@@ -87,12 +88,12 @@ def _load_npy(path: Path, dtype: str | None) -> np.ndarray:
     except (ValueError, OverflowError) as error:  # more or larger dimensions than numpy has, though without elements
         raise DumpFormatError(f"{path}: shape {str(shape)[:100]} is impossible: {error}") from error
     if stored.kind == "V":
-        return narrow_floats.widen(array.view(f"<u{stored.itemsize}"), dtype or "")
+        return widen(array.view(f"<u{stored.itemsize}"), dtype or "")
     return array
 
 
 def read_header(path: Path, file: BinaryIO, dtype: str | None) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Shape, whether columns come first, and dtype, which is one of plain numbers or of ``narrow_floats``."""
+    """Read a header: shape, whether columns come first, and dtype, which is one of plain numbers or a narrow float."""
     try:
         shape, column_major, stored = _parsed(_header(file))
     except OSError:
@@ -101,7 +102,7 @@ def read_header(path: Path, file: BinaryIO, dtype: str | None) -> tuple[tuple[in
         raise DumpFormatError(f"{path}: the .npy header is damaged: {str(error)[:200]}") from error
     if any(type(size) is not int or size < 0 for size in shape):
         raise DumpFormatError(f"{path}: the .npy header is damaged: shape {shape}")
-    narrow = narrow_floats.bytes_of(dtype) if dtype else None
+    narrow = narrow_width(dtype) if dtype else None
     if stored.subdtype or (stored.kind not in "biufc" and not (stored.kind == "V" and stored.itemsize == narrow)):
         shown = f"dtype {str(stored)[:100]}, and {dtype} in the dump"
         raise DumpFormatError(f"{path}: {shown}; accepted are numbers")
@@ -133,7 +134,7 @@ def _parsed(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype]:
 
 def _load_bin(path: Path, dtype: str | None, shape: tuple[int, ...] | None) -> np.ndarray:
     """Bytes alone: only the dump says what they are."""
-    width = narrow_floats.bytes_of(dtype) if dtype else None
+    width = narrow_width(dtype) if dtype else None
     stored = np.dtype(f"<u{width}") if width else PLAIN_DTYPES.get((dtype or "").lower())
     if stored is None:
         known = f"dtype {dtype[:100]} is none of numpy's" if dtype else "no dtype is known"
@@ -149,4 +150,70 @@ def _load_bin(path: Path, dtype: str | None, shape: tuple[int, ...] | None) -> n
         array = array if shape is None else array.reshape(shape)
     except ValueError as error:
         raise DumpFormatError(f"{path}: shape {str(shape)[:100]} is impossible: {error}") from error
-    return narrow_floats.widen(array, dtype or "") if width else array
+    return widen(array, dtype or "") if width else array
+
+
+class _Stream:
+    """Only `write`: to a real file numpy writes in a way of its own, which loses the reason when the disk refuses."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.write = file.write
+
+
+def write_npy(file: BinaryIO, array: np.ndarray) -> None:
+    """Write an array of any shape as ``numpy.save`` does, in C order whatever its own, as frameworks' own files are.
+
+    Raises OSError with its number, ValueError for arrays of Python objects.
+    """
+    stream: Any = _Stream(file)
+    np.save(stream, array if array.flags.c_contiguous else array.copy(order="C"), allow_pickle=False)
+
+
+def write_npy_in_parts(file: BinaryIO, shape: tuple[int, ...], parts: Iterable[np.ndarray]) -> None:
+    """Write an array of ``shape`` that comes in parts, one or more, in the order of its elements."""
+    for number, part in enumerate(parts):
+        if not number:
+            numpy_format: Any = np.lib.format  # untyped
+            header = {"descr": part.dtype.str, "fortran_order": False, "shape": shape}
+            numpy_format.write_array_header_1_0(file, header)
+        file.write(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+
+
+def item_size(dtype: str) -> int | None:
+    """Return the bytes of one element; None for a dtype that cannot be read."""
+    return np.dtype(dtype).itemsize if dtype in PLAIN_DTYPES else narrow_width(dtype)
+
+
+def read_array(
+    path: Path, name: str, dtype: str, shape: tuple[int, ...], parts: Sequence[tuple[int, int]]
+) -> np.ndarray:
+    """Read the array of ``shape`` whose bytes are the ``parts`` (offset, length) of a file; narrow floats are widened.
+
+    :raises DumpFormatError: they are not the bytes of such an array, or are not there
+    """
+    width = item_size(dtype)
+    if width is None:
+        raise DumpFormatError(f"{path}: {name}: dtype {dtype[:100]} cannot be read")
+    length = sum(size for _, size in parts)
+    if math.prod(shape) * width != length:
+        raise DumpFormatError(f"{path}: {name}: {length} bytes, which no {dtype} of shape {shape} takes")
+    try:
+        with open(path, "rb") as file:
+            end = file.seek(0, 2)
+            if any(offset + size > end for offset, size in parts):
+                raise DumpFormatError(f"{path}: {name}: cut off: it reaches to byte {sum(parts[-1])}, {end} are there")
+            buffer = np.empty(length, np.uint8)
+            place = 0
+            for offset, size in parts:
+                file.seek(offset)
+                if file.readinto(buffer[place : place + size].data) != size:
+                    raise DumpFormatError(f"{path}: {name}: cut off")
+                place += size
+    except OSError as error:
+        raise DumpFormatError(f"{path}: {name}: cannot be read: {error.strerror or error}") from error
+    try:
+        if dtype in PLAIN_DTYPES:
+            return buffer.view(np.dtype(dtype).newbyteorder("<")).reshape(shape)
+        return widen(buffer.view(f"<u{width}"), dtype).reshape(shape)
+    except (ValueError, OverflowError) as error:  # more dimensions than numpy has
+        raise DumpFormatError(f"{path}: {name}: shape {str(shape)[:100]} is impossible: {error}") from error

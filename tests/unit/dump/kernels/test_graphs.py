@@ -7,8 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.dump.kernels.graph_ir import Graph
-from msprobe_ms.dump.kernels.graphs import read_graph
+from msprobe_ms.dump.kernels.graphs import Graph, read_graph
 from msprobe_ms.dump.kernels.scope_path import cell_of
 
 LINES = """\

@@ -1,14 +1,20 @@
-"""Who may read what this package writes, from the moment a file or folder is made.
+"""Files made, replaced and opened safely: who may read them, whole or absent, nothing that would wait for ever.
 
-By default 0640 for files and 0750 for folders, less what the process's umask takes away: a dump holds weights and
-training data, and a loose umask is no decision to show them to everybody. What a configuration names is set exactly,
-as ``mkdir -m`` has it. What exists already, folders above a dump included, is never changed.
+By default a new file has mode 0640 and a new folder 0750, less what the process's umask takes away: a dump holds
+weights and training data, and a loose umask is no decision to show them to everybody. What a configuration names is set
+exactly, as ``mkdir -m`` has it. What exists already, folders above a dump included, is never changed.
+
+Files that others made are read only where they are regular: a pipe would wait for ever, and a device has no end.
 """
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from errno import EINVAL, EISDIR
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -75,3 +81,44 @@ class Permissions(NamedTuple):
 
 #: Of everything that no configuration speaks of: reports, mappings, converted tensors.
 DEFAULT = Permissions()
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file to read. Raises OSError, also for a folder, pipe or device; never waits."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except ValueError as error:  # NUL in a name
+        raise OSError(EINVAL, str(error), str(path)) from None
+    try:
+        kind = os.fstat(number).st_mode
+        if stat.S_ISDIR(kind):
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
+        if not stat.S_ISREG(kind):
+            raise OSError(EINVAL, "not a regular file", str(path))
+        return os.fdopen(number, "rb")
+    except BaseException:
+        os.close(number)
+        raise
+
+
+def leads_out(path: Path, folder: Path) -> bool:
+    """True for a link in ``folder`` to somewhere else: who made a folder does not choose what else is read."""
+    return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+@contextmanager
+def replacing(path: Path, permissions: Permissions = DEFAULT) -> Iterator[BinaryIO]:
+    """Open a temporary file in ``path``'s folder; on success it becomes ``path``, on any error it is removed."""
+    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        with permissions.create(temporary) as file:
+            yield file
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):  # what went wrong first is what counts
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+#: The folder of ``msprobe_ms``, with a separator at its end: files below it are never a user's.
+PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep

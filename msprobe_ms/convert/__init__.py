@@ -1,1 +1,0 @@
-"""Tensor files of dumps → files that other programs read."""
