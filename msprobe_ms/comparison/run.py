@@ -16,8 +16,8 @@ from msprobe_ms.comparison.model import Comparison, Outcome
 from msprobe_ms.comparison.origin.fused_parts import tell_parts
 from msprobe_ms.comparison.origin.search import apart, find_origins
 from msprobe_ms.comparison.origin.shifted_calls import tell_uneven_calls
-from msprobe_ms.comparison.pairing.early_end import early_ends
-from msprobe_ms.comparison.pairing.fusing import join_fused
+from msprobe_ms.comparison.pairing.coverage import early_ends
+from msprobe_ms.comparison.pairing.fused_modules import join_fused
 from msprobe_ms.comparison.pairing.pairing_file import write_pairing
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings

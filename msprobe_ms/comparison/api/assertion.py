@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from msprobe_ms.comparison.api.compare import compare
-from msprobe_ms.comparison.api.compared import Compared
-from msprobe_ms.comparison.api.compared_ranks import ComparedRanks
+from msprobe_ms.comparison.api.compared import Compared, ComparedRanks
 from msprobe_ms.comparison.model import Comparison, Origin, Row
 from msprobe_ms.support.text import one_a_line
 

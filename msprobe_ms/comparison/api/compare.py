@@ -12,8 +12,7 @@ from typing import Any, Literal
 import yaml
 
 from msprobe_ms.arrays.custom_metrics import load_algorithms
-from msprobe_ms.comparison.api.compared import Compared
-from msprobe_ms.comparison.api.compared_ranks import ComparedRanks
+from msprobe_ms.comparison.api.compared import Compared, ComparedRanks
 from msprobe_ms.comparison.many.plan import plan
 from msprobe_ms.comparison.pairing.rules.files import load_mappings
 from msprobe_ms.comparison.reporting.profiles import PROFILES

@@ -1,9 +1,10 @@
-"""A comparison as a small table of HTML, for notebooks. Every text from a dump is escaped."""
+"""Show a comparison in a notebook: a small table of HTML, in which every text is escaped, and frames of pandas."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from types import ModuleType
 
 from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.model import Comparison, Origin
@@ -59,3 +60,18 @@ def _page(verdict: str, texts: Iterable[str], titles: Sequence[str], rows: Seque
     )
     more = f"<div>and {len(rows) - _MOST} more</div>" if len(rows) > _MOST else ""
     return f"{head}<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def imported_pandas() -> ModuleType:
+    """The package; raises ModuleNotFoundError naming the extra that brings it."""
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        if error.name != "pandas":
+            raise
+        raise ModuleNotFoundError(
+            'pandas is not installed, and .frame needs it: pip install "msprobe-ms[dataframe]"; with MindSpore '
+            '"msprobe-ms[mindspore,dataframe]", which keeps the numpy that it needs',
+            name="pandas",
+        ) from None
+    return pandas

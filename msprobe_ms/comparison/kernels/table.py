@@ -23,7 +23,7 @@ from msprobe_ms.comparison.reporting.profiles.base import (
     RELATIVE_TITLES,
     shape_text,
 )
-from msprobe_ms.comparison.reporting.profiles.v110_rules import V110Thresholds, text, token
+from msprobe_ms.comparison.reporting.profiles.v110 import V110Thresholds, text, token
 from msprobe_ms.comparison.statistics import STATISTICS
 from msprobe_ms.dump.kernels.in_memory import KernelDump
 from msprobe_ms.dump.model import Item

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from msprobe_ms.arrays.custom_metrics import Algorithm, Unloaded
-from msprobe_ms.comparison.many.collectives import Exchanges, exchanges_of
+from msprobe_ms.comparison.many.first_rank import Exchanges, exchanges_of
 from msprobe_ms.comparison.many.plan import Plan, Twins
 from msprobe_ms.comparison.many.shared_mapping import OneMapping
 from msprobe_ms.comparison.many.trend import Errors, errors_of

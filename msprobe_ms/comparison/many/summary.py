@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from msprobe_ms.comparison.many.collectives import Exchanges
-from msprobe_ms.comparison.many.first_rank import FirstRank, first_rank
+from msprobe_ms.comparison.many.first_rank import Exchanges, FirstRank, first_rank
 from msprobe_ms.comparison.many.plan import Plan
 from msprobe_ms.comparison.many.run import FAILED, Found
 from msprobe_ms.comparison.many.trend import Growing, Trends, growing, most_growing, write_trend

@@ -15,8 +15,7 @@ from msprobe_ms.comparison.pairing.api_names import OPERATION, Words, figures_gi
 from msprobe_ms.comparison.pairing.calls import Scope, pair_calls
 from msprobe_ms.comparison.pairing.fused_modules import fused_modules
 from msprobe_ms.comparison.pairing.kernels import is_kernel, pair_kernels
-from msprobe_ms.comparison.pairing.keys import Side, meaning_of
-from msprobe_ms.comparison.pairing.matches import Claims, Twin
+from msprobe_ms.comparison.pairing.matches import Claims, Side, Twin, meaning_of
 from msprobe_ms.comparison.pairing.modules import Module, destinations, modules_of
 from msprobe_ms.comparison.pairing.rules.api import ApiRule, rules_by_side
 from msprobe_ms.comparison.pairing.rules.data import DataPairs

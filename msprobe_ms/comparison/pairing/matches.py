@@ -1,11 +1,13 @@
-"""What has been paired so far: each entry of the target with at most one twin, no entry of the golden given twice."""
+"""Record which entries of two dumps are matched: at most one golden entry for each target entry, none given twice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msprobe_ms.comparison.pairing.rules.api import ApiRule
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.names import DEBUG, FORWARD, EntryName
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +64,28 @@ class Claims:
             twin = Twin(theirs[-1], how, tuple(ours), tuple(theirs) if len(theirs) > 1 else ())
             self.twins.update(dict.fromkeys(ours, twin))
             self._claimed.update(theirs)
+
+
+def meaning_of(parsed: EntryName) -> Hashable:
+    """What an entry is, spelled the same for Cell and Module and for gradients with and without a call index."""
+    if parsed.is_module:
+        return ("module", parsed.name, parsed.class_name, parsed.direction, parsed.index or 0)
+    return (parsed.prefix, parsed.name, parsed.direction, parsed.index)
+
+
+class Side:
+    """One dump, indexed by what its names mean.
+
+    ``by_meaning``  call → entry name
+    ``forwards``    backward or parameter gradient entry → its forward entry, where the dump holds it
+    """
+
+    def __init__(self, dump: Dump) -> None:
+        self.entries = dump.entries
+        self.by_meaning = {meaning_of(entry.parsed): name for name, entry in self.entries.items() if entry.parsed}
+        self.forwards: dict[str, str] = {}
+        for name, entry in self.entries.items():
+            if entry.parsed is None or entry.parsed.direction in (FORWARD, DEBUG):
+                continue
+            if forward := self.by_meaning.get(meaning_of(entry.parsed.in_direction(FORWARD))):
+                self.forwards[name] = forward

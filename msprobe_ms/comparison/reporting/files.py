@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from msprobe_ms.comparison.model import Comparison, Origin
 from msprobe_ms.comparison.pairing.coverage import said_unmatched
-from msprobe_ms.comparison.pairing.fusing import compared_as_one
+from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.reporting.csv_table import Cell, write_csv
 from msprobe_ms.comparison.reporting.profiles.base import Block, Column, Line, Profile, lines
 from msprobe_ms.comparison.statistics import is_odd

@@ -14,13 +14,13 @@ from msprobe_ms.comparison.pairing.coverage import (
     far_apart,
     has_modules,
     larger_side,
+    lone_statistics,
     said_unmatched,
     sides_without_values,
     unmatched_modules,
 )
-from msprobe_ms.comparison.pairing.fusing import compared_as_one
+from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.kernels import is_compiled
-from msprobe_ms.comparison.pairing.running_statistics import lone_statistics
 from msprobe_ms.comparison.reporting.files import row_counts
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, parse_entry

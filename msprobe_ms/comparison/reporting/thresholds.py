@@ -14,11 +14,9 @@ from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.comparison.measuring.tolerances import Tolerances
 from msprobe_ms.comparison.reporting.profiles import PROFILES
 from msprobe_ms.comparison.reporting.profiles.base import Profile
-from msprobe_ms.comparison.reporting.profiles.latest import Latest
-from msprobe_ms.comparison.reporting.profiles.latest_rules import LatestThresholds
+from msprobe_ms.comparison.reporting.profiles.latest import Latest, LatestThresholds
 from msprobe_ms.comparison.reporting.profiles.own import Own
-from msprobe_ms.comparison.reporting.profiles.v110 import V110
-from msprobe_ms.comparison.reporting.profiles.v110_rules import V110Thresholds
+from msprobe_ms.comparison.reporting.profiles.v110 import V110, V110Thresholds
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.yaml_files import FASTEST_LOADER, UnreadableError, not_yaml, read_shallow
 

@@ -12,11 +12,10 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from msprobe_ms.comparison.pairing.automatic.containers import inside, match_inner
+from msprobe_ms.comparison.pairing.automatic.containers import inside, match_inner, match_whole
 from msprobe_ms.comparison.pairing.automatic.evidence import Evidence
 from msprobe_ms.comparison.pairing.automatic.fused import find_fused, norms_add_up
 from msprobe_ms.comparison.pairing.automatic.layers import Found, match_layers, match_left
-from msprobe_ms.comparison.pairing.automatic.opaque_layers import match_whole
 from msprobe_ms.comparison.pairing.automatic.outline import Node, Outline, outline
 from msprobe_ms.comparison.pairing.automatic.rules import (
     Rules,
