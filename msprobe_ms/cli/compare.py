@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msprobe_ms.cli import kernels as kernels
 from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, exit_status, numbers, output_folder, tell
+from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.config.values import show
 from msprobe_ms.support.errors import DumpFormatError, UsageError
 from msprobe_ms.support.regular import open_regular
@@ -195,7 +196,7 @@ def _compare_one(plan: Plan, output: Path, settings: Options, options: argparse.
     with claimed_timestamp(output) as timestamp:
         outcome = compare_one(twins.target, twins.golden, output, settings, timestamp)
     tell(verdict_lines(outcome))
-    return exit_status(options, divergent=outcome.comparison.verdict == "divergent")
+    return exit_status(options, divergent=outcome.comparison.verdict == Verdict.DIVERGENT)
 
 
 def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.Namespace) -> int:
@@ -228,7 +229,7 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
     tell(total_lines(total, plan))
     if total.failed:
         return FAILED
-    return exit_status(options, divergent=total.verdict == "divergent")
+    return exit_status(options, divergent=total.verdict == Verdict.DIVERGENT)
 
 
 def _tell_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> int:

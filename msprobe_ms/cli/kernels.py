@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, output_folder, tell
+from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.support.errors import UsageError
 
@@ -63,7 +64,7 @@ def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], opti
     output, divergent = output_folder(options), False
     for outcome in compare_kernels(target, golden, output, ranks=ranks, steps=steps, profile=profile, csv=options.csv):
         tell(verdict_lines(outcome))
-        divergent = divergent or outcome.comparison.verdict == "divergent"
+        divergent = divergent or outcome.comparison.verdict == Verdict.DIVERGENT
     return divergent
 
 

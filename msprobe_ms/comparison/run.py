@@ -26,6 +26,7 @@ from msprobe_ms.comparison.reporting.files import write_summary, write_tables
 from msprobe_ms.comparison.reporting.profiles import judge
 from msprobe_ms.comparison.reporting.profiles.base import Profile
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
+from msprobe_ms.comparison.terms import Mode
 from msprobe_ms.comparison.verdict import verdict_of
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.reader import read_dump
@@ -69,14 +70,14 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool =
     processes when there are many tensors.
     """
     if target.mode == golden.mode:
-        mode = target.mode
+        mode = Mode(target.mode)
     else:
-        mode = "statistics"
+        mode = Mode.STATISTICS
         logger.info("target is a %s dump and golden a %s dump: statistics are compared", target.mode, golden.mode)
     target, golden, mappings = as_paired(target, golden, options, tell=alone)
     pairs = pair(target, golden, mappings, fuzzy=options.fuzzy)
     profile = options.report
-    if options.algorithms and mode != "tensor":
+    if options.algorithms and mode != Mode.TENSOR:
         names = ", ".join(algorithm.name for algorithm in options.algorithms)
         logger.warning("%s not measured: that needs two dumps of task tensor", names)
     with _progress(len(pairs), shown=alone) as tell:
@@ -84,7 +85,7 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool =
             pairs, target, golden, mode, tell, tolerances=options.thresholds.tolerances(),
             more=profile.more_metrics, algorithms=profile.algorithms, alone=alone,
         )  # fmt: skip
-    load = partial(load_both, target.tensors, golden.tensors) if mode == "tensor" else None
+    load = partial(load_both, target.tensors, golden.tensors) if mode == Mode.TENSOR else None
     origins, random = apart(find_origins(pairs, list(golden.entries.values()), load))
     origins = origins if options.fuzzy else tell_uneven_calls(origins, pairs)
     origins = tell_parts(origins, pairs, target, golden)

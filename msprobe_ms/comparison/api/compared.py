@@ -24,6 +24,7 @@ from msprobe_ms.comparison.reporting.files import summary, table, write_table, w
 from msprobe_ms.comparison.reporting.terminal import verdict_lines
 from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
 from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.locate import Place
 from msprobe_ms.dump.reading.reader import read_dump
@@ -48,7 +49,7 @@ class Compared:
         self.comparison: Comparison = compare_dumps(target, golden, options)
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """``consistent``, ``divergent`` or ``incomplete``."""
         return self.comparison.verdict
 
@@ -141,7 +142,7 @@ class ComparedRanks(Mapping[Key, Compared]):
         self.found, self.total = self._compare_all(None, options, executor)
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """``divergent`` where one pair is, ``consistent`` where all are, else ``incomplete``."""
         return self.total.verdict
 
@@ -154,7 +155,8 @@ class ComparedRanks(Mapping[Key, Compared]):
     def first(self) -> Key | None:
         """The first pair that diverges: of the first step, the first rank to differ by itself."""
         ranks = self.total.first_rank.ranks if self.total.first_rank is not None else []
-        divergent = [key for key, found in zip(self._twins, self.found, strict=True) if found.verdict == "divergent"]
+        verdicts = {key: found.verdict for key, found in zip(self._twins, self.found, strict=True)}
+        divergent = [key for key, verdict in verdicts.items() if verdict == Verdict.DIVERGENT]
         chosen = [key for key in divergent if key[0] == divergent[0][0] and rank_name(self._twins[key].place) in ranks]
         return next(iter(chosen or divergent), None)
 

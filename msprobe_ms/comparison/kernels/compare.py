@@ -16,6 +16,7 @@ from msprobe_ms.comparison.model import Comparison, Outcome, Pair, Row
 from msprobe_ms.comparison.origin.search import apart, find_origins
 from msprobe_ms.comparison.reporting.files import write_summary
 from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+from msprobe_ms.comparison.terms import Mode, PairedBy
 from msprobe_ms.comparison.verdict import verdict_of
 from msprobe_ms.dump.kernels.folders import KernelFolder, need_kernel_folders, read_folders
 from msprobe_ms.dump.kernels.in_memory import KernelDump, read_kernels
@@ -75,7 +76,7 @@ def compare_kernel_dumps(target: KernelDump, golden: KernelDump) -> Comparison:
     """Pair, measure and find where error begins, in launch order."""
     pairs = pair_kernels(target, golden)
     measure(pairs, target, golden, target.mode)
-    comparison = Comparison(target.mode, pairs, *apart(find_origins(pairs, list(golden.entries.values()))))
+    comparison = Comparison(Mode(target.mode), pairs, *apart(find_origins(pairs, list(golden.entries.values()))))
     comparison.verdict = verdict_of(comparison)
     return comparison
 
@@ -86,7 +87,7 @@ def pair_kernels(target: KernelDump, golden: KernelDump) -> list[Pair]:
     pairs = []
     for key, entry in _numbered(target):
         twin = theirs.pop(key, None)
-        pairs.append(Pair(entry, twin, _rows(entry, twin), "name" if twin else ""))
+        pairs.append(Pair(entry, twin, _rows(entry, twin), PairedBy.NAME if twin else PairedBy.NOTHING))
     return pairs + [Pair(None, entry, [Row(None, item) for item in entry.items]) for entry in theirs.values()]
 
 

@@ -20,6 +20,7 @@ from msprobe_ms.comparison.model import Origin, Outcome
 from msprobe_ms.comparison.reporting.files import summary
 from msprobe_ms.comparison.reporting.terminal import verdict_lines
 from msprobe_ms.comparison.run import Options, compare_dumps, compare_one
+from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.reading.locate import Place
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import MsprobeError
@@ -27,8 +28,6 @@ from msprobe_ms.support.workers import Lost, Pool, processes, run_in_order
 
 #: Memory that a byte of dump.json takes while it is compared; measured: 1.7, from 5,000 to 80,000 entries.
 _MEMORY_A_BYTE = 3
-#: ``Found.verdict`` of a pair that could not be compared.
-FAILED = "failed"
 
 
 class Work(NamedTuple):
@@ -56,7 +55,7 @@ class Found:
     """
 
     place: Place
-    verdict: str
+    verdict: Verdict
     summary: dict[str, Any] = field(default_factory=dict)
     origins: list[Origin] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
@@ -79,7 +78,7 @@ def compare_twins(work: Work) -> Found:
                 twins.target, twins.golden, work.output, options, work.timestamp, twins.suffix, alone=False
             )
     except MsprobeError as error:
-        return Found(twins.place, FAILED, problem=str(error))
+        return Found(twins.place, Verdict.FAILED, problem=str(error))
     comparison = outcome.comparison
     return Found(
         twins.place,
@@ -118,7 +117,7 @@ def compare_all(
     try:
         for one, result in zip(work, run_in_order(compare_twins, work, pool), strict=True):
             if isinstance(result, Lost):
-                yield Found(one.twins.place, FAILED, problem=result.reason)
+                yield Found(one.twins.place, Verdict.FAILED, problem=result.reason)
                 continue
             # A worker may stand elsewhere; here they are named as the folder was.
             files = [output / file.name for file in result.files] if output is not None else []

@@ -12,9 +12,10 @@ from typing import IO, Any
 
 from msprobe_ms.comparison.many.first_rank import Exchanges, FirstRank, first_rank
 from msprobe_ms.comparison.many.plan import Plan
-from msprobe_ms.comparison.many.run import FAILED, Found
+from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.many.trend import Growing, Trends, growing, most_growing, write_trend
 from msprobe_ms.comparison.reporting.files import writing
+from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.reading.locate import Place
 
 
@@ -31,8 +32,8 @@ class Total:
     ``mapping``     the layer mapping that was found for more than one of the pairs
     """
 
-    verdict: str
-    counts: Counter[str]
+    verdict: Verdict
+    counts: Counter[Verdict]
     steps: list[int]
     first_step: int | None
     first_rank: FirstRank | None
@@ -44,7 +45,7 @@ class Total:
     @property
     def failed(self) -> int:
         """Pairs that could not be compared."""
-        return self.counts[FAILED]
+        return self.counts[Verdict.FAILED]
 
 
 class Gathering:
@@ -56,7 +57,7 @@ class Gathering:
     def __init__(self, plan: Plan, output: Path | None, timestamp: str) -> None:
         self._plan, self._output, self._timestamp = plan, output, timestamp
         self._steps = sorted({twins.place.step for twins in plan.twins if twins.place.step is not None})
-        self._counts: Counter[str] = Counter()
+        self._counts: Counter[Verdict] = Counter()
         self._first_step: int | None = None
         self._first_origin = ""
         #: The step whose ranks are looked at: the first that diverges, until then the latest.
@@ -81,9 +82,9 @@ class Gathering:
         self._counts[found.verdict] += 1
         if self._first_step is None and place.step != self._current:
             self._current, self._exchanges = place.step, {}
-        if place.step == self._current and found.verdict != FAILED:
+        if place.step == self._current and found.verdict != Verdict.FAILED:
             self._exchanges[rank_name(place)] = found.exchanges
-        if found.verdict == "divergent" and self._first_step is None and place.step is not None:
+        if found.verdict == Verdict.DIVERGENT and self._first_step is None and place.step is not None:
             self._first_step = place.step
             self._first_origin = found.origins[0].target if found.origins else ""
         if found.errors is not None and place.step is not None:
@@ -135,10 +136,10 @@ class Gathering:
             file.write(b"\n ]\n}\n")
 
 
-def _verdict(counts: Counter[str]) -> str:
-    if counts["divergent"]:
-        return "divergent"
-    return "consistent" if set(+counts) == {"consistent"} else "incomplete"
+def _verdict(counts: Counter[Verdict]) -> Verdict:
+    if counts[Verdict.DIVERGENT]:
+        return Verdict.DIVERGENT
+    return Verdict.CONSISTENT if set(+counts) == {Verdict.CONSISTENT} else Verdict.INCOMPLETE
 
 
 def rank_name(place: Place) -> str:
@@ -176,8 +177,8 @@ def _record(found: Found, reports: str) -> dict[str, Any]:
     place = {"step": found.place.step, "rank": found.place.rank}
     if found.place.half:
         place["half"] = found.place.half
-    if found.verdict == FAILED:
-        return {**place, "verdict": FAILED, "problem": found.problem}
+    if found.verdict == Verdict.FAILED:
+        return {**place, "verdict": Verdict.FAILED, "problem": found.problem}
     origins = [{**origin, "metrics": _figures(origin["metrics"])} for origin in found.summary["origins"][:1]]
     counts = {key: found.summary[key] for key in ("mode", "matched", "unmatched_target", "unmatched_golden")}
     return {

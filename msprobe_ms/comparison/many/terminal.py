@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from msprobe_ms.comparison.many.plan import Plan
-from msprobe_ms.comparison.many.run import FAILED, Found
+from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.many.summary import Total
+from msprobe_ms.comparison.terms import Verdict
 
 #: Files named in the terminal; of more, the first and the summary.
 _FILES = 8
@@ -17,14 +18,14 @@ def found_lines(found: Found, *, in_full: bool) -> Iterator[str]:
 
     The files of one that is consistent nobody needs to open; their names follow from the summary.
     """
-    if found.verdict == FAILED:
+    if found.verdict == Verdict.FAILED:
         yield f"{found.place}: NOT COMPARED: {found.problem}"
     elif in_full:
         yield f"{found.place}:"
         yield from found.lines
-        if found.verdict != "consistent":
+        if found.verdict != Verdict.CONSISTENT:
             yield from (f"report: {file}" for file in found.files)
-    elif found.verdict != "consistent":
+    elif found.verdict != Verdict.CONSISTENT:
         exchanges = found.exchanges
         where = f": the error begins at {exchanges.origin}" if exchanges.origin else ""
         if exchanges.handed_by:
@@ -35,7 +36,7 @@ def found_lines(found: Found, *, in_full: bool) -> Iterator[str]:
 
 def total_lines(total: Total, plan: Plan) -> Iterator[str]:
     """The total in words: what was compared, which step and rank to look at first, and where the files are."""
-    done = [f"{total.counts[verdict]} {verdict}" for verdict in ("consistent", "divergent", "incomplete", FAILED)]
+    done = [f"{total.counts[verdict]} {verdict}" for verdict in Verdict]
     shown = ", ".join(text for text in done if not text.startswith("0 "))
     yield f"{total.verdict.upper()}: {len(plan.twins)} pairs of dumps: {shown}"
     for side, places in (("target", plan.only_target), ("golden", plan.only_golden)):

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from msprobe_ms.comparison.model import Comparison
 from msprobe_ms.comparison.origin.nodes import strain
-from msprobe_ms.comparison.reporting.files import write_table
+from msprobe_ms.comparison.reporting.files import ColouredRow, write_table
+from msprobe_ms.comparison.terms import RowColour
 
 #: What a node holds and gives out; what comes in is another node's error.
 _OWN = ("output", "parameters", "parameters_grad", "debug")
@@ -99,7 +100,9 @@ class Trends:
 
 def write_trend(trend: Trend, path: Path) -> None:
     """The table as csv: deviations in tolerances. Raises UsageError: it cannot be written."""
-    cells = (([node, *map(_cell, strains)], "") for node, strains in trend.rows)
+    cells: Iterator[ColouredRow] = (
+        ([node, *map(_cell, strains)], RowColour.NONE) for node, strains in trend.rows
+    )
     write_table(path, ["NPU Name", *(f"step{step}" for step in trend.steps)], cells, {})
 
 

@@ -20,6 +20,7 @@ from itertools import product
 from msprobe_ms.comparison.pairing.align import between, fixed_by_marks, longest_increasing
 from msprobe_ms.comparison.pairing.api_names import FAMILY, NAME, OPERATION, Call
 from msprobe_ms.comparison.pairing.operations import Part, argument_order, tables
+from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 
@@ -33,7 +34,7 @@ class Found:
 
     target: Sequence[Entry]
     golden: Sequence[Entry]
-    how: str = ""
+    how: PairedBy = PairedBy.NOTHING
 
 
 @dataclass
@@ -141,7 +142,8 @@ class _Pairing:
         self.theirs.free.difference_update(twin.place for twin in twins)
         self.places.append((calls[-1].place, twins[-1].place))
         several = len(calls) > 1 or len(twins) > 1
-        how = "group" if several else "" if calls[0].words[NAME] == twins[0].words[NAME] else "scope"
+        by_name = PairedBy.NOTHING if calls[0].words[NAME] == twins[0].words[NAME] else PairedBy.SCOPE
+        how = PairedBy.GROUP if several else by_name
         self.found.append(Found([call.entry for call in calls], [twin.entry for twin in twins], how))
 
 

@@ -13,7 +13,7 @@ from typing import TypeGuard
 
 from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.pairing.items import PARAMETER_SYNONYMS
-from msprobe_ms.comparison.pairing.rules.layer import NOWHERE
+from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 
@@ -79,7 +79,7 @@ def unmatched_modules(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
 
 def said_unmatched(pairs: Sequence[Pair]) -> list[str]:
     """Names of forward module entries of which the mapping says that they have no twin."""
-    alone = [pair.target for pair in pairs if pair.target is not None and pair.how == NOWHERE]
+    alone = [pair.target for pair in pairs if pair.target is not None and pair.how == PairedBy.UNMATCHED]
     return [entry.name for entry in alone if _is_call(entry)]
 
 
@@ -89,7 +89,7 @@ def expected_alone(pairs: Sequence[Pair]) -> tuple[set[str], set[str]]:
     The mapping says so; they run inside of a fused module; or they are a framework's own parts of a layer that has a
     twin (``LSTM`` runs ``_DynamicLSTM``).
     """
-    ours = {pair.target.name for pair in pairs if pair.target is not None and pair.how == NOWHERE}
+    ours = {pair.target.name for pair in pairs if pair.target is not None and pair.how == PairedBy.UNMATCHED}
     theirs: set[str] = set()
     alone = [pair for pair in pairs if not pair.matched]
     if not alone:

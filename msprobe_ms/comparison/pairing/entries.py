@@ -21,6 +21,7 @@ from msprobe_ms.comparison.pairing.rules.api import ApiRule, rules_by_side
 from msprobe_ms.comparison.pairing.rules.data import DataPairs
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.unpaired_scopes import places_of_untwinned, scope_of
+from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Dump, Entry
 from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, EntryName, is_function, parse_entry
 
@@ -59,10 +60,10 @@ class _Pairing:
         self.kernels = pair_kernels(target, golden)
 
     def run(self) -> dict[str, Twin]:
-        self.claims.claim_all(self.said.entries, "data")
+        self.claims.claim_all(self.said.entries, PairedBy.DATA)
         for ours, theirs in self.said.groups:
-            self.claims.claim_group(ours, theirs, "group")
-        self.claims.claim_all(self.kernels, "name")
+            self.claims.claim_group(ours, theirs, PairedBy.GROUP)
+        self.claims.claim_all(self.kernels, PairedBy.NAME)
         leaders = [entry for entry in self.ours.entries.values() if entry.name not in self.ours.forwards]
         followers = [entry for entry in self.ours.entries.values() if entry.name in self.ours.forwards]
         if self.fuzzy:
@@ -83,7 +84,7 @@ class _Pairing:
             if self.everywhere:
                 self._by_scope(_whole_step)
             self._follow(followers)
-        self.claims.claim_all(self.said.fallback, "data")
+        self.claims.claim_all(self.said.fallback, PairedBy.DATA)
         return self.claims.twins
 
     def _rule(self, name: str, golden: str) -> ApiRule | None:
@@ -92,9 +93,9 @@ class _Pairing:
         theirs = self.words[False].rule(self.theirs.entries[golden])
         return ours if ours and theirs and ours.word == theirs.word else None
 
-    def _how(self, parsed: EntryName | None) -> str:
+    def _how(self, parsed: EntryName | None) -> PairedBy:
         found = self.destinations.get((parsed.name, parsed.class_name)) if parsed and parsed.is_module else None
-        return found.how if found else "name"
+        return found.how if found else PairedBy.NAME
 
     # Exact calls.
 
@@ -138,13 +139,13 @@ class _Pairing:
             if self.kernels and is_kernel(entry):
                 continue
             if parsed is None:
-                self.claims.claim(entry.name, entry.name if entry.name in self.theirs.entries else None, "name")
+                self.claims.claim(entry.name, entry.name if entry.name in self.theirs.entries else None, PairedBy.NAME)
             elif parsed.is_module:
                 if found := self.destinations.get((parsed.name, parsed.class_name)):
                     meaning = ("module", *found.module, parsed.direction, parsed.index or 0)
                     self.claims.claim(entry.name, self.theirs.by_meaning.get(meaning), found.how)
             elif parsed.direction == DEBUG or not (self.scoped or self.words[True].rule(entry)):
-                self.claims.claim(entry.name, self.theirs.by_meaning.get(meaning_of(parsed)), "name")
+                self.claims.claim(entry.name, self.theirs.by_meaning.get(meaning_of(parsed)), PairedBy.NAME)
 
     def _follow(self, followers: list[Entry]) -> None:
         """A backward goes where its forward went."""
@@ -186,7 +187,7 @@ class _Pairing:
                 continue
             twins = others[scope, direction]
             for found in pair_calls(calls, twins, forward=direction == FORWARD, module=bool(scope)):
-                if found.how == "group":
+                if found.how == PairedBy.GROUP:
                     ours, theirs = ([each.name for each in side] for side in (found.target, found.golden))
                     self.claims.claim_group(ours, theirs, found.how)
                 else:
@@ -194,8 +195,8 @@ class _Pairing:
                     how = found.how or self._api_how(entry, self._how(_parent(entry)))
                     self.claims.claim(entry.name, other.name, how)
 
-    def _api_how(self, entry: Entry, how: str) -> str:
-        return "api" if self.words[True].rule(entry) else how
+    def _api_how(self, entry: Entry, how: PairedBy) -> PairedBy:
+        return PairedBy.API if self.words[True].rule(entry) else how
 
     def _scopes(
         self, side: Side, scope_of: Callable[[Entry, bool], Hashable | None]

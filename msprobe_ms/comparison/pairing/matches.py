@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msprobe_ms.comparison.pairing.rules.api import ApiRule
+from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.names import DEBUG, FORWARD, EntryName
 
@@ -14,15 +15,13 @@ from msprobe_ms.dump.names import DEBUG, FORWARD, EntryName
 class Twin:
     """The golden entry of a target entry and what paired them.
 
-    ``how``     ``data``, ``layer``, ``cell``, ``api`` (a rule about APIs), ``scope`` (the built-in table, inside
-                one call of a module), ``group`` or ``name``
     ``ours``    target entries that are the golden one together, as in the order of the forward; each has this twin
     ``theirs``  golden entries that are this target entry together; the last is ``golden``
     ``rule``    the user's rule about this API, which may say which items belong together
     """
 
     golden: str
-    how: str
+    how: PairedBy
     ours: tuple[str, ...] = ()
     theirs: tuple[str, ...] = ()
     rule: ApiRule | None = None
@@ -48,16 +47,16 @@ class Claims:
         """Whether it is said what stands beside an entry of the target (``ours``) or the golden, were it nothing."""
         return name in self.twins or name in self._alone if ours else name in self._claimed
 
-    def claim(self, name: str, golden: str | None, how: str) -> None:
+    def claim(self, name: str, golden: str | None, how: PairedBy) -> None:
         if golden is not None and not (self.taken(name, ours=True) or golden in self._claimed):
             self.twins[name] = Twin(golden, how, rule=self._rule(name, golden))
             self._claimed.add(golden)
 
-    def claim_all(self, pairs: Mapping[str, str], how: str) -> None:
+    def claim_all(self, pairs: Mapping[str, str], how: PairedBy) -> None:
         for name, golden in pairs.items():
             self.claim(name, golden, how)
 
-    def claim_group(self, ours: Sequence[str], theirs: Sequence[str], how: str) -> None:
+    def claim_group(self, ours: Sequence[str], theirs: Sequence[str], how: PairedBy) -> None:
         """Several entries of one side beside one of the other; both in the order of the forward calls."""
         taken = any(self.taken(name, ours=True) for name in ours) or not self._claimed.isdisjoint(theirs)
         if ours and theirs and not taken:

@@ -11,6 +11,7 @@ from msprobe_ms.comparison.pairing.rules.cell import CellRules
 from msprobe_ms.comparison.pairing.rules.data import listed
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.rules.layer import LayerRules, ModuleTree, is_nowhere
+from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.names import parse_entry
 from msprobe_ms.support.log import logger
@@ -24,7 +25,7 @@ class Destination:
     """The golden module of a target module, and what named it; ``rank`` 0 is the most specific."""
 
     module: Module
-    how: str
+    how: PairedBy
     rank: int
     rules: tuple[str, ...] = ()
 
@@ -90,7 +91,7 @@ class _Placing:
         self.layer = LayerRules(mappings.layer, *trees) if mappings.layer else None
         self.automatic = LayerRules(mappings.automatic, *trees) if mappings.automatic else None
         self.cell = CellRules(mappings.cell) if mappings.cell else None
-        self.unsaid = "name" if mappings.cell is None else "cell"
+        self.unsaid = PairedBy.NAME if mappings.cell is None else PairedBy.CELL
         self.met: set[str] = set()
         self.found: set[str] = set()
 
@@ -100,15 +101,15 @@ class _Placing:
         if self.automatic:
             path, rules = self.automatic.golden_path(module[0])
             if rules:
-                wanted = Destination((path, module[1]), "automatic", 2)
+                wanted = Destination((path, module[1]), PairedBy.AUTOMATIC, 2)
         if self.cell:
             path, class_name, rules = self.cell.golden(*module)
             if rules:
-                wanted = Destination((path, class_name), "cell", 1, rules)
+                wanted = Destination((path, class_name), PairedBy.CELL, 1, rules)
         if self.layer:
             path, rules = self.layer.golden_path(module[0])
             if rules:
-                wanted = Destination((path, module[1]), "layer", 0, rules)
+                wanted = Destination((path, module[1]), PairedBy.LAYER, 0, rules)
         self.met.update(wanted.rules)
         return wanted
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from msprobe_ms.comparison.model import Pair
+from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.names import JOINED
 from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.yaml_files import quoted
@@ -21,7 +22,7 @@ _PLAIN = re.compile(r"[A-Za-z]\w*(\.\w+)+", re.ASCII)
 #: Characters of a key without a mark, quotes and all.
 _LONGEST_KEY = 1000
 #: What may pair items otherwise than their entries alone would, so that they are written item by item.
-_ITEM_BY_ITEM = ("data", "api")
+_ITEM_BY_ITEM = (PairedBy.DATA, PairedBy.API)
 
 
 def write_pairing(pairs: Sequence[Pair], output: Path, timestamp: str, name_suffix: str = "") -> list[Path]:
@@ -41,7 +42,7 @@ def _lines(pair: Pair) -> list[str]:
         return [f"# only in the golden: {_spelled(golden.name)}"] if golden is not None else []
     if golden is None:
         return [f"{_key(target.name)} null"]
-    if pair.how == "group" and (lines := _group(pair)):
+    if pair.how == PairedBy.GROUP and (lines := _group(pair)):
         return lines
     if pair.how in _ITEM_BY_ITEM and (lines := _items(pair)):
         return lines

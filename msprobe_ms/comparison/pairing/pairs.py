@@ -13,7 +13,7 @@ from msprobe_ms.comparison.pairing.modules import Module, said_unmatched
 from msprobe_ms.comparison.pairing.rules.api import ApiRule, split_listed
 from msprobe_ms.comparison.pairing.rules.data import DataPairs, resolve_data
 from msprobe_ms.comparison.pairing.rules.files import Mappings
-from msprobe_ms.comparison.pairing.rules.layer import NOWHERE
+from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.columns import ItemSlice, ItemTable
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import is_function
@@ -126,8 +126,9 @@ def _alone(entry: Entry, golden: Dump, said: DataPairs, unmatched: set[Module]) 
         rows = [Row(item, said.items.get(item.name)) for item in entry.items]
     other = golden.entries.get(said.fallback.get(entry.name, ""))
     parsed = entry.parsed
-    how = NOWHERE if parsed and parsed.is_module and (parsed.name, parsed.class_name) in unmatched else ""
-    return Pair(entry, other, rows, "data" if other else how)
+    is_unmatched = parsed and parsed.is_module and (parsed.name, parsed.class_name) in unmatched
+    how = PairedBy.UNMATCHED if is_unmatched else PairedBy.NOTHING
+    return Pair(entry, other, rows, PairedBy.DATA if other else how)
 
 
 def _rows_alone(items: Sequence[Item], *, ours: bool) -> list[Row]:

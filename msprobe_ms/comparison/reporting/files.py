@@ -15,6 +15,7 @@ from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.reporting.csv_table import Cell, write_csv
 from msprobe_ms.comparison.reporting.profiles.base import Block, Column, Line, Profile, lines
 from msprobe_ms.comparison.statistics import is_odd
+from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.permissions import DEFAULT
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     import xlsxwriter
     from xlsxwriter.format import Format
     from xlsxwriter.worksheet import Worksheet
+
+#: The cells of a row, and its colour.
+ColouredRow = tuple[list[Cell], RowColour]
 
 #: Rows a sheet holds before the next begins; Excel's own limit is 1,048,576.
 ROWS_A_SHEET = 1_048_500
@@ -58,13 +62,13 @@ def write_tables(
 
 def table(
     comparison: Comparison, profile: Profile, *, stack: bool = False
-) -> tuple[list[str], Iterator[tuple[list[Cell], str]]]:
+) -> tuple[list[str], Iterator[ColouredRow]]:
     """The report's titles and its rows, each with its colour; rows are made as they are asked for."""
     columns = profile.columns(comparison.mode, stack=stack)
     return [column.title for column in columns], _rows(columns, lines(comparison))
 
 
-def _rows(columns: Sequence[Column], lines: Iterator[Line]) -> Iterator[tuple[list[Cell], str]]:
+def _rows(columns: Sequence[Column], lines: Iterator[Line]) -> Iterator[ColouredRow]:
     """The cells of each line, and its colour."""
     while some := list(islice(lines, _BLOCK)):
         block = Block(some)
@@ -73,7 +77,7 @@ def _rows(columns: Sequence[Column], lines: Iterator[Line]) -> Iterator[tuple[li
 
 
 def write_table(
-    path: Path, titles: Sequence[str], rows: Iterable[tuple[list[Cell], str]], colours: Mapping[str, str]
+    path: Path, titles: Sequence[str], rows: Iterable[ColouredRow], colours: Mapping[RowColour, str]
 ) -> None:
     """Write a table, xlsx or csv by the name of its file; each row comes with its colour, a key of ``colours`` or "".
 
@@ -155,7 +159,7 @@ def _strict_number(value: Cell) -> Cell:
 
 
 def _write_xlsx(
-    file: BinaryIO, titles: Sequence[str], rows: Iterable[tuple[list[Cell], str]], colours: Mapping[str, str]
+    file: BinaryIO, titles: Sequence[str], rows: Iterable[ColouredRow], colours: Mapping[RowColour, str]
 ) -> None:
     import xlsxwriter  # here, as a csv needs none of it
 

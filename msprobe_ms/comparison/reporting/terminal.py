@@ -22,6 +22,7 @@ from msprobe_ms.comparison.pairing.coverage import (
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.kernels import is_compiled
 from msprobe_ms.comparison.reporting.files import row_counts
+from msprobe_ms.comparison.terms import Mode, Verdict
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, parse_entry
 
@@ -93,7 +94,7 @@ def _judgement_lines(outcome: Outcome, *, paired: bool) -> Iterator[str]:
     elif all(unmatched_modules(comparison.pairs)):
         yield "CONSISTENT as far as it goes, but INCOMPLETE: modules without a twin were not compared; map them first"
         yield from _differing_lines(comparison)
-    elif comparison.verdict == "incomplete":
+    elif comparison.verdict == Verdict.INCOMPLETE:
         yield "CONSISTENT as far as it goes, but INCOMPLETE: more values have no twin than were compared"
         yield from _differing_lines(comparison)
         yield f"  {_way_to_more(outcome)}"
@@ -248,7 +249,7 @@ def _fused_lines(comparison: Comparison) -> Iterator[str]:
     more = f" and {len(fused) - 1} more" if len(fused) > 1 else ""
     yield f"fused on one side and compared as one: {fused[0].target} = {fused[0].golden}{more}"
     if lost := [name for each in fused for name in each.not_compared]:
-        why = "" if comparison.mode == "tensor" else " (of the sum of gradients only real data tells)"
+        why = "" if comparison.mode == Mode.TENSOR else " (of the sum of gradients only real data tells)"
         count = sum(each.values for each in fused)
         yield f"  not compared are {len(lost)} of their {count} values: {lost[0]}{_more(lost, 1)}{why}"
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msprobe_ms.arrays.custom_metrics import Algorithm, message_of, metric_of
 from msprobe_ms.comparison.model import Comparison, Metrics, Pair, Row
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.row_columns import FigureBlock
 from msprobe_ms.comparison.statistics import is_odd
+from msprobe_ms.comparison.terms import Mode, RowColour
 from msprobe_ms.dump.model import Item
 
 NO_BENCH = "No bench data matched."
@@ -32,7 +33,7 @@ class Line:
 
     __slots__ = ("_golden", "_metrics", "_target", "mode", "pair", "row", "stack")
 
-    def __init__(self, pair: Pair, row: Row, mode: str, stack: tuple[str, ...] | None) -> None:
+    def __init__(self, pair: Pair, row: Row, mode: Mode, stack: tuple[str, ...] | None) -> None:
         self.pair, self.row, self.mode, self.stack = pair, row, mode, stack
         self._target: Item | None = None
         self._golden: Item | None = None
@@ -89,15 +90,15 @@ class Profile(ABC):
     """One age of the report."""
 
     name: str
-    #: RGB of the row colours ``red`` and ``yellow``.
-    colours: Mapping[str, str]
+    #: RGB of the rows.
+    colours: ClassVar[Mapping[RowColour, str]]
     #: Whether the columns show ``MORE_METRICS``, which take time to measure.
     more_metrics: bool = False
     #: The user's own metrics: columns of real data, after all others.
     algorithms: tuple[Algorithm, ...] = ()
 
     @abstractmethod
-    def columns(self, mode: str, *, stack: bool) -> list[Column]:
+    def columns(self, mode: Mode, *, stack: bool) -> list[Column]:
         """The columns of a mode, in order; ``stack`` adds the call sites."""
 
     @abstractmethod
@@ -117,16 +118,16 @@ def lines(comparison: Comparison) -> Iterator[Line]:
                     stack = None
 
 
-def item_name(item: Item, mode: str) -> str:
+def item_name(item: Item, mode: Mode) -> str:
     """The item's name in a report; in real data mode a keyword tensor is named as its file is (``….kwargs.{name}``)."""
-    if mode == "tensor" and item.keyword and item.data_name is not None:
+    if mode == Mode.TENSOR and item.keyword and item.data_name is not None:
         return ".".join((item.entry, "kwargs", *item.path))
     return item.name
 
 
-def algorithm_columns(algorithms: Iterable[Algorithm], mode: str) -> Iterator[Column]:
+def algorithm_columns(algorithms: Iterable[Algorithm], mode: Mode) -> Iterator[Column]:
     """Two columns for each of the user's own metrics: its value, or why there is none, and its message."""
-    for algorithm in algorithms if mode == "tensor" else ():
+    for algorithm in algorithms if mode == Mode.TENSOR else ():
         yield column(algorithm.name, _own_metric(metric_of(algorithm), "no data"))
         yield column(f"{algorithm.name} message", _own_metric(message_of(algorithm), ""))
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.arrays.dtypes import parse_dtype
@@ -22,6 +22,7 @@ from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.comparable import checksums_comparable, same_value
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
+from msprobe_ms.comparison.reporting.colours import MSPROBE_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.profiles.base import (
     BENCH_TITLES,
@@ -40,12 +41,13 @@ from msprobe_ms.comparison.reporting.profiles.base import (
 )
 from msprobe_ms.comparison.reporting.profiles.wording import differences
 from msprobe_ms.comparison.statistics import DIFFERENCES, RELATIVES, STATISTICS, odd_figures
+from msprobe_ms.comparison.terms import Mode, RowColour
 from msprobe_ms.dump.model import Item
 
 NOT_AVAILABLE = "N/A"
 PASS, WARNING, ERROR = "pass", "warning", "error"
 _SEVERITY = {PASS: 0, WARNING: 1, ERROR: 2}
-_COLOURS = {PASS: "", WARNING: "yellow", ERROR: "red"}
+_COLOURS = {PASS: RowColour.NONE, WARNING: RowColour.YELLOW, ERROR: RowColour.RED}
 
 #: APIs whose values are undefined or a mere copy: never judged (docs/format.md, "Judgement of latest").
 IGNORED = frozenset(
@@ -89,23 +91,23 @@ class Finding(NamedTuple):
     reason: str
 
 
-def judge_pair(pair: Pair, mode: str, limit: LatestThresholds) -> None:
+def judge_pair(pair: Pair, mode: Mode, limit: LatestThresholds) -> None:
     """Fill result, reason and colour of the rows of one entry."""
     api = _api(pair)
     outputs = [row for row in pair.rows if _state(row) == "output"]
     inputs = [row for row in pair.rows if _state(row) in ("input", "parameters") and row.matched]
     for row in pair.rows:
-        row.colour = row.reason = ""
+        row.colour, row.reason = RowColour.NONE, ""
         if row.target is None or row.golden is None:
             row.result, row.reason = NOT_AVAILABLE, NO_BENCH
-            if mode == "md5":
+            if mode == Mode.MD5:
                 _set(row, Finding(WARNING, NO_BENCH))
             continue
         row.result = PASS
         if api in IGNORED or (api in INPUTS_IGNORED and _state(row) == "input"):
             continue
         findings = list(_row_findings(row, row.target, row.golden, mode))
-        if mode != "md5" and _state(row) == "output" and row.differs:
+        if mode != Mode.MD5 and _state(row) == "output" and row.differs:
             findings += _output_findings(inputs, row, row is outputs[0], mode, limit)
         if not findings and row.differs:
             findings = [Finding(WARNING, f"{next(differences(row, row.target, row.golden, mode))}.")]
@@ -142,10 +144,10 @@ def _api(pair: Pair) -> str:
     return parsed.name if parsed and not parsed.is_module else ""
 
 
-def _row_findings(row: Row, target: Item, golden: Item, mode: str) -> Iterator[Finding]:
+def _row_findings(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[Finding]:
     """What the row's own two items show."""
     if target.kind == "tensor" and golden.kind == "tensor":
-        if mode == "md5":
+        if mode == Mode.MD5:
             if not checksums_comparable(target, golden):
                 yield Finding(WARNING, f"No checksums of one dtype: {target.dtype} and {golden.dtype}.")
             elif row.differs:
@@ -181,7 +183,7 @@ def _tensor_findings(row: Row, target: Item, golden: Item) -> Iterator[Finding]:
 
 
 def _output_findings(
-    inputs: list[Row], output: Row, first: bool, mode: str, limit: LatestThresholds
+    inputs: list[Row], output: Row, first: bool, mode: Mode, limit: LatestThresholds
 ) -> Iterator[Finding]:
     """What an output that differs shows beside the inputs of its entry."""
     before, after = _numbers(inputs, RELATIVES[-1]), output.metrics.get(RELATIVES[-1])
@@ -191,7 +193,7 @@ def _output_findings(
             yield Finding(ERROR, f"The Norm is off by {after:.3g} (relative), in the inputs by {worst:.3g} at most.")
         elif first and (after > limit.relative_growth * worst if worst > 0 else after > limit.relative_from_nothing):
             yield Finding(WARNING, f"The Norm's relative error grows from {worst:.3g} in the inputs to {after:.3g}.")
-    if mode != "tensor" or not first:
+    if mode != Mode.TENSOR or not first:
         return
     least, after = _least(inputs, ONE_THOUSANDTH), output.metrics.get(ONE_THOUSANDTH)
     if isinstance(after, float) and least > limit.good_thousandth and after < limit.bad_thousandth:
@@ -234,15 +236,15 @@ class Latest(Profile):
     """msprobe 26.x."""
 
     name: str = "latest"
-    colours: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({"red": "FF0000", "yellow": "FFFF00"}))
+    colours: ClassVar[Mapping[RowColour, str]] = MSPROBE_ROWS
     thresholds: LatestThresholds = field(default_factory=LatestThresholds)
     algorithms: tuple[Algorithm, ...] = ()
 
-    def columns(self, mode: str, *, stack: bool) -> list[Column]:
+    def columns(self, mode: Mode, *, stack: bool) -> list[Column]:
         middle, after = {
-            "md5": (_MD5, ()),
-            "tensor": ((*_REAL, *_FIGURES), (column("Data_name", _data_name),)),
-            "statistics": ((*_DIFFERENCES, *_FIGURES), ()),
+            Mode.MD5: (_MD5, ()),
+            Mode.TENSOR: ((*_REAL, *_FIGURES), (column("Data_name", _data_name),)),
+            Mode.STATISTICS: ((*_DIFFERENCES, *_FIGURES), ()),
         }[mode]
         stacks = (column("NPU_Stack_Info", stack_text),) if stack else ()
         return [*_BASIC, *middle, *_VERDICT, *stacks, *after, *algorithm_columns(self.algorithms, mode)]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import attrgetter
 from types import MappingProxyType
+from typing import ClassVar
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.arrays.dtypes import parse_dtype
@@ -31,7 +32,7 @@ from msprobe_ms.arrays.metrics import (
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
 from msprobe_ms.comparison.pairing.coverage import is_running_statistic
-from msprobe_ms.comparison.pairing.rules.layer import NOWHERE
+from msprobe_ms.comparison.reporting.colours import OWN_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.profiles.base import (
     BENCH_TITLES,
@@ -50,6 +51,7 @@ from msprobe_ms.comparison.reporting.profiles.latest import IGNORED, INPUTS_IGNO
 from msprobe_ms.comparison.reporting.profiles.wording import deviates, differences, remarks
 from msprobe_ms.comparison.reporting.row_columns import Side
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS
+from msprobe_ms.comparison.terms import Mode, PairedBy, RowColour
 from msprobe_ms.dump.columns import Sort
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import FORWARD, beginnings
@@ -66,7 +68,7 @@ AGREES = "agrees"
 
 RESULTS = (ORIGIN, INHERITED, DIFFERS, RANDOM, UNMATCHED, NOT_JUDGED, NOT_COMPARED, AGREES)
 
-_COLOURS = {ORIGIN: "red", INHERITED: "yellow", DIFFERS: "yellow"}
+_COLOURS = {ORIGIN: RowColour.RED, INHERITED: RowColour.YELLOW, DIFFERS: RowColour.YELLOW}
 
 NO_SUM = "This gradient is the sum of what several modules hand back, which their figures do not tell."
 SAID_ALONE = "The layer mapping says that it has no twin."
@@ -82,7 +84,7 @@ def judge(comparison: Comparison) -> None:
     """Fill result, reason and colour of every row."""
     origins = {origin.target: origin for origin in (*comparison.random, *comparison.origins)}
     named = {beginning for name in origins for beginning in beginnings(name)}
-    plain = _Plain(comparison.mode)
+    plain, uncoloured = _Plain(comparison.mode), RowColour.NONE
     for pair in comparison.pairs:
         is_named = pair.target is not None and pair.target.name in named
         whole = origins.get(pair.target.name) if is_named and pair.target else None
@@ -93,20 +95,20 @@ def judge(comparison: Comparison) -> None:
                 target = row.target
                 origin = _origin_of(row, target, origins, whole) if is_named else None
                 row.result, row.reason = _judged(pair, row, target, origin, comparison.mode)
-            row.colour = _COLOURS.get(row.result, "")
+            row.colour = _COLOURS.get(row.result, uncoloured)
 
 
 class _Plain:
     """Which rows nothing is to be said of but how far apart they are, by what the dumps' columns hold: most of all."""
 
-    def __init__(self, mode: str) -> None:
-        self._mode = mode
+    def __init__(self, mode: Mode) -> None:
+        self._of_statistics = mode == Mode.STATISTICS
         self._sorts: dict[tuple[int, int], bool] = {}
 
     def is_(self, row: Row) -> bool:
         if row.deviation is None or row.deviation == math.inf or row.refuted or row.measured:
             return False
-        if self._mode != "statistics" or (numbers := row.numbers) is None:
+        if not self._of_statistics or (numbers := row.numbers) is None:
             return False
         (ours, theirs), number, golden = numbers
         if number in ours.odd or golden in theirs.odd:
@@ -136,18 +138,18 @@ def _origin_of(row: Row, target: Item | None, origins: dict[str, Origin], whole:
     return origins.get(target.name)
 
 
-def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mode: str) -> tuple[str, str]:
+def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mode: Mode) -> tuple[str, str]:
     if origin is not None and origin.kind == "random":
         return RANDOM, f"Random numbers: {origin.reason}"
     if origin is not None:
         return ORIGIN, f"The error begins here: {origin.reason}"
     golden = row.golden
     if target is None or golden is None:
-        if pair.how == "group" and target is not None and target.kind == "tensor":
+        if pair.how == PairedBy.GROUP and target is not None and target.kind == "tensor":
             return UNMATCHED, PASSED_ON
         if pair.matched and is_running_statistic(row):
             return UNMATCHED, NO_STATISTIC
-        return UNMATCHED, NO_VALUE if pair.matched else SAID_ALONE if pair.how == NOWHERE else NO_CALL
+        return UNMATCHED, NO_VALUE if pair.matched else SAID_ALONE if pair.how == PairedBy.UNMATCHED else NO_CALL
     said = remarks(row, target, golden, mode)
     if row.deviation is None:
         return NOT_COMPARED, next(said, NO_SUM if pair.fused else "There are no figures to compare.")
@@ -206,14 +208,14 @@ class Own(Profile):
     """The report of this tool. Its thresholds are ``Tolerances``: what was measured against them decides."""
 
     name: str = "own"
-    colours: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({"red": "FF9C9C", "yellow": "FFEB9C"}))
+    colours: ClassVar[Mapping[RowColour, str]] = OWN_ROWS
     more_metrics: bool = True
     algorithms: tuple[Algorithm, ...] = ()
 
-    def columns(self, mode: str, *, stack: bool) -> list[Column]:
-        middle = {"md5": _CHECKSUMS, "tensor": _METRICS, "statistics": _RELATIVES}[mode]
+    def columns(self, mode: Mode, *, stack: bool) -> list[Column]:
+        middle = {Mode.MD5: _CHECKSUMS, Mode.TENSOR: _METRICS, Mode.STATISTICS: _RELATIVES}[mode]
         stacks = (column("Call Site", _call_site),) if stack else ()
-        files = _FILES if mode == "tensor" else ()
+        files = _FILES if mode == Mode.TENSOR else ()
         own = algorithm_columns(self.algorithms, mode)
         return [*_VERDICT, *_BASIC, *middle, *own, *_FIGURES, *_GRADIENTS, *stacks, *files]
 
@@ -272,7 +274,7 @@ def _of_metric(metric: str) -> Cells:
 
 def _names(block: Block, side: Side) -> list[Cell]:
     mode = block.lines[0].mode
-    if mode == "tensor":  # where the names of files count
+    if mode == Mode.TENSOR:  # where the names of files count
         return _cells(side.read(lambda item: item_name(item, mode)))
     return _cells(side.names)
 

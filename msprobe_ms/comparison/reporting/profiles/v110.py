@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
+from typing import ClassVar
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.arrays.dtypes import same_dtype
@@ -21,6 +22,7 @@ from msprobe_ms.arrays.metrics import (
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
+from msprobe_ms.comparison.reporting.colours import MSPROBE_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.profiles.base import (
     BENCH_TITLES,
@@ -39,6 +41,7 @@ from msprobe_ms.comparison.reporting.profiles.base import (
 )
 from msprobe_ms.comparison.reporting.profiles.wording import WHY_MISSING, differences
 from msprobe_ms.comparison.statistics import STATISTICS, is_number, odd_figures
+from msprobe_ms.comparison.terms import Mode, RowColour
 from msprobe_ms.dump.model import Item
 
 NOT_AVAILABLE = "N/A"
@@ -88,22 +91,22 @@ class Rules:
     """The verdicts of one mode."""
 
     thresholds: V110Thresholds
-    mode: str
+    mode: Mode
 
     def judge(self, pair: Pair) -> None:
         """Fill result, reason and colour of the rows of one entry."""
         for row in pair.rows:
             self._result(row)
-        if self.mode != "md5":
+        if self.mode != Mode.MD5:
             self._colours(pair)
 
     def _result(self, row: Row) -> None:
-        row.colour = row.reason = ""
+        row.colour, row.reason = RowColour.NONE, ""
         if row.target is None or row.golden is None:
             row.result, row.reason = NOT_AVAILABLE, NO_BENCH
-        elif self.mode == "md5":
+        elif self.mode == Mode.MD5:
             row.result = "pass" if checksum(row.target) == checksum(row.golden) else "Different"
-        elif self.mode == "tensor":
+        elif self.mode == Mode.TENSOR:
             row.result = self._accuracy(row)
             row.reason = _message(row, row.target, row.golden)
         elif self._needs_check(row.target, row.golden):
@@ -137,35 +140,35 @@ class Rules:
         rows = [row for row in pair.rows if row.target is not None]
         for row in rows:
             if _overflows(row) or (_difference(row, self.mode) or 0.0) > self.thresholds.huge_difference:
-                row.colour = "red"
+                row.colour = RowColour.RED
         comparable = [row for row in rows if _comparable(row, self.mode)]
         inputs = [row for row in comparable if row.target and row.target.state == "input"]
         for output in (row for row in comparable if row.target and row.target.state == "output"):
             for source in inputs:
-                if output.colour == "red":
+                if output.colour == RowColour.RED:
                     break
                 output.colour = self._colour(source, output) or output.colour
 
-    def _colour(self, source: Row, output: Row) -> str:
+    def _colour(self, source: Row, output: Row) -> RowColour:
         """The colour an output row takes beside one of its entry's input rows."""
         limit = self.thresholds
-        found = {"yellow"} if self._grows(source, output) else set()
-        if self.mode == "tensor":
+        found = {RowColour.YELLOW} if self._grows(source, output) else set()
+        if self.mode == Mode.TENSOR:
             for before, after in _both_numbers(token(source, ONE_THOUSANDTH), token(output, ONE_THOUSANDTH)):
                 if before > limit.good_thousandth and after < limit.bad_thousandth:
-                    found.add("red")
+                    found.add(RowColour.RED)
                 elif before - after > limit.fall:
-                    found.add("yellow")
+                    found.add(RowColour.YELLOW)
             for before, after in _both_numbers(token(source, COSINE), token(output, COSINE)):
                 if before - after > limit.fall:
-                    found.add("yellow")
+                    found.add(RowColour.YELLOW)
         else:
             error = _relative_to_bench(output, self.mode)
             if error > limit.relative_red:
-                found.add("red")
+                found.add(RowColour.RED)
             elif error > limit.relative_yellow and _relative_to_bench(source, self.mode) < limit.relative_input:
-                found.add("yellow")
-        return "red" if "red" in found else "yellow" if found else ""
+                found.add(RowColour.YELLOW)
+        return RowColour.RED if RowColour.RED in found else RowColour.YELLOW if found else RowColour.NONE
 
     def _grows(self, source: Row, output: Row) -> bool:
         before, after = (abs(_difference(row, self.mode) or 0.0) for row in (source, output))
@@ -181,7 +184,7 @@ def _message(row: Row, target: Item, golden: Item) -> str:
         return ""
     cosine = measured.get(COSINE)
     if cosine is Missing.SHAPE:
-        return f"{next(differences(row, target, golden, 'tensor'))}."
+        return f"{next(differences(row, target, golden, Mode.TENSOR))}."
     if isinstance(cosine, Missing) and cosine in WHY_MISSING:
         return WHY_MISSING[cosine]
     return "" if same_dtype(target.dtype, golden.dtype) else f"The dtypes differ: {target.dtype} and {golden.dtype}."
@@ -197,9 +200,9 @@ def _both_numbers(mine: Cell, theirs: Cell) -> list[tuple[float, float]]:
     return [(mine, theirs)] if isinstance(mine, (int, float)) and isinstance(theirs, (int, float)) else []
 
 
-def _difference(row: Row, mode: str) -> float | None:
+def _difference(row: Row, mode: Mode) -> float | None:
     """Max diff, or MaxAbsErr in real data mode; None where that is no number."""
-    if mode == "tensor":
+    if mode == Mode.TENSOR:
         value = token(row, MAX_ABSOLUTE)
         return float(value) if isinstance(value, (int, float)) else None
     if row.target is None or row.golden is None:
@@ -207,7 +210,7 @@ def _difference(row: Row, mode: str) -> float | None:
     return next((mine - theirs for mine, theirs in _both_numbers(row.target.maximum, row.golden.maximum)), None)
 
 
-def _relative_to_bench(row: Row, mode: str) -> float:
+def _relative_to_bench(row: Row, mode: Mode) -> float:
     maximum = row.golden.maximum if row.golden else None
     scale = max(0.01, float(maximum)) if isinstance(maximum, (int, float)) else 0.01
     return abs((_difference(row, mode) or 0.0) / scale)
@@ -222,7 +225,7 @@ def _overflows(row: Row) -> bool:
     return row.target is not None and bool(odd_figures(row.target))
 
 
-def _comparable(row: Row, mode: str) -> bool:
+def _comparable(row: Row, mode: Mode) -> bool:
     """Whether NPU max, bench max and the difference are all plain numbers."""
     if row.target is None or row.golden is None:
         return False
@@ -264,17 +267,17 @@ class V110(Profile):
     """msprobe 1.1.0."""
 
     name: str = "v110"
-    colours: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({"red": "FF0000", "yellow": "FFFF00"}))
+    colours: ClassVar[Mapping[RowColour, str]] = MSPROBE_ROWS
     thresholds: V110Thresholds = field(default_factory=V110Thresholds)
     algorithms: tuple[Algorithm, ...] = ()
 
-    def columns(self, mode: str, *, stack: bool) -> list[Column]:
+    def columns(self, mode: Mode, *, stack: bool) -> list[Column]:
         stacks = [column("NPU_Stack_Info", stack_text)] if stack else []
         result = [column("Result", _result), column("Err_message", lambda line: line.row.reason or None)]
-        if mode == "md5":
+        if mode == Mode.MD5:
             md5 = [column("NPU MD5", _of_target(checksum)), column("BENCH MD5", _of_bench(checksum))]
             return [*_BASIC, *md5, result[0], *stacks]
-        if mode == "tensor":
+        if mode == Mode.TENSOR:
             reached = [column("Accuracy Reached or Not", _result), result[1]]
             own = algorithm_columns(self.algorithms, mode)
             return [*_BASIC, *_REAL, *_FIGURES, *reached, *stacks, column("Data_name", _data_name), *own]
@@ -325,10 +328,10 @@ def _percent(name: str) -> Callable[[Line], Cell]:
     return cell
 
 
-def entry_item_name(item: Item, mode: str) -> str:
+def entry_item_name(item: Item, mode: Mode) -> str:
     """1.1.0 numbers keyword arguments as if each were a list: ``….input.approximate.0``."""
     name = item_name(item, mode)
-    in_file = mode == "tensor" and item.data_name is not None
+    in_file = mode == Mode.TENSOR and item.data_name is not None
     return f"{name}.0" if item.keyword and len(item.path) == 1 and not in_file else name
 
 

@@ -11,6 +11,7 @@ from msprobe_ms.comparison.comparable import checksums_comparable, same_value
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.statistics import odd_word
+from msprobe_ms.comparison.terms import Mode
 from msprobe_ms.dump.model import Item
 
 #: Why metrics of real data have no number, where the row itself does not say.
@@ -23,7 +24,7 @@ WHY_MISSING = {
 }
 
 
-def differences(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str]:
+def differences(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[str]:
     """What makes a row differ, the plainest first; at least one."""
     if target.kind != "tensor" or golden.kind != "tensor":
         yield _values(target, golden)
@@ -43,7 +44,7 @@ def differences(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str
         yield WHY_MISSING[Missing.NON_FINITE].removesuffix(".")
     elif mine != theirs:
         yield f"It holds {mine}, the golden {theirs}"
-    if mode == "md5" and checksums_comparable(target, golden) and row.deviation == math.inf:
+    if mode == Mode.MD5 and checksums_comparable(target, golden) and row.deviation == math.inf:
         yield f"The checksums differ: {target.md5} and {golden.md5}"
     if row.deviation == math.inf:
         yield "It differs from a golden of zeros"
@@ -55,7 +56,7 @@ def deviates(row: Row) -> str:
     return f"It deviates by {row.deviation:.3g}, beyond the tolerance {row.tolerance:.3g}"
 
 
-def remarks(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str]:
+def remarks(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[str]:
     """What is worth saying of a row that does not differ, the most important first."""
     note = row.measured.get(NOTE) if row.measured else None
     if note:
@@ -69,10 +70,10 @@ def remarks(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str]:
     mine, theirs = parse_dtype(target.dtype), parse_dtype(golden.dtype)
     if mine != theirs:
         yield f"The dtypes differ: {target.dtype} and {golden.dtype}."
-    if mode == "md5" and target.md5 != golden.md5:
+    if mode == Mode.MD5 and target.md5 != golden.md5:
         yield "The checksums differ, as they will between frameworks; the figures agree."
     if odd := odd_word(target):
-        places = "at the same places as the golden" if mode == "tensor" and not note else "as the golden"
+        places = "at the same places as the golden" if mode == Mode.TENSOR and not note else "as the golden"
         yield f"It holds {odd}, {places}."
     if isinstance(target.shape, tuple) and 0 in target.shape:
         yield "Both are empty."
