@@ -25,7 +25,7 @@ from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 
 #: Shapes of the first tensor taken in and of the first given out.
-Ends = tuple[object, object]
+EndShapes = tuple[object, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +39,20 @@ class Found:
 
 @dataclass
 class Scope:
-    """One side of a scope: its calls without a twin, in execution order and of one direction.
+    """One side of a scope: its calls without a counterpart, in execution order and of one direction.
 
-    ``count``  how many calls it holds, those included that had a twin before
-    ``free``   places of the calls that have no twin yet
+    ``count``  how many calls it holds, those included that had a counterpart before
+    ``free``   places of the calls that have no counterpart yet
     """
 
     calls: list[Call] = field(default_factory=list)
     count: int = 0
     free: set[int] = field(default_factory=set)
 
-    def hold(self, entry: Entry, words: tuple[str, str, str] | None) -> None:
-        """The next call; ``words`` None where it has a twin already."""
-        if words is not None:
-            self.calls.append(Call(entry, self.count, words))
+    def hold(self, entry: Entry, names: tuple[str, str, str] | None) -> None:
+        """The next call; ``names`` None where it has a counterpart already."""
+        if names is not None:
+            self.calls.append(Call(entry, self.count, names))
             self.free.add(self.count)
         self.count += 1
 
@@ -69,9 +69,9 @@ class Scope:
 def pair_calls(ours: Scope, theirs: Scope, *, forward: bool, module: bool) -> list[Found]:
     """``forward``: the calls are; ``module``: the scope is one call of one module."""
     pairing = _Pairing(ours, theirs)
-    pairing.zip(OPERATION, lambda calls, twins: _is_single(calls) and _names(calls) != _names(twins))
+    pairing.zip(OPERATION, lambda calls, counterparts: _is_single(calls) and _names(calls) != _names(counterparts))
     pairing.zip(NAME)
-    pairing.zip(OPERATION, lambda calls, twins: _is_single(calls))
+    pairing.zip(OPERATION, lambda calls, counterparts: _is_single(calls))
     if forward:
         pairing.groups()
     pairing.zip(OPERATION)
@@ -89,26 +89,26 @@ class _Pairing:
         #: Places of what was paired call by call.
         self.places: list[tuple[int, int]] = []
 
-    def zip(self, width: int, when: Callable[[list[Call], list[Call]], bool] = lambda calls, twins: True) -> None:
+    def zip(self, width: int, when: Callable[[list[Call], list[Call]], bool] = lambda calls, others: True) -> None:
         """Calls of one word, where equally many, and of equal shapes where their names may differ."""
-        others = self.theirs.by(lambda call: call.words[width])
-        for word, calls in self.ours.by(lambda call: call.words[width]).items():
-            twins = others.get(word, [])
-            if len(calls) != len(twins) or not when(calls, twins):
+        others = self.theirs.by(lambda call: call.names[width])
+        for word, calls in self.ours.by(lambda call: call.names[width]).items():
+            counterparts = others.get(word, [])
+            if len(calls) != len(counterparts) or not when(calls, counterparts):
                 continue
             if width == NAME:
-                calls, twins = _by_index(calls), _by_index(twins)
-            elif [call.given for call in calls] != [twin.given for twin in twins]:
+                calls, counterparts = _by_index(calls), _by_index(counterparts)
+            elif [call.output_shape for call in calls] != [counterpart.output_shape for counterpart in counterparts]:
                 continue
-            for call, twin in zip(calls, twins, strict=True):
-                self.take([call], [twin])
+            for call, counterpart in zip(calls, counterparts, strict=True):
+                self.take([call], [counterpart])
 
     def groups(self) -> None:
         for many, one in ((self.ours, self.theirs), (self.theirs, self.ours)):
-            for operation, twins in one.by(lambda call: call.words[OPERATION]).items():
+            for operation, counterparts in one.by(lambda call: call.names[OPERATION]).items():
                 parts = tables().groups.get(str(operation))
-                for run, twin in find_groups(many.left(), parts, twins) if parts else ():
-                    self.take(*(run, [twin]) if many is self.ours else ([twin], run))
+                for run, counterpart in find_groups(many.left(), parts, counterparts) if parts else ():
+                    self.take(*(run, [counterpart]) if many is self.ours else ([counterpart], run))
 
     def between(self) -> None:
         """Calls of one operation and shape that stand between the same two pairs, where there are equally many.
@@ -116,7 +116,7 @@ class _Pairing:
         Calls whose figures are the same, and no other's, are such pairs as well: they tell where a surplus call is.
         """
         ours, theirs = self.ours.left(), self.theirs.left()
-        marks = ([(_kind(call), call.figures) for call in calls] for calls in (ours, theirs))
+        marks = ([(_kind(call), call.output_statistics) for call in calls] for calls in (ours, theirs))
         for place, other in fixed_by_marks(*marks):
             self.take([ours[place]], [theirs[other]])
         fixed = longest_increasing(sorted(self.places))
@@ -130,34 +130,34 @@ class _Pairing:
     def whole(self) -> None:
         """A module that is one call on one side: all its calls on the other, first to last."""
         for many, one in ((self.ours, self.theirs), (self.theirs, self.ours)):
-            run, twins = many.left(), one.left()
-            if len(twins) == one.count == 1 and len(run) == many.count > 0:
-                shapes = ends(twins[0].entry)
-                if shapes and meets([call.entry for call in run], {shapes}):
-                    self.take(*(run, twins) if many is self.ours else (twins, run))
+            run, counterparts = many.left(), one.left()
+            if len(counterparts) == one.count == 1 and len(run) == many.count > 0:
+                shapes = end_shapes(counterparts[0].entry)
+                if shapes and matching_ends([call.entry for call in run], {shapes}):
+                    self.take(*(run, counterparts) if many is self.ours else (counterparts, run))
                     return
 
-    def take(self, calls: Sequence[Call], twins: Sequence[Call]) -> None:
+    def take(self, calls: Sequence[Call], counterparts: Sequence[Call]) -> None:
         self.ours.free.difference_update(call.place for call in calls)
-        self.theirs.free.difference_update(twin.place for twin in twins)
-        self.places.append((calls[-1].place, twins[-1].place))
-        several = len(calls) > 1 or len(twins) > 1
-        by_name = PairedBy.NOTHING if calls[0].words[NAME] == twins[0].words[NAME] else PairedBy.SCOPE
+        self.theirs.free.difference_update(counterpart.place for counterpart in counterparts)
+        self.places.append((calls[-1].place, counterparts[-1].place))
+        several = len(calls) > 1 or len(counterparts) > 1
+        by_name = PairedBy.NOTHING if calls[0].names[NAME] == counterparts[0].names[NAME] else PairedBy.SCOPE
         how = PairedBy.GROUP if several else by_name
-        self.found.append(Found([call.entry for call in calls], [twin.entry for twin in twins], how))
+        self.found.append(Found([call.entry for call in calls], [other.entry for other in counterparts], how))
 
 
 def _kind(call: Call) -> Hashable:
-    return call.words[OPERATION], call.given
+    return call.names[OPERATION], call.output_shape
 
 
 def _is_single(calls: Sequence[Call]) -> bool:
     """Whether no such call is made of several on the other side."""
-    return calls[0].words[OPERATION] not in tables().groups
+    return calls[0].names[OPERATION] not in tables().groups
 
 
 def _names(calls: Sequence[Call]) -> Counter[str]:
-    return Counter(call.words[NAME] for call in calls)
+    return Counter(call.names[NAME] for call in calls)
 
 
 def _by_index(calls: Sequence[Call]) -> list[Call]:
@@ -168,23 +168,23 @@ def _by_index(calls: Sequence[Call]) -> list[Call]:
 
 
 def find_groups(
-    calls: Sequence[Call], parts: Sequence[Part], twins: Sequence[Call]
+    calls: Sequence[Call], parts: Sequence[Part], counterparts: Sequence[Call]
 ) -> Iterator[tuple[list[Call], Call]]:
-    """Runs of ``calls`` (in execution order, with their place in it) that are made of ``parts``, beside ``twins``.
+    """Find runs of ``calls`` (in execution order, with their place in it) made of ``parts``, each with a counterpart.
 
-    Each call of a run hands its result on within the run. Runs and twins pair k-th with k-th among those that begin
-    and end with tensors of the same shapes, where there are equally many; else those that give out the same figures.
+    Each call of a run hands its result on within the run. Runs and counterparts pair k-th with k-th among those that
+    begin and end with tensors of the same shapes, where there are equally many; else those with the same outputs.
     """
-    wanted: dict[Ends, list[Call]] = {}
-    for twin in twins:
-        if (shapes := ends(twin.entry)) is not None:
-            wanted.setdefault(shapes, []).append(twin)
-    found: dict[Ends, list[list[Call]]] = {}
+    wanted: dict[EndShapes, list[Call]] = {}
+    for counterpart in counterparts:
+        if (shapes := end_shapes(counterpart.entry)) is not None:
+            wanted.setdefault(shapes, []).append(counterpart)
+    found: dict[EndShapes, list[list[Call]]] = {}
     end = 0
     for core, call in enumerate(calls):
         if core >= end and call.means(next(part.word for part in parts if not part.optional)):
             for start, run in _runs(calls, core, end, parts):
-                if shapes := meets([call.entry for call in run], wanted):
+                if shapes := matching_ends([call.entry for call in run], wanted):
                     found.setdefault(shapes, []).append(run)
                     end = start + len(run)
                     break
@@ -193,7 +193,7 @@ def find_groups(
         if len(runs) == len(others):
             yield from zip(runs, others, strict=True)
         else:
-            marks = [(0, run[-1].figures) for run in runs], [(0, twin.figures) for twin in others]
+            marks = ([(0, call.output_statistics) for call in side] for side in ([run[-1] for run in runs], others))
             yield from ((runs[place], others[other]) for place, other in fixed_by_marks(*marks))
 
 
@@ -202,31 +202,31 @@ def _runs(calls: Sequence[Call], core: int, begin: int, parts: Sequence[Part]) -
     before = next(number for number, part in enumerate(parts) if not part.optional)
     choices = product(*((True, False) if part.optional else (True,) for part in parts))
     for taken in sorted(choices, key=sum, reverse=True):
-        words = [part.word for part, chosen in zip(parts, taken, strict=True) if chosen]
+        names = [part.word for part, chosen in zip(parts, taken, strict=True) if chosen]
         start = core - sum(taken[:before])
-        run = list(calls[start : start + len(words)]) if start >= begin else []
-        if len(run) < len(words) or run[-1].place != run[0].place + len(run) - 1:
+        run = list(calls[start : start + len(names)]) if start >= begin else []
+        if len(run) < len(names) or run[-1].place != run[0].place + len(run) - 1:
             continue
-        if all(call.means(word) for call, word in zip(run, words, strict=True)) and _hands_on(run):
+        if all(call.means(word) for call, word in zip(run, names, strict=True)) and _hands_on(run):
             yield start, run
 
 
 def _hands_on(run: Sequence[Call]) -> bool:
     """Whether what each call gives out is taken in by a later one of the run, the last one's apart."""
     for number, call in enumerate(run[:-1]):
-        taken = {figures(item) for later in run[number + 1 :] for item in tensors(later.entry, "input")}
-        if not any(figures(item) in taken for item in tensors(call.entry, "output")):
+        taken = {recorded_values(item) for later in run[number + 1 :] for item in tensors(later.entry, "input")}
+        if not any(recorded_values(item) in taken for item in tensors(call.entry, "output")):
             return False
     return True
 
 
-def ends(call: Entry) -> Ends | None:
+def end_shapes(call: Entry) -> EndShapes | None:
     """The first shape a call takes in and gives out; None where it does not do both."""
     taken, given = tensors(call, "input"), tensors(call, "output")
     return (taken[0].shape, given[0].shape) if taken and given else None
 
 
-def meets(run: Sequence[Entry], wanted: Container[Ends]) -> Ends | None:
+def matching_ends(run: Sequence[Entry], wanted: Container[EndShapes]) -> EndShapes | None:
     """Those of the wanted ends that a run has: a shape it takes in from outside, and the first it gives out at last."""
     if not (given := tensors(run[-1], "output")):
         return None
@@ -234,20 +234,20 @@ def meets(run: Sequence[Entry], wanted: Container[Ends]) -> Ends | None:
     return next(((shape, given[0].shape) for shape in taken if (shape, given[0].shape) in wanted), None)
 
 
-def pair_tensors(group: Sequence[Entry], twin: Entry) -> Iterator[tuple[Item, Item]]:
-    """Tensors of a group (its entries in the order of the forward calls) beside its twin's.
+def pair_tensors(group: Sequence[Entry], counterpart: Entry) -> Iterator[tuple[Item, Item]]:
+    """Tensors of a group (its entries in the order of the forward calls) beside its counterpart's.
 
-    They pair by state in their order, each with the next of the same shape. Gradients whose shapes are the twin's from
-    last to first were recorded in that order.
+    They pair by state in their order, each with the next of the same shape. Gradients whose shapes are the
+    counterpart's from last to first were recorded in that order.
     """
     free: dict[tuple[str, object], deque[Item]] = {}
-    for item in _by_argument(twin, twin.items):
+    for item in _by_argument(counterpart, counterpart.items):
         if item.kind == "tensor":
             free.setdefault((item.state, item.shape), deque()).append(item)
     outside = list(_outside(group))
     shapes = [item.shape for item in outside if item.state == "output"]
-    theirs = [item.shape for item in tensors(twin, "output")]
-    if shapes != theirs and shapes[::-1] == theirs and is_backward(twin):
+    theirs = [item.shape for item in tensors(counterpart, "output")]
+    if shapes != theirs and shapes[::-1] == theirs and is_backward(counterpart):
         outside.reverse()
     for item in outside:
         if waiting := free.get((item.state, item.shape)):
@@ -264,9 +264,9 @@ def _outside(group: Sequence[Entry]) -> Iterator[Item]:
     before: set[object] = set()
     for entry in group:
         for item in _by_argument(entry, tensors(entry, passed)):
-            if figures(item) not in before:
+            if recorded_values(item) not in before:
                 yield item
-        before |= {figures(item) for item in tensors(entry, free)}
+        before |= {recorded_values(item) for item in tensors(entry, free)}
     yield from tensors(group[-1], free)
 
 
@@ -287,6 +287,6 @@ def tensors(entry: Entry, state: str) -> list[Item]:
     return [item for item in entry.items if item.state == state and item.kind == "tensor"]
 
 
-def figures(item: Item) -> object:
+def recorded_values(item: Item) -> object:
     """What tells one recorded tensor from another."""
     return item.shape, item.maximum, item.minimum, item.mean, item.norm, item.md5

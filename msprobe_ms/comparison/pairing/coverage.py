@@ -20,13 +20,13 @@ from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 #: Tolerances beyond which a value is far apart. Healthy nets of one weight stay below 10 however deep; after updates
 #: the noise of gradients was seen to reach 40 in common nets, and thousands in nets of 50 layers.
 _FAR = 100.0
-#: Calls without a twin before the end, as a share of those with one, up to which what is missing is the end alone:
-#: wrappers and layers of a framework's own lie in between as well.
+#: Calls without a counterpart before the end, as a share of those with one, up to which what is missing is the end
+#: alone: wrappers and layers of a framework's own lie in between as well.
 _FEW = 0.25
 
 
 def is_incomplete(pairs: Sequence[Pair]) -> bool:
-    """Whether most was left out: modules without a twin on both sides, or more values without a twin than compared.
+    """Return whether most was left out: modules without a counterpart on both sides, or more values without than with.
 
     Where both dumps recorded modules, theirs are the values that count: functions and kernels inside paired modules may
     well be others in another framework. A dump all of whose values were compared is compared wholly, however much more
@@ -39,7 +39,7 @@ def is_incomplete(pairs: Sequence[Pair]) -> bool:
 
 
 def larger_side(pairs: Sequence[Pair]) -> tuple[str, int] | None:
-    """``target`` or ``golden``, the side with more values without a twin than were compared, and how many they are."""
+    """Return the side with more values without a counterpart than were compared, and how many they are."""
     compared, ours, theirs = _counts(pairs)
     side, alone = max(("target", ours), ("golden", theirs), key=lambda each: each[1])
     return (side, alone) if alone > compared else None
@@ -66,7 +66,7 @@ def sides_without_values(pairs: Sequence[Pair]) -> list[str]:
 
 
 def unmatched_modules(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
-    """Names of forward module entries without a twin, of the target and of the golden.
+    """Names of forward module entries without a counterpart, of the target and of the golden.
 
     Those apart that are rightly without one.
     """
@@ -78,16 +78,16 @@ def unmatched_modules(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
 
 
 def said_unmatched(pairs: Sequence[Pair]) -> list[str]:
-    """Names of forward module entries of which the mapping says that they have no twin."""
+    """Names of forward module entries of which the mapping says that they have no counterpart."""
     alone = [pair.target for pair in pairs if pair.target is not None and pair.how == PairedBy.UNMATCHED]
     return [entry.name for entry in alone if _is_call(entry)]
 
 
 def expected_alone(pairs: Sequence[Pair]) -> tuple[set[str], set[str]]:
-    """Names of entries of the target and of the golden that are rightly without a twin.
+    """Names of entries of the target and of the golden that are rightly without a counterpart.
 
     The mapping says so; they run inside of a fused module; or they are a framework's own parts of a layer that has a
-    twin (``LSTM`` runs ``_DynamicLSTM``).
+    counterpart (``LSTM`` runs ``_DynamicLSTM``).
     """
     ours = {pair.target.name for pair in pairs if pair.target is not None and pair.how == PairedBy.UNMATCHED}
     theirs: set[str] = set()
@@ -123,7 +123,7 @@ def has_modules(pairs: Sequence[Pair]) -> bool:
 
 
 def _counts(pairs: Sequence[Pair]) -> tuple[int, int, int]:
-    """Values compared, and those without a twin of the target and of the golden."""
+    """Values compared, and those without a counterpart of the target and of the golden."""
     modules_only, expected = has_modules(pairs), expected_alone(pairs)
     compared = ours = theirs = 0
     for pair in pairs:
@@ -157,12 +157,12 @@ def _is_call(entry: Entry) -> bool:
 
 @dataclass(frozen=True)
 class _Side:
-    """One dump; ``alone``: the names of its entries without a twin, ``twins`` of others those of their twins."""
+    """One dump; ``alone``: names of its entries without a counterpart; ``counterparts``: name → name, of the others."""
 
     name: str
     dump: Dump
     alone: set[str]
-    twins: dict[str, str]
+    counterparts: dict[str, str]
     modules_only: bool
     expected: set[str]
 
@@ -197,7 +197,7 @@ def early_ends(pairs: Sequence[Pair], target: Dump, golden: Dump) -> list[str]:
     ours = {pair.target.name: pair.golden.name for pair in pairs if pair.target is not None and pair.golden is not None}
     mine = {pair.target.name for pair in pairs if pair.target is not None and pair.golden is None}
     others = {pair.golden.name for pair in pairs if pair.golden is not None and pair.target is None}
-    theirs = {twin: name for name, twin in ours.items()}
+    theirs = {counterpart: name for name, counterpart in ours.items()}
     sides = (
         _Side("target", target, mine, ours, modules_only, expected[0]),
         _Side("golden", golden, others, theirs, modules_only, expected[1]),
@@ -246,10 +246,10 @@ def _end(side: _Side, other: _Side, direction: str) -> _End | None:
 
 def _is_left_open(side: _Side, other: _Side, last: Entry) -> bool:
     """Whether the call around a side's last one began there and did not end, as it did on the other side."""
-    twin = other.dump.entries.get(side.twins.get(last.name, ""))
-    if twin is None or last.parent is None or last.parent in side.dump.entries:
+    counterpart = other.dump.entries.get(side.counterparts.get(last.name, ""))
+    if counterpart is None or last.parent is None or last.parent in side.dump.entries:
         return False
-    return twin.parent in other.alone
+    return counterpart.parent in other.alone
 
 
 def _holds_kernels(dump: Dump) -> bool:

@@ -48,11 +48,11 @@ class Fusion(NamedTuple):
 Fusions = tuple[list[Fusion], list[Fusion]]
 
 
-def fused_modules(destinations: Mapping[Module, Destination]) -> dict[bool, set[Module]]:
-    """Those of the target (True) and of the golden (False) that stand beside several."""
+def fused_modules(destinations: Mapping[Module, Destination]) -> tuple[set[Module], set[Module]]:
+    """Return the modules of the target and of the golden that stand beside several."""
     pairs = [(module, found.module) for module, found in destinations.items()]
     pairs = [both for both in pairs if any(is_fused(path) for path, _ in both)]
-    return {True: {ours for ours, _ in pairs}, False: {theirs for _, theirs in pairs}}
+    return {ours for ours, _ in pairs}, {theirs for _, theirs in pairs}
 
 
 def find_fusions(target: Dump, golden: Dump, mappings: Mappings) -> Fusions:
@@ -84,7 +84,7 @@ class _Search:
         self._taken: tuple[set[Module], set[Module]] = (set(), set())
 
     def by_rules(self, rules: Mapping[str, Mapping[str, str]]) -> None:
-        """Wherever a class has such children, and its golden twin what they are there."""
+        """Wherever a class has such children, and its golden counterpart what they are there."""
         if not _speaks(rules):
             return
         walk = LayerRules(rules, *self.trees)

@@ -75,10 +75,10 @@ def _by_cell(ours: list[Entry], theirs: list[Entry]) -> dict[str, str]:
     pairs: dict[str, str] = {}
     groups, others = _grouped(ours, place), _grouped(theirs, place)
     for key, entries in groups.items():
-        twins = others.get(key, [])
+        counterparts = others.get(key, [])
         # Outside of Cells too little tells one from another.
-        if key[0] is not None and len(entries) == len(twins):
-            pairs |= {entry.name: twin.name for entry, twin in zip(entries, twins, strict=True)}
+        if key[0] is not None and len(entries) == len(counterparts):
+            pairs |= {entry.name: counterpart.name for entry, counterpart in zip(entries, counterparts, strict=True)}
     return pairs
 
 

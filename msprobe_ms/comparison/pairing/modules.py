@@ -75,7 +75,7 @@ def destinations(ours: list[Module], theirs: list[Module], mappings: Mappings) -
 
 
 def said_unmatched(dump: Dump, rules: Mapping[str, Mapping[str, str]]) -> set[Module]:
-    """The target's modules of which a layer mapping says that they have no twin, and all inside of them."""
+    """The target's modules of which a layer mapping says that they have no counterpart, and all inside of them."""
     if not any(is_nowhere(value) for children in rules.values() for value in children.values()):
         return set()
     modules = modules_of(dump)

@@ -64,7 +64,7 @@ def tables() -> Tables:
     """Read once a process, when first asked for."""
     public, more = _read("mindspore_pytorch.yaml"), _read("operations.yaml")
     classes = {**public["classes"], **more["classes"]}
-    functions = {api: twin.rpartition(".")[2] for api, twin in {**public["apis"], **more["mindspore"]}.items()}
+    functions = {api: other.rpartition(".")[2] for api, other in {**public["apis"], **more["mindspore"]}.items()}
     # Of one name in several places the function counts.
     in_order = sorted(functions, key=lambda api: api.startswith("Functional."))
     return Tables(

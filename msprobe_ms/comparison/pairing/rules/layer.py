@@ -24,7 +24,7 @@ Parts = tuple[str, ...]
 
 
 def is_nowhere(value: str) -> bool:
-    """Whether a rule says that a child has no twin."""
+    """Whether a rule says that a child has no counterpart."""
     return value.rpartition(".")[2] == NOWHERE
 
 
@@ -63,7 +63,7 @@ class LayerRules:
                 candidates.sort(key=lambda rule: -len(rule[0]))
         #: What each rule is called in messages.
         self.spoken = {f"{parent}.{child}" for parent, children in rules.items() for child in children}
-        #: Those that say a child has no twin.
+        #: Those that say a child has no counterpart.
         self.nowhere = {
             f"{parent}.{child}"
             for parent, children in rules.items()
