@@ -27,7 +27,7 @@ def add_command(
     return parser
 
 
-def tell(lines: Iterable[str], file: Any = None) -> None:
+def print_lines(lines: Iterable[str], file: Any = None) -> None:
     """Print lines, in which names from files may stand; to standard output where no ``file`` is given."""
     print(one_a_line(lines), file=file, flush=True)
 

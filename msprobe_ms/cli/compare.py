@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msprobe_ms.cli import kernels as kernels
-from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, exit_status, numbers, output_folder, tell
+from msprobe_ms.cli.common import (
+    DONE,
+    FAILED,
+    add_command,
+    add_output,
+    exit_status,
+    numbers,
+    output_folder,
+    print_lines,
+)
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.config.values import show
 from msprobe_ms.support.errors import DumpFormatError, UsageError
@@ -131,7 +140,7 @@ def _merge_result(options: argparse.Namespace) -> int:
 
     output = options.output_dir or Path("output")
     with claimed_timestamp(output, "multi_ranks_compare_merge_") as timestamp:
-        tell([f"report: {merge(options.input_dir, output, read_choice(options.config), timestamp)}"])
+        print_lines([f"report: {merge(options.input_dir, output, read_choice(options.config), timestamp)}"])
     return DONE
 
 
@@ -177,13 +186,13 @@ def _compare(options: argparse.Namespace) -> int:
         advice=profile != "latest" and not options.compare_only,
     )
     if options.node is not None and sides.ranks is None and sides.steps is None:
-        return _tell_node(sides, settings, options)
+        return _print_node(sides, settings, options)
     chosen = plan(sides.target, sides.golden, ranks=sides.ranks or (), steps=sides.steps or (), profile=profile)
-    if options.node is not None and len(chosen.twins) == 1:
-        return _tell_node(_Sides(chosen.twins[0].target, chosen.twins[0].golden), settings, options)
+    if options.node is not None and len(chosen.pairs) == 1:
+        return _print_node(_Sides(chosen.pairs[0].target, chosen.pairs[0].golden), settings, options)
     if options.node is not None:
-        raise UsageError(f"compare: --node looks at one rank and step, here are {len(chosen.twins)}; choose one")
-    run = _compare_all if len(chosen.twins) > 1 else _compare_one
+        raise UsageError(f"compare: --node looks at one rank and step, here are {len(chosen.pairs)}; choose one")
+    run = _compare_all if len(chosen.pairs) > 1 else _compare_one
     return run(chosen, output_folder(options), settings, options)
 
 
@@ -192,10 +201,10 @@ def _compare_one(plan: Plan, output: Path, settings: Options, options: argparse.
     from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
     from msprobe_ms.comparison.run import compare_one
 
-    (twins,) = plan.twins
+    (pair,) = plan.pairs
     with claimed_timestamp(output) as timestamp:
-        outcome = compare_one(twins.target, twins.golden, output, settings, timestamp)
-    tell(verdict_lines(outcome))
+        outcome = compare_one(pair.target, pair.golden, output, settings, timestamp)
+    print_lines(verdict_lines(outcome))
     return exit_status(options, divergent=outcome.comparison.verdict == Verdict.DIVERGENT)
 
 
@@ -208,7 +217,7 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
     from msprobe_ms.comparison.many.terminal import found_lines, total_lines
     from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
 
-    number = len(plan.twins)
+    number = len(plan.pairs)
     in_full, shown = number <= _TOLD_IN_FULL, 0
     with (
         claimed_timestamp(output) as timestamp,
@@ -226,19 +235,19 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
         total = gathering.total()
     if not in_full and shown > _MOST_TOLD:
         print(f"and {shown - _MOST_TOLD} more that are not consistent, see the summary")
-    tell(total_lines(total, plan))
+    print_lines(total_lines(total, plan))
     if total.failed:
         return FAILED
     return exit_status(options, divergent=total.verdict == Verdict.DIVERGENT)
 
 
-def _tell_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> int:
+def _print_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> int:
     from msprobe_ms.comparison.node.report import node_report, write_node
 
     report = node_report(sides.target, sides.golden, options.node, settings)
-    tell(report.lines)
+    print_lines(report.lines)
     if options.output_path is not None:
-        tell([f"report: {write_node(report, options.output_path)}"])
+        print_lines([f"report: {write_node(report, options.output_path)}"])
     return exit_status(options, divergent=report.differs)
 
 

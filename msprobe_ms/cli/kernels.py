@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, output_folder, tell
+from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, output_folder, print_lines
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.support.errors import UsageError
@@ -63,7 +63,7 @@ def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], opti
     profile = options.profile or ("v110" if options.input_path is not None else "latest")
     output, divergent = output_folder(options), False
     for outcome in compare_kernels(target, golden, output, ranks=ranks, steps=steps, profile=profile, csv=options.csv):
-        tell(verdict_lines(outcome))
+        print_lines(verdict_lines(outcome))
         divergent = divergent or outcome.comparison.verdict == Verdict.DIVERGENT
     return divergent
 
@@ -99,7 +99,7 @@ def _index(options: argparse.Namespace) -> int:
     failed = False
     for result in index_root(options.root, options.output_path):
         failed = failed or bool(result.problem)
-        tell([f"{result.folder}: {result.problem or counted_entries(result.entries)}"])
+        print_lines([f"{result.folder}: {result.problem or counted_entries(result.entries)}"])
     return FAILED if failed else DONE
 
 
@@ -108,6 +108,6 @@ def _overflow_check(options: argparse.Namespace) -> int:
 
     answers = first_bad(options.input_path)
     for answer in answers:
-        tell(answer_lines(answer))
-    tell([f"report: {write_answer(answers, output_folder(options))}"])
+        print_lines(answer_lines(answer))
+    print_lines([f"report: {write_answer(answers, output_folder(options))}"])
     return DONE

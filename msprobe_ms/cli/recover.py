@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.common import DONE, FAILED, add_command, tell
+from msprobe_ms.cli.common import DONE, FAILED, add_command, print_lines
 from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.dump.writing.journal import JOURNAL_NAME
 
@@ -25,5 +25,5 @@ def _recover(options: argparse.Namespace) -> int:
     has_journals = options.folder.is_dir() and any(options.folder.rglob(JOURNAL_NAME))
     for result in (*indexed, *(recover(options.folder) if has_journals or not indexed else ())):
         failed = failed or bool(result.problem)
-        tell([f"{result.folder}: {result.problem or f'{counted_entries(result.entries)} recovered'}"])
+        print_lines([f"{result.folder}: {result.problem or f'{counted_entries(result.entries)} recovered'}"])
     return FAILED if failed else DONE

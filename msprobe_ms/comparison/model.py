@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from msprobe_ms.comparison.statistics import Metrics, statistic_metrics
-from msprobe_ms.comparison.terms import Mode, PairedBy, RowColour, Verdict
+from msprobe_ms.comparison.terms import TARGET, Mode, PairedBy, RowColour, Side, Verdict
 from msprobe_ms.dump.columns import ItemTable
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import is_fused
@@ -81,9 +81,9 @@ class Row:
             return self._tables, self._target, self._golden
         return None
 
-    def stored(self, side: int) -> tuple[ItemTable, int] | None:
-        """The columns of one side, 0 for the target, and the number of its item there; None where it is not there."""
-        place = self._golden if side else self._target
+    def stored(self, side: Side) -> tuple[ItemTable, int] | None:
+        """The columns of one side, and the number of its item there; None where it is not there."""
+        place = self._target if side is TARGET else self._golden
         return (self._tables[side], place) if type(place) is int else None  # type: ignore[index]
 
     def _state(self) -> str:

@@ -108,12 +108,12 @@ def as_paired(target: Dump, golden: Dump, options: Options, *, tell: bool = Fals
     if options.align:
         from msprobe_ms.comparison.pairing.automatic import (  # here, as few comparisons need it
             align_modules,
-            tell_exchanges,
+            warn_swapped_weights,
         )
 
         alignment = align_modules(target, golden)
         if tell:
-            tell_exchanges(alignment)
+            warn_swapped_weights(alignment)
         mappings = replace(mappings, automatic=alignment.rules)
     return *join_fused(target, golden, mappings), mappings
 
@@ -148,11 +148,11 @@ def compare_one(
     ours, theirs = read_dump(target), read_dump(golden)
     aligned = []
     if options.align:
-        from msprobe_ms.comparison.pairing.automatic import tell_exchanges, write_alignment
+        from msprobe_ms.comparison.pairing.automatic import warn_swapped_weights, write_alignment
 
         alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}")
         if alone:
-            tell_exchanges(alignment)
+            warn_swapped_weights(alignment)
         options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
         aligned = [file]
     comparison = compare_dumps(ours, theirs, options, alone=alone)

@@ -79,4 +79,7 @@ class Side(IntEnum):
         return format(str(self), specification)
 
 
-_OTHER = (Side.GOLDEN, Side.TARGET)
+#: The members by themselves: to look one up in its class takes longer than what most loops do with it.
+TARGET, GOLDEN = Side
+
+_OTHER = (GOLDEN, TARGET)

@@ -49,7 +49,7 @@ def compare(
                             the dumps, Cells pair with Modules, functions by the built-in table
     ``fuzzy``               ignore call indices while pairing
     ``profile``             columns and rules of the table: ``own``, ``latest`` or ``v110``
-    ``thresholds``          figures to measure and judge by, where not the usual: a yaml file, or its content
+    ``thresholds``          values to measure and judge by, where not the usual: a yaml file, or its content
     ``algorithms``          metrics of your own, each ``"FILE.py:FUNCTION"``
     ``ranks``, ``steps``    the ones to compare, all when empty
     ``executor``            runs the comparisons where there are several ranks or steps; processes by default
@@ -76,10 +76,10 @@ def compare(
     if isinstance(target, Dump) or isinstance(golden, Dump):
         return Compared(_one_dump(target), _one_dump(golden), options)
     chosen = plan(_path(target), _path(golden), ranks=ranks, steps=steps, profile=profile)
-    if len(chosen.twins) > 1:
+    if len(chosen.pairs) > 1:
         return ComparedRanks(chosen, options, executor)
-    (twins,) = chosen.twins
-    return Compared(read_dump(twins.target), read_dump(twins.golden), options)
+    (pair,) = chosen.pairs
+    return Compared(read_dump(pair.target), read_dump(pair.golden), options)
 
 
 def _path(side: Any) -> Path:

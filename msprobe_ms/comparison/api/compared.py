@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.comparison.api.notebook import comparison_html, imported_pandas, ranks_html
 from msprobe_ms.comparison.many.first_rank import FirstRank
-from msprobe_ms.comparison.many.plan import Plan, Twins
+from msprobe_ms.comparison.many.plan import DumpPair, Plan
 from msprobe_ms.comparison.many.run import Found, compare_all
 from msprobe_ms.comparison.many.summary import Gathering, Total, rank_name
 from msprobe_ms.comparison.many.terminal import found_lines, total_lines
@@ -137,7 +137,7 @@ class ComparedRanks(Mapping[Key, Compared]):
 
     def __init__(self, plan: Plan, options: Options, executor: Executor | None) -> None:
         self._plan, self._options = plan, options
-        self._twins = dict(zip(_keys(plan.twins), plan.twins, strict=True))
+        self._pairs = dict(zip(_keys(plan.pairs), plan.pairs, strict=True))
         self._compared = lru_cache(_KEPT)(self._compare_one)
         self.found, self.total = self._compare_all(None, options, executor)
 
@@ -155,9 +155,9 @@ class ComparedRanks(Mapping[Key, Compared]):
     def first(self) -> Key | None:
         """The first pair that diverges: of the first step, the first rank to differ by itself."""
         ranks = self.total.first_rank.ranks if self.total.first_rank is not None else []
-        verdicts = {key: found.verdict for key, found in zip(self._twins, self.found, strict=True)}
+        verdicts = {key: found.verdict for key, found in zip(self._pairs, self.found, strict=True)}
         divergent = [key for key, verdict in verdicts.items() if verdict == Verdict.DIVERGENT]
-        chosen = [key for key in divergent if key[0] == divergent[0][0] and rank_name(self._twins[key].place) in ranks]
+        chosen = [key for key in divergent if key[0] == divergent[0][0] and rank_name(self._pairs[key].place) in ranks]
         return next(iter(chosen or divergent), None)
 
     @property
@@ -168,7 +168,7 @@ class ComparedRanks(Mapping[Key, Compared]):
     @property
     def failed(self) -> dict[Key, str]:
         """The pairs that could not be compared, and why."""
-        return {key: found.problem for key, found in zip(self._twins, self.found, strict=True) if found.problem}
+        return {key: found.problem for key, found in zip(self._pairs, self.found, strict=True) if found.problem}
 
     @property
     def frame(self) -> pandas.DataFrame:
@@ -177,8 +177,8 @@ class ComparedRanks(Mapping[Key, Compared]):
         frames = []
         for key, compared in self.items():
             frame = compared.frame
-            frame.insert(0, "Rank", self._twins[key].place.rank)
-            frame.insert(0, "Step", self._twins[key].place.step)
+            frame.insert(0, "Rank", self._pairs[key].place.rank)
+            frame.insert(0, "Step", self._pairs[key].place.step)
             frames.append(frame)
         return pandas.concat(frames, ignore_index=True)
 
@@ -220,19 +220,19 @@ class ComparedRanks(Mapping[Key, Compared]):
             return everything, gathering.total()
 
     def _compare_one(self, key: Key) -> Compared:
-        twins = self._twins[key]
-        return Compared(read_dump(twins.target), read_dump(twins.golden), self._options)
+        pair = self._pairs[key]
+        return Compared(read_dump(pair.target), read_dump(pair.golden), self._options)
 
     def __getitem__(self, key: Key) -> Compared:
         return self._compared(key)
 
     def __contains__(self, key: object) -> bool:
         """Whether the pair could be compared."""
-        return key in self._twins and key not in self.failed
+        return key in self._pairs and key not in self.failed
 
     def __iter__(self) -> Iterator[Key]:
         """The pairs that could be compared."""
-        return (key for key, found in zip(self._twins, self.found, strict=True) if not found.problem)
+        return (key for key, found in zip(self._pairs, self.found, strict=True) if not found.problem)
 
     def __len__(self) -> int:
         return sum(not found.problem for found in self.found)
@@ -243,17 +243,17 @@ class ComparedRanks(Mapping[Key, Compared]):
         return one_a_line([*told, *total_lines(self.total, self._plan)])
 
     def __repr__(self) -> str:
-        return f"<{self.verdict}: {len(self._twins)} pairs of dumps, {len(self.origins)} origins>"
+        return f"<{self.verdict}: {len(self._pairs)} pairs of dumps, {len(self.origins)} origins>"
 
     def _repr_html_(self) -> str:
         return ranks_html(self.found, list(total_lines(self.total, self._plan)))
 
 
-def _keys(twins: Sequence[Twins]) -> Iterator[Key]:
+def _keys(pairs: Sequence[DumpPair]) -> Iterator[Key]:
     """One of its own for each."""
-    numbered = [_numbered(each.place) for each in twins]
+    numbered = [_numbered(each.place) for each in pairs]
     counts = Counter(numbered)
-    for each, key in zip(twins, numbered, strict=True):
+    for each, key in zip(pairs, numbered, strict=True):
         step, rank, half = each.place
         named: Key = (step, rank, half) if half else (step, rank)
         yield named if counts[key] > 1 else key

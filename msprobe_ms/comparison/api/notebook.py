@@ -40,11 +40,11 @@ def ranks_html(found: Sequence[Found], told: Sequence[str]) -> str:
 
 
 def _origin_row(origin: Origin) -> tuple[Sequence[str], str]:
-    figures = [_figure(origin.metrics.get(name)) for name in ("deviation", "tolerance")]
-    return (origin.target, origin.golden, origin.reason, *figures), VERDICTS[Verdict.DIVERGENT]
+    numbers = [_number(origin.metrics.get(name)) for name in ("deviation", "tolerance")]
+    return (origin.target, origin.golden, origin.reason, *numbers), VERDICTS[Verdict.DIVERGENT]
 
 
-def _figure(value: object) -> str:
+def _number(value: object) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str("" if value is None else value)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from msprobe_ms.comparison.kernels.table import Table, write_kernel_table
-from msprobe_ms.comparison.many.plan import tell_absent
+from msprobe_ms.comparison.many.plan import warn_absent
 from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison, Outcome, Pair, Row
 from msprobe_ms.comparison.origin.search import apart, find_origins
@@ -52,8 +52,8 @@ def compare_kernels(
             f"no rank and step asked for is in both: {target} has {_shown(ours)}, {golden} has {_shown(theirs)}"
         )
     found = [*ours, *theirs]
-    tell_absent("rank", ranks, [rank for rank, _ in found])
-    tell_absent("step", steps, [step for _, step in found])
+    warn_absent("rank", ranks, [rank for rank, _ in found])
+    warn_absent("step", steps, [step for _, step in found])
     with claimed_timestamp(output) as timestamp:
         for rank, step in places:
             name = f"rank {rank} step {step}"
@@ -86,8 +86,9 @@ def pair_kernels(target: KernelDump, golden: KernelDump) -> list[Pair]:
     theirs = dict(_numbered(golden))
     pairs = []
     for key, entry in _numbered(target):
-        twin = theirs.pop(key, None)
-        pairs.append(Pair(entry, twin, _rows(entry, twin), PairedBy.NAME if twin else PairedBy.NOTHING))
+        counterpart = theirs.pop(key, None)
+        how = PairedBy.NAME if counterpart else PairedBy.NOTHING
+        pairs.append(Pair(entry, counterpart, _rows(entry, counterpart), how))
     return pairs + [Pair(None, entry, [Row(None, item) for item in entry.items]) for entry in theirs.values()]
 
 
@@ -105,8 +106,8 @@ def _key(launch: Launch) -> tuple[object, ...]:
     return launch.op_name.replace("/", "_"), launch.files[0].task
 
 
-def _rows(entry: Entry, twin: Entry | None) -> list[Row]:
-    theirs = {item.suffix: item for item in twin.items} if twin else {}
+def _rows(entry: Entry, counterpart: Entry | None) -> list[Row]:
+    theirs = {item.suffix: item for item in counterpart.items} if counterpart else {}
     rows = [Row(item, theirs.pop(item.suffix, None)) for item in entry.items]
     return rows + [Row(None, item) for item in theirs.values()]
 
@@ -140,9 +141,9 @@ def _take_places(dump: KernelDump, folder: KernelFolder) -> None:
         logger.warning("%s; its Cells are named as the graph has them", error)
         return
     for name, entry in dump.entries.items():
-        twin = known.get(name)
-        if twin is not None and entry.scope and twin.scope == entry.scope:
-            entry.parent, entry.stack = twin.parent, twin.stack
+        counterpart = known.get(name)
+        if counterpart is not None and entry.scope and counterpart.scope == entry.scope:
+            entry.parent, entry.stack = counterpart.parent, counterpart.stack
 
 
 def _shown(places: Collection[Place]) -> str:

@@ -32,7 +32,7 @@ class BadValue:
     ``holds``   ``NaN``, ``inf``, ``-inf``
     ``cell``    the entry of the enclosing Cell; "" where none is known
     ``scope``   the path of a compiled kernel; "" for others
-    ``file``    the tensor's file, or the table that holds its figures; "" where neither is known
+    ``file``    the tensor's file, or the table that holds its statistics; "" where neither is known
     ``called``  the source line; "" where none is known
     """
 
@@ -158,15 +158,15 @@ def _is_overwritten(dump: Dump, item: Item, outputs: Sequence[Item]) -> bool:
 
 def _is_same(dump: Dump, item: Item, other: Item) -> bool:
     # As texts NaN equals NaN.
-    if str(_figures(item)) != str(_figures(other)):
+    if str(_statistics(item)) != str(_statistics(other)):
         return False
     try:
         return np.array_equal(dump.tensors.load(item), dump.tensors.load(other), equal_nan=True)
     except (MsprobeError, OSError):
-        return _holds(item) != "NaN"  # of any two tensors with a NaN the figures are the same
+        return _holds(item) != "NaN"  # of any two tensors with a NaN the statistics are the same
 
 
-def _figures(item: Item) -> tuple[object, ...]:
+def _statistics(item: Item) -> tuple[object, ...]:
     return item.dtype, item.shape, item.maximum, item.minimum, item.mean, item.norm
 
 
@@ -203,7 +203,7 @@ def _holds(item: Item) -> str:
     """
     if item.kind != "tensor":
         return ""
-    figures = [item.maximum, item.minimum, item.mean, item.norm]
-    if any(isinstance(figure, float) and math.isnan(figure) for figure in figures):
+    statistics = [item.maximum, item.minimum, item.mean, item.norm]
+    if any(isinstance(value, float) and math.isnan(value) for value in statistics):
         return "NaN"
-    return next((f"{figure}" for figure in figures[:2] if isinstance(figure, float) and math.isinf(figure)), "")
+    return next((f"{value}" for value in statistics[:2] if isinstance(value, float) and math.isinf(value)), "")

@@ -68,7 +68,7 @@ class Table:
         return [*titles, *DIFFERENCE_TITLES, *RELATIVE_TITLES, *files]
 
     def rows(self) -> Iterator[ColouredRow]:
-        """All items of both sides, each beside its twin or alone, in the target's launch order."""
+        """All items of both sides, each beside its counterpart or alone, in the target's launch order."""
         for pair in self.comparison.pairs:
             for row in pair.rows:
                 if not self._is_hole(row):
@@ -82,7 +82,7 @@ class Table:
         cells: list[Cell] = [self._name(dump, item) for dump, item in sides]
         cells += [None if item is None else item.dtype for _, item in sides]
         cells += [None if item is None else shape_text(item) for _, item in sides]
-        cells += [_figure(item, name) for _, item in sides for name in STATISTICS]
+        cells += [_statistic(item, name) for _, item in sides for name in STATISTICS]
         cells += [row.result or None, row.reason or None]
         if self.has_tensors:
             cells += [None if row.reason else token(row, name) for name in self.metrics]
@@ -185,7 +185,7 @@ def _difference(mine: float, theirs: float) -> float:
     return abs(float(mine) - float(theirs))
 
 
-def _figure(item: Item | None, name: str) -> Cell:
+def _statistic(item: Item | None, name: str) -> Cell:
     if item is None:
         return None
     value: Statistic = getattr(item, name)

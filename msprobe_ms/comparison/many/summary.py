@@ -56,7 +56,7 @@ class Gathering:
 
     def __init__(self, plan: Plan, output: Path | None, timestamp: str) -> None:
         self._plan, self._output, self._timestamp = plan, output, timestamp
-        self._steps = sorted({twins.place.step for twins in plan.twins if twins.place.step is not None})
+        self._steps = sorted({pair.place.step for pair in plan.pairs if pair.place.step is not None})
         self._counts: Counter[Verdict] = Counter()
         self._first_step: int | None = None
         self._first_origin = ""
@@ -66,7 +66,7 @@ class Gathering:
         self._records: IO[bytes]
         self._trends = Trends()
         self._mapping: Path | None = None
-        self._suffixes = {twins.place: twins.suffix.removeprefix("_") for twins in plan.twins}
+        self._suffixes = {pair.place: pair.suffix.removeprefix("_") for pair in plan.pairs}
 
     def __enter__(self) -> Gathering:
         self._records = tempfile.TemporaryFile(prefix="msprobe_ranks_")
@@ -123,7 +123,7 @@ class Gathering:
 
     def _suffix(self, rank: str) -> str:
         """Nothing where there is one rank."""
-        one = len({rank_name(twins.place) for twins in self._plan.twins}) == 1
+        one = len({rank_name(pair.place) for pair in self._plan.pairs}) == 1
         return "" if one else f"_{rank.replace(' ', '_')}"
 
     def write_summary(self, total: Total, path: Path) -> None:
@@ -179,7 +179,7 @@ def _record(found: Found, reports: str) -> dict[str, Any]:
         place["half"] = found.place.half
     if found.verdict == Verdict.FAILED:
         return {**place, "verdict": Verdict.FAILED, "problem": found.problem}
-    origins = [{**origin, "metrics": _figures(origin["metrics"])} for origin in found.summary["origins"][:1]]
+    origins = [{**origin, "metrics": _judging(origin["metrics"])} for origin in found.summary["origins"][:1]]
     counts = {key: found.summary[key] for key in ("mode", "matched", "unmatched_target", "unmatched_golden")}
     return {
         **place,
@@ -194,6 +194,6 @@ def _record(found: Found, reports: str) -> dict[str, Any]:
     }
 
 
-def _figures(metrics: dict[str, Any]) -> dict[str, Any]:
+def _judging(metrics: dict[str, Any]) -> dict[str, Any]:
     """Of an origin's metrics the two that judge it; the pair's own summary has the rest."""
     return {name: metrics[name] for name in ("deviation", "tolerance") if name in metrics}

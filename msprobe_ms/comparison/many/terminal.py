@@ -38,7 +38,7 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
     """The total in words: what was compared, which step and rank to look at first, and where the files are."""
     done = [f"{total.counts[verdict]} {verdict}" for verdict in Verdict]
     shown = ", ".join(text for text in done if not text.startswith("0 "))
-    yield f"{total.verdict.upper()}: {len(plan.twins)} pairs of dumps: {shown}"
+    yield f"{total.verdict.upper()}: {len(plan.pairs)} pairs of dumps: {shown}"
     for side, places in (("target", plan.only_target), ("golden", plan.only_golden)):
         if places:
             yield f"only in the {side}, not compared: {_listed([str(place) for place in places])}"
@@ -49,8 +49,8 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
     if total.first_rank is not None:
         yield total.first_rank.reason
     if total.growing:
-        figures = [f"{each.node} ({each.rank}: {each.first:.2g} → {each.last:.2g})" for each in total.growing]
-        yield f"error grows over the steps, in tolerances, at: {_listed(figures, 3)}"
+        nodes = [f"{each.node} ({each.rank}: {each.first:.2g} → {each.last:.2g})" for each in total.growing]
+        yield f"error grows over the steps, in tolerances, at: {_listed(nodes, 3)}"
     named = total.files if len(total.files) <= _FILES else total.files[-1:]
     if len(named) < len(total.files):
         yield f"report: {len(total.files) - 1} trends, the first {total.files[0]}"

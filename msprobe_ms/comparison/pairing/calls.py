@@ -113,7 +113,7 @@ class _Pairing:
     def between(self) -> None:
         """Calls of one operation and shape that stand between the same two pairs, where there are equally many.
 
-        Calls whose figures are the same, and no other's, are such pairs as well: they tell where a surplus call is.
+        Calls with the same outputs, which no other call has, are such pairs as well: they show where a surplus call is.
         """
         ours, theirs = self.ours.left(), self.theirs.left()
         marks = ([(_kind(call), call.output_statistics) for call in calls] for calls in (ours, theirs))
@@ -288,5 +288,5 @@ def tensors(entry: Entry, state: str) -> list[Item]:
 
 
 def recorded_values(item: Item) -> object:
-    """What tells one recorded tensor from another."""
+    """Return what identifies a recorded tensor."""
     return item.shape, item.maximum, item.minimum, item.mean, item.norm, item.md5

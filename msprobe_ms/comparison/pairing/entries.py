@@ -21,7 +21,7 @@ from msprobe_ms.comparison.pairing.rules.api import ApiRule, rules_by_side
 from msprobe_ms.comparison.pairing.rules.data import DataPairs
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.unpaired_scopes import scope_of, scopes_of_unpaired
-from msprobe_ms.comparison.terms import PairedBy, Side
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.model import Dump, Entry
 from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, EntryName, is_function, parse_entry
 
@@ -35,7 +35,7 @@ def pair_entries(
 
 class _Pairing:
     def __init__(self, target: Dump, golden: Dump, mappings: Mappings, said: DataPairs, fuzzy: bool) -> None:
-        self.target, self.golden = KeyedEntries(target, Side.TARGET), KeyedEntries(golden, Side.GOLDEN)
+        self.target, self.golden = KeyedEntries(target, TARGET), KeyedEntries(golden, GOLDEN)
         self.said, self.fuzzy = said, fuzzy
         renamed = bool(mappings.layer or mappings.cell or mappings.automatic)
         self.scoped = renamed or (target.framework == "mindspore") != (golden.framework == "mindspore")
@@ -88,8 +88,8 @@ class _Pairing:
 
     def _rule(self, name: str, golden: str) -> ApiRule | None:
         """The rule that speaks of both."""
-        ours = self.api_names[Side.TARGET].rule(self.target.entries[name])
-        theirs = self.api_names[Side.GOLDEN].rule(self.golden.entries[golden])
+        ours = self.api_names[TARGET].rule(self.target.entries[name])
+        theirs = self.api_names[GOLDEN].rule(self.golden.entries[golden])
         return ours if ours and theirs and ours.word == theirs.word else None
 
     def _how(self, parsed: EntryName | None) -> PairedBy:
@@ -142,7 +142,7 @@ class _Pairing:
                 if found := self.destinations.get((parsed.name, parsed.class_name)):
                     key = ("module", *found.module, parsed.direction, parsed.index or 0)
                     self.matches.add(entry.name, self.golden.by_key.get(key), found.how)
-            elif parsed.direction == DEBUG or not (self.scoped or self.api_names[Side.TARGET].rule(entry)):
+            elif parsed.direction == DEBUG or not (self.scoped or self.api_names[TARGET].rule(entry)):
                 self.matches.add(entry.name, self.golden.by_key.get(key_of(parsed)), PairedBy.NAME)
 
     def _follow(self, followers: list[Entry]) -> None:
@@ -193,7 +193,7 @@ class _Pairing:
                     self.matches.add(entry.name, other.name, how)
 
     def _api_how(self, entry: Entry, how: PairedBy) -> PairedBy:
-        return PairedBy.API if self.api_names[Side.TARGET].rule(entry) else how
+        return PairedBy.API if self.api_names[TARGET].rule(entry) else how
 
     def _scopes(
         self, dump: KeyedEntries, scope_of: Callable[[Entry, Side], Hashable | None]
@@ -219,8 +219,8 @@ class _Pairing:
         call, scopes = parent.index or 0, self.unpaired_scopes[side]
         if entry.parent in scopes and (parent.name, parent.class_name) not in self.paired_modules[side]:
             scope = scopes[entry.parent]
-            return scope_of(scope) if side is Side.TARGET or scope is None else self._scope_of_match(scope)
-        if side is Side.GOLDEN:
+            return scope_of(scope) if side is TARGET or scope is None else self._scope_of_match(scope)
+        if side is GOLDEN:
             return (parent.name, parent.class_name, call)
         match = self.matches.by_target.get(entry.parent or "")
         golden = self.golden.entries[match.golden].parsed if match else None
@@ -272,7 +272,7 @@ class _Pairing:
         return parent is not None and (parent.name, parent.class_name) in self.fused[side]
 
     def _golden_module(self, module: Module, side: Side) -> Module | None:
-        if side is Side.GOLDEN:
+        if side is GOLDEN:
             return module
         found = self.destinations.get(module)
         return found.module if found else None

@@ -32,8 +32,8 @@ from msprobe_ms.dump.names import BACKWARD, FORWARD, JOINED, beginnings, is_fuse
 _SAME = 1e-3
 
 #: Maximum, minimum, mean, norm.
-_Figures = tuple[Statistic, Statistic, Statistic, Statistic]
-_NO_FIGURES: _Figures = (None, None, None, None)
+_Statistics = tuple[Statistic, Statistic, Statistic, Statistic]
+_NO_STATISTICS: _Statistics = (None, None, None, None)
 
 
 class Fusion(NamedTuple):
@@ -268,12 +268,12 @@ class _Joining:
         elif (direction, first.state) == (BACKWARD, "output"):
             # One that hands none back adds nothing; one that no gradient reached may be where it was lost.
             recipe = Recipe(parts) if len(alike) == len(fusion.parts) else None
-            yield self._made(first, parts, recipe, parts[0].shape, _NO_FIGURES)
+            yield self._made(first, parts, recipe, parts[0].shape, _NO_STATISTICS)
         elif (found := _like(parts, whole) if len(parts) == len(fusion.parts) else None) is not None:
             other, axis = found
             layout = self.layouts[fusion.path]
             layout.learn(parts, other, axis)
-            yield self._made(first, parts, Recipe(parts, axis, layout), other.shape, _figures(parts))
+            yield self._made(first, parts, Recipe(parts, axis, layout), other.shape, _statistics(parts))
         else:
             for item in alike:
                 parsed = parse_entry(item.entry)
@@ -286,10 +286,10 @@ class _Joining:
         parts: list[Item],
         recipe: Recipe | None,
         shape: tuple[int, ...] | str | None,
-        figures: _Figures,
+        statistics: _Statistics,
     ) -> Item:
         files = [item.data_name for item in parts]
-        maximum, minimum, mean, norm = figures
+        maximum, minimum, mean, norm = statistics
         dtype = max((item.dtype for item in parts), key=lambda dtype: parse_dtype(dtype).epsilon)
         item = parts[0]._replace(
             entry=first.entry, dtype=dtype, shape=shape, maximum=maximum, minimum=minimum, mean=mean, norm=norm,
@@ -309,7 +309,7 @@ def _like(parts: Sequence[Item], whole: Entry) -> tuple[Item, int] | None:
 
 
 def _take_in_one(parts: Sequence[Entry]) -> bool:
-    """Whether all take in the same, as far as their figures tell."""
+    """Whether all take in the same, as far as their statistics tell."""
     taken = [[item for item in part.in_state("input") if item.kind == "tensor"] for part in parts]
     return all(
         len(each) == len(taken[0])
@@ -334,7 +334,7 @@ def _near(one: Statistic, other: Statistic) -> bool:
     return abs(one - other) <= _SAME * max(abs(one), abs(other))
 
 
-def _figures(parts: Sequence[Item]) -> _Figures:
+def _statistics(parts: Sequence[Item]) -> _Statistics:
     """Of tensors one behind another: the extremes of their extremes, the mean of all elements, the root of squares."""
     names = ("maximum", "minimum", "mean", "norm")
     maxima, minima, means, norms = (_numbers([getattr(item, name) for item in parts]) for name in names)
@@ -353,7 +353,7 @@ def _extreme(of: Callable[[list[float]], float], values: list[float]) -> float |
     return next((value for value in values if value != value), of(values)) if values else None
 
 
-def _numbers(figures: Sequence[Statistic]) -> list[float]:
+def _numbers(statistics: Sequence[Statistic]) -> list[float]:
     """[] where one of them is no number."""
-    numbers = [figure for figure in figures if isinstance(figure, (int, float))]
-    return numbers if len(numbers) == len(figures) else []
+    numbers = [statistic for statistic in statistics if isinstance(statistic, (int, float))]
+    return numbers if len(numbers) == len(statistics) else []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msprobe_ms.comparison.pairing.rules.api import ApiRule
-from msprobe_ms.comparison.terms import PairedBy, Side
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.names import DEBUG, FORWARD, EntryName
 
@@ -74,13 +74,13 @@ class Matches:
 
     def is_taken(self, name: str, side: Side) -> bool:
         """Return whether an entry is matched, or was said to have no counterpart."""
-        if side is Side.GOLDEN:
+        if side is GOLDEN:
             return name in self._goldens
         return name in self.by_target or name in self._unmatched
 
     def add(self, name: str, golden: str | None, how: PairedBy) -> None:
         """Match two entries; nothing happens where one of them is taken or ``golden`` is None."""
-        if golden is not None and not (self.is_taken(name, Side.TARGET) or golden in self._goldens):
+        if golden is not None and not (self.is_taken(name, TARGET) or golden in self._goldens):
             self.by_target[name] = Match(golden, how, rule=self._rule(name, golden))
             self._goldens.add(golden)
 
@@ -91,7 +91,7 @@ class Matches:
 
     def add_group(self, targets: Sequence[str], goldens: Sequence[str], how: PairedBy) -> None:
         """Match several entries of one side with one of the other; both in the order of the forward calls."""
-        taken = any(self.is_taken(name, Side.TARGET) for name in targets) or not self._goldens.isdisjoint(goldens)
+        taken = any(self.is_taken(name, TARGET) for name in targets) or not self._goldens.isdisjoint(goldens)
         if targets and goldens and not taken:
             match = Match(goldens[-1], how, tuple(targets), tuple(goldens) if len(goldens) > 1 else ())
             self.by_target.update(dict.fromkeys(targets, match))

@@ -13,7 +13,7 @@ from msprobe_ms.comparison.pairing.modules import Module, said_unmatched
 from msprobe_ms.comparison.pairing.rules.api import ApiRule, split_listed
 from msprobe_ms.comparison.pairing.rules.data import DataPairs, resolve_data
 from msprobe_ms.comparison.pairing.rules.files import Mappings
-from msprobe_ms.comparison.terms import PairedBy, Side
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.columns import ItemSlice, ItemTable
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import is_function
@@ -48,7 +48,7 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
     for entry in golden.entries.values():
         if entry.name not in matched:
             rows = (
-                _rows_alone(entry.items, Side.GOLDEN)
+                _rows_alone(entry.items, GOLDEN)
                 if not placed
                 else [Row(None, item) for item in entry.items if item.name not in placed]
             )
@@ -123,7 +123,7 @@ def _placed_rows(
 def _alone(entry: Entry, golden: Dump, said: DataPairs, unmatched: set[Module]) -> Pair:
     """An entry without a counterpart; single items may still stand beside items the data mapping names."""
     if not said.items:
-        rows = _rows_alone(entry.items, Side.TARGET)
+        rows = _rows_alone(entry.items, TARGET)
     else:
         rows = [Row(item, said.items.get(item.name)) for item in entry.items]
     other = golden.entries.get(said.fallback.get(entry.name, ""))
@@ -135,7 +135,7 @@ def _alone(entry: Entry, golden: Dump, said: DataPairs, unmatched: set[Module]) 
 
 def _rows_alone(items: Sequence[Item], side: Side) -> list[Row]:
     """Return the rows of an entry of one side that has no counterpart."""
-    ours = side is Side.TARGET
+    ours = side is TARGET
     if not isinstance(items, ItemSlice):
         return [Row(item, None) if ours else Row(None, item) for item in items]
     tables, numbers = (items.table, items.table), range(items.start, items.stop)

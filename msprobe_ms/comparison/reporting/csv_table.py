@@ -18,7 +18,7 @@ Cell = str | float | int | bool | None
 
 #: Lines whose cells become text at once.
 _BLOCK = 512
-#: What a spreadsheet program may take for the beginning of a formula, full-width twins included (docs/format.md,
+#: What a spreadsheet program may take for the beginning of a formula, full-width counterparts included (docs/format.md,
 #: "Formulas in tables").
 _FORMULA_STARTS = frozenset("=+-%@＝＋－％＠\t\r\n")
 #: What makes a csv reader need quotes around a text.

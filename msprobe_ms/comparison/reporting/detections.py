@@ -15,6 +15,7 @@ from typing import NamedTuple
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
 from msprobe_ms.comparison.statistics import odd_figures
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, beginnings, parse_entry
 
 FP16_OVERFLOW = "fp16 overflow"
@@ -85,7 +86,7 @@ def _survey(comparison: Comparison) -> _Survey:
     agreed, last_pair, last = False, None, None
     for number, (pair, row) in enumerate(_table(comparison), 2):
         differs, state = row.differs, row.state
-        if _is_odd(row, 0) and not _is_odd(row, 1):
+        if _is_odd(row, TARGET) and not _is_odd(row, GOLDEN):
             _note_odd(survey, number, row)
         if differs:
             survey.differing, survey.differings = survey.differing or (number, _name(row)), survey.differings + 1
@@ -129,13 +130,13 @@ def _name(row: Row) -> str:
 
 def _has_elements(row: Row) -> bool:
     """Whether the target's tensor has several elements."""
-    stored = row.stored(0)
+    stored = row.stored(TARGET)
     shape = stored[0].sort(stored[1])[3] if stored else row.target.shape if row.target else None
     return isinstance(shape, tuple) and math.prod(shape) > 1
 
 
-def _is_odd(row: Row, side: int) -> bool:
-    """Whether Max or Min of the item on one side, 0 for the target, is not finite."""
+def _is_odd(row: Row, side: Side) -> bool:
+    """Whether Max or Min of the item on one side is not finite."""
     stored = row.stored(side)
     if stored is not None and stored[1] not in stored[0].odd:
         first = 4 * stored[1]

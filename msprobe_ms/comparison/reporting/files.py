@@ -103,7 +103,7 @@ def write_summary(comparison: Comparison, folder: Path, timestamp: str, name_suf
 
 
 def row_counts(comparison: Comparison) -> dict[str, int]:
-    """Rows that are an item beside its twin, and an item alone, by their names in the summary."""
+    """Rows that are an item beside its counterpart, and an item alone, by their names in the summary."""
     matched = unmatched_target = unmatched_golden = 0
     for row in comparison.rows:
         if row.matched:

@@ -36,7 +36,7 @@ _MOST_ENTRIES = 30_000
 
 
 def verdict_lines(outcome: Outcome) -> Iterator[str]:
-    """What was compared, where the error begins, what has no twin and how to give it one, and where the report is."""
+    """Describe what was compared, where the error begins, what has no counterpart, and where the report is."""
     comparison = outcome.comparison
     counts = row_counts(comparison)
     if outcome.title:
@@ -189,7 +189,7 @@ def _more(names: list[str], told: int = _TOLD) -> str:
 
 
 def _way_to_more(outcome: Outcome) -> str:
-    """What gives more values a twin."""
+    """What gives more values a counterpart."""
     if is_compiled(outcome.target) != is_compiled(outcome.golden):
         return (
             "a compiled graph launches other kernels than a dynamic one and pairs with it inside of Cells: dump both "

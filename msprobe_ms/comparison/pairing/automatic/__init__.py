@@ -1,7 +1,7 @@
 """Which module of the target is which of the golden, found from the two dumps alone.
 
-Layers first: figures that only two of them share fix points, unless weights look exchanged; between them the order of
-execution, kinds, shapes and names decide. Then what encloses them, by the layers it encloses. Every pair has a
+Layers first: statistics that only two of them share fix points, unless weights look exchanged; between them the order
+of execution, kinds, shapes and names decide. Then what encloses them, by the layers it encloses. Every pair has a
 confidence; what could as well be another is left out.
 """
 
@@ -129,13 +129,13 @@ class Alignment:
 def align_modules(target: Dump, golden: Dump) -> Alignment:
     """Pair the modules of two dumps by what they did.
 
-    Cost: reading shapes and figures once, then height × width of the stretches of layers between fixed points, in
-    numpy: near-linear where figures agree, at worst (no figures at all) quadratic with a small constant.
+    Cost: reading shapes and statistics once, then height × width of the stretches of layers between fixed points, in
+    numpy: near-linear where statistics agree, at worst (no statistics at all) quadratic with a small constant.
     """
     return align_outlines(outline(target), outline(golden))
 
 
-def tell_exchanges(alignment: Alignment) -> None:
+def warn_swapped_weights(alignment: Alignment) -> None:
     """Warn of weights that look exchanged."""
     if told := alignment.exchanges():
         logger.warning("-lm: %s. Their modules are paired by names and places all the same", told)

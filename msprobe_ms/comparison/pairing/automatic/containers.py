@@ -75,7 +75,7 @@ def inside(evidence: Evidence, layers: list[Found], inner: dict[int, int]) -> li
 
 
 def _apart(evidence: Evidence, one: Found, inner: dict[int, int], back: dict[int, int]) -> bool:
-    """Whether each stands in a module whose twin does not hold the other; to be moved out of one is not enough."""
+    """Whether each stands in a module whose counterpart lacks the other; to be moved out of one is not enough."""
     above, above_there = list(evidence.target.ancestors(one.ours)), list(evidence.golden.ancestors(one.theirs))
     here = any(inner[node] not in above_there for node in above if node in inner)
     return here and any(back[node] not in above for node in above_there if node in back)
@@ -151,7 +151,7 @@ class _Common:
         return self.share(above, above_there)
 
     def _alike(self, ours: int, theirs: int) -> float:
-        """As ``share``; a layer that is paired with another one is hardly the twin of what encloses that."""
+        """As ``share``; a layer that is paired with another one is hardly the counterpart of what encloses that."""
         elsewhere = self.layers.get(ours, theirs) != theirs or self.layers_back.get(theirs, ours) != ours
         return self.share(ours, theirs) * (0.5 if elsewhere else 1.0)
 

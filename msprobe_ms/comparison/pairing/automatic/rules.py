@@ -67,7 +67,7 @@ class _Writer:
         return rules
 
     def _base(self, path: Parts, other: Parts) -> tuple[Parts, Parts]:
-        """The nearest module above whose golden twin is above the golden path; the network itself always is."""
+        """The nearest module above whose golden counterpart is above the golden path; the network itself always is."""
         for length in range(len(path) - 1, 0, -1):
             above = self.pairs.get(path[:length])
             if above is not None and other[: len(above)] == above and len(above) < len(other):
@@ -90,7 +90,7 @@ class _Writer:
         return list(wrong)
 
     def _mend(self, rules: Rules, wrong: list[Parts]) -> None:
-        """Modules without a twin are said to have none once a class, if all of that name are; the rest one by one."""
+        """Say once a class that modules have no counterpart, if all of that name have none; of the rest one by one."""
         said: set[tuple[str, Parts]] = set()
         for path in wrong:
             wanted = self.pairs[path]
@@ -107,7 +107,7 @@ class _Writer:
             rules.setdefault(_TOP, {})[".".join(path)] = NOWHERE if wanted is None else ".".join(wanted)
 
     def _parent(self, path: Parts) -> Parts:
-        """The nearest module above that has a twin; () for the network."""
+        """The nearest module above that has a counterpart; () for the network."""
         return next((path[:n] for n in range(len(path) - 1, 0, -1) if self.pairs.get(path[:n]) is not None), ())
 
     def _all_alone(self, class_name: str, key: Parts) -> bool:

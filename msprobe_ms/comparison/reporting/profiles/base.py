@@ -10,11 +10,12 @@ from typing import ClassVar, NamedTuple
 from msprobe_ms.arrays.custom_metrics import Algorithm, message_of, metric_of
 from msprobe_ms.comparison.model import Comparison, Metrics, Pair, Row
 from msprobe_ms.comparison.reporting.csv_table import Cell
-from msprobe_ms.comparison.reporting.row_columns import FigureBlock
+from msprobe_ms.comparison.reporting.row_columns import RowColumns
 from msprobe_ms.comparison.statistics import is_odd
 from msprobe_ms.comparison.terms import Mode, RowColour
 from msprobe_ms.dump.model import Item
 
+_TENSOR = Mode.TENSOR
 NO_BENCH = "No bench data matched."
 
 #: Column titles of the four statistics, in the order Max, Min, Mean, Norm: both ages share them.
@@ -25,7 +26,7 @@ BENCH_TITLES = ("Bench max", "Bench min", "Bench mean", "Bench l2norm")
 
 
 class Line:
-    """One line of a report: always an item of the target, with its golden twin where there is one.
+    """One line of a report: always an item of the target, with its golden counterpart where there is one.
 
     ``stack`` is the call site on the first input row of an entry, None elsewhere. What else a line has is made once,
     when it is asked for.
@@ -69,9 +70,9 @@ class Block:
         return iter(self.lines)
 
     @cached_property
-    def figures(self) -> FigureBlock:
+    def columns(self) -> RowColumns:
         """What the dumps say of the items, read column by column."""
-        return FigureBlock([line.row for line in self.lines])
+        return RowColumns([line.row for line in self.lines])
 
 
 class Column(NamedTuple):
@@ -120,14 +121,14 @@ def lines(comparison: Comparison) -> Iterator[Line]:
 
 def item_name(item: Item, mode: Mode) -> str:
     """The item's name in a report; in real data mode a keyword tensor is named as its file is (``….kwargs.{name}``)."""
-    if mode == Mode.TENSOR and item.keyword and item.data_name is not None:
+    if mode == _TENSOR and item.keyword and item.data_name is not None:
         return ".".join((item.entry, "kwargs", *item.path))
     return item.name
 
 
 def algorithm_columns(algorithms: Iterable[Algorithm], mode: Mode) -> Iterator[Column]:
     """Two columns for each of the user's own metrics: its value, or why there is none, and its message."""
-    for algorithm in algorithms if mode == Mode.TENSOR else ():
+    for algorithm in algorithms if mode == _TENSOR else ():
         yield column(algorithm.name, _own_metric(metric_of(algorithm), "no data"))
         yield column(f"{algorithm.name} message", _own_metric(message_of(algorithm), ""))
 

@@ -44,10 +44,11 @@ from msprobe_ms.comparison.statistics import DIFFERENCES, RELATIVES, STATISTICS,
 from msprobe_ms.comparison.terms import Mode, RowColour
 from msprobe_ms.dump.model import Item
 
+_MD5, _TENSOR, _UNCOLOURED = Mode.MD5, Mode.TENSOR, RowColour.NONE
 NOT_AVAILABLE = "N/A"
 PASS, WARNING, ERROR = "pass", "warning", "error"
 _SEVERITY = {PASS: 0, WARNING: 1, ERROR: 2}
-_COLOURS = {PASS: RowColour.NONE, WARNING: RowColour.YELLOW, ERROR: RowColour.RED}
+_COLOURS = {PASS: _UNCOLOURED, WARNING: RowColour.YELLOW, ERROR: RowColour.RED}
 
 #: APIs whose values are undefined or a mere copy: never judged (docs/format.md, "Judgement of latest").
 IGNORED = frozenset(
@@ -69,7 +70,7 @@ INPUTS_IGNORED = frozenset({"_reduce_scatter_base", "_all_gather_base", "all_to_
 
 @dataclass(frozen=True)
 class LatestThresholds:
-    """The figures of 26.x (docs/format.md, "Judgement of latest")."""
+    """The thresholds of 26.x (docs/format.md, "Judgement of latest")."""
 
     #: Error: relative error of the Norm below the first in every input and beyond the second in an output.
     good_relative: float = 0.1
@@ -97,17 +98,17 @@ def judge_pair(pair: Pair, mode: Mode, limit: LatestThresholds) -> None:
     outputs = [row for row in pair.rows if _state(row) == "output"]
     inputs = [row for row in pair.rows if _state(row) in ("input", "parameters") and row.matched]
     for row in pair.rows:
-        row.colour, row.reason = RowColour.NONE, ""
+        row.colour, row.reason = _UNCOLOURED, ""
         if row.target is None or row.golden is None:
             row.result, row.reason = NOT_AVAILABLE, NO_BENCH
-            if mode == Mode.MD5:
+            if mode == _MD5:
                 _set(row, Finding(WARNING, NO_BENCH))
             continue
         row.result = PASS
         if api in IGNORED or (api in INPUTS_IGNORED and _state(row) == "input"):
             continue
         findings = list(_row_findings(row, row.target, row.golden, mode))
-        if mode != Mode.MD5 and _state(row) == "output" and row.differs:
+        if mode != _MD5 and _state(row) == "output" and row.differs:
             findings += _output_findings(inputs, row, row is outputs[0], mode, limit)
         if not findings and row.differs:
             findings = [Finding(WARNING, f"{next(differences(row, row.target, row.golden, mode))}.")]
@@ -147,7 +148,7 @@ def _api(pair: Pair) -> str:
 def _row_findings(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[Finding]:
     """What the row's own two items show."""
     if target.kind == "tensor" and golden.kind == "tensor":
-        if mode == Mode.MD5:
+        if mode == _MD5:
             if not checksums_comparable(target, golden):
                 yield Finding(WARNING, f"No checksums of one dtype: {target.dtype} and {golden.dtype}.")
             elif row.differs:
@@ -193,7 +194,7 @@ def _output_findings(
             yield Finding(ERROR, f"The Norm is off by {after:.3g} (relative), in the inputs by {worst:.3g} at most.")
         elif first and (after > limit.relative_growth * worst if worst > 0 else after > limit.relative_from_nothing):
             yield Finding(WARNING, f"The Norm's relative error grows from {worst:.3g} in the inputs to {after:.3g}.")
-    if mode != Mode.TENSOR or not first:
+    if mode != _TENSOR or not first:
         return
     least, after = _least(inputs, ONE_THOUSANDTH), output.metrics.get(ONE_THOUSANDTH)
     if isinstance(after, float) and least > limit.good_thousandth and after < limit.bad_thousandth:
@@ -209,7 +210,7 @@ def _numbers(rows: list[Row], metric: str) -> list[float]:
 
 
 def _least(rows: list[Row], metric: str) -> float:
-    """The smallest figure of the inputs; -inf, so that no rule fires, where there is none."""
+    """The smallest value of the inputs; -inf, so that no rule fires, where there is none."""
     return min(_numbers(rows, metric), default=-math.inf)
 
 
@@ -242,9 +243,9 @@ class Latest(Profile):
 
     def columns(self, mode: Mode, *, stack: bool) -> list[Column]:
         middle, after = {
-            Mode.MD5: (_MD5, ()),
-            Mode.TENSOR: ((*_REAL, *_FIGURES), (column("Data_name", _data_name),)),
-            Mode.STATISTICS: ((*_DIFFERENCES, *_FIGURES), ()),
+            _MD5: (_CHECKSUMS, ()),
+            _TENSOR: ((*_REAL, *_STATISTICS), (column("Data_name", _data_name),)),
+            Mode.STATISTICS: ((*_DIFFERENCES, *_STATISTICS), ()),
         }[mode]
         stacks = (column("NPU_Stack_Info", stack_text),) if stack else ()
         return [*_BASIC, *middle, *_VERDICT, *stacks, *after, *algorithm_columns(self.algorithms, mode)]
@@ -256,7 +257,7 @@ class Latest(Profile):
 
 
 def _text(value: Statistic | Missing) -> Cell:
-    """A figure: nothing is ``N/A``, bools are text, infinities start with a space."""
+    """A statistic: nothing is ``N/A``, bools are text, infinities start with a space."""
     if value is None:
         return NOT_AVAILABLE
     if isinstance(value, bool):
@@ -297,7 +298,7 @@ def _relative(name: str, metric: str) -> Callable[[Line], Cell]:
 
 
 def _text_difference(line: Line, name: str) -> Cell:
-    """Figures that are no numbers (texts of plain values): 0 when equal, else ``Diff``."""
+    """Statistics that are no numbers (texts of plain values): 0 when equal, else ``Diff``."""
     if line.golden is None:
         return NOT_AVAILABLE
     mine, theirs = getattr(line.target, name), getattr(line.golden, name)
@@ -358,12 +359,12 @@ _DIFFERENCES = (
     *map(column, RELATIVE_TITLES, map(_relative, STATISTICS, RELATIVES)),
 )
 
-_FIGURES = (
+_STATISTICS = (
     *map(column, NPU_TITLES, map(_of_target, map(attrgetter, STATISTICS))),
     *map(column, BENCH_TITLES, map(_of_golden, map(attrgetter, STATISTICS))),
 )
 
-_MD5 = (column("NPU MD5", _of_target(attrgetter("md5"))), column("BENCH MD5", _of_golden(attrgetter("md5"))))
+_CHECKSUMS = (column("NPU MD5", _of_target(attrgetter("md5"))), column("BENCH MD5", _of_golden(attrgetter("md5"))))
 
 _VERDICT = (
     column("Requires_grad Consistent", _requires_grad_consistent),

@@ -49,7 +49,7 @@ from msprobe_ms.comparison.reporting.profiles.base import (
 )
 from msprobe_ms.comparison.reporting.profiles.latest import IGNORED, INPUTS_IGNORED
 from msprobe_ms.comparison.reporting.profiles.wording import deviates, differences, remarks
-from msprobe_ms.comparison.reporting.row_columns import Side
+from msprobe_ms.comparison.reporting.row_columns import SideColumns
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS
 from msprobe_ms.comparison.terms import Mode, PairedBy, RowColour
 from msprobe_ms.dump.columns import Sort
@@ -217,7 +217,7 @@ class Own(Profile):
         stacks = (column("Call Site", _call_site),) if stack else ()
         files = _FILES if mode == Mode.TENSOR else ()
         own = algorithm_columns(self.algorithms, mode)
-        return [*_VERDICT, *_BASIC, *middle, *own, *_FIGURES, *_GRADIENTS, *stacks, *files]
+        return [*_VERDICT, *_BASIC, *middle, *own, *_STATISTICS, *_GRADIENTS, *stacks, *files]
 
     def judge(self, comparison: Comparison) -> None:
         judge(comparison)
@@ -247,17 +247,17 @@ def _cells(values: Iterable[object]) -> list[Cell]:
 Cells = Callable[[Block], list[Cell]]
 
 
-def _of_sides(read: Callable[[Side], Iterable[object]]) -> tuple[Cells, Cells]:
+def _of_sides(read: Callable[[SideColumns], Iterable[object]]) -> tuple[Cells, Cells]:
     """The cells of the target's column and of the golden's."""
-    return lambda block: _cells(read(block.figures.target)), lambda block: _cells(read(block.figures.golden))
+    return lambda block: _cells(read(block.columns.target)), lambda block: _cells(read(block.columns.golden))
 
 
 def _of_items(read: Callable[[Item], object]) -> tuple[Cells, Cells]:
     return _of_sides(lambda side: side.read(read))
 
 
-def _figure(name: str) -> Callable[[Side], Iterable[object]]:
-    return lambda side: side.figures[name]
+def _statistic(name: str) -> Callable[[SideColumns], Iterable[object]]:
+    return lambda side: side.statistics[name]
 
 
 def _of_row(read: Callable[[Row], object]) -> Cells:
@@ -265,14 +265,14 @@ def _of_row(read: Callable[[Row], object]) -> Cells:
 
 
 def _relative(metric: str) -> Cells:
-    return lambda block: _cells(block.figures.relatives[metric])
+    return lambda block: _cells(block.columns.relatives[metric])
 
 
 def _of_metric(metric: str) -> Cells:
     return lambda block: _cells([(line.row.measured or {}).get(metric) for line in block])
 
 
-def _names(block: Block, side: Side) -> list[Cell]:
+def _names(block: Block, side: SideColumns) -> list[Cell]:
     mode = block.lines[0].mode
     if mode == Mode.TENSOR:  # where the names of files count
         return _cells(side.read(lambda item: item_name(item, mode)))
@@ -293,8 +293,8 @@ def _pairs(titles: Iterable[str], cells: Iterable[tuple[Cells, Cells]]) -> tuple
 
 
 _VERDICT = (
-    Column("NPU Name", lambda block: _names(block, block.figures.target)),
-    Column("Bench Name", lambda block: _names(block, block.figures.golden)),
+    Column("NPU Name", lambda block: _names(block, block.columns.target)),
+    Column("Bench Name", lambda block: _names(block, block.columns.golden)),
     column("Result", lambda line: line.row.result),
     column("Reason", lambda line: line.row.reason or None),
     column("Inherited From", lambda line: line.row.inherited_from or None),
@@ -307,7 +307,7 @@ _BASIC = _pairs(
     (_of_sides(attrgetter("dtypes")), _of_sides(lambda side: map(shape_text_of, side.shapes))),
 )
 
-#: The figures stand side by side: what they differ by is told relative to them alone.
+#: The statistics stand side by side, so only their relative differences have columns.
 _RELATIVES = tuple(map(Column, RELATIVE_TITLES, map(_relative, RELATIVES)))
 
 _METRICS = tuple(Column(title, _of_metric(metric)) for metric, title in METRIC_TITLES.items())
@@ -316,10 +316,10 @@ _CHECKSUMS = _pairs(("MD5",), (_of_items(attrgetter("md5")),))
 # The table of msprobe has its second title in capitals.
 _CHECKSUMS = (_CHECKSUMS[0], _CHECKSUMS[1]._replace(title="BENCH MD5"))
 
-_OF_FIGURES = [_of_sides(_figure(name)) for name in STATISTICS]
-_FIGURES = (
-    *(Column(title, target) for title, (target, _) in zip(NPU_TITLES, _OF_FIGURES, strict=True)),
-    *(Column(title, golden) for title, (_, golden) in zip(BENCH_TITLES, _OF_FIGURES, strict=True)),
+_OF_STATISTICS = [_of_sides(_statistic(name)) for name in STATISTICS]
+_STATISTICS = (
+    *(Column(title, target) for title, (target, _) in zip(NPU_TITLES, _OF_STATISTICS, strict=True)),
+    *(Column(title, golden) for title, (_, golden) in zip(BENCH_TITLES, _OF_STATISTICS, strict=True)),
 )
 
 _GRADIENTS = _pairs(("Requires_grad",), (_of_sides(attrgetter("requires_grad")),))

@@ -1,4 +1,4 @@
-"""The report of msprobe 1.1.0, cell for cell: how it judges and colours rows, how it writes figures, its columns."""
+"""The report of msprobe 1.1.0, cell for cell: how it judges and colours rows, how it writes statistics, its columns."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ from msprobe_ms.comparison.statistics import STATISTICS, is_number, odd_figures
 from msprobe_ms.comparison.terms import Mode, RowColour
 from msprobe_ms.dump.model import Item
 
+_MD5, _TENSOR, _UNCOLOURED = Mode.MD5, Mode.TENSOR, RowColour.NONE
 NOT_AVAILABLE = "N/A"
 DOUBLE_CHECK = "Need double check api accuracy."
 
@@ -60,7 +61,7 @@ _TOKENS: Mapping[Missing, str] = MappingProxyType(
 
 @dataclass(frozen=True)
 class V110Thresholds:
-    """The figures of 1.1.0 (docs/format.md, "Judgement of v110")."""
+    """The thresholds of 1.1.0 (docs/format.md, "Judgement of v110")."""
 
     #: "No" when the cosine is below the first and the largest absolute error above the second of a pair …
     poor_cosine: float = 0.99
@@ -97,16 +98,16 @@ class Rules:
         """Fill result, reason and colour of the rows of one entry."""
         for row in pair.rows:
             self._result(row)
-        if self.mode != Mode.MD5:
+        if self.mode != _MD5:
             self._colours(pair)
 
     def _result(self, row: Row) -> None:
-        row.colour, row.reason = RowColour.NONE, ""
+        row.colour, row.reason = _UNCOLOURED, ""
         if row.target is None or row.golden is None:
             row.result, row.reason = NOT_AVAILABLE, NO_BENCH
-        elif self.mode == Mode.MD5:
+        elif self.mode == _MD5:
             row.result = "pass" if checksum(row.target) == checksum(row.golden) else "Different"
-        elif self.mode == Mode.TENSOR:
+        elif self.mode == _TENSOR:
             row.result = self._accuracy(row)
             row.reason = _message(row, row.target, row.golden)
         elif self._needs_check(row.target, row.golden):
@@ -153,7 +154,7 @@ class Rules:
         """The colour an output row takes beside one of its entry's input rows."""
         limit = self.thresholds
         found = {RowColour.YELLOW} if self._grows(source, output) else set()
-        if self.mode == Mode.TENSOR:
+        if self.mode == _TENSOR:
             for before, after in _both_numbers(token(source, ONE_THOUSANDTH), token(output, ONE_THOUSANDTH)):
                 if before > limit.good_thousandth and after < limit.bad_thousandth:
                     found.add(RowColour.RED)
@@ -168,7 +169,7 @@ class Rules:
                 found.add(RowColour.RED)
             elif error > limit.relative_yellow and _relative_to_bench(source, self.mode) < limit.relative_input:
                 found.add(RowColour.YELLOW)
-        return RowColour.RED if RowColour.RED in found else RowColour.YELLOW if found else RowColour.NONE
+        return RowColour.RED if RowColour.RED in found else RowColour.YELLOW if found else _UNCOLOURED
 
     def _grows(self, source: Row, output: Row) -> bool:
         before, after = (abs(_difference(row, self.mode) or 0.0) for row in (source, output))
@@ -184,7 +185,7 @@ def _message(row: Row, target: Item, golden: Item) -> str:
         return ""
     cosine = measured.get(COSINE)
     if cosine is Missing.SHAPE:
-        return f"{next(differences(row, target, golden, Mode.TENSOR))}."
+        return f"{next(differences(row, target, golden, _TENSOR))}."
     if isinstance(cosine, Missing) and cosine in WHY_MISSING:
         return WHY_MISSING[cosine]
     return "" if same_dtype(target.dtype, golden.dtype) else f"The dtypes differ: {target.dtype} and {golden.dtype}."
@@ -202,7 +203,7 @@ def _both_numbers(mine: Cell, theirs: Cell) -> list[tuple[float, float]]:
 
 def _difference(row: Row, mode: Mode) -> float | None:
     """Max diff, or MaxAbsErr in real data mode; None where that is no number."""
-    if mode == Mode.TENSOR:
+    if mode == _TENSOR:
         value = token(row, MAX_ABSOLUTE)
         return float(value) if isinstance(value, (int, float)) else None
     if row.target is None or row.golden is None:
@@ -238,7 +239,7 @@ def number(value: float) -> Cell:
 
 
 def text(value: Statistic | Missing) -> Cell:
-    """A figure as 1.1.0 writes it: nothing is ``None``, infinity and NaN carry a trailing TAB."""
+    """A statistic as 1.1.0 writes it: nothing is ``None``, infinity and NaN carry a trailing TAB."""
     if isinstance(value, (int, float)):
         return number(value)
     return "None" if value is None else str(value)
@@ -274,14 +275,14 @@ class V110(Profile):
     def columns(self, mode: Mode, *, stack: bool) -> list[Column]:
         stacks = [column("NPU_Stack_Info", stack_text)] if stack else []
         result = [column("Result", _result), column("Err_message", lambda line: line.row.reason or None)]
-        if mode == Mode.MD5:
+        if mode == _MD5:
             md5 = [column("NPU MD5", _of_target(checksum)), column("BENCH MD5", _of_bench(checksum))]
             return [*_BASIC, *md5, result[0], *stacks]
-        if mode == Mode.TENSOR:
+        if mode == _TENSOR:
             reached = [column("Accuracy Reached or Not", _result), result[1]]
             own = algorithm_columns(self.algorithms, mode)
-            return [*_BASIC, *_REAL, *_FIGURES, *reached, *stacks, column("Data_name", _data_name), *own]
-        return [*_BASIC, *_DIFFERENCES, *_FIGURES, *result, *stacks]
+            return [*_BASIC, *_REAL, *_STATISTICS, *reached, *stacks, column("Data_name", _data_name), *own]
+        return [*_BASIC, *_DIFFERENCES, *_STATISTICS, *result, *stacks]
 
     def judge(self, comparison: Comparison) -> None:
         rules = Rules(self.thresholds, comparison.mode)
@@ -331,7 +332,7 @@ def _percent(name: str) -> Callable[[Line], Cell]:
 def entry_item_name(item: Item, mode: Mode) -> str:
     """1.1.0 numbers keyword arguments as if each were a list: ``….input.approximate.0``."""
     name = item_name(item, mode)
-    in_file = mode == Mode.TENSOR and item.data_name is not None
+    in_file = mode == _TENSOR and item.data_name is not None
     return f"{name}.0" if item.keyword and len(item.path) == 1 and not in_file else name
 
 
@@ -366,7 +367,7 @@ _DIFFERENCES = (
 )
 
 
-_FIGURES = (
+_STATISTICS = (
     *map(column, NPU_TITLES, map(_of_target, map(attrgetter, STATISTICS))),
     *map(column, BENCH_TITLES, map(_of_bench, map(attrgetter, STATISTICS))),
 )

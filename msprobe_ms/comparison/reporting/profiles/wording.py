@@ -14,6 +14,7 @@ from msprobe_ms.comparison.statistics import odd_word
 from msprobe_ms.comparison.terms import Mode
 from msprobe_ms.dump.model import Item
 
+_MD5, _TENSOR = Mode.MD5, Mode.TENSOR
 #: Why metrics of real data have no number, where the row itself does not say.
 WHY_MISSING = {
     Missing.NON_FINITE: "NaN or infinity stand at other places than in the golden.",
@@ -44,7 +45,7 @@ def differences(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[st
         yield WHY_MISSING[Missing.NON_FINITE].removesuffix(".")
     elif mine != theirs:
         yield f"It holds {mine}, the golden {theirs}"
-    if mode == Mode.MD5 and checksums_comparable(target, golden) and row.deviation == math.inf:
+    if mode == _MD5 and checksums_comparable(target, golden) and row.deviation == math.inf:
         yield f"The checksums differ: {target.md5} and {golden.md5}"
     if row.deviation == math.inf:
         yield "It differs from a golden of zeros"
@@ -70,10 +71,10 @@ def remarks(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[str]:
     mine, theirs = parse_dtype(target.dtype), parse_dtype(golden.dtype)
     if mine != theirs:
         yield f"The dtypes differ: {target.dtype} and {golden.dtype}."
-    if mode == Mode.MD5 and target.md5 != golden.md5:
+    if mode == _MD5 and target.md5 != golden.md5:
         yield "The checksums differ, as they will between frameworks; the figures agree."
     if odd := odd_word(target):
-        places = "at the same places as the golden" if mode == Mode.TENSOR and not note else "as the golden"
+        places = "at the same places as the golden" if mode == _TENSOR and not note else "as the golden"
         yield f"It holds {odd}, {places}."
     if isinstance(target.shape, tuple) and 0 in target.shape:
         yield "Both are empty."
