@@ -109,14 +109,15 @@ def _add_pairing(pairing: Any) -> None:
         "-f", "-fm", "--fuzzy_match", action="store_true", help="ignore call indices while pairing entries"
     )
     pairing.add_argument(
-        "-cm", "--cell_mapping", nargs="?", const=True, metavar="YAML", help="Cell to Module, with renames from a file"
-    )
+        "-cm", "--cell_mapping", nargs="?", const=True, type=Path, metavar="YAML",
+        help="Cell to Module, with renames from a file",
+    )  # fmt: skip
     pairing.add_argument(
         "-lm", "--layer_mapping", nargs="?", const=True, type=Path, metavar="YAML",
         help="renames of children by class; without a file they are found from the dumps and written to the output",
     )  # fmt: skip
     pairing.add_argument(
-        "-am", "--api_mapping", nargs="?", const=True, metavar="YAML",
+        "-am", "--api_mapping", nargs="?", const=True, type=Path, metavar="YAML",
         help="functions of two frameworks pair across modules too, by the built-in table and rules from a file",
     )  # fmt: skip
     pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full item names")
@@ -155,36 +156,30 @@ class _Sides(NamedTuple):
 
 def _compare(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` and `recover` need none of it.
-    from msprobe_ms.arrays.custom_metrics import load_algorithms
     from msprobe_ms.comparison.many.plan import plan
-    from msprobe_ms.comparison.pairing.rules.files import load_mappings
-    from msprobe_ms.comparison.reporting.thresholds import load_thresholds
-    from msprobe_ms.comparison.run import Options
+    from msprobe_ms.comparison.settings import Settings
 
     sides = _sides(options)
-    thresholds, algorithms = load_thresholds(options.thresholds), load_algorithms(options.custom_algorithms)
     if _means_kernels(sides):
-        if options.thresholds or algorithms:
+        if options.thresholds or options.custom_algorithms:
             raise UsageError("compare: --thresholds and -alg are for dumps with a dump.json, not for raw kernel files")
         divergent = kernels.compare(sides.target, sides.golden, sides.ranks or [], sides.steps or [], options)
         return exit_status(options, divergent=divergent)
     old_form = options.input_path is not None
     profile = options.profile or ("v110" if old_form else "own")
-    cell, api = (
-        given if given in (None, True) else Path(given) for given in (options.cell_mapping, options.api_mapping)
-    )
-    align = options.layer_mapping is True
-    settings = Options(
-        mappings=load_mappings(cell, None if align else options.layer_mapping, options.data_mapping, api),
-        align=align,
+    settings = Settings(
+        layer_mapping=options.layer_mapping,
+        cell_mapping=options.cell_mapping,
+        api_mapping=options.api_mapping,
+        data_mapping=options.data_mapping,
         fuzzy=options.fuzzy_match,
         profile=profile,
-        thresholds=thresholds,
-        algorithms=algorithms,
+        thresholds=options.thresholds,
+        algorithms=options.custom_algorithms,
         csv=options.csv,
         stack=options.stack_mode,
         advice=profile != "latest" and not options.compare_only,
-    )
+    ).options()
     if options.node is not None and sides.ranks is None and sides.steps is None:
         return _print_node(sides, settings, options)
     chosen = plan(sides.target, sides.golden, ranks=sides.ranks or (), steps=sides.steps or (), profile=profile)

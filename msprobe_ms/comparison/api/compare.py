@@ -11,13 +11,10 @@ from typing import Any, Literal
 
 import yaml
 
-from msprobe_ms.arrays.custom_metrics import load_algorithms
 from msprobe_ms.comparison.api.compared import Compared, ComparedRanks
 from msprobe_ms.comparison.many.plan import plan
-from msprobe_ms.comparison.pairing.rules.files import load_mappings
 from msprobe_ms.comparison.reporting.profiles import PROFILES
-from msprobe_ms.comparison.reporting.thresholds import load_thresholds
-from msprobe_ms.comparison.run import Options
+from msprobe_ms.comparison.settings import Settings
 from msprobe_ms.config.values import suggestion
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.locate import find_places
@@ -62,17 +59,16 @@ def compare(
             f"compare: profile {profile!r}{suggestion(profile, PROFILES)}; accepted are {', '.join(PROFILES)}"
         )
     with _Files() as files:
-        layer = None if layer_mapping is True else files.of("layer", layer_mapping)
-        options = Options(
-            load_mappings(
-                files.of("cell", cell_mapping), layer, files.of("data", data_mapping), files.of("api", api_mapping)
-            ),
-            align=layer_mapping is True,
+        options = Settings(
+            layer_mapping=files.of("layer", layer_mapping),
+            cell_mapping=files.of("cell", cell_mapping),
+            api_mapping=files.of("api", api_mapping),
+            data_mapping=files.of("data", data_mapping),
             fuzzy=fuzzy,
             profile=profile,
-            thresholds=load_thresholds(files.of("thresholds", thresholds)),
-            algorithms=load_algorithms(algorithms),
-        )
+            thresholds=files.of("thresholds", thresholds),
+            algorithms=algorithms,
+        ).options()
     if isinstance(target, Dump) or isinstance(golden, Dump):
         return Compared(_one_dump(target), _one_dump(golden), options)
     chosen = plan(_path(target), _path(golden), ranks=ranks, steps=steps, profile=profile)
