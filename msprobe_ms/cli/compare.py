@@ -1,4 +1,4 @@
-"""The console command ``compare``: its arguments, and which comparison they ask for."""
+"""Console commands ``compare`` and ``merge_result``: their arguments, and which comparison they ask for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The console command ``convert``."""
+"""Console command ``convert``."""
 
 from __future__ import annotations
 

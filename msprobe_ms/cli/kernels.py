@@ -1,4 +1,4 @@
-"""What the console command does with dumps of kernels: ``index``, ``overflow_check``, and ``compare`` of two."""
+"""Console commands for dumps of kernels: ``index``, ``overflow_check``, and ``compare`` of two."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def add_overflow_check(commands: Any) -> None:
 
 
 def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], options: argparse.Namespace) -> bool:
-    """Compare kernel dumps and print what was found; whether one diverges."""
+    """Compare kernel dumps and print what was found; return whether one diverges."""
     from msprobe_ms.comparison.kernels.compare import compare_kernels
     from msprobe_ms.comparison.reporting.terminal import verdict_lines
 
@@ -69,7 +69,7 @@ def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], opti
 
 
 def holds_kernels_alone(path: Path) -> bool:
-    """Whether ``path`` is a folder of raw kernel files without any dump.json that compare could take."""
+    """Return whether ``path`` is a folder of raw kernel files without any dump.json that compare could take."""
     from msprobe_ms.dump.kernels.folders import find_kernel_folders
     from msprobe_ms.dump.reading.locate import find_dumps
     from msprobe_ms.support.errors import DumpFormatError
@@ -84,7 +84,7 @@ def holds_kernels_alone(path: Path) -> bool:
 
 
 def holds_kernels_too(path: Path) -> bool:
-    """Whether raw kernel files lie beside the steps of a dump root."""
+    """Return whether raw kernel files lie beside the steps of a dump root."""
     from msprobe_ms.dump.kernels.folders import find_kernel_folders
     from msprobe_ms.dump.reading.locate import of_dumps
 

@@ -1,4 +1,4 @@
-"""The console command ``compare_weights``."""
+"""Console command ``compare_weights``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How single values of a configuration are checked, and how what is wrong with them is said."""
+"""Check single values of a configuration, and say what is wrong with them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST_SHOWN = 80
 
 
 class Rejected(ValueError):
-    """A value with one or more mistakes: each the place below the value (``(2,)`` = its third member) and a text."""
+    """Mistakes in a value: each the place below the value (``(2,)`` = its third member) and a text."""
 
     def __init__(self, *mistakes: tuple[tuple[int | str, ...], str]) -> None:
         super().__init__(mistakes)
@@ -29,7 +29,7 @@ class Rejected(ValueError):
 
 
 def show(value: object) -> str:
-    """A value as it stands in the file, at most 80 characters, nothing in it that could break a line or a terminal."""
+    """Return a value as it stands in the file: at most 80 characters, nothing that could break a line or a terminal."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, TypeError, RecursionError):  # an int of thousands of digits, odd keys of a dict argument, depth
@@ -39,19 +39,19 @@ def show(value: object) -> str:
 
 
 def show_path(path: object) -> str:
-    """A path in quotes, whole: its end is what tells it from others."""
+    """Return a path in quotes, whole: its end is what distinguishes it from others."""
     return f'"{printable(str(path))}"'
 
 
 def suggestion(value: object, accepted: Iterable[str]) -> str:
-    """`` (did you mean "output"?)`` for a near miss, else nothing."""
+    """Return `` (did you mean "output"?)`` for a near miss, else nothing."""
     by_lower = {name.lower(): name for name in accepted}
     near = difflib.get_close_matches(value.lower(), by_lower, n=1) if isinstance(value, str) else []
     return f' (did you mean "{by_lower[near[0]]}"?)' if near else ""
 
 
 def one_of(*accepted: str, planned: Sequence[str] = ()) -> Callable[[object], object]:
-    """A check for one of ``accepted``; ``planned`` are known to the msprobe family but do not work here yet."""
+    """Return a check for one of ``accepted``; ``planned`` are known to the msprobe family but do not work here yet."""
 
     def check(value: object) -> object:
         if isinstance(value, str) and value in accepted:

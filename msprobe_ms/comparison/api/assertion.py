@@ -1,4 +1,4 @@
-"""``assert_consistent``: a comparison as an assertion, whose message reads as ``torch.testing.assert_close``'s does."""
+"""Assert that two dumps are consistent; the message reads as that of ``torch.testing.assert_close``."""
 
 from __future__ import annotations
 

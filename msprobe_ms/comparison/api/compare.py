@@ -1,4 +1,4 @@
-"""``msprobe_ms.compare``: compare two dumps from Python."""
+"""Compare two dumps from Python: ``msprobe_ms.compare``."""
 
 from __future__ import annotations
 

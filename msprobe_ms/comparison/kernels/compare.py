@@ -1,4 +1,4 @@
-"""Two dumps of kernels, rank by rank and step by step: a table each, and where the error begins.
+"""Compare two dumps of kernels, rank by rank and step by step: a table each, and where the error begins.
 
 What pairs with what, and the tables: docs/format.md, "Tables of kernels".
 """
@@ -82,7 +82,7 @@ def compare_kernel_dumps(target: KernelDump, golden: KernelDump) -> Comparison:
 
 
 def pair_kernels(target: KernelDump, golden: KernelDump) -> list[Pair]:
-    """Launches of one kernel, by its name in the graph; where it ran several times the n-th with the n-th."""
+    """Pair launches of one kernel, by its name in the graph; where it ran several times the n-th with the n-th."""
     theirs = dict(_numbered(golden))
     pairs = []
     for key, entry in _numbered(target):

@@ -1,4 +1,4 @@
-"""The table of a comparison of kernels: its columns and verdicts (docs/format.md, "Tables of kernels")."""
+"""Table of a comparison of kernels: its columns and verdicts (docs/format.md, "Tables of kernels")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rank went wrong first, told through the collectives that handed its error to the others.
+"""Find the rank that went wrong first, through the collectives that handed its error to the others.
 
 A collective is one event for all ranks of its group: the k-th call of a group on one rank is the k-th on every other.
 Replaying these events gives every moment of every rank a place in one order (Lamport, "Time, clocks, and the ordering
@@ -38,7 +38,7 @@ _ARRIVE_LATER = frozenset({"irecv", "batch_isend_irecv"})
 
 @dataclass(frozen=True)
 class Exchanges:
-    """What is to be known of one rank to tell which was first.
+    """Collectives of one rank, and where its first error stands among them.
 
     ``groups``   the process groups it took part in
     ``calls``    one number a collective of the rank, in execution order: the place of its group in ``groups``
@@ -55,7 +55,7 @@ class Exchanges:
 
 
 def exchanges_of(comparison: Comparison) -> Exchanges:
-    """The target's collectives and where its first error stands among them."""
+    """Return the target's collectives and where its first error stands among them."""
     first = comparison.origins[0] if comparison.origins else None
     place = _pair_of(first, comparison.pairs) if first is not None else None
     groups: dict[str, int] = {}
@@ -131,7 +131,10 @@ class FirstRank:
 
 
 def first_rank(exchanges: Mapping[str, Exchanges]) -> FirstRank | None:
-    """``exchanges`` of every compared rank in one step, by its name in rank order; None where no rank diverges."""
+    """Find the first rank to diverge in one step, by the exchanges of every compared rank in rank order.
+
+    Returns None where no rank diverges.
+    """
     divergent = {rank: each for rank, each in exchanges.items() if each.before is not None}
     if not divergent:
         return None

@@ -1,4 +1,4 @@
-"""Which dump of the target stands beside which of the golden: rank by rank, step by step."""
+"""Plan which dump of the target is compared with which of the golden: rank by rank, step by step."""
 
 from __future__ import annotations
 

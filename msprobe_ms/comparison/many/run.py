@@ -1,4 +1,4 @@
-"""Every rank and step of two dumps: one comparison each, run by an executor.
+"""Compare every rank and step of two dumps: one comparison each, run by an executor.
 
 What comes back from a worker is small: a verdict, names of files, and one number a node. The comparisons themselves,
 rows and all, end where they were made.
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from msprobe_ms.arrays.custom_metrics import Algorithm, Unloaded
 from msprobe_ms.comparison.many.first_rank import Exchanges, exchanges_of
 from msprobe_ms.comparison.many.plan import DumpPair, Plan
-from msprobe_ms.comparison.many.shared_mapping import OneMapping
+from msprobe_ms.comparison.many.shared_mapping import SharedMapping
 from msprobe_ms.comparison.many.trend import Errors, errors_of
 from msprobe_ms.comparison.model import Origin, Outcome
 from msprobe_ms.comparison.reporting.files import summary
@@ -66,7 +66,7 @@ class Found:
 
 
 def compare_pair(work: Work) -> Found:
-    """Runs in a worker: one comparison, its reports, and what is to be known of it."""
+    """Make one comparison and its reports, in a worker; return what is to be known of it."""
     pair = work.pair
     try:
         options = replace(work.options, algorithms=tuple(each.load() for each in work.algorithms))
@@ -110,7 +110,7 @@ def compare_all(
         )
         for pair in plan.pairs
     ]  # fmt: skip
-    mapping = OneMapping(output, timestamp) if output is not None and options.align else None
+    mapping = SharedMapping(output, timestamp) if output is not None and options.align else None
     own = pool is None
     largest = _MEMORY_A_BYTE * max(map(_size, plan.pairs), default=0)
     pool = processes(len(work), largest) if pool is None else pool

@@ -1,4 +1,4 @@
-"""One verdict over all ranks and steps, gathered from their comparisons one by one, and the file that holds it."""
+"""Gather one verdict over all ranks and steps from their comparisons, one by one, and write its summary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from msprobe_ms.dump.reading.locate import Place
 
 @dataclass(frozen=True)
 class Total:
-    """The verdict over all pairs.
+    """Verdict over all pairs, and what led to it.
 
     ``verdict``     ``divergent`` if one of them is; ``consistent`` if all are; else ``incomplete``
     ``counts``      pairs by verdict, ``failed`` included
@@ -95,7 +95,7 @@ class Gathering:
         self._records.write((",\n" if self._records.tell() else "").encode() + f"  {text}".encode("ascii"))
 
     def total(self) -> Total:
-        """The verdict; and, with an output, the files of it."""
+        """Return the total, and write its files where there is an output."""
         worst: list[Growing] = []
         files = []
         for trend in self._trends.tables():
@@ -143,7 +143,7 @@ def _verdict(counts: Counter[Verdict]) -> Verdict:
 
 
 def rank_name(place: Place) -> str:
-    """What tells a rank from the others of its step: its folder's name, of a half after the name of that."""
+    """Return what distinguishes a rank in its step: its folder's name, of a half after the name of that."""
     return " ".join(part for part in (place.half, place.rank) if part)
 
 

@@ -1,4 +1,4 @@
-"""The comparisons of all ranks and steps in words a person can act on, for the terminal."""
+"""Describe the comparisons of all ranks and steps for the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FILES = 8
 
 
 def found_lines(found: Found, *, in_full: bool) -> Iterator[str]:
-    """One pair in words; not ``in_full``: a line where it is not consistent, none where it is.
+    """Describe one pair; not ``in_full``: a line where it is not consistent, none where it is.
 
     The files of one that is consistent nobody needs to open; their names follow from the summary.
     """
@@ -35,7 +35,7 @@ def found_lines(found: Found, *, in_full: bool) -> Iterator[str]:
 
 
 def total_lines(total: Total, plan: Plan) -> Iterator[str]:
-    """The total in words: what was compared, which step and rank to look at first, and where the files are."""
+    """Describe the total: what was compared, which step and rank to look at first, and where the files are."""
     done = [f"{total.counts[verdict]} {verdict}" for verdict in Verdict]
     shown = ", ".join(text for text in done if not text.startswith("0 "))
     yield f"{total.verdict.upper()}: {len(plan.pairs)} pairs of dumps: {shown}"

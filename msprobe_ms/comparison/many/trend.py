@@ -1,4 +1,4 @@
-"""How far every node is out of its tolerance, step by step: a table for each rank, and the nodes that get worse."""
+"""Follow the error of every node over the steps: a table for each rank, and the nodes that get worse."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Trends:
         errors.ratios.tofile(self._file)
 
     def tables(self) -> Iterator[Trend]:
-        """A trend for each rank with several steps."""
+        """Yield a trend for each rank with several steps."""
         names = list(self._numbers)
         for rank, parts in self._parts.items():
             if len(parts) > 1:
@@ -99,7 +99,7 @@ class Trends:
 
 
 def write_trend(trend: Trend, path: Path) -> None:
-    """The table as csv: deviations in tolerances. Raises UsageError: it cannot be written."""
+    """Write a trend as csv: deviations in tolerances. Raises UsageError: it cannot be written."""
     cells: Iterator[ColouredRow] = (
         ([node, *map(_cell, ratios)], RowColour.NONE) for node, ratios in trend.rows
     )
@@ -107,7 +107,7 @@ def write_trend(trend: Trend, path: Path) -> None:
 
 
 def growing(trend: Trend) -> list[Growing]:
-    """The nodes out of tolerance at the end whose later half of steps is twice as far out as the earlier; worst first.
+    """Return nodes out of tolerance at the end, whose later half of steps is twice as bad as the earlier; worst first.
 
     >>> growing(Trend("rank0", [], [("a", [0.5, 0.9, 2.0, 4.0]), ("b", [9.0, 9.0, 9.0]), ("c", [0.1, None, 0.2])]))
     [Growing(rank='rank0', node='a', first=0.7, last=3.0)]
@@ -125,7 +125,7 @@ def growing(trend: Trend) -> list[Growing]:
 
 
 def most_growing(found: Sequence[Growing]) -> list[Growing]:
-    """The worst of them, also of several ranks'."""
+    """Return the worst of them, also of several ranks'."""
     return heapq.nlargest(_NAMED, found, key=lambda each: each.last)
 
 

@@ -67,7 +67,11 @@ class Scope:
 
 
 def pair_calls(ours: Scope, theirs: Scope, *, forward: bool, module: bool) -> list[Found]:
-    """``forward``: the calls are; ``module``: the scope is one call of one module."""
+    """Pair the calls of one scope.
+
+    ``forward``  they are forward calls
+    ``module``   the scope is one call of one module
+    """
     pairing = _Pairing(ours, theirs)
     pairing.zip(OPERATION, lambda calls, counterparts: _is_single(calls) and _names(calls) != _names(counterparts))
     pairing.zip(NAME)
@@ -221,13 +225,13 @@ def _hands_on(run: Sequence[Call]) -> bool:
 
 
 def end_shapes(call: Entry) -> EndShapes | None:
-    """The first shape a call takes in and gives out; None where it does not do both."""
+    """Return the shapes of a call's first input and first output tensor; None where it lacks one."""
     taken, given = tensors(call, "input"), tensors(call, "output")
     return (taken[0].shape, given[0].shape) if taken and given else None
 
 
 def matching_ends(run: Sequence[Entry], wanted: Container[EndShapes]) -> EndShapes | None:
-    """Those of the wanted ends that a run has: a shape it takes in from outside, and the first it gives out at last."""
+    """Return the wanted end shapes that a run has: of a tensor from outside, and of its last call's first output."""
     if not (given := tensors(run[-1], "output")):
         return None
     taken = (item.shape for item in _outside(run) if item.state == "input")
@@ -235,7 +239,7 @@ def matching_ends(run: Sequence[Entry], wanted: Container[EndShapes]) -> EndShap
 
 
 def pair_tensors(group: Sequence[Entry], counterpart: Entry) -> Iterator[tuple[Item, Item]]:
-    """Tensors of a group (its entries in the order of the forward calls) beside its counterpart's.
+    """Pair the tensors of a group, its entries in the order of the forward calls, with its counterpart's.
 
     They pair by state in their order, each with the next of the same shape. Gradients whose shapes are the
     counterpart's from last to first were recorded in that order.

@@ -1,4 +1,4 @@
-"""Tell how much of two dumps was compared: modules and values without a counterpart, and dumps that end early.
+"""Measure how much of two dumps was compared: modules and values without a counterpart, and dumps that end early.
 
 No dump says that its step was left by an exception. It shows: what the other side has more all comes after the last
 call that both have, and the call around that one never ended, or there is no backward, or most of it is missing.
@@ -46,7 +46,7 @@ def larger_side(pairs: Sequence[Pair]) -> tuple[str, int] | None:
 
 
 def far_apart(pairs: Sequence[Pair]) -> int:
-    """How many inputs of forward calls lie further apart than any drift of sound computations from equal weights.
+    """Count inputs of forward calls that differ by more than any drift of sound computations from equal weights.
 
     Where no origin is found for them, trainings have gone apart: an earlier step shows where.
     """
@@ -60,13 +60,13 @@ def far_apart(pairs: Sequence[Pair]) -> int:
 
 
 def sides_without_values(pairs: Sequence[Pair]) -> list[str]:
-    """``target``, ``golden``: those that hold calls and no values of them, as dumps of task structure do."""
+    """Return the sides (``target``, ``golden``) that hold calls without values, as dumps of task structure do."""
     sides = (("target", list(_targets(pairs))), ("golden", list(_goldens(pairs))))
     return [side for side, entries in sides if entries and not any(entry.items for entry in entries)]
 
 
 def unmatched_modules(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
-    """Names of forward module entries without a counterpart, of the target and of the golden.
+    """Return the names of forward module entries without a counterpart, of the target and of the golden.
 
     Those apart that are rightly without one.
     """
@@ -78,13 +78,13 @@ def unmatched_modules(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
 
 
 def said_unmatched(pairs: Sequence[Pair]) -> list[str]:
-    """Names of forward module entries of which the mapping says that they have no counterpart."""
+    """Return the names of forward module entries that a mapping says have no counterpart."""
     alone = [pair.target for pair in pairs if pair.target is not None and pair.how == PairedBy.UNMATCHED]
     return [entry.name for entry in alone if _is_call(entry)]
 
 
 def expected_alone(pairs: Sequence[Pair]) -> tuple[set[str], set[str]]:
-    """Names of entries of the target and of the golden that are rightly without a counterpart.
+    """Return the names of entries of the target and of the golden that are rightly without a counterpart.
 
     The mapping says so; they run inside of a fused module; or they are a framework's own parts of a layer that has a
     counterpart (``LSTM`` runs ``_DynamicLSTM``).
@@ -118,7 +118,7 @@ def _inside(calls: Iterable[str], parents: Mapping[str, str | None]) -> set[str]
 
 
 def has_modules(pairs: Sequence[Pair]) -> bool:
-    """Whether both dumps recorded modules."""
+    """Return whether both dumps recorded modules."""
     return any(map(_is_module, _targets(pairs))) and any(map(_is_module, _goldens(pairs)))
 
 
@@ -185,7 +185,7 @@ class _Side:
 
 
 def early_ends(pairs: Sequence[Pair], target: Dump, golden: Dump) -> list[str]:
-    """Which side ends early, in sentences: its last call, and what the other goes on with; none where both are whole.
+    """Describe which side ends early: its last call, and what the other goes on with; [] where both are whole.
 
     ``target`` and ``golden`` are the dumps as they were paired.
     """
@@ -265,7 +265,7 @@ RUNNING_STATISTICS = frozenset(
 
 @dataclass(frozen=True)
 class LoneStatistics:
-    """``holder`` recorded them, ``other`` did not; ``modules``: whose they are, dotted; ``names``: their own."""
+    """Running statistics that ``holder`` recorded and ``other`` did not: their ``modules`` (dotted) and ``names``."""
 
     holder: str
     other: str
@@ -274,7 +274,7 @@ class LoneStatistics:
 
 
 def lone_statistics(pairs: Sequence[Pair]) -> LoneStatistics | None:
-    """The running statistics of paired modules that stand beside nothing, where the other side recorded none at all."""
+    """Find running statistics of paired modules without a counterpart, where the other side recorded none at all."""
     held: tuple[dict[str, None], dict[str, None]] = {}, {}
     names: dict[str, None] = {}
     for pair in pairs:
@@ -292,7 +292,7 @@ def lone_statistics(pairs: Sequence[Pair]) -> LoneStatistics | None:
 
 
 def is_running_statistic(row: Row) -> bool:
-    """Whether the one item of an unmatched row is one."""
+    """Return whether the item of an unmatched row is a running statistic."""
     return row.state == "parameters" and _is_one(row.target or row.golden)
 
 

@@ -56,7 +56,7 @@ def fused_modules(destinations: Mapping[Module, Destination]) -> tuple[set[Modul
 
 
 def find_fusions(target: Dump, golden: Dump, mappings: Mappings) -> Fusions:
-    """What the mappings say is fused, as far as both dumps have the modules.
+    """Find what the mappings say is fused, as far as both dumps have the modules.
 
     What was found by itself gives way to what the user said of one of the modules.
     """
@@ -160,7 +160,7 @@ def _below(above: str, path: str) -> str:
 
 
 def join_fused(target: Dump, golden: Dump, mappings: Mappings) -> tuple[Dump, Dump]:
-    """The two dumps with one module for all parts of what is fused on the other side; neither of them is changed."""
+    """Return the two dumps with the parts of fused modules joined; the dumps given are not changed."""
     ours, theirs = find_fusions(target, golden, mappings)
     joined = _Joining(target, golden, ours).run() if ours else target
     return joined, _Joining(golden, target, theirs).run() if theirs else golden
@@ -176,7 +176,7 @@ class FusedModules(NamedTuple):
 
 
 def compared_as_one(pairs: Sequence[Pair]) -> list[FusedModules]:
-    """What was fused on one side, of measured pairs."""
+    """List what was fused on one side, of measured pairs."""
     found: dict[tuple[str, str], FusedModules] = {}
     for pair in pairs:
         if pair.fused and pair.target and pair.golden and pair.target.parsed and pair.golden.parsed:

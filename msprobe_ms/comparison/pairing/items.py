@@ -1,4 +1,4 @@
-"""Which item stands beside which, inside two paired entries."""
+"""Pair the items of two paired entries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARAMETER_SYNONYMS: Mapping[str, str] = {
 
 
 def pair_items(target: Sequence[Item], golden: Sequence[Item]) -> list[tuple[Item | None, Item | None]]:
-    """Every item once, beside its counterpart or alone: the target's in their order, then what only the golden has.
+    """Pair items, each once or alone: the target's in their order, then what only the golden has.
 
     Counterparts have the same suffix (``input.0``, ``parameters.weight``). What is left then pairs by the meaning of a
     parameter's name, and tensors given by position with tensors given by keyword. Gradients a backward entry gives

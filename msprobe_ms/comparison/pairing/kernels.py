@@ -1,4 +1,4 @@
-"""Which kernel stands beside which where one of two dumps, or both, are of compiled graphs.
+"""Pair kernels where one of two dumps, or both, are of compiled graphs.
 
 A compiled graph launches kernels in an order of its own, so that the n-th of an operator may be another one. Between
 two of them a kernel's path in the graph says which it is. In a dynamic graph there is no path: kernels pair inside of
@@ -28,7 +28,7 @@ Shapes = tuple[tuple[str, object], ...]
 
 
 def is_compiled(dump: Dump) -> bool:
-    """Whether a dump holds kernels of a compiled graph."""
+    """Return whether a dump holds kernels of a compiled graph."""
     return any(entry.scope for entry in dump.entries.values())
 
 
@@ -37,7 +37,7 @@ def is_kernel(entry: Entry) -> bool:
 
 
 def pair_kernels(target: Dump, golden: Dump) -> dict[str, str]:
-    """Target entry → golden entry, of kernels alone; {} when neither dump is of a compiled graph."""
+    """Return target entry → golden entry of kernels alone; {} when neither dump is of a compiled graph."""
     compiled = (is_compiled(target), is_compiled(golden))
     if not any(compiled):
         return {}

@@ -1,5 +1,4 @@
-"""Which golden module a target module is: the most specific of layer mapping, cell mapping,
-automatic alignment and its own name."""
+"""Pair modules: the most specific of layer mapping, cell mapping, automatic alignment and the name decides."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ class Destination:
 
 
 def modules_of(dump: Dump) -> list[Module]:
-    """Modules with entries of their own and modules known only as a parent, each once, in execution order."""
+    """List modules with entries of their own and those known only as a parent, each once, in execution order."""
     found: dict[Module, None] = {}
     for entry in dump.entries.values():
         for parsed in (entry.parsed, parse_entry(entry.parent) if entry.parent else None):
@@ -41,7 +40,7 @@ def modules_of(dump: Dump) -> list[Module]:
 
 
 def destinations(ours: list[Module], theirs: list[Module], mappings: Mappings) -> dict[Module, Destination]:
-    """Target module → golden module. The class is compared only where one path has several in the golden dump.
+    """Return the golden module of each target module; classes count only where one golden path has several.
 
     A golden module wanted twice goes to the most specific; the loser gets none and is named in a warning. A module
     that a rule moves to a place where the golden dump has none gets none either: the rule said it is not elsewhere.
@@ -75,7 +74,7 @@ def destinations(ours: list[Module], theirs: list[Module], mappings: Mappings) -
 
 
 def said_unmatched(dump: Dump, rules: Mapping[str, Mapping[str, str]]) -> set[Module]:
-    """The target's modules of which a layer mapping says that they have no counterpart, and all inside of them."""
+    """Return the target's modules that a layer mapping says have no counterpart, and all inside of them."""
     if not any(is_nowhere(value) for children in rules.values() for value in children.values()):
         return set()
     modules = modules_of(dump)

@@ -1,4 +1,4 @@
-"""The pairing of one comparison as a data mapping: to be read, corrected and given back with ``-dm``."""
+"""Write the pairing of a comparison as a data mapping: to be read, corrected and given back with ``-dm``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ITEM_BY_ITEM = (PairedBy.DATA, PairedBy.API)
 
 
 def write_pairing(pairs: Sequence[Pair], output: Path, timestamp: str, name_suffix: str = "") -> list[Path]:
-    """``data_mapping{suffix}_{timestamp}.yaml``; [] where every pair has one name, so that nothing is told by it."""
+    """Write ``data_mapping{suffix}_{timestamp}.yaml``; nothing, and [], where both names of every pair are equal."""
     if all(pair.target.name == pair.golden.name for pair in pairs if pair.target and pair.golden):
         return []
     path = output / f"data_mapping{name_suffix}_{timestamp}.yaml"

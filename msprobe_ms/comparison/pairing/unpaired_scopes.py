@@ -66,7 +66,7 @@ def _plain(name: str) -> str:
 
 
 def scope_of(call: str | None) -> Hashable | None:
-    """(path, class, call) of a module's entry, () outside of all; None for any other entry."""
+    """Return (path, class, call) of a module's entry, () outside of all; None for any other entry."""
     parsed = parse_entry(call) if call is not None else None
     if call is not None and parsed is not None and parsed.is_module:
         return parsed.name, parsed.class_name, parsed.index or 0

@@ -1,4 +1,4 @@
-"""What our advisor detects in a judged comparison, cause before consequence, and what to do about each.
+"""Detect faults in a judged comparison, cause before consequence, and say what to do about each.
 
 The detections are those of the expert system of Huawei's accuracy analyzer (fp16 overflow, inconsistent input, and the
 consistency of the whole network: problem nodes, single-point errors, all well), over the origins found here.
@@ -30,7 +30,7 @@ _TOLD = 3
 
 
 class Finding(NamedTuple):
-    """``row`` is the number of the suspect's line in the spreadsheet (titles are row 1), None where it has none."""
+    """A detection; ``row`` is the suspect's line in the spreadsheet (titles are row 1), None where it has none."""
 
     detection: str
     row: int | None
@@ -64,7 +64,7 @@ class _Survey:
 
 
 def detect(comparison: Comparison) -> Iterator[Finding]:
-    """All that can be said of a judged comparison; the last is always about the network as a whole."""
+    """Yield all detections in a judged comparison; the last is always about the network as a whole."""
     survey = _survey(comparison)
     if survey.half:
         yield Finding(FP16_OVERFLOW, *survey.half, f"{_first_of(survey.halves)}{OVERFLOW_ADVICE}")
@@ -310,5 +310,5 @@ _OPERATIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 def operation_advice(name: str) -> str | None:
-    """What usually differs in an operation whose class or API has this name; None where nothing is known of it."""
+    """Return what usually differs in an operation whose class or API has this name; None for unknown ones."""
     return next((advice for pattern, advice in _OPERATIONS if pattern.search(name.lower())), None)

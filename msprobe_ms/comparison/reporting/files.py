@@ -63,7 +63,7 @@ def write_tables(
 def table(
     comparison: Comparison, profile: Profile, *, stack: bool = False
 ) -> tuple[list[str], Iterator[ColouredRow]]:
-    """The report's titles and its rows, each with its colour; rows are made as they are asked for."""
+    """Return the report's titles and an iterator of its rows, each with its colour."""
     columns = profile.columns(comparison.mode, stack=stack)
     return [column.title for column in columns], _rows(columns, lines(comparison))
 
@@ -103,7 +103,7 @@ def write_summary(comparison: Comparison, folder: Path, timestamp: str, name_suf
 
 
 def row_counts(comparison: Comparison) -> dict[str, int]:
-    """Rows that are an item beside its counterpart, and an item alone, by their names in the summary."""
+    """Count rows with and without a counterpart, by their names in the summary."""
     matched = unmatched_target = unmatched_golden = 0
     for row in comparison.rows:
         if row.matched:
@@ -116,7 +116,7 @@ def row_counts(comparison: Comparison) -> dict[str, int]:
 
 
 def summary(comparison: Comparison) -> dict[str, object]:
-    """The summary's content."""
+    """Return the content of the summary, ready for JSON."""
     return {
         "mode": comparison.mode,
         "verdict": comparison.verdict,
@@ -144,7 +144,7 @@ def _origin(origin: Origin) -> dict[str, object]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
-    """``replacing`` for reports: makes the folder, and turns what the system refuses into one error that names it."""
+    """Open a report for writing, whole or not at all: makes the folder, turns an OSError into one UsageError."""
     try:
         DEFAULT.make_folder(path.parent)
         with replacing(path) as file:
@@ -207,7 +207,7 @@ def _write_row(sheet: Worksheet, number: int, row: list[Cell], colour: Format | 
 
 
 def writable(text: str) -> str:
-    """Text Excel takes, as text: within its length, free of half characters, and no markup of several fonts."""
+    """Return text that Excel takes as text: within its length, free of half characters and of markup of fonts."""
     if len(text) > _LONGEST_CELL:
         text = text[: _LONGEST_CELL - 1] + "…"
     if text[:3] == "<r>":

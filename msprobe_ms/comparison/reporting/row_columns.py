@@ -1,4 +1,4 @@
-"""What two dumps say of the items of many rows, column by column: names, dtypes, shapes, statistics, and differences.
+"""Read names, dtypes, shapes, statistics and differences of many rows at once, column by column.
 
 Rows that point into the dumps' columns are read there; of all others the items are asked.
 """
@@ -22,7 +22,7 @@ Values = list[object]
 
 
 class RowColumns:
-    """Some rows; each of its columns has a value a row, None where the row has no item on that side."""
+    """Columns of some rows: a value for each row, None where the row has no item on that side."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = rows
@@ -57,7 +57,7 @@ class SideColumns:
 
     @cached_property
     def floats(self) -> Floats:
-        """Max, Min, Mean and Norm of each row; anything at the places of ``others``."""
+        """Max, Min, Mean and Norm: float64 of shape (rows, 4); anything at the places of ``others``."""
         if not len(self._table):
             return np.zeros((len(self._rows), 4))
         statistics = np.frombuffer(self._table.figures, np.float64).reshape(-1, 4)

@@ -1,4 +1,4 @@
-"""The verdict in words a person can act on, for the terminal."""
+"""Describe a verdict for the terminal, in words a person can act on."""
 
 from __future__ import annotations
 

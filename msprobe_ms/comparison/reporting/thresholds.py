@@ -1,4 +1,4 @@
-"""Thresholds a user changes: a yaml file of the values by which rows are measured and judged."""
+"""Read thresholds that a user changed: a yaml file of the values by which rows are measured and judged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Thresholds:
     changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def applied(self, section: str, values: Thresholded) -> Thresholded:
-        """``values`` with the changes of their section; tables (``roundings``) keep what is not changed."""
+        """Return ``values`` with the changes of their section; tables (``roundings``) keep what is not changed."""
         changes = dict(self.changes.get(section, {}))
         for name, value in changes.items():
             if isinstance(value, Mapping):
@@ -47,7 +47,7 @@ class Thresholds:
         return replace(values, **changes)
 
     def profile(self, name: str, algorithms: tuple[Algorithm, ...] = ()) -> Profile:
-        """The profile ``v110``, ``latest`` or ``own`` with its thresholds changed and the user's metrics in it.
+        """Return the profile ``v110``, ``latest`` or ``own`` with thresholds changed and the user's metrics in it.
 
         :raises UsageError: there is no such profile
         """
@@ -64,7 +64,7 @@ class Thresholds:
 
 
 def load_thresholds(path: Path | None) -> Thresholds:
-    """The file's thresholds; without a file, none are changed.
+    """Read the thresholds of a file; without one, none are changed.
 
     :raises UsageError: naming file, line, key and what is accepted
     """

@@ -1,4 +1,4 @@
-"""Which module of the target is which of the golden, found from the two dumps alone.
+"""Align the modules of two dumps without a mapping: which of the target is which of the golden.
 
 Layers first: statistics that only two of them share fix points, unless weights look exchanged; between them the order
 of execution, kinds, shapes and names decide. Then what encloses them, by the layers it encloses. Every pair has a
@@ -73,7 +73,7 @@ class Alignment:
     _used: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def lines_for(self, ours: Container[Module], theirs: Container[Module]) -> list[str]:
-        """Of the rules as yaml those that pair modules of ``ours`` with modules of ``theirs``."""
+        """Return the rules, as lines of yaml, that pair modules of ``ours`` with modules of ``theirs``."""
         paths = [module[0] for module, (other, _) in self.pairs.items() if module in ours and other in theirs]
         for group, others, _ in self.fused:
             if all(module in ours for module in group) and all(module in theirs for module in others):
@@ -87,7 +87,7 @@ class Alignment:
         return list(rule_lines(chosen, self._notes))
 
     def text(self) -> str:
-        """The file: rules, and as comments what was left out."""
+        """Return the text of the file: rules, and as comments what was left out."""
         last = {self._used[path][-1] for circle in self.exchanged for path, _ in circle if self._used.get(path)}
         words = {
             (parent, child): "; its weights look exchanged, see below"
@@ -157,7 +157,7 @@ def write_alignment(target: Dump, golden: Dump, output: Path, ending: str) -> tu
 
 
 def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
-    """As ``align_modules``, of outlines."""
+    """Align two outlines as ``align_modules`` does two dumps."""
     evidence = Evidence(ours, theirs)
     layers = match_layers(evidence)
     if exchanged := find_exchanged(evidence, layers):

@@ -28,7 +28,7 @@ _MOST = 10_000
 
 
 def match_inner(evidence: Evidence, layers: dict[int, int], fused: Iterable[Fused]) -> list[Found]:
-    """Pairs of modules that enclose others, from the pairs of ``layers`` and the groups that are the same together."""
+    """Pair modules that enclose others, from the pairs of ``layers`` and the groups that are the same together."""
     common = _Common(evidence, layers, [*(Fused((one,), (other,)) for one, other in layers.items()), *fused])
     paired, paired_back = dict(layers), {other: one for one, other in layers.items()}
     asked: list[tuple[int, int, float]] = []
@@ -159,7 +159,7 @@ class _Common:
 def match_whole(
     evidence: Evidence, paired: dict[int, int], used: Iterable[int], used_there: Iterable[int]
 ) -> list[Found]:
-    """Pairs, between those that are ``paired``, of modules with parameters none of which is used elsewhere.
+    """Pair modules with parameters, between those that are ``paired``, of which none is used elsewhere.
 
     Two modules without children are left alone: as layers they have been looked at.
     """

@@ -1,4 +1,4 @@
-"""How much speaks for two modules being the same one: kinds, shapes, names and statistics, weighed and added.
+"""Score how likely two modules are the same: kinds, shapes, names and statistics, weighed and added.
 
 The weights are in units of "one shape agrees"; all scores are multiples of 1/16, so that sums of them are exact in
 float32 and two equally good alignments have equal scores.

@@ -1,4 +1,4 @@
-"""Projections that are one module on one side and several on the other: qkv beside q, k and v; gate_up beside gate, up.
+"""Find projections that are one module here and several there: qkv beside q, k and v; gate_up beside gate, up.
 
 They are no counterparts, since none of the parts has a tensor of the whole's shape; but what encloses them is the same.
 """
@@ -28,7 +28,7 @@ class Fused:
 
 
 def find_fused(target: Outline, golden: Outline, pairs: dict[int, int]) -> list[Fused]:
-    """Groups among the layers that have no counterpart, near each other in the order of execution."""
+    """Find such groups among the layers without a counterpart, near each other in the order of execution."""
     back = {other: one for one, other in pairs.items()}
     wholes_there = [Fused(parts, (whole,)) for parts, whole in _split(target, golden, pairs, back)]
     taken = {node for fused in wholes_there for node in fused.ours}

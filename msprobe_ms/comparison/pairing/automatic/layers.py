@@ -1,4 +1,4 @@
-"""Which layer is which: statistics only two layers share fix points, between them the order of execution decides."""
+"""Pair layers: statistics that only two share fix points, between them the order of execution decides."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Found:
 
 
 def match_layers(evidence: Evidence) -> list[Found]:
-    """Pairs of layers of both outlines, each layer at most once."""
+    """Pair the layers of both outlines, each at most once."""
     target, golden = evidence.target, evidence.golden
     places = {node: place for place, node in enumerate(golden.layers)}
     fixed: dict[int, int] = {}
@@ -114,7 +114,7 @@ def _parents(evidence: Evidence, one: Found) -> tuple[int, int]:
 
 
 def family(side: Outline, node: int) -> int:
-    """The nearest module around a node that is no mere wrapper; -1 is the network's own surroundings."""
+    """Return the nearest module around a node that is no mere wrapper; -1 is the network's own surroundings."""
     node = side.nodes[node].parent
     while node >= 0 and len(side.nodes[node].children) == 1:
         node = side.nodes[node].parent
@@ -122,7 +122,7 @@ def family(side: Outline, node: int) -> int:
 
 
 def match_left(evidence: Evidence, layers: dict[int, int], inner: dict[int, int]) -> list[Found]:
-    """Of the layers left over below a pair of modules those with parameters, in whatever order they ran.
+    """Pair layers with parameters that are left over below a pair of modules, in whatever order they ran.
 
     Without parameters (a dropout here before and there after a projection) order is all that tells them apart.
     """

@@ -1,4 +1,4 @@
-"""Pairs of modules → the shortest layer mapping that gives them, and its text with a confidence a line."""
+"""Write the shortest layer mapping that gives a set of module pairs, with a confidence for each line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*( \+ [A-Za-z0-9_.\-]+)*")
 def write_rules(
     pairs: Mapping[str, str | None], target: Iterable[tuple[str, str]], golden: Iterable[tuple[str, str]]
 ) -> Rules:
-    """Rules under which every target path of ``pairs`` leads to its golden path, and those with None to no module.
+    """Return rules that lead every target path of ``pairs`` to its golden path, and those with None to no module.
 
     First what most modules of a class say about their children; where single ones differ, a rule with the whole path
     under TopLayer, which is more specific than any other.

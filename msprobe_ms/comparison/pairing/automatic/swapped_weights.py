@@ -1,4 +1,4 @@
-"""Weights that were loaded crosswise: they do not say which layer is which where names and places say otherwise.
+"""Find weights that were loaded crosswise: there names and places say which layer is which, not weights.
 
 Statistics of weights are the strongest evidence there is, but the fault looked for may be that ``k`` holds what ``v``
 should. A layer's *role* is its path with ``#`` for the numbers in it. Where the same role in other layers, the numbers
@@ -41,12 +41,12 @@ _DOUBTED = 1.25
 
 
 def find_exchanged(evidence: Evidence, layers: Sequence[Found]) -> list[Circle]:
-    """Circles of target layers whose weights alone say that each is the golden counterpart of another."""
+    """Find circles of target layers whose weights alone say that each is the golden counterpart of another."""
     return _Search(evidence, layers).circles()
 
 
 def put_right(side: Outline, circles: Iterable[Circle]) -> Outline:
-    """The target as if its weights were where they belong; what they made of their inputs is left out."""
+    """Return the target as if its weights were where they belong; what they made of their inputs is left out."""
     statistics, nodes = side.statistics.copy(), list(side.nodes)
     for circle in circles:
         for node, holder in zip(circle, (*circle[1:], circle[0]), strict=True):

@@ -1,4 +1,4 @@
-"""Data mapping: full names of the target beside full names of the golden, for items or whole entries."""
+"""Apply a data mapping: full names of the target beside full names of the golden, of items or entries."""
 
 from __future__ import annotations
 

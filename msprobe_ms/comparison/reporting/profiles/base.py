@@ -1,4 +1,4 @@
-"""What a profile is: the columns of a report, how a row fills them, and how rows are judged."""
+"""Base of a profile: the columns of a report, how a row fills them, and how rows are judged."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def column(title: str, cell: Callable[[Line], Cell]) -> Column:
 
 
 class Profile(ABC):
-    """One age of the report."""
+    """One kind of report: its columns, colours and rules."""
 
     name: str
     #: RGB of the rows.
@@ -108,7 +108,7 @@ class Profile(ABC):
 
 
 def lines(comparison: Comparison) -> Iterator[Line]:
-    """The report's lines in order: rows without a target item have no line, in both ages (the summary counts them)."""
+    """Yield the lines of a report in order; rows without a target item have none (the summary counts them)."""
     for pair in comparison.pairs:
         stack = pair.target.stack if pair.target and pair.target.stack else None
         for row in pair.rows:
@@ -120,14 +120,14 @@ def lines(comparison: Comparison) -> Iterator[Line]:
 
 
 def item_name(item: Item, mode: Mode) -> str:
-    """The item's name in a report; in real data mode a keyword tensor is named as its file is (``….kwargs.{name}``)."""
+    """Return an item's name in a report; of real data, keyword tensors are named as their files (``….kwargs.x``)."""
     if mode == _TENSOR and item.keyword and item.data_name is not None:
         return ".".join((item.entry, "kwargs", *item.path))
     return item.name
 
 
 def algorithm_columns(algorithms: Iterable[Algorithm], mode: Mode) -> Iterator[Column]:
-    """Two columns for each of the user's own metrics: its value, or why there is none, and its message."""
+    """Yield two columns for each of the user's own metrics: its value, or why there is none, and its message."""
     for algorithm in algorithms if mode == _TENSOR else ():
         yield column(algorithm.name, _own_metric(metric_of(algorithm), "no data"))
         yield column(f"{algorithm.name} message", _own_metric(message_of(algorithm), ""))
@@ -150,7 +150,7 @@ def shape_text(item: Item) -> str | None:
 
 
 def shape_text_of(shape: object) -> str | None:
-    """A shape as the tables have it; a text stays one."""
+    """Return a shape as the tables have it; a text stays one."""
     return _shape_text(shape) if isinstance(shape, tuple) else None if shape is None else str(shape)
 
 

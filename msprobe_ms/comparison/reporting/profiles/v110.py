@@ -218,7 +218,7 @@ def _relative_to_bench(row: Row, mode: Mode) -> float:
 
 
 def checksum(item: Item) -> str | None:
-    """Plain values have none in 1.1.0, and always pass."""
+    """Return the checksum of a tensor; plain values have none in 1.1.0, and always pass."""
     return item.md5 if item.kind == "tensor" else None
 
 
@@ -239,14 +239,14 @@ def number(value: float) -> Cell:
 
 
 def text(value: Statistic | Missing) -> Cell:
-    """A statistic as 1.1.0 writes it: nothing is ``None``, infinity and NaN carry a trailing TAB."""
+    """Return a statistic as 1.1.0 writes it: nothing is ``None``, infinity and NaN carry a trailing TAB."""
     if isinstance(value, (int, float)):
         return number(value)
     return "None" if value is None else str(value)
 
 
 def token(row: Row, metric: str) -> Cell:
-    """A metric of real data, as a number or as its token."""
+    """Return a metric of real data, as a number or as its token."""
     value = row.measured.get(metric, Missing.NO_DATA) if row.measured else Missing.NO_DATA
     if value is Missing.EMPTY:
         return "unsupported" if metric == COSINE else 0

@@ -1,4 +1,4 @@
-"""What two items differ by, in words a person understands: the reasons of reports."""
+"""Describe what two items differ by: the reasons of reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WHY_MISSING = {
 
 
 def differences(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[str]:
-    """What makes a row differ, the plainest first; at least one."""
+    """Yield what makes a row differ, the plainest first; at least one."""
     if target.kind != "tensor" or golden.kind != "tensor":
         yield _values(target, golden)
         return
@@ -58,7 +58,7 @@ def deviates(row: Row) -> str:
 
 
 def remarks(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[str]:
-    """What is worth saying of a row that does not differ, the most important first."""
+    """Yield what is worth saying of a row that does not differ, the most important first."""
     note = row.measured.get(NOTE) if row.measured else None
     if note:
         yield str(note)
