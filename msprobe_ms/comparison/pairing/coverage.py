@@ -13,7 +13,7 @@ from typing import TypeGuard
 
 from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.pairing.items import PARAMETER_SYNONYMS
-from msprobe_ms.comparison.terms import PairedBy
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 
@@ -130,7 +130,7 @@ def _counts(pairs: Sequence[Pair]) -> tuple[int, int, int]:
         entry = pair.target or pair.golden
         if entry is None or (modules_only and not _is_module(entry)):
             continue
-        if not pair.matched and entry.name in expected[pair.target is None]:
+        if not pair.matched and entry.name in expected[GOLDEN if pair.target is None else TARGET]:
             continue
         for row in pair.rows:
             compared += row.matched
@@ -199,8 +199,8 @@ def early_ends(pairs: Sequence[Pair], target: Dump, golden: Dump) -> list[str]:
     others = {pair.golden.name for pair in pairs if pair.golden is not None and pair.target is None}
     theirs = {counterpart: name for name, counterpart in ours.items()}
     sides = (
-        _Side("target", target, mine, ours, modules_only, expected[0]),
-        _Side("golden", golden, others, theirs, modules_only, expected[1]),
+        _Side("target", target, mine, ours, modules_only, expected[TARGET]),
+        _Side("golden", golden, others, theirs, modules_only, expected[GOLDEN]),
     )
     return [line for side, other in (sides, sides[::-1]) for line in _lines(side, other)]
 

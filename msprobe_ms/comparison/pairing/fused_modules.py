@@ -25,6 +25,7 @@ from msprobe_ms.comparison.pairing.rules.cell import CellRules
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.rules.layer import LayerRules, ModuleTree
 from msprobe_ms.comparison.scale import element_count
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD, JOINED, beginnings, is_fused, parse_entry
 
@@ -89,7 +90,7 @@ class _Search:
             return
         walk = LayerRules(rules, *self.trees)
         parents: dict[str, list[str]] = {}
-        for path in dict.fromkeys(above for module, _ in self.modules[0] for above in ("", *_above(module))):
+        for path in dict.fromkeys(above for module, _ in self.modules[TARGET] for above in ("", *_above(module))):
             for name in walk.names_of(tuple(path.split(".")) if path else ()):
                 parents.setdefault(name, []).append(path)
         for parent, children in rules.items():
@@ -107,23 +108,23 @@ class _Search:
 
     def _add(self, path: str, above: str, golden_path: str, golden_above: str) -> None:
         """If one of them is there and the other in parts; ``above``: where the names of the parts begin."""
-        both = self._modules(0, path, above), self._modules(1, golden_path, golden_above)
-        side = 0 if JOINED in path else 1
-        parts, wholes = both[side], both[1 - side]
-        if len(parts) < 2 or len(wholes) != 1 or self._busy(side, parts) or self._busy(1 - side, wholes):
+        both = self._modules(TARGET, path, above), self._modules(GOLDEN, golden_path, golden_above)
+        side = TARGET if JOINED in path else GOLDEN
+        parts, wholes = both[side], both[side.other]
+        if len(parts) < 2 or len(wholes) != 1 or self._busy(side, parts) or self._busy(side.other, wholes):
             return
         self._taken[side].update(parts)
-        self._taken[1 - side].update(wholes)
+        self._taken[side.other].update(wholes)
         self.found[side].append(Fusion((path, golden_path)[side], parts, wholes[0]))
 
-    def _modules(self, side: int, path: str, above: str) -> tuple[Module, ...]:
+    def _modules(self, side: Side, path: str, above: str) -> tuple[Module, ...]:
         """The modules that a path names, () where one of them is not there."""
         names = path[len(above) :].removeprefix(".").split(JOINED)
         found = [self.by_path[side].get(_below(above, name)) for name in names]
         modules = tuple(module for module in found if module is not None)
         return modules if len(modules) == len(found) == len(set(modules)) else ()
 
-    def _busy(self, side: int, modules: tuple[Module, ...]) -> bool:
+    def _busy(self, side: Side, modules: tuple[Module, ...]) -> bool:
         return any(module in self._taken[side] or module in self.spoken[side] for module in modules)
 
 
@@ -135,8 +136,8 @@ def _spoken(target: Dump, golden: Dump, mappings: Mappings) -> tuple[set[Module]
         for module in modules_of(target):
             path, class_name, by = rules.golden(*module)
             if by:
-                names[0].add(module)
-                names[1].add((path, class_name))
+                names[TARGET].add(module)
+                names[GOLDEN].add((path, class_name))
     return names
 
 
