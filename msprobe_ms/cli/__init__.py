@@ -1,4 +1,4 @@
-"""The console command ``msprobe``: one module for each group of subcommands."""
+"""Console command ``msprobe``: one module for each group of subcommands."""
 
 from msprobe_ms.cli.main import main
 

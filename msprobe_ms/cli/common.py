@@ -1,4 +1,4 @@
-"""What the console commands share: how one is added, its exit statuses, lists of numbers on a command line."""
+"""Helpers of the console commands: adding one, exit statuses, lists of numbers on a command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DONE, DIVERGENT, FAILED = 0, 1, 2
 def add_command(
     commands: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, epilog: str | None = None
 ) -> argparse.ArgumentParser:
-    """A command of ``commands`` (argparse's subparsers); ``run`` takes the options and returns the exit status.
+    """Add a command to ``commands`` (argparse's subparsers); ``run`` takes the options and returns the exit status.
 
     ``epilog`` stands below its help as it is written.
     """
@@ -27,13 +27,13 @@ def add_command(
     return parser
 
 
-def tell(lines: Iterable[str], file: Any = None) -> None:
+def print_lines(lines: Iterable[str], file: Any = None) -> None:
     """Print lines, in which names from files may stand; to standard output where no ``file`` is given."""
     print(one_a_line(lines), file=file, flush=True)
 
 
 def add_output(parser: Any, what: str) -> None:
-    """``-o DIR``; ``what`` goes there."""
+    """Add the option ``-o DIR``; ``what`` goes there."""
     parser.add_argument("-o", "--output_path", type=Path, metavar="DIR", help=what)
 
 
@@ -42,12 +42,12 @@ def output_folder(options: argparse.Namespace) -> Path:
 
 
 def exit_status(options: argparse.Namespace, *, divergent: bool) -> int:
-    """Of a comparison that could be made."""
+    """Return the exit status of a comparison that could be made."""
     return DIVERGENT if divergent and options.exit_code else DONE
 
 
 def numbers(text: str) -> list[int]:
-    """``0,3`` and ``0-3`` of the command line."""
+    """Read ``0,3`` and ``0-3`` of the command line."""
     found: list[int] = []
     for part in filter(None, text.split(",")):
         first, dash, last = part.partition("-")

@@ -1,4 +1,4 @@
-"""The console command ``compare``: its arguments, and which comparison they ask for."""
+"""Console commands ``compare`` and ``merge_result``: their arguments, and which comparison they ask for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msprobe_ms.cli import kernels as kernels
-from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, exit_status, numbers, output_folder, tell
+from msprobe_ms.cli.common import (
+    DONE,
+    FAILED,
+    add_command,
+    add_output,
+    exit_status,
+    numbers,
+    output_folder,
+    print_lines,
+)
+from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.errors import DumpFormatError, UsageError
 from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.text import one_a_line, show
@@ -98,14 +108,15 @@ def _add_pairing(pairing: Any) -> None:
         "-f", "-fm", "--fuzzy_match", action="store_true", help="ignore call indices while pairing entries"
     )
     pairing.add_argument(
-        "-cm", "--cell_mapping", nargs="?", const=True, metavar="YAML", help="Cell to Module, with renames from a file"
-    )
+        "-cm", "--cell_mapping", nargs="?", const=True, type=Path, metavar="YAML",
+        help="Cell to Module, with renames from a file",
+    )  # fmt: skip
     pairing.add_argument(
         "-lm", "--layer_mapping", nargs="?", const=True, type=Path, metavar="YAML",
         help="renames of children by class; without a file they are found from the dumps and written to the output",
     )  # fmt: skip
     pairing.add_argument(
-        "-am", "--api_mapping", nargs="?", const=True, metavar="YAML",
+        "-am", "--api_mapping", nargs="?", const=True, type=Path, metavar="YAML",
         help="functions of two frameworks pair across modules too, by the built-in table and rules from a file",
     )  # fmt: skip
     pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full item names")
@@ -129,7 +140,7 @@ def _merge_result(options: argparse.Namespace) -> int:
 
     output = options.output_dir or Path("output")
     with claimed_timestamp(output, "multi_ranks_compare_merge_") as timestamp:
-        tell([f"report: {merge(options.input_dir, output, read_choice(options.config), timestamp)}"])
+        print_lines([f"report: {merge(options.input_dir, output, read_choice(options.config), timestamp)}"])
     return DONE
 
 
@@ -144,44 +155,38 @@ class _Sides(NamedTuple):
 
 def _compare(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` and `recover` need none of it.
-    from msprobe_ms.arrays.custom_metrics import load_algorithms
     from msprobe_ms.comparison.many.plan import plan
-    from msprobe_ms.comparison.pairing.rules.files import load_mappings
-    from msprobe_ms.comparison.reporting.thresholds import load_thresholds
-    from msprobe_ms.comparison.run import Options
+    from msprobe_ms.comparison.settings import Settings
 
     sides = _sides(options)
-    thresholds, algorithms = load_thresholds(options.thresholds), load_algorithms(options.custom_algorithms)
     if _means_kernels(sides):
-        if options.thresholds or algorithms:
+        if options.thresholds or options.custom_algorithms:
             raise UsageError("compare: --thresholds and -alg are for dumps with a dump.json, not for raw kernel files")
         divergent = kernels.compare(sides.target, sides.golden, sides.ranks or [], sides.steps or [], options)
         return exit_status(options, divergent=divergent)
     old_form = options.input_path is not None
     profile = options.profile or ("v110" if old_form else "own")
-    cell, api = (
-        given if given in (None, True) else Path(given) for given in (options.cell_mapping, options.api_mapping)
-    )
-    align = options.layer_mapping is True
-    settings = Options(
-        mappings=load_mappings(cell, None if align else options.layer_mapping, options.data_mapping, api),
-        align=align,
+    settings = Settings(
+        layer_mapping=options.layer_mapping,
+        cell_mapping=options.cell_mapping,
+        api_mapping=options.api_mapping,
+        data_mapping=options.data_mapping,
         fuzzy=options.fuzzy_match,
         profile=profile,
-        thresholds=thresholds,
-        algorithms=algorithms,
+        thresholds=options.thresholds,
+        algorithms=options.custom_algorithms,
         csv=options.csv,
         stack=options.stack_mode,
         advice=profile != "latest" and not options.compare_only,
-    )
+    ).options()
     if options.node is not None and sides.ranks is None and sides.steps is None:
-        return _tell_node(sides, settings, options)
+        return _print_node(sides, settings, options)
     chosen = plan(sides.target, sides.golden, ranks=sides.ranks or (), steps=sides.steps or (), profile=profile)
-    if options.node is not None and len(chosen.twins) == 1:
-        return _tell_node(_Sides(chosen.twins[0].target, chosen.twins[0].golden), settings, options)
+    if options.node is not None and len(chosen.pairs) == 1:
+        return _print_node(_Sides(chosen.pairs[0].target, chosen.pairs[0].golden), settings, options)
     if options.node is not None:
-        raise UsageError(f"compare: --node looks at one rank and step, here are {len(chosen.twins)}; choose one")
-    run = _compare_all if len(chosen.twins) > 1 else _compare_one
+        raise UsageError(f"compare: --node looks at one rank and step, here are {len(chosen.pairs)}; choose one")
+    run = _compare_all if len(chosen.pairs) > 1 else _compare_one
     return run(chosen, output_folder(options), settings, options)
 
 
@@ -190,11 +195,11 @@ def _compare_one(plan: Plan, output: Path, settings: Options, options: argparse.
     from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
     from msprobe_ms.comparison.run import compare_one
 
-    (twins,) = plan.twins
+    (pair,) = plan.pairs
     with claimed_timestamp(output) as timestamp:
-        outcome = compare_one(twins.target, twins.golden, output, settings, timestamp)
-    tell(verdict_lines(outcome))
-    return exit_status(options, divergent=outcome.comparison.verdict == "divergent")
+        outcome = compare_one(pair.target, pair.golden, output, settings, timestamp)
+    print_lines(verdict_lines(outcome))
+    return exit_status(options, divergent=outcome.comparison.verdict == Verdict.DIVERGENT)
 
 
 def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.Namespace) -> int:
@@ -206,7 +211,7 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
     from msprobe_ms.comparison.many.terminal import found_lines, total_lines
     from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
 
-    number = len(plan.twins)
+    number = len(plan.pairs)
     in_full, shown = number <= _TOLD_IN_FULL, 0
     with (
         claimed_timestamp(output) as timestamp,
@@ -224,19 +229,19 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
         total = gathering.total()
     if not in_full and shown > _MOST_TOLD:
         print(f"and {shown - _MOST_TOLD} more that are not consistent, see the summary")
-    tell(total_lines(total, plan))
+    print_lines(total_lines(total, plan))
     if total.failed:
         return FAILED
-    return exit_status(options, divergent=total.verdict == "divergent")
+    return exit_status(options, divergent=total.verdict == Verdict.DIVERGENT)
 
 
-def _tell_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> int:
+def _print_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> int:
     from msprobe_ms.comparison.node.report import node_report, write_node
 
     report = node_report(sides.target, sides.golden, options.node, settings)
-    tell(report.lines)
+    print_lines(report.lines)
     if options.output_path is not None:
-        tell([f"report: {write_node(report, options.output_path)}"])
+        print_lines([f"report: {write_node(report, options.output_path)}"])
     return exit_status(options, divergent=report.differs)
 
 

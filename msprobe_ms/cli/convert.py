@@ -1,4 +1,4 @@
-"""The console command ``convert``."""
+"""Console command ``convert``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, tell
+from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, print_lines
 
 _EPILOG = """\
 examples:
@@ -47,10 +47,10 @@ def _run(options: argparse.Namespace) -> int:
     for result in convert(options.files, options.to, options.output_path, source, overwrite=options.overwrite):
         if result.problem:
             failed += 1
-            tell([f"msprobe: {result.problem}"], sys.stderr)
+            print_lines([f"msprobe: {result.problem}"], sys.stderr)
         else:
             done += 1
-            tell([f"{result.written}: {result.told}"])
+            print_lines([f"{result.written}: {result.told}"])
     if failed or not done:
         print(f"msprobe: {done} converted, {failed} not" if failed else "msprobe: no .npy, .bin or .pt in it",
               file=sys.stderr)  # fmt: skip

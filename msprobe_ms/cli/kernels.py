@@ -1,4 +1,4 @@
-"""What the console command does with dumps of kernels: ``index``, ``overflow_check``, and ``compare`` of two."""
+"""Console commands for dumps of kernels: ``index``, ``overflow_check``, and ``compare`` of two."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, output_folder, tell
+from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, output_folder, print_lines
+from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.support.errors import UsageError
 
@@ -41,7 +42,7 @@ def add_overflow_check(commands: Any) -> None:
 
 
 def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], options: argparse.Namespace) -> bool:
-    """Compare kernel dumps and print what was found; whether one diverges."""
+    """Compare kernel dumps and print what was found; return whether one diverges."""
     from msprobe_ms.comparison.kernels.compare import compare_kernels
     from msprobe_ms.comparison.reporting.terminal import verdict_lines
 
@@ -62,13 +63,13 @@ def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], opti
     profile = options.profile or ("v110" if options.input_path is not None else "latest")
     output, divergent = output_folder(options), False
     for outcome in compare_kernels(target, golden, output, ranks=ranks, steps=steps, profile=profile, csv=options.csv):
-        tell(verdict_lines(outcome))
-        divergent = divergent or outcome.comparison.verdict == "divergent"
+        print_lines(verdict_lines(outcome))
+        divergent = divergent or outcome.comparison.verdict == Verdict.DIVERGENT
     return divergent
 
 
 def holds_kernels_alone(path: Path) -> bool:
-    """Whether ``path`` is a folder of raw kernel files without any dump.json that compare could take."""
+    """Return whether ``path`` is a folder of raw kernel files without any dump.json that compare could take."""
     from msprobe_ms.dump.kernels.folders import find_kernel_folders
     from msprobe_ms.dump.reading.locate import find_dumps
     from msprobe_ms.support.errors import DumpFormatError
@@ -83,7 +84,7 @@ def holds_kernels_alone(path: Path) -> bool:
 
 
 def holds_kernels_too(path: Path) -> bool:
-    """Whether raw kernel files lie beside the steps of a dump root."""
+    """Return whether raw kernel files lie beside the steps of a dump root."""
     from msprobe_ms.dump.kernels.folders import find_kernel_folders
     from msprobe_ms.dump.reading.locate import of_dumps
 
@@ -98,7 +99,7 @@ def _index(options: argparse.Namespace) -> int:
     failed = False
     for result in index_root(options.root, options.output_path):
         failed = failed or bool(result.problem)
-        tell([f"{result.folder}: {result.problem or counted_entries(result.entries)}"])
+        print_lines([f"{result.folder}: {result.problem or counted_entries(result.entries)}"])
     return FAILED if failed else DONE
 
 
@@ -107,6 +108,6 @@ def _overflow_check(options: argparse.Namespace) -> int:
 
     answers = first_bad(options.input_path)
     for answer in answers:
-        tell(answer_lines(answer))
-    tell([f"report: {write_answer(answers, output_folder(options))}"])
+        print_lines(answer_lines(answer))
+    print_lines([f"report: {write_answer(answers, output_folder(options))}"])
     return DONE

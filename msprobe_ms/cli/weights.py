@@ -1,4 +1,4 @@
-"""The console command ``compare_weights``."""
+"""Console command ``compare_weights``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.common import FAILED, add_command, add_output, exit_status, output_folder, tell
+from msprobe_ms.cli.common import FAILED, add_command, add_output, exit_status, output_folder, print_lines
 
 _EPILOG = """\
 examples:
@@ -55,8 +55,8 @@ def _run(options: argparse.Namespace) -> int:
         quiet = True if len(target.weights) < _LONG else None
         with tqdm(total=len(target.weights), unit="parameter", disable=quiet) as bar:
             comparison = compare_weights(target, golden, mappings, lambda done, _: bar.update(done - bar.n))
-    tell(weight_lines(comparison))
-    tell([f"report: {write_weights(comparison, output_folder(options), csv=options.csv)}"])
+    print_lines(weight_lines(comparison))
+    print_lines([f"report: {write_weights(comparison, output_folder(options), csv=options.csv)}"])
     if comparison.problems:
         return FAILED
     return exit_status(options, divergent=comparison.divergent)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from msprobe_ms.comparison.statistics import Metrics, statistic_metrics
+from msprobe_ms.comparison.terms import TARGET, Mode, PairedBy, RowColour, Side, Verdict
 from msprobe_ms.dump.columns import ItemTable
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import is_fused
@@ -15,6 +16,8 @@ __all__ = ["Comparison", "Metrics", "Origin", "Outcome", "Pair", "Row", "Tables"
 
 #: The columns of the two dumps, target and golden, that rows point into.
 Tables = tuple[ItemTable, ItemTable]
+
+_NO_COLOUR = RowColour.NONE
 
 
 class Row:
@@ -34,7 +37,7 @@ class Row:
                    does not differ, begins here or came by drift
     ``result``     filled by judge: the text of the Result / Accuracy column
     ``reason``     filled by judge: one reason, a person can read it
-    ``colour``     filled by judge: "red", "yellow" or ""
+    ``colour``     filled by judge
     """
 
     __slots__ = (
@@ -58,7 +61,8 @@ class Row:
         self.measured = measured
         self.deviation, self.tolerance = deviation, tolerance
         self.refuted = False
-        self.inherited_from = self.result = self.reason = self.colour = ""
+        self.inherited_from = self.result = self.reason = ""
+        self.colour = _NO_COLOUR
 
     @property
     def target(self) -> Item | None:
@@ -77,9 +81,9 @@ class Row:
             return self._tables, self._target, self._golden
         return None
 
-    def stored(self, side: int) -> tuple[ItemTable, int] | None:
-        """The columns of one side, 0 for the target, and the number of its item there; None where it is not there."""
-        place = self._golden if side else self._target
+    def stored(self, side: Side) -> tuple[ItemTable, int] | None:
+        """The columns of one side, and the number of its item there; None where it is not there."""
+        place = self._target if side is TARGET else self._golden
         return (self._tables[side], place) if type(place) is int else None  # type: ignore[index]
 
     def _state(self) -> str:
@@ -121,16 +125,14 @@ class Row:
 class Pair:
     """An entry of the target beside its golden twin (one of the two may be missing) with the rows of their items.
 
-    ``how`` names what paired them: ``name``, ``cell``, ``layer``, ``api``, ``data``, ``scope`` (functions of the same
-    meaning in one call of a module), ``group`` or "" for an unmatched entry. In a ``group`` several entries of one side
-    are one of the other together: rows hold items of all of them, the pair names the last of their forward calls.
-    An entry without a twin of which the layer mapping says so is ``unmatched``.
+    ``how`` names what paired them. In a ``group`` several entries of one side are one of the other together: rows hold
+    items of all of them, the pair names the last of their forward calls.
     """
 
     target: Entry | None
     golden: Entry | None
     rows: list[Row]
-    how: str = ""
+    how: PairedBy = PairedBy.NOTHING
 
     @property
     def matched(self) -> bool:
@@ -169,20 +171,18 @@ class Origin:
 class Comparison:
     """Everything one run of compare found.
 
-    ``mode``     ``statistics``, ``md5`` or ``tensor``
     ``random``   random operations whose results differ: what follows them cannot be told
     ``damage``   why one of the dumps, or both, is not whole; of what it lacks nothing can be told
     ``ends``     where one of them ends before the other does, in a sentence each
-    ``verdict``  ``divergent``, ``incomplete`` or ``consistent``, once it was judged
     """
 
-    mode: str
+    mode: Mode
     pairs: list[Pair]
     origins: list[Origin] = field(default_factory=list)
     random: list[Origin] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
-    verdict: str = ""
+    verdict: Verdict = Verdict.UNJUDGED
 
     @property
     def rows(self) -> Iterator[Row]:

@@ -16,8 +16,8 @@ from msprobe_ms.comparison.model import Comparison, Outcome
 from msprobe_ms.comparison.origin.fused_parts import tell_parts
 from msprobe_ms.comparison.origin.search import apart, find_origins
 from msprobe_ms.comparison.origin.shifted_calls import tell_uneven_calls
-from msprobe_ms.comparison.pairing.early_end import early_ends
-from msprobe_ms.comparison.pairing.fusing import join_fused
+from msprobe_ms.comparison.pairing.coverage import early_ends
+from msprobe_ms.comparison.pairing.fused_modules import join_fused
 from msprobe_ms.comparison.pairing.pairing_file import write_pairing
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
@@ -26,6 +26,7 @@ from msprobe_ms.comparison.reporting.files import write_summary, write_tables
 from msprobe_ms.comparison.reporting.profiles import judge
 from msprobe_ms.comparison.reporting.profiles.base import Profile
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
+from msprobe_ms.comparison.terms import Mode
 from msprobe_ms.comparison.verdict import verdict_of
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.reader import read_dump
@@ -69,14 +70,14 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool =
     processes when there are many tensors.
     """
     if target.mode == golden.mode:
-        mode = target.mode
+        mode = Mode(target.mode)
     else:
-        mode = "statistics"
+        mode = Mode.STATISTICS
         logger.info("target is a %s dump and golden a %s dump: statistics are compared", target.mode, golden.mode)
     target, golden, mappings = as_paired(target, golden, options, tell=alone)
     pairs = pair(target, golden, mappings, fuzzy=options.fuzzy)
     profile = options.report
-    if options.algorithms and mode != "tensor":
+    if options.algorithms and mode != Mode.TENSOR:
         names = ", ".join(algorithm.name for algorithm in options.algorithms)
         logger.warning("%s not measured: that needs two dumps of task tensor", names)
     with _progress(len(pairs), shown=alone) as tell:
@@ -84,7 +85,7 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool =
             pairs, target, golden, mode, tell, tolerances=options.thresholds.tolerances(),
             more=profile.more_metrics, algorithms=profile.algorithms, alone=alone,
         )  # fmt: skip
-    load = partial(load_both, target.tensors, golden.tensors) if mode == "tensor" else None
+    load = partial(load_both, target.tensors, golden.tensors) if mode == Mode.TENSOR else None
     origins, random = apart(find_origins(pairs, list(golden.entries.values()), load))
     origins = origins if options.fuzzy else tell_uneven_calls(origins, pairs)
     origins = tell_parts(origins, pairs, target, golden)
@@ -107,12 +108,12 @@ def as_paired(target: Dump, golden: Dump, options: Options, *, tell: bool = Fals
     if options.align:
         from msprobe_ms.comparison.pairing.automatic import (  # here, as few comparisons need it
             align_modules,
-            tell_exchanges,
+            warn_swapped_weights,
         )
 
         alignment = align_modules(target, golden)
         if tell:
-            tell_exchanges(alignment)
+            warn_swapped_weights(alignment)
         mappings = replace(mappings, automatic=alignment.rules)
     return *join_fused(target, golden, mappings), mappings
 
@@ -147,11 +148,11 @@ def compare_one(
     ours, theirs = read_dump(target), read_dump(golden)
     aligned = []
     if options.align:
-        from msprobe_ms.comparison.pairing.automatic import tell_exchanges, write_alignment
+        from msprobe_ms.comparison.pairing.automatic import warn_swapped_weights, write_alignment
 
         alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}")
         if alone:
-            tell_exchanges(alignment)
+            warn_swapped_weights(alignment)
         options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
         aligned = [file]
     comparison = compare_dumps(ours, theirs, options, alone=alone)

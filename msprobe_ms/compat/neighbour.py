@@ -1,4 +1,4 @@
-"""msprobe-ms and mindstudio-probe both install the import name ``msprobe``: find out and say whose it is.
+"""Detect that mindstudio-probe is installed too, which also owns the import name ``msprobe``.
 
 pip lets the later install overwrite the earlier one's files without a word, so either may be the one a script gets.
 """
@@ -22,7 +22,7 @@ _ALIASES = ("__init__.py", "mindspore/__init__.py", "mindspore/common/utils.py",
 
 
 def describe_conflict() -> str | None:
-    """What a user has to know when mindstudio-probe is installed too; ``None`` when it is not.
+    """Return what a user has to know when mindstudio-probe is installed too; ``None`` when it is not.
 
     Names both versions, which of the two ``import msprobe`` gives and how to choose. Imports neither.
     """

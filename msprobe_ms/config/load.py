@@ -1,4 +1,4 @@
-"""From a json file and a debugger's arguments to one `Config`, or to one error with every mistake in it."""
+"""Load a configuration: a json file and a debugger's arguments → one `Config`, or one error with all mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration itself, and the keys of the msprobe family that are accepted without effect."""
+"""Model of a configuration, and the keys of the msprobe family that are accepted without effect."""
 
 from __future__ import annotations
 
@@ -261,6 +261,6 @@ GENERAL_KEYS = tuple(key for key in Config.model_fields if key not in (*SECTION_
 
 
 def section_keys(task: str) -> tuple[str, ...]:
-    """The keys of `Config` that the section of ``task`` may hold."""
+    """Return the keys of `Config` that the section of ``task`` may hold."""
     only = {"overflow_nums": ("overflow_check",), **KERNEL_KEYS}
     return tuple(key for key in SECTION_KEYS if task in only.get(key, (task,)))

@@ -1,4 +1,4 @@
-"""The two paths of a configuration, made absolute and tried before training starts."""
+"""Check the two paths of a configuration before training starts, and make them absolute."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msprobe_ms.support.text import show_path
 
 
 def writable_folder(path: Path) -> Path:
-    """``path``, absolute, once files can be written there; creates nothing that stays.
+    """Return ``path``, absolute, once files can be written there; creates nothing that stays.
 
     Raises `Rejected`, or `OSError`/`ValueError` for a path the system cannot take at all.
     """
@@ -48,7 +48,7 @@ def _what_is(path: Path) -> str:
 
 
 def beside_or_here(path: Path, config_file: Path) -> Path:
-    """``path``, absolute, below the configuration's folder if it is a file there, else below the working folder."""
+    """Return ``path``, absolute, below the configuration's folder if it is a file there, else the working folder."""
     places = list(dict.fromkeys(Path(os.path.abspath(folder / path)) for folder in (config_file.parent, Path.cwd())))
     for place in places:
         if place.is_file():

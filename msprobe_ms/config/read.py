@@ -1,4 +1,4 @@
-"""A json file as a dictionary, or one error that says why it is none."""
+"""Read a json file as a dictionary, or raise one error that says why it is none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST = 64 << 20
 
 
 def read_object(file: Path) -> dict[str, Any]:
-    """The object in ``file``; raises `ConfigError` naming the file and, for bad JSON, line and column."""
+    """Return the object in ``file``; raises `ConfigError` naming the file and, for bad JSON, line and column."""
     name = printable(str(file))
     written, repeated = _parse(_read_text(file, name), name)
     if not isinstance(written, dict):

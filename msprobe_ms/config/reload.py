@@ -1,4 +1,4 @@
-"""A configuration file that is edited while the job runs."""
+"""Reload a configuration file that is edited while the job runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FileChanges:
 
 
 def accept_changes(current: Config, read: Callable[[], Config]) -> Config:
-    """What ``read`` gives, or ``current`` where that cannot be: a mistake in the file must not end a running job."""
+    """Return what ``read`` gives, or ``current`` where it raises: a mistake in the file must not end a running job."""
     try:
         changed = read()
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""The keys of a configuration that select calls: ``list``, ``tensor_list``, ``scope``, ``skip``."""
+"""Check the keys of a configuration that select calls: ``list``, ``tensor_list``, ``scope``, ``skip``."""
 
 from __future__ import annotations
 

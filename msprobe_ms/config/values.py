@@ -1,4 +1,4 @@
-"""How single values of a configuration are checked, and how what is wrong with them is said."""
+"""Check single values of a configuration, and say what is wrong with them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LARGEST = 10**18 - 1
 
 
 class Rejected(ValueError):
-    """A value with one or more mistakes: each the place below the value (``(2,)`` = its third member) and a text."""
+    """Mistakes in a value: each the place below the value (``(2,)`` = its third member) and a text."""
 
     def __init__(self, *mistakes: tuple[tuple[int | str, ...], str]) -> None:
         super().__init__(mistakes)
@@ -26,7 +26,7 @@ class Rejected(ValueError):
 
 
 def one_of(*accepted: str, planned: Sequence[str] = ()) -> Callable[[object], object]:
-    """A check for one of ``accepted``; ``planned`` are known to the msprobe family but do not work here yet."""
+    """Return a check for one of ``accepted``; ``planned`` are known to the msprobe family but do not work here yet."""
 
     def check(value: object) -> object:
         if isinstance(value, str) and value in accepted:

@@ -1,4 +1,4 @@
-"""The words of a configuration: its tasks, its levels and what they mean to the rest of the package."""
+"""Words of a configuration: its tasks, its levels and what they mean to the rest of the package."""
 
 from __future__ import annotations
 

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msprobe_ms.arrays.metrics import METRIC_TITLES, TENSOR_METRICS, Missing
+from msprobe_ms.comparison.reporting.colours import OWN_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.files import write_table
 from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.support.text import listed
 from msprobe_ms.weights.compare import (
     CAST,
@@ -32,7 +34,6 @@ _TITLES = (
     "Target Name", "Golden Name", "Result", "Target Dtype", "Golden Dtype", "Target Shape", "Golden Shape", "Deviation",
     "Tolerance",
 )  # fmt: skip
-_COLOURS = {"red": "FF9C9C", "yellow": "FFEB9C"}
 #: Parameters told by name in the terminal.
 _TOLD = 5
 
@@ -45,7 +46,7 @@ def write_weights(comparison: WeightComparison, folder: Path, *, csv: bool = Fal
     titles = [*_TITLES, *(METRIC_TITLES[name] for name in TENSOR_METRICS), "Paired By", "Note"]
     with claimed_timestamp(folder) as stamp:
         path = folder / f"compare_weights_{stamp}.{'csv' if csv else 'xlsx'}"
-        write_table(path, titles, ((_cells(row), _colour(row)) for row in comparison.rows), _COLOURS)
+        write_table(path, titles, ((_cells(row), _colour(row)) for row in comparison.rows), OWN_ROWS)
     return path
 
 
@@ -70,8 +71,10 @@ def _number(value: float | Missing | None) -> Cell:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _colour(row: WeightRow) -> str:
-    return "red" if row.result in DIVERGENT else "yellow" if row.result == UNREADABLE else ""
+def _colour(row: WeightRow) -> RowColour:
+    if row.result in DIVERGENT:
+        return RowColour.RED
+    return RowColour.YELLOW if row.result == UNREADABLE else RowColour.NONE
 
 
 def weight_lines(comparison: WeightComparison) -> Iterator[str]:

@@ -89,7 +89,7 @@ def test_a_node_of_some_steps_only_leaves_cells_blank(tmp_path: Path) -> None:
     with Trends() as trends:
         for step, (nodes, strains) in enumerate([(["a", "b"], [0.5, np.inf]), (["a", "c"], [0.25, 7.0])]):
             errors = Errors(nodes)
-            errors.strains.extend(strains)
+            errors.ratios.extend(strains)
             trends.add("rank0", step, errors)
         (trend,) = trends.tables()
     write_trend(trend, tmp_path / "trend.csv")

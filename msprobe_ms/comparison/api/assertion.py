@@ -1,4 +1,4 @@
-"""``assert_consistent``: a comparison as an assertion, whose message reads as ``torch.testing.assert_close``'s does."""
+"""Assert that two dumps are consistent; the message reads as that of ``torch.testing.assert_close``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from msprobe_ms.comparison.api.compare import compare
-from msprobe_ms.comparison.api.compared import Compared
-from msprobe_ms.comparison.api.compared_ranks import ComparedRanks
+from msprobe_ms.comparison.api.compared import Compared, ComparedRanks
 from msprobe_ms.comparison.model import Comparison, Origin, Row
+from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.text import one_a_line
 
 
@@ -21,7 +21,7 @@ def assert_consistent(target: Any, golden: Any, *, allow_incomplete: bool = Fals
     """
     __tracebackhide__ = True
     result = compare(target, golden, **settings)
-    accepted = ("consistent", "incomplete") if allow_incomplete else ("consistent",)
+    accepted = (Verdict.CONSISTENT, Verdict.INCOMPLETE) if allow_incomplete else (Verdict.CONSISTENT,)
     if result.verdict not in accepted:
         told = _of_ranks(result) if isinstance(result, ComparedRanks) else _of_one(result)
         raise AssertionError(one_a_line(told))
@@ -43,7 +43,7 @@ def _of_one(result: Compared) -> Iterator[str]:
 
 
 def _of_ranks(result: ComparedRanks) -> Iterator[str]:
-    wrong = sum(found.verdict != "consistent" for found in result.found)
+    wrong = sum(found.verdict != Verdict.CONSISTENT for found in result.found)
     yield f"Dumps are not consistent, in {wrong} of {len(result.found)} pairs!"
     yield ""
     if result.first is not None:

@@ -1,4 +1,4 @@
-"""``msprobe_ms.compare``: compare two dumps from Python."""
+"""Compare two dumps from Python: ``msprobe_ms.compare``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,10 @@ from typing import Any, Literal
 
 import yaml
 
-from msprobe_ms.arrays.custom_metrics import load_algorithms
-from msprobe_ms.comparison.api.compared import Compared
-from msprobe_ms.comparison.api.compared_ranks import ComparedRanks
+from msprobe_ms.comparison.api.compared import Compared, ComparedRanks
 from msprobe_ms.comparison.many.plan import plan
-from msprobe_ms.comparison.pairing.rules.files import load_mappings
 from msprobe_ms.comparison.reporting.profiles import PROFILES
-from msprobe_ms.comparison.reporting.thresholds import load_thresholds
-from msprobe_ms.comparison.run import Options
+from msprobe_ms.comparison.settings import Settings
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
@@ -50,7 +46,7 @@ def compare(
                             the dumps, Cells pair with Modules, functions by the built-in table
     ``fuzzy``               ignore call indices while pairing
     ``profile``             columns and rules of the table: ``own``, ``latest`` or ``v110``
-    ``thresholds``          figures to measure and judge by, where not the usual: a yaml file, or its content
+    ``thresholds``          values to measure and judge by, where not the usual: a yaml file, or its content
     ``algorithms``          metrics of your own, each ``"FILE.py:FUNCTION"``
     ``ranks``, ``steps``    the ones to compare, all when empty
     ``executor``            runs the comparisons where there are several ranks or steps; processes by default
@@ -63,24 +59,23 @@ def compare(
             f"compare: profile {profile!r}{suggestion(profile, PROFILES)}; accepted are {', '.join(PROFILES)}"
         )
     with _Files() as files:
-        layer = None if layer_mapping is True else files.of("layer", layer_mapping)
-        options = Options(
-            load_mappings(
-                files.of("cell", cell_mapping), layer, files.of("data", data_mapping), files.of("api", api_mapping)
-            ),
-            align=layer_mapping is True,
+        options = Settings(
+            layer_mapping=files.of("layer", layer_mapping),
+            cell_mapping=files.of("cell", cell_mapping),
+            api_mapping=files.of("api", api_mapping),
+            data_mapping=files.of("data", data_mapping),
             fuzzy=fuzzy,
             profile=profile,
-            thresholds=load_thresholds(files.of("thresholds", thresholds)),
-            algorithms=load_algorithms(algorithms),
-        )
+            thresholds=files.of("thresholds", thresholds),
+            algorithms=algorithms,
+        ).options()
     if isinstance(target, Dump) or isinstance(golden, Dump):
         return Compared(_one_dump(target), _one_dump(golden), options)
     chosen = plan(_path(target), _path(golden), ranks=ranks, steps=steps, profile=profile)
-    if len(chosen.twins) > 1:
+    if len(chosen.pairs) > 1:
         return ComparedRanks(chosen, options, executor)
-    (twins,) = chosen.twins
-    return Compared(read_dump(twins.target), read_dump(twins.golden), options)
+    (pair,) = chosen.pairs
+    return Compared(read_dump(pair.target), read_dump(pair.golden), options)
 
 
 def _path(side: Any) -> Path:

@@ -1,17 +1,18 @@
-"""A comparison as a small table of HTML, for notebooks. Every text from a dump is escaped."""
+"""Show a comparison in a notebook: a small table of HTML, in which every text is escaped, and frames of pandas."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from types import ModuleType
 
 from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.model import Comparison, Origin
+from msprobe_ms.comparison.reporting.colours import VERDICTS
 from msprobe_ms.comparison.reporting.files import row_counts
+from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.text import printable
 
-#: Background of a verdict; legible on a light and on a dark page.
-_COLOURS = {"consistent": "#2e7d3233", "divergent": "#c6282833", "incomplete": "#f9a82533", "failed": "#f9a82533"}
 #: Lines of a table; the rest is counted.
 _MOST = 20
 
@@ -29,27 +30,29 @@ def comparison_html(comparison: Comparison) -> str:
 def ranks_html(found: Sequence[Found], told: Sequence[str]) -> str:
     rows = []
     for each in found:
-        if each.verdict != "consistent":
+        if each.verdict != Verdict.CONSISTENT:
             first = each.origins[0] if each.origins else None
             why = each.problem or (first.reason if first else "")
             row = (str(each.place), each.verdict, each.exchanges.origin, why, each.exchanges.handed_by)
-            rows.append((row, _COLOURS[each.verdict]))
+            rows.append((row, VERDICTS[each.verdict]))
     verdict, _, text = told[0].partition(": ")
-    return _page(verdict.lower(), [text, *told[1:]], ("pair", "verdict", "origin", "why", "handed by"), rows)
+    return _page(Verdict(verdict.lower()), [text, *told[1:]], ("pair", "verdict", "origin", "why", "handed by"), rows)
 
 
 def _origin_row(origin: Origin) -> tuple[Sequence[str], str]:
-    figures = [_figure(origin.metrics.get(name)) for name in ("deviation", "tolerance")]
-    return (origin.target, origin.golden, origin.reason, *figures), _COLOURS["divergent"]
+    numbers = [_number(origin.metrics.get(name)) for name in ("deviation", "tolerance")]
+    return (origin.target, origin.golden, origin.reason, *numbers), VERDICTS[Verdict.DIVERGENT]
 
 
-def _figure(value: object) -> str:
+def _number(value: object) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str("" if value is None else value)
 
 
-def _page(verdict: str, texts: Iterable[str], titles: Sequence[str], rows: Sequence[tuple[Sequence[str], str]]) -> str:
+def _page(
+    verdict: Verdict, texts: Iterable[str], titles: Sequence[str], rows: Sequence[tuple[Sequence[str], str]]
+) -> str:
     told = "".join(f"<div>{escape(printable(text))}</div>" for text in texts)
-    head = f'<div style="background:{_COLOURS[verdict]};padding:2px 6px"><b>{escape(verdict.upper())}</b>{told}</div>'
+    head = f'<div style="background:{VERDICTS[verdict]};padding:2px 6px"><b>{escape(verdict.upper())}</b>{told}</div>'
     if not rows:
         return head
     cells = "".join(f"<th>{escape(title)}</th>" for title in titles)
@@ -59,3 +62,18 @@ def _page(verdict: str, texts: Iterable[str], titles: Sequence[str], rows: Seque
     )
     more = f"<div>and {len(rows) - _MOST} more</div>" if len(rows) > _MOST else ""
     return f"{head}<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def imported_pandas() -> ModuleType:
+    """The package; raises ModuleNotFoundError naming the extra that brings it."""
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        if error.name != "pandas":
+            raise
+        raise ModuleNotFoundError(
+            'pandas is not installed, and .frame needs it: pip install "msprobe-ms[dataframe]"; with MindSpore '
+            '"msprobe-ms[mindspore,dataframe]", which keeps the numpy that it needs',
+            name="pandas",
+        ) from None
+    return pandas

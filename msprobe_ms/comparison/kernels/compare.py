@@ -1,4 +1,4 @@
-"""Two dumps of kernels, rank by rank and step by step: a table each, and where the error begins.
+"""Compare two dumps of kernels, rank by rank and step by step: a table each, and where the error begins.
 
 What pairs with what, and the tables: docs/format.md, "Tables of kernels".
 """
@@ -10,12 +10,13 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from msprobe_ms.comparison.kernels.table import Table, write_kernel_table
-from msprobe_ms.comparison.many.plan import tell_absent
+from msprobe_ms.comparison.many.plan import warn_absent
 from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison, Outcome, Pair, Row
 from msprobe_ms.comparison.origin.search import apart, find_origins
 from msprobe_ms.comparison.reporting.files import write_summary
 from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+from msprobe_ms.comparison.terms import Mode, PairedBy
 from msprobe_ms.comparison.verdict import verdict_of
 from msprobe_ms.dump.kernels.entries import KernelDump, read_kernels
 from msprobe_ms.dump.kernels.folders import KernelFolder, need_kernel_folders, read_folders
@@ -51,8 +52,8 @@ def compare_kernels(
             f"no rank and step asked for is in both: {target} has {_shown(ours)}, {golden} has {_shown(theirs)}"
         )
     found = [*ours, *theirs]
-    tell_absent("rank", ranks, [rank for rank, _ in found])
-    tell_absent("step", steps, [step for _, step in found])
+    warn_absent("rank", ranks, [rank for rank, _ in found])
+    warn_absent("step", steps, [step for _, step in found])
     with claimed_timestamp(output) as timestamp:
         for rank, step in places:
             name = f"rank {rank} step {step}"
@@ -75,18 +76,19 @@ def compare_kernel_dumps(target: KernelDump, golden: KernelDump) -> Comparison:
     """Pair, measure and find where error begins, in launch order."""
     pairs = pair_kernels(target, golden)
     measure(pairs, target, golden, target.mode)
-    comparison = Comparison(target.mode, pairs, *apart(find_origins(pairs, list(golden.entries.values()))))
+    comparison = Comparison(Mode(target.mode), pairs, *apart(find_origins(pairs, list(golden.entries.values()))))
     comparison.verdict = verdict_of(comparison)
     return comparison
 
 
 def pair_kernels(target: KernelDump, golden: KernelDump) -> list[Pair]:
-    """Launches of one kernel, by its name in the graph; where it ran several times the n-th with the n-th."""
+    """Pair launches of one kernel, by its name in the graph; where it ran several times the n-th with the n-th."""
     theirs = dict(_numbered(golden))
     pairs = []
     for key, entry in _numbered(target):
-        twin = theirs.pop(key, None)
-        pairs.append(Pair(entry, twin, _rows(entry, twin), "name" if twin else ""))
+        counterpart = theirs.pop(key, None)
+        how = PairedBy.NAME if counterpart else PairedBy.NOTHING
+        pairs.append(Pair(entry, counterpart, _rows(entry, counterpart), how))
     return pairs + [Pair(None, entry, [Row(None, item) for item in entry.items]) for entry in theirs.values()]
 
 
@@ -104,8 +106,8 @@ def _key(launch: Launch) -> tuple[object, ...]:
     return launch.op_name.replace("/", "_"), launch.files[0].task
 
 
-def _rows(entry: Entry, twin: Entry | None) -> list[Row]:
-    theirs = {item.suffix: item for item in twin.items} if twin else {}
+def _rows(entry: Entry, counterpart: Entry | None) -> list[Row]:
+    theirs = {item.suffix: item for item in counterpart.items} if counterpart else {}
     rows = [Row(item, theirs.pop(item.suffix, None)) for item in entry.items]
     return rows + [Row(None, item) for item in theirs.values()]
 
@@ -139,9 +141,9 @@ def _take_places(dump: KernelDump, folder: KernelFolder) -> None:
         logger.warning("%s; its Cells are named as the graph has them", error)
         return
     for name, entry in dump.entries.items():
-        twin = known.get(name)
-        if twin is not None and entry.scope and twin.scope == entry.scope:
-            entry.parent, entry.stack = twin.parent, twin.stack
+        counterpart = known.get(name)
+        if counterpart is not None and entry.scope and counterpart.scope == entry.scope:
+            entry.parent, entry.stack = counterpart.parent, counterpart.stack
 
 
 def _shown(places: Collection[Place]) -> str:

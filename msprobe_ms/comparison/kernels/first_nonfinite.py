@@ -1,4 +1,4 @@
-"""Where NaN and infinity come from: the first entry of a dump whose inputs are finite and whose output is not."""
+"""Find where NaN and infinity come from: the first entry whose inputs are finite and whose output is not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Test = Callable[[Item], str]
 
 
 @dataclass(frozen=True)
-class BadValue:
+class NonFiniteValue:
     """An item that holds a NaN or an infinity, and where.
 
     ``entry``   the kernel, API or Cell: ``Kernel.Log.0.forward``
@@ -32,7 +32,7 @@ class BadValue:
     ``holds``   ``NaN``, ``inf``, ``-inf``
     ``cell``    the entry of the enclosing Cell; "" where none is known
     ``scope``   the path of a compiled kernel; "" for others
-    ``file``    the tensor's file, or the table that holds its figures; "" where neither is known
+    ``file``    the tensor's file, or the table that holds its statistics; "" where neither is known
     ``called``  the source line; "" where none is known
     """
 
@@ -46,8 +46,8 @@ class BadValue:
 
 
 @dataclass(frozen=True)
-class FirstBad:
-    """What one dump says.
+class FirstNonFinite:
+    """First entry of one dump that makes NaN or infinity, if any.
 
     ``first``     the first item that is not finite although everything its entry takes in is; None where there is none
     ``first_nan`` the same asked of NaN alone, where that is another: infinities may be meant, as in masks
@@ -56,13 +56,13 @@ class FirstBad:
     """
 
     dump: str
-    first: BadValue | None
-    first_nan: BadValue | None
-    outside: BadValue | None
+    first: NonFiniteValue | None
+    first_nan: NonFiniteValue | None
+    outside: NonFiniteValue | None
     entries: int
 
 
-def first_bad(path: Path) -> list[FirstBad]:
+def first_bad(path: Path) -> list[FirstNonFinite]:
     """Search ``path``: a dump.json, a rank or step folder, or raw kernel files; one answer a rank and step.
 
     :raises MsprobeError: there is no dump, or it cannot be read
@@ -70,16 +70,16 @@ def first_bad(path: Path) -> list[FirstBad]:
     return [search(dump, name) for name, dump in _dumps(path)]
 
 
-def search(dump: Dump, name: str = "") -> FirstBad:
-    """One dump, in execution order."""
+def search(dump: Dump, name: str = "") -> FirstNonFinite:
+    """Search one dump in execution order."""
     entries = list(dump.entries.values())
     first = _first(dump, entries, _holds)
     nan = _first(dump, entries, lambda item: "NaN" if _holds(item) == "NaN" else "")
     bad = sum(any(map(_holds, entry.items)) for entry in entries)
-    return FirstBad(name or str(dump.path), first, None if nan == first else nan, _outside(dump, entries), bad)
+    return FirstNonFinite(name or str(dump.path), first, None if nan == first else nan, _outside(dump, entries), bad)
 
 
-def write_answer(answers: Sequence[FirstBad], folder: Path) -> Path:
+def write_answer(answers: Sequence[FirstNonFinite], folder: Path) -> Path:
     """Write ``anomaly_analyze_{ns}.json``: the answers by dump. Raises UsageError: the folder cannot be written."""
     path = folder / f"anomaly_analyze_{time.time_ns()}.json"
     with writing(path) as file:
@@ -87,8 +87,8 @@ def write_answer(answers: Sequence[FirstBad], folder: Path) -> Path:
     return path
 
 
-def answer_lines(answer: FirstBad) -> Iterator[str]:
-    """An answer for the terminal."""
+def answer_lines(answer: FirstNonFinite) -> Iterator[str]:
+    """Describe an answer for the terminal."""
     yield f"{answer.dump}:"
     if not answer.entries:
         yield "  every value is finite"
@@ -105,7 +105,7 @@ def answer_lines(answer: FirstBad) -> Iterator[str]:
     yield f"  {answer.entries} of its entries hold something that is not finite"
 
 
-def _place_lines(bad: BadValue) -> Iterator[str]:
+def _place_lines(bad: NonFiniteValue) -> Iterator[str]:
     yield f"    {bad.entry}.{bad.item}"
     for title, value in (("in", bad.cell), ("scope", bad.scope), ("file", bad.file), ("called at", bad.called)):
         if value:
@@ -139,7 +139,7 @@ def _steps(path: Path) -> list[Path]:
     return steps if len(steps) > 1 and all(any(step.rglob("dump.json")) for step in steps) else []
 
 
-def _first(dump: Dump, entries: Sequence[Entry], holds: _Test) -> BadValue | None:
+def _first(dump: Dump, entries: Sequence[Entry], holds: _Test) -> NonFiniteValue | None:
     clean = True
     for entry in entries:
         inputs = [item for item in entry.items if item.state != "output" and holds(item)]
@@ -158,19 +158,19 @@ def _is_overwritten(dump: Dump, item: Item, outputs: Sequence[Item]) -> bool:
 
 def _is_same(dump: Dump, item: Item, other: Item) -> bool:
     # As texts NaN equals NaN.
-    if str(_figures(item)) != str(_figures(other)):
+    if str(_statistics(item)) != str(_statistics(other)):
         return False
     try:
         return np.array_equal(dump.tensors.load(item), dump.tensors.load(other), equal_nan=True)
     except (MsprobeError, OSError):
-        return _holds(item) != "NaN"  # of any two tensors with a NaN the figures are the same
+        return _holds(item) != "NaN"  # of any two tensors with a NaN the statistics are the same
 
 
-def _figures(item: Item) -> tuple[object, ...]:
+def _statistics(item: Item) -> tuple[object, ...]:
     return item.dtype, item.shape, item.maximum, item.minimum, item.mean, item.norm
 
 
-def _outside(dump: Dump, entries: Sequence[Entry]) -> BadValue | None:
+def _outside(dump: Dump, entries: Sequence[Entry]) -> NonFiniteValue | None:
     """What the first entry that holds something takes in, when that is not finite."""
     for entry in entries:
         bad = [item for item in entry.items if _holds(item)]
@@ -188,10 +188,10 @@ def _is_kept(entry: Entry) -> bool:
     return entry.parsed is not None and entry.parsed.prefix == PARAMETER
 
 
-def _bad(dump: Dump, entry: Entry, item: Item) -> BadValue:
+def _bad(dump: Dump, entry: Entry, item: Item) -> NonFiniteValue:
     frames = [frame for frame in entry.stack if "site-packages" not in frame] or list(entry.stack)
     called = " ".join(frames[0].split()) if frames else ""
-    return BadValue(
+    return NonFiniteValue(
         entry.name, item.suffix, _holds(item), entry.parent or "", entry.scope, dump.tensors.where(item), called
     )
 
@@ -203,7 +203,7 @@ def _holds(item: Item) -> str:
     """
     if item.kind != "tensor":
         return ""
-    figures = [item.maximum, item.minimum, item.mean, item.norm]
-    if any(isinstance(figure, float) and math.isnan(figure) for figure in figures):
+    statistics = [item.maximum, item.minimum, item.mean, item.norm]
+    if any(isinstance(value, float) and math.isnan(value) for value in statistics):
         return "NaN"
-    return next((f"{figure}" for figure in figures[:2] if isinstance(figure, float) and math.isinf(figure)), "")
+    return next((f"{value}" for value in statistics[:2] if isinstance(value, float) and math.isinf(value)), "")

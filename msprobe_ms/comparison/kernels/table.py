@@ -1,4 +1,4 @@
-"""The table of a comparison of kernels: its columns and verdicts (docs/format.md, "Tables of kernels")."""
+"""Table of a comparison of kernels: its columns and verdicts (docs/format.md, "Tables of kernels")."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 from msprobe_ms.arrays.dtypes import same_dtype
 from msprobe_ms.arrays.metrics import COSINE, MAX_ABSOLUTE, METRICS, Metric, Missing
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
+from msprobe_ms.comparison.reporting.colours import MSPROBE_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell
-from msprobe_ms.comparison.reporting.files import write_table
+from msprobe_ms.comparison.reporting.files import ColouredRow, write_table
 from msprobe_ms.comparison.reporting.profiles.base import (
     BENCH_TITLES,
     DIFFERENCE_TITLES,
@@ -23,13 +23,12 @@ from msprobe_ms.comparison.reporting.profiles.base import (
     RELATIVE_TITLES,
     shape_text,
 )
-from msprobe_ms.comparison.reporting.profiles.v110_rules import V110Thresholds, text, token
+from msprobe_ms.comparison.reporting.profiles.v110 import V110Thresholds, text, token
 from msprobe_ms.comparison.statistics import STATISTICS
+from msprobe_ms.comparison.terms import Mode, RowColour
 from msprobe_ms.dump.kernels.entries import KernelDump
 from msprobe_ms.dump.model import Item
 
-#: Shown red: what did not reach the accuracy.
-_COLOURS = MappingProxyType({"red": "FF0000"})
 _BASIC = ("NPU Name", "Bench Name", "NPU Dtype", "Bench Dtype", "NPU Tensor Shape", "Bench Tensor Shape")
 #: Tensors whose Max differs by more than this share of the larger magnitude are not close (docs/format.md,
 #: "Tables of kernels").
@@ -56,7 +55,7 @@ class Table:
 
     @property
     def has_tensors(self) -> bool:
-        return self.comparison.mode == "tensor"
+        return self.comparison.mode == Mode.TENSOR
 
     def titles(self) -> list[str]:
         titles = [*_BASIC, *NPU_TITLES, *BENCH_TITLES, "Accuracy Reached or Not", "Err_message"]
@@ -65,22 +64,22 @@ class Table:
         files = [] if self.is_old else ["NPU CSV File", "Bench CSV File"]
         return [*titles, *DIFFERENCE_TITLES, *RELATIVE_TITLES, *files]
 
-    def rows(self) -> Iterator[tuple[list[Cell], str]]:
-        """All items of both sides, each beside its twin or alone, in the target's launch order."""
+    def rows(self) -> Iterator[ColouredRow]:
+        """All items of both sides, each beside its counterpart or alone, in the target's launch order."""
         for pair in self.comparison.pairs:
             for row in pair.rows:
                 if not self._is_hole(row):
                     yield self._row(pair, row)
 
-    def _row(self, pair: Pair, row: Row) -> tuple[list[Cell], str]:
+    def _row(self, pair: Pair, row: Row) -> ColouredRow:
         sides = ((self.target, row.target), (self.golden, row.golden))
         row.reason = _why_not(row)
         row.result = "" if row.reason else self._accuracy(row)
-        row.colour = "red" if row.result == "No" else ""
+        row.colour = RowColour.RED if row.result == "No" else RowColour.NONE
         cells: list[Cell] = [self._name(dump, item) for dump, item in sides]
         cells += [None if item is None else item.dtype for _, item in sides]
         cells += [None if item is None else shape_text(item) for _, item in sides]
-        cells += [_figure(item, name) for _, item in sides for name in STATISTICS]
+        cells += [_statistic(item, name) for _, item in sides for name in STATISTICS]
         cells += [row.result or None, row.reason or None]
         if self.has_tensors:
             cells += [None if row.reason else token(row, metric.name) for metric in self.metrics]
@@ -113,7 +112,7 @@ class Table:
 
 def write_kernel_table(table: Table, path: Path) -> Path:
     """Write the table to ``path``, xlsx or csv; fills every row's result and reason. Raises UsageError."""
-    write_table(path, table.titles(), table.rows(), _COLOURS)
+    write_table(path, table.titles(), table.rows(), MSPROBE_ROWS)
     return path
 
 
@@ -183,7 +182,7 @@ def _difference(mine: float, theirs: float) -> float:
     return abs(float(mine) - float(theirs))
 
 
-def _figure(item: Item | None, name: str) -> Cell:
+def _statistic(item: Item | None, name: str) -> Cell:
     if item is None:
         return None
     value: Statistic = getattr(item, name)

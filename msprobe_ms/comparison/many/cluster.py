@@ -1,4 +1,4 @@
-"""A Dask cluster as one ``concurrent.futures.Executor``; the package is imported only where one is used."""
+"""Use a Dask cluster as one ``concurrent.futures.Executor``; the package is imported only where one is used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PATIENCE = 60
 
 @contextmanager
 def cluster(address: str) -> Iterator[Pool]:
-    """The workers of the scheduler at ``address`` (``tcp://host:8786``, or the path of its scheduler file).
+    """Yield the workers of the scheduler at ``address`` (``tcp://host:8786``, or the path of its scheduler file).
 
     Workers read the dumps and write the reports themselves: they need the same paths, and msprobe_ms.
 

@@ -1,4 +1,4 @@
-"""``merge_result``: single columns of the tables of many ranks side by side in one workbook.
+"""Merge single columns of the tables of many ranks into one workbook (``merge_result``).
 
 What is read and written: docs/format.md, "Merged tables".
 """
@@ -75,7 +75,7 @@ class _Merged:
 
 
 def read_choice(path: Path) -> Choice:
-    """The configuration ``{api: […], compare_index: […]}``.
+    """Read the configuration ``{api: […], compare_index: […]}``.
 
     :raises ConfigError: it cannot be read, or is not of this form
     """
@@ -134,7 +134,7 @@ def merge(folder: Path, output: Path, choice: Choice, timestamp: str) -> Path:
 
 
 def find_tables(folder: Path) -> list[Column]:
-    """The newest table of every rank and step, in numeric order; other reports are told and left out.
+    """Find the newest table of every rank and step, in numeric order; other reports are logged and left out.
 
     :raises UsageError: no such folder
     """

@@ -1,4 +1,4 @@
-"""Which dump of the target stands beside which of the golden: rank by rank, step by step."""
+"""Plan which dump of the target is compared with which of the golden: rank by rank, step by step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from msprobe_ms.support.log import logger
 _SHOWN = 8
 
 
-class Twins(NamedTuple):
+class DumpPair(NamedTuple):
     """Two dumps to compare. ``suffix`` distinguishes the names of their reports; "" where there is one pair."""
 
     place: Place
@@ -29,7 +29,7 @@ class Twins(NamedTuple):
 class Plan:
     """The pairs in the order step, rank, half; and the places that only one side has."""
 
-    twins: list[Twins]
+    pairs: list[DumpPair]
     only_target: list[Place]
     only_golden: list[Place]
 
@@ -42,7 +42,7 @@ def plan(
     steps: Collection[int] = (),
     profile: str = "",
 ) -> Plan:
-    """Pair every rank and step of ``target`` with its twin; ``()`` is every rank, every step.
+    """Pair every rank and step of ``target`` with its counterpart; ``()`` is every rank, every step.
 
     One rank a side, or one step a side, pairs whatever its name. ``profile`` v110 names reports as 1.1.0 does.
 
@@ -50,8 +50,8 @@ def plan(
     """
     ours, theirs = _chosen(target, ranks, steps), _chosen(golden, ranks, steps)
     places = [*ours, *theirs]
-    tell_absent("rank", ranks, [place.rank_number for place in places])
-    tell_absent("step", steps, [place.step for place in places])
+    warn_absent("rank", ranks, [place.rank_number for place in places])
+    warn_absent("step", steps, [place.step for place in places])
     aligned = _Alignment(ours, theirs)
     pairs = list(aligned.pairs())
     if not pairs:
@@ -59,15 +59,15 @@ def plan(
             f"no rank and step is in both: {target} has {_shown(ours)}, {golden} has {_shown(theirs)}; "
             "name one dump folder a side to compare these"
         )
-    _tell_other_ranks(target, golden, pairs)
+    _log_other_ranks(target, golden, pairs)
     several = len(pairs) > 1
     several_steps = len({mine.step for mine, _ in pairs}) > 1
-    twins = []
+    chosen = []
     for mine, other in sorted(pairs, key=lambda pair: _order(pair[0])):
         place = mine._replace(half=mine.half or other.half, step=mine.step if several_steps else None)
         suffix = _suffix(place, other, profile) if several else ""
         named = mine._replace(half=place.half)
-        twins.append(Twins(named, suffix, ours[mine], theirs[other]))
+        chosen.append(DumpPair(named, suffix, ours[mine], theirs[other]))
     mine_paired, other_paired = {mine for mine, _ in pairs}, {other for _, other in pairs}
     only_target = sorted((place for place in ours if place not in mine_paired), key=_order)
     only_golden = sorted((place for place in theirs if place not in other_paired), key=_order)
@@ -75,10 +75,10 @@ def plan(
         for side, alone in (("target", only_target), ("golden", only_golden)):
             if alone:
                 logger.warning("only in the %s, not compared: %s", side, _shown(alone))
-    return Plan(twins, only_target, only_golden)
+    return Plan(chosen, only_target, only_golden)
 
 
-def tell_absent(kind: str, asked: Collection[int], found: Collection[int | None]) -> None:
+def warn_absent(kind: str, asked: Collection[int], found: Collection[int | None]) -> None:
     """Warn of the steps, or ranks, that were asked for and are in neither dump.
 
     None among ``found`` is a dump of which nothing tells its step.
@@ -100,7 +100,7 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ",".join("-".join(map(str, run)) for run in runs)
 
 
-def _tell_other_ranks(target: Path, golden: Path, pairs: Collection[tuple[Place, Place]]) -> None:
+def _log_other_ranks(target: Path, golden: Path, pairs: Collection[tuple[Place, Place]]) -> None:
     """One rank a side is compared whatever its number: that need not be what was meant."""
     for mine, other in pairs:
         if None not in (mine.rank_number, other.rank_number) and mine.rank_number != other.rank_number:
@@ -151,7 +151,7 @@ class _Alignment:
 
 
 def _halves(mine: str, theirs: dict[str, Place], ours: Collection[str]) -> Iterable[Place]:
-    """The twins of one half: its like; where one side is not split, both halves of the other stand beside it."""
+    """The counterparts of one half: its like; where one side is not split, both halves of the other stand beside it."""
     if mine in theirs:
         return [theirs[mine]]
     if "" in theirs:

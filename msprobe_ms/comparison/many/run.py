@@ -1,4 +1,4 @@
-"""Every rank and step of two dumps: one comparison each, run by an executor.
+"""Compare every rank and step of two dumps: one comparison each, run by an executor.
 
 What comes back from a worker is small: a verdict, names of files, and one number a node. The comparisons themselves,
 rows and all, end where they were made.
@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from msprobe_ms.arrays.custom_metrics import Algorithm, Unloaded
-from msprobe_ms.comparison.many.collectives import Exchanges, exchanges_of
-from msprobe_ms.comparison.many.plan import Plan, Twins
-from msprobe_ms.comparison.many.shared_mapping import OneMapping
+from msprobe_ms.comparison.many.first_rank import Exchanges, exchanges_of
+from msprobe_ms.comparison.many.plan import DumpPair, Plan
+from msprobe_ms.comparison.many.shared_mapping import SharedMapping
 from msprobe_ms.comparison.many.trend import Errors, errors_of
 from msprobe_ms.comparison.model import Origin, Outcome
 from msprobe_ms.comparison.reporting.files import summary
 from msprobe_ms.comparison.reporting.terminal import verdict_lines
 from msprobe_ms.comparison.run import Options, compare_dumps, compare_one
+from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.reading.locate import Place
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import MsprobeError
@@ -27,8 +28,6 @@ from msprobe_ms.support.workers import Lost, Pool, processes, run_in_order
 
 #: Memory that a byte of dump.json takes while it is compared; measured: 1.7, from 5,000 to 80,000 entries.
 _MEMORY_A_BYTE = 3
-#: ``Found.verdict`` of a pair that could not be compared.
-FAILED = "failed"
 
 
 class Work(NamedTuple):
@@ -37,7 +36,7 @@ class Work(NamedTuple):
     ``algorithms`` are those of the options, which are loaded there.
     """
 
-    twins: Twins
+    pair: DumpPair
     output: Path | None
     options: Options
     timestamp: str
@@ -56,7 +55,7 @@ class Found:
     """
 
     place: Place
-    verdict: str
+    verdict: Verdict
     summary: dict[str, Any] = field(default_factory=dict)
     origins: list[Origin] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
@@ -66,23 +65,23 @@ class Found:
     problem: str = ""
 
 
-def compare_twins(work: Work) -> Found:
-    """Runs in a worker: one comparison, its reports, and what is to be known of it."""
-    twins = work.twins
+def compare_pair(work: Work) -> Found:
+    """Make one comparison and its reports, in a worker; return what is to be known of it."""
+    pair = work.pair
     try:
         options = replace(work.options, algorithms=tuple(each.load() for each in work.algorithms))
         if work.output is None:
-            ours, theirs = read_dump(twins.target), read_dump(twins.golden)
+            ours, theirs = read_dump(pair.target), read_dump(pair.golden)
             outcome = Outcome("", ours, theirs, compare_dumps(ours, theirs, options, alone=False), [])
         else:
             outcome = compare_one(
-                twins.target, twins.golden, work.output, options, work.timestamp, twins.suffix, alone=False
+                pair.target, pair.golden, work.output, options, work.timestamp, pair.suffix, alone=False
             )
     except MsprobeError as error:
-        return Found(twins.place, FAILED, problem=str(error))
+        return Found(pair.place, Verdict.FAILED, problem=str(error))
     comparison = outcome.comparison
     return Found(
-        twins.place,
+        pair.place,
         comparison.verdict,
         summary(comparison),
         comparison.origins,
@@ -96,29 +95,29 @@ def compare_twins(work: Work) -> Found:
 def compare_all(
     plan: Plan, output: Path | None, options: Options, timestamp: str, pool: Pool | None = None
 ) -> Iterator[Found]:
-    """Compare all twins of a plan; results come in its order, whatever order they are computed in.
+    """Compare all pairs of a plan; results come in its order, whatever order they are computed in.
 
     Without a ``pool``, processes of this machine do it. Equal layer mappings that were found become one file.
     """
     algorithms = tuple(map(_unloaded, options.algorithms))
     options = replace(options, algorithms=())
-    several_steps = len({twins.place.step for twins in plan.twins}) > 1
+    several_steps = len({pair.place.step for pair in plan.pairs}) > 1
     absolute = None if output is None else output.absolute()
     work = [
         Work(
-            twins._replace(target=twins.target.absolute(), golden=twins.golden.absolute()),
+            pair._replace(target=pair.target.absolute(), golden=pair.golden.absolute()),
             absolute, options, timestamp, several_steps, algorithms,
         )
-        for twins in plan.twins
+        for pair in plan.pairs
     ]  # fmt: skip
-    mapping = OneMapping(output, timestamp) if output is not None and options.align else None
+    mapping = SharedMapping(output, timestamp) if output is not None and options.align else None
     own = pool is None
-    largest = _MEMORY_A_BYTE * max(map(_size, plan.twins), default=0)
+    largest = _MEMORY_A_BYTE * max(map(_size, plan.pairs), default=0)
     pool = processes(len(work), largest) if pool is None else pool
     try:
-        for one, result in zip(work, run_in_order(compare_twins, work, pool), strict=True):
+        for one, result in zip(work, run_in_order(compare_pair, work, pool), strict=True):
             if isinstance(result, Lost):
-                yield Found(one.twins.place, FAILED, problem=result.reason)
+                yield Found(one.pair.place, Verdict.FAILED, problem=result.reason)
                 continue
             # A worker may stand elsewhere; here they are named as the folder was.
             files = [output / file.name for file in result.files] if output is not None else []
@@ -134,6 +133,6 @@ def _unloaded(algorithm: Algorithm) -> Unloaded:
     return Unloaded(algorithm.name, f"{Path(file).absolute()}:{name}")
 
 
-def _size(twins: Twins) -> int:
+def _size(pair: DumpPair) -> int:
     """Bytes of both dump.json; 0 for one that is not there, which is told when it is read."""
-    return sum(path.stat().st_size for path in (twins.target, twins.golden) if path.is_file())
+    return sum(path.stat().st_size for path in (pair.target, pair.golden) if path.is_file())

@@ -1,4 +1,4 @@
-"""Of the layer mappings that ``-lm`` alone found for many pairs of dumps: one file for all that are the same."""
+"""Write one file for equal layer mappings that ``-lm`` alone found for many pairs of dumps."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from msprobe_ms.support.log import logger
 _BEGINNING = "layer_mapping"
 
 
-class OneMapping:
-    """Takes the files of one pair after another: ``layer_mapping_{timestamp}.yaml`` is that of the first pair.
+class SharedMapping:
+    """Shares the mapping file of the first pair, ``layer_mapping_{timestamp}.yaml``, among those of equal mapping.
 
     A pair of the same mapping, confidences apart, loses its file to it; any other keeps its own.
     """
@@ -23,7 +23,7 @@ class OneMapping:
         self._content: list[str] | None = None
 
     def files(self, files: list[Path]) -> list[Path]:
-        """The files of a pair as they are afterwards."""
+        """Return the files of a pair as they are afterwards."""
         return [self._kept(file) if file.name.startswith(f"{_BEGINNING}_") else file for file in files]
 
     def _kept(self, file: Path) -> Path:

@@ -1,4 +1,4 @@
-"""One verdict over all ranks and steps, gathered from their comparisons one by one, and the file that holds it."""
+"""Gather one verdict over all ranks and steps from their comparisons, one by one, and write its summary."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from msprobe_ms.comparison.many.collectives import Exchanges
-from msprobe_ms.comparison.many.first_rank import FirstRank, first_rank
+from msprobe_ms.comparison.many.first_rank import Exchanges, FirstRank, first_rank
 from msprobe_ms.comparison.many.plan import Plan
-from msprobe_ms.comparison.many.run import FAILED, Found
+from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.many.trend import Growing, Trends, growing, most_growing, write_trend
 from msprobe_ms.comparison.reporting.files import writing
+from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.reading.locate import Place
 
 
 @dataclass(frozen=True)
 class Total:
-    """The verdict over all pairs.
+    """Verdict over all pairs, and what led to it.
 
     ``verdict``     ``divergent`` if one of them is; ``consistent`` if all are; else ``incomplete``
     ``counts``      pairs by verdict, ``failed`` included
@@ -32,8 +32,8 @@ class Total:
     ``mapping``     the layer mapping that was found for more than one of the pairs
     """
 
-    verdict: str
-    counts: Counter[str]
+    verdict: Verdict
+    counts: Counter[Verdict]
     steps: list[int]
     first_step: int | None
     first_rank: FirstRank | None
@@ -45,7 +45,7 @@ class Total:
     @property
     def failed(self) -> int:
         """Pairs that could not be compared."""
-        return self.counts[FAILED]
+        return self.counts[Verdict.FAILED]
 
 
 class Gathering:
@@ -56,8 +56,8 @@ class Gathering:
 
     def __init__(self, plan: Plan, output: Path | None, timestamp: str) -> None:
         self._plan, self._output, self._timestamp = plan, output, timestamp
-        self._steps = sorted({twins.place.step for twins in plan.twins if twins.place.step is not None})
-        self._counts: Counter[str] = Counter()
+        self._steps = sorted({pair.place.step for pair in plan.pairs if pair.place.step is not None})
+        self._counts: Counter[Verdict] = Counter()
         self._first_step: int | None = None
         self._first_origin = ""
         #: The step whose ranks are looked at: the first that diverges, until then the latest.
@@ -66,7 +66,7 @@ class Gathering:
         self._records: IO[bytes]
         self._trends = Trends()
         self._mapping: Path | None = None
-        self._suffixes = {twins.place: twins.suffix.removeprefix("_") for twins in plan.twins}
+        self._suffixes = {pair.place: pair.suffix.removeprefix("_") for pair in plan.pairs}
 
     def __enter__(self) -> Gathering:
         self._records = tempfile.TemporaryFile(prefix="msprobe_ranks_")
@@ -82,9 +82,9 @@ class Gathering:
         self._counts[found.verdict] += 1
         if self._first_step is None and place.step != self._current:
             self._current, self._exchanges = place.step, {}
-        if place.step == self._current and found.verdict != FAILED:
+        if place.step == self._current and found.verdict != Verdict.FAILED:
             self._exchanges[rank_name(place)] = found.exchanges
-        if found.verdict == "divergent" and self._first_step is None and place.step is not None:
+        if found.verdict == Verdict.DIVERGENT and self._first_step is None and place.step is not None:
             self._first_step = place.step
             self._first_origin = found.origins[0].target if found.origins else ""
         if found.errors is not None and place.step is not None:
@@ -95,7 +95,7 @@ class Gathering:
         self._records.write((",\n" if self._records.tell() else "").encode() + f"  {text}".encode("ascii"))
 
     def total(self) -> Total:
-        """The verdict; and, with an output, the files of it."""
+        """Return the total, and write its files where there is an output."""
         worst: list[Growing] = []
         files = []
         for trend in self._trends.tables():
@@ -123,7 +123,7 @@ class Gathering:
 
     def _suffix(self, rank: str) -> str:
         """Nothing where there is one rank."""
-        one = len({rank_name(twins.place) for twins in self._plan.twins}) == 1
+        one = len({rank_name(pair.place) for pair in self._plan.pairs}) == 1
         return "" if one else f"_{rank.replace(' ', '_')}"
 
     def write_summary(self, total: Total, path: Path) -> None:
@@ -136,14 +136,14 @@ class Gathering:
             file.write(b"\n ]\n}\n")
 
 
-def _verdict(counts: Counter[str]) -> str:
-    if counts["divergent"]:
-        return "divergent"
-    return "consistent" if set(+counts) == {"consistent"} else "incomplete"
+def _verdict(counts: Counter[Verdict]) -> Verdict:
+    if counts[Verdict.DIVERGENT]:
+        return Verdict.DIVERGENT
+    return Verdict.CONSISTENT if set(+counts) == {Verdict.CONSISTENT} else Verdict.INCOMPLETE
 
 
 def rank_name(place: Place) -> str:
-    """What tells a rank from the others of its step: its folder's name, of a half after the name of that."""
+    """Return what distinguishes a rank in its step: its folder's name, of a half after the name of that."""
     return " ".join(part for part in (place.half, place.rank) if part)
 
 
@@ -177,9 +177,9 @@ def _record(found: Found, reports: str) -> dict[str, Any]:
     place = {"step": found.place.step, "rank": found.place.rank}
     if found.place.half:
         place["half"] = found.place.half
-    if found.verdict == FAILED:
-        return {**place, "verdict": FAILED, "problem": found.problem}
-    origins = [{**origin, "metrics": _figures(origin["metrics"])} for origin in found.summary["origins"][:1]]
+    if found.verdict == Verdict.FAILED:
+        return {**place, "verdict": Verdict.FAILED, "problem": found.problem}
+    origins = [{**origin, "metrics": _judging(origin["metrics"])} for origin in found.summary["origins"][:1]]
     counts = {key: found.summary[key] for key in ("mode", "matched", "unmatched_target", "unmatched_golden")}
     return {
         **place,
@@ -194,6 +194,6 @@ def _record(found: Found, reports: str) -> dict[str, Any]:
     }
 
 
-def _figures(metrics: dict[str, Any]) -> dict[str, Any]:
+def _judging(metrics: dict[str, Any]) -> dict[str, Any]:
     """Of an origin's metrics the two that judge it; the pair's own summary has the rest."""
     return {name: metrics[name] for name in ("deviation", "tolerance") if name in metrics}

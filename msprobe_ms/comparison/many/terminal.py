@@ -1,12 +1,13 @@
-"""The comparisons of all ranks and steps in words a person can act on, for the terminal."""
+"""Describe the comparisons of all ranks and steps for the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from msprobe_ms.comparison.many.plan import Plan
-from msprobe_ms.comparison.many.run import FAILED, Found
+from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.many.summary import Total
+from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.text import listed
 
 #: Files named in the terminal; of more, the first and the summary.
@@ -16,18 +17,18 @@ _SHOWN = 8
 
 
 def found_lines(found: Found, *, in_full: bool) -> Iterator[str]:
-    """One pair in words; not ``in_full``: a line where it is not consistent, none where it is.
+    """Describe one pair; not ``in_full``: a line where it is not consistent, none where it is.
 
     The files of one that is consistent nobody needs to open; their names follow from the summary.
     """
-    if found.verdict == FAILED:
+    if found.verdict == Verdict.FAILED:
         yield f"{found.place}: NOT COMPARED: {found.problem}"
     elif in_full:
         yield f"{found.place}:"
         yield from found.lines
-        if found.verdict != "consistent":
+        if found.verdict != Verdict.CONSISTENT:
             yield from (f"report: {file}" for file in found.files)
-    elif found.verdict != "consistent":
+    elif found.verdict != Verdict.CONSISTENT:
         exchanges = found.exchanges
         where = f": the error begins at {exchanges.origin}" if exchanges.origin else ""
         if exchanges.handed_by:
@@ -37,10 +38,10 @@ def found_lines(found: Found, *, in_full: bool) -> Iterator[str]:
 
 
 def total_lines(total: Total, plan: Plan) -> Iterator[str]:
-    """The total in words: what was compared, which step and rank to look at first, and where the files are."""
-    done = [f"{total.counts[verdict]} {verdict}" for verdict in ("consistent", "divergent", "incomplete", FAILED)]
+    """Describe the total: what was compared, which step and rank to look at first, and where the files are."""
+    done = [f"{total.counts[verdict]} {verdict}" for verdict in Verdict]
     shown = ", ".join(text for text in done if not text.startswith("0 "))
-    yield f"{total.verdict.upper()}: {len(plan.twins)} pairs of dumps: {shown}"
+    yield f"{total.verdict.upper()}: {len(plan.pairs)} pairs of dumps: {shown}"
     for side, places in (("target", plan.only_target), ("golden", plan.only_golden)):
         if places:
             yield f"only in the {side}, not compared: {listed(places, _SHOWN)}"
@@ -51,8 +52,8 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
     if total.first_rank is not None:
         yield total.first_rank.reason
     if total.growing:
-        figures = [f"{each.node} ({each.rank}: {each.first:.2g} → {each.last:.2g})" for each in total.growing]
-        yield f"error grows over the steps, in tolerances, at: {listed(figures)}"
+        nodes = [f"{each.node} ({each.rank}: {each.first:.2g} → {each.last:.2g})" for each in total.growing]
+        yield f"error grows over the steps, in tolerances, at: {listed(nodes)}"
     named = total.files if len(total.files) <= _FILES else total.files[-1:]
     if len(named) < len(total.files):
         yield f"report: {len(total.files) - 1} trends, the first {total.files[0]}"

@@ -1,4 +1,4 @@
-"""How far every node is out of its tolerance, step by step: a table for each rank, and the nodes that get worse."""
+"""Follow the error of every node over the steps: a table for each rank, and the nodes that get worse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from msprobe_ms.comparison.model import Comparison
 from msprobe_ms.comparison.origin.nodes import strain
-from msprobe_ms.comparison.reporting.files import write_table
+from msprobe_ms.comparison.reporting.files import ColouredRow, write_table
+from msprobe_ms.comparison.terms import RowColour
 
 #: What a node holds and gives out; what comes in is another node's error.
 _OWN = ("output", "parameters", "parameters_grad", "debug")
@@ -25,10 +26,10 @@ _NAMED = 20
 
 @dataclass(frozen=True)
 class Errors:
-    """Deviation in tolerances (1 = as far apart as dtype and framework explain) of every compared node, in order."""
+    """Error ratios of all compared nodes, in order: deviation in tolerances, 1 = what dtype and framework explain."""
 
     nodes: list[str] = field(default_factory=list)
-    strains: array[float] = field(default_factory=lambda: array("f"))
+    ratios: array[float] = field(default_factory=lambda: array("f"))
 
 
 def errors_of(comparison: Comparison) -> Errors:
@@ -36,7 +37,7 @@ def errors_of(comparison: Comparison) -> Errors:
     for pair in comparison.pairs:
         if pair.target is not None and pair.golden is not None:
             errors.nodes.append(pair.target.name)
-            errors.strains.append(max((strain(row) for row in pair.rows if row.state in _OWN), default=0.0))
+            errors.ratios.append(max((strain(row) for row in pair.rows if row.state in _OWN), default=0.0))
     return errors
 
 
@@ -76,10 +77,10 @@ class Trends:
         numbers = array("I", (self._numbers.setdefault(node, len(self._numbers)) for node in errors.nodes))
         self._parts.setdefault(rank, {})[step] = (self._file.seek(0, 2), len(numbers))
         numbers.tofile(self._file)
-        errors.strains.tofile(self._file)
+        errors.ratios.tofile(self._file)
 
     def tables(self) -> Iterator[Trend]:
-        """A trend for each rank with several steps."""
+        """Yield a trend for each rank with several steps."""
         names = list(self._numbers)
         for rank, parts in self._parts.items():
             if len(parts) > 1:
@@ -91,43 +92,45 @@ class Trends:
 
     def _column(self, start: int, length: int) -> dict[int, float]:
         self._file.seek(start)
-        numbers, strains = array("I"), array("f")
+        numbers, ratios = array("I"), array("f")
         numbers.fromfile(self._file, length)
-        strains.fromfile(self._file, length)
-        return dict(zip(numbers, strains, strict=True))
+        ratios.fromfile(self._file, length)
+        return dict(zip(numbers, ratios, strict=True))
 
 
 def write_trend(trend: Trend, path: Path) -> None:
-    """The table as csv: deviations in tolerances. Raises UsageError: it cannot be written."""
-    cells = (([node, *map(_cell, strains)], "") for node, strains in trend.rows)
+    """Write a trend as csv: deviations in tolerances. Raises UsageError: it cannot be written."""
+    cells: Iterator[ColouredRow] = (
+        ([node, *map(_cell, ratios)], RowColour.NONE) for node, ratios in trend.rows
+    )
     write_table(path, ["NPU Name", *(f"step{step}" for step in trend.steps)], cells, {})
 
 
 def growing(trend: Trend) -> list[Growing]:
-    """The nodes out of tolerance at the end whose later half of steps is twice as far out as the earlier; worst first.
+    """Return nodes out of tolerance at the end, whose later half of steps is twice as bad as the earlier; worst first.
 
     >>> growing(Trend("rank0", [], [("a", [0.5, 0.9, 2.0, 4.0]), ("b", [9.0, 9.0, 9.0]), ("c", [0.1, None, 0.2])]))
     [Growing(rank='rank0', node='a', first=0.7, last=3.0)]
     """
     found = []
-    for node, strains in trend.rows:
-        figures = [figure for figure in strains if figure is not None]
-        half = len(figures) // 2
-        if not half or figures[-1] <= 1:
+    for node, ratios in trend.rows:
+        known = [ratio for ratio in ratios if ratio is not None]
+        half = len(known) // 2
+        if not half or known[-1] <= 1:
             continue
-        first, last = _mean(figures[:half]), _mean(figures[-half:])
+        first, last = _mean(known[:half]), _mean(known[-half:])
         if last >= _GROWTH * first and first < math.inf:
             found.append(Growing(trend.rank, node, first, last))
     return most_growing(found)
 
 
 def most_growing(found: Sequence[Growing]) -> list[Growing]:
-    """The worst of them, also of several ranks'."""
+    """Return the worst of them, also of several ranks'."""
     return heapq.nlargest(_NAMED, found, key=lambda each: each.last)
 
 
-def _mean(figures: Sequence[float]) -> float:
-    return sum(figures) / len(figures)
+def _mean(ratios: Sequence[float]) -> float:
+    return sum(ratios) / len(ratios)
 
 
 def _cell(strain: float | None) -> float | str | None:

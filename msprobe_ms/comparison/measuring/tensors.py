@@ -16,6 +16,7 @@ from msprobe_ms.comparison.file_check import contradiction
 from msprobe_ms.comparison.measuring.mask_fills import is_filled, unfilled_difference
 from msprobe_ms.comparison.model import Metrics, Pair, Row
 from msprobe_ms.comparison.scale import elements_of
+from msprobe_ms.comparison.terms import GOLDEN
 from msprobe_ms.dump.model import Item, Tensors
 from msprobe_ms.support.errors import ContradictionError, MsprobeError
 
@@ -170,7 +171,7 @@ def _in_files(row: Row) -> tuple[Item, Item] | None:
 
 def _elements(row: Row) -> int:
     """Elements of the golden's tensor, told by its column where it stands in one."""
-    stored = row.stored(1)
+    stored = row.stored(GOLDEN)
     golden = row.golden if stored is None else None
     shape = stored[0].sort(stored[1])[3] if stored is not None else golden.shape if golden is not None else None
     return elements_of(shape)

@@ -21,6 +21,7 @@ from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
 from msprobe_ms.comparison.run import Options, as_paired, compare_dumps
 from msprobe_ms.comparison.statistics import DIFFERENCES, RELATIVES, STATISTICS
+from msprobe_ms.comparison.terms import Mode
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.dump.reading.locate import find_dumps
@@ -184,7 +185,7 @@ class _Details:
             yield from (f"  {line}" for line in self._elements(row, row.target, row.golden))
 
     def _elements(self, row: Row, target: Item, golden: Item) -> Iterator[str]:
-        if self.comparison.mode != "tensor":
+        if self.comparison.mode != Mode.TENSOR:
             yield "elements: the dumps hold none; dump both with task tensor to see which elements differ"
             return
         try:

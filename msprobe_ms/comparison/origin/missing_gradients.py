@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from msprobe_ms.comparison.measuring.tolerances import Tolerances
 from msprobe_ms.comparison.model import Origin, Pair
-from msprobe_ms.comparison.pairing.running_statistics import RUNNING_STATISTICS
+from msprobe_ms.comparison.pairing.coverage import RUNNING_STATISTICS
 from msprobe_ms.comparison.scale import GradientFloors, root_mean_square
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD

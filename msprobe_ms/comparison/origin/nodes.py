@@ -14,6 +14,7 @@ from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.origin.explanations.relu_switching import allowed_by_kinks, is_smooth
 from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
 from msprobe_ms.comparison.tensor_identity import GOLDEN, TARGET, Fingerprint, fingerprint, norm_of
+from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName
 
 #: States of what a node gives out.
@@ -64,7 +65,7 @@ class Node:
     @property
     def kind(self) -> Kind:
         kind = kind_of(self.parsed)
-        if kind is Kind.OTHER and self.pair.how == "group" and self.pair.golden is not None:
+        if kind is Kind.OTHER and self.pair.how == PairedBy.GROUP and self.pair.golden is not None:
             kind = kind_of(self.pair.golden.parsed)  # the last of several calls does not tell what all of them are
         return Kind.OTHER if kind is Kind.RANDOM and self._hands_on() else kind
 

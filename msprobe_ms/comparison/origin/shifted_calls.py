@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from msprobe_ms.comparison.model import Origin, Pair
+from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import DEBUG, FORWARD, EntryName, beginnings
 
 #: What pairs calls otherwise than by their number.
-_FOUND_THEIR_OWN = ("data", "api", "scope", "group")
+_FOUND_THEIR_OWN = (PairedBy.DATA, PairedBy.API, PairedBy.SCOPE, PairedBy.GROUP)
 
 #: A name of a call without its index, and the direction in which its calls are counted.
 Name = tuple[str, str, str, str]

@@ -10,6 +10,7 @@ from functools import cached_property
 from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.origin.nodes import Node, strain
 from msprobe_ms.comparison.tensor_identity import GOLDEN, TARGET, fingerprint, norm_of
+from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Entry, ancestors
 
 
@@ -111,7 +112,7 @@ class Between:
     def _theirs(self) -> _Calls:
         twins = {pair.golden.name for pair in self._pairs if pair.golden is not None and pair.matched}
         # Of several golden calls that are one of the target the pair names the last.
-        groups = (row.golden for pair in self._pairs if pair.how == "group" for row in pair.rows)
+        groups = (row.golden for pair in self._pairs if pair.how == PairedBy.GROUP for row in pair.rows)
         twins |= {item.entry for item in groups if item is not None}
         return _Calls(self._golden, twins)
 

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 
 
 def align(target: Sequence[Hashable], golden: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Pairs of positions (target, golden); each position at most once.
+    """Return pairs of positions (target, golden); each position at most once.
 
     >>> align(["relu", "fc", "relu"], ["relu", "relu", "fc", "relu"])
     [(1, 2), (0, 0), (2, 3)]
@@ -35,7 +35,7 @@ def align(target: Sequence[Hashable], golden: Sequence[Hashable]) -> list[tuple[
 def align_by_marks(
     target: Sequence[tuple[Hashable, Hashable]], golden: Sequence[tuple[Hashable, Hashable]]
 ) -> list[tuple[int, int]]:
-    """The same of calls given as (name, mark), where a mark that both sides have equally often tells which call it is.
+    """Align calls given as (name, mark); a mark that both sides have equally often identifies a call.
 
     [] where no mark tells anything. None is no mark.
 
@@ -61,7 +61,7 @@ def _without(calls: Sequence[tuple[Hashable, Hashable]], known: set[int]) -> dic
 def fixed_by_marks(
     target: Sequence[tuple[Hashable, Hashable]], golden: Sequence[tuple[Hashable, Hashable]]
 ) -> list[tuple[int, int]]:
-    """Calls given as (name, mark) that both sides have equally often, as far as they run them in the same order."""
+    """Pair calls whose (name, mark) both sides have equally often, as far as both run them in one order."""
     ours, theirs = _positions(target), _positions(golden)
     alike = [
         pair
@@ -75,7 +75,7 @@ def fixed_by_marks(
 def between(
     ours: Sequence[int], theirs: Sequence[int], fixed: Sequence[tuple[int, int]], *, even: bool = False
 ) -> list[tuple[int, int]]:
-    """Pairs within the stretches between ``fixed`` pairs, first with first; ``even``: only where equally many."""
+    """Pair positions in the stretches between ``fixed`` pairs, first with first; ``even``: only if equally many."""
     ours_fixed, theirs_fixed = [pair[0] for pair in fixed], [pair[1] for pair in fixed]
     stretches: dict[int, list[int]] = {}
     for place in theirs:
@@ -99,7 +99,7 @@ def _positions(names: Sequence[Hashable]) -> dict[Hashable, list[int]]:
 
 
 def longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest run of pairs (sorted by the first) whose second places grow too: patience sorting."""
+    """Return the longest run of pairs (sorted by the first) whose second places grow too: patience sorting."""
     tops: list[int] = []
     top_pairs: list[int] = []
     before: list[int] = []

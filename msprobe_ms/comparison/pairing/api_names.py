@@ -1,4 +1,4 @@
-"""What an API is called for pairing: by its name, by what it does, by its family; a rule of the user before all."""
+"""Name API calls for pairing: by name, by what they do, by family; a rule of the user comes before all."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ NAME, OPERATION, FAMILY = range(3)
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """An API's entry, its place among the calls of its scope, and its words: name, operation, family."""
+    """An API's entry, its place among the calls of its scope, and its three names: name, operation, family."""
 
     entry: Entry
     place: int
-    words: tuple[str, str, str]
+    names: tuple[str, str, str]
 
     @cached_property
-    def given(self) -> object:
-        """The shape of the first tensor it gives out; None where there is none."""
+    def output_shape(self) -> object:
+        """Shape of the first output tensor; None where there is none."""
         items = self.entry.items
         if not isinstance(items, ItemSlice):
             return next((item.shape for item in items if item.state == "output" and item.kind == "tensor"), None)
@@ -36,33 +36,33 @@ class Call:
         return next((shape for kind, _, _, shape, _ in sorts if kind == "tensor"), None)
 
     @cached_property
-    def figures(self) -> Hashable:
-        return figures_given(self.entry)
+    def output_statistics(self) -> Hashable:
+        return output_statistics(self.entry)
 
     def means(self, word: str) -> bool:
-        return word in self.words[OPERATION:]
+        return word in self.names[OPERATION:]
 
 
-def figures_given(entry: Entry) -> Hashable:
-    """What tells a call by the tensors it gave out, rounding apart; None where nothing does."""
+def output_statistics(entry: Entry) -> Hashable:
+    """Return rounded statistics, or checksums, of the output tensors: they identify a call. None without any."""
     tensors = [item for item in entry.items if item.state == "output" and item.kind == "tensor"]
-    figures = [
+    statistics = [
         item.md5 or f"{item.maximum:.2e} {item.minimum:.2e} {item.norm:.2e}"
         for item in tensors
-        if item.md5 or all(isinstance(figure, float) for figure in (item.maximum, item.minimum, item.norm))
+        if item.md5 or all(isinstance(value, float) for value in (item.maximum, item.minimum, item.norm))
     ]
-    return tuple(figures) or None
+    return tuple(statistics) or None
 
 
-class Words:
-    """The words of one side; ``rules`` by ``Prefix.api`` of this side."""
+class ApiNames:
+    """Names of the API calls of one dump; ``rules`` by ``Prefix.api`` of its side."""
 
     def __init__(self, dump: Dump, rules: Mapping[str, ApiRule]) -> None:
         self.mindspore = apis_of(dump.framework) == MINDSPORE.apis
         self.rules = rules
 
     def of(self, entry: Entry) -> tuple[str, str, str]:
-        """Of an entry that is an API's."""
+        """Return name, operation and family of the entry of an API call."""
         parsed = entry.parsed
         assert parsed is not None
         if rule := self.rule(entry):
@@ -71,7 +71,10 @@ class Words:
         return parsed.name, operation, family_of(operation)
 
     def rule(self, entry: Entry) -> ApiRule | None:
-        """The user's rule about it; a primitive goes by ``Primitive.matmul.MatMul`` and by ``Primitive.matmul``."""
+        """Return the user's rule about an API, if any.
+
+        A primitive goes by ``Primitive.matmul.MatMul`` and by ``Primitive.matmul``.
+        """
         parsed = entry.parsed
         if not self.rules or parsed is None or parsed.is_module:
             return None

@@ -1,24 +1,32 @@
-"""Whether enough was compared for agreement to mean anything."""
+"""Measure how much of two dumps was compared: modules and values without a counterpart, and dumps that end early.
+
+No dump says that its step was left by an exception. It shows: what the other side has more all comes after the last
+call that both have, and the call around that one never ended, or there is no backward, or most of it is missing.
+A dump of calls that were chosen has gaps instead, unless they are the first ones: then the lines say so as well.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TypeGuard
 
-from msprobe_ms.comparison.pairing.rules.layer import NOWHERE
-from msprobe_ms.dump.names import FORWARD
+from msprobe_ms.comparison.model import Pair, Row
+from msprobe_ms.comparison.pairing.items import PARAMETER_SYNONYMS
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy
+from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 
 #: Tolerances beyond which a value is far apart. Healthy nets of one weight stay below 10 however deep; after updates
 #: the noise of gradients was seen to reach 40 in common nets, and thousands in nets of 50 layers.
 _FAR = 100.0
-
-if TYPE_CHECKING:
-    from msprobe_ms.comparison.model import Pair
-    from msprobe_ms.dump.model import Entry
+#: Calls without a counterpart before the end, as a share of those with one, up to which what is missing is the end
+#: alone: wrappers and layers of a framework's own lie in between as well.
+_FEW = 0.25
 
 
 def is_incomplete(pairs: Sequence[Pair]) -> bool:
-    """Whether most was left out: modules without a twin on both sides, or more values without a twin than compared.
+    """Return whether most was left out: modules without a counterpart on both sides, or more values without than with.
 
     Where both dumps recorded modules, theirs are the values that count: functions and kernels inside paired modules may
     well be others in another framework. A dump all of whose values were compared is compared wholly, however much more
@@ -31,14 +39,14 @@ def is_incomplete(pairs: Sequence[Pair]) -> bool:
 
 
 def larger_side(pairs: Sequence[Pair]) -> tuple[str, int] | None:
-    """``target`` or ``golden``, the side with more values without a twin than were compared, and how many they are."""
+    """Return the side with more values without a counterpart than were compared, and how many they are."""
     compared, ours, theirs = _counts(pairs)
     side, alone = max(("target", ours), ("golden", theirs), key=lambda each: each[1])
     return (side, alone) if alone > compared else None
 
 
 def far_apart(pairs: Sequence[Pair]) -> int:
-    """How many inputs of forward calls lie further apart than any drift of sound computations from equal weights.
+    """Count inputs of forward calls that differ by more than any drift of sound computations from equal weights.
 
     Where no origin is found for them, trainings have gone apart: an earlier step shows where.
     """
@@ -52,13 +60,13 @@ def far_apart(pairs: Sequence[Pair]) -> int:
 
 
 def sides_without_values(pairs: Sequence[Pair]) -> list[str]:
-    """``target``, ``golden``: those that hold calls and no values of them, as dumps of task structure do."""
+    """Return the sides (``target``, ``golden``) that hold calls without values, as dumps of task structure do."""
     sides = (("target", list(_targets(pairs))), ("golden", list(_goldens(pairs))))
     return [side for side, entries in sides if entries and not any(entry.items for entry in entries)]
 
 
 def unmatched_modules(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
-    """Names of forward module entries without a twin, of the target and of the golden.
+    """Return the names of forward module entries without a counterpart, of the target and of the golden.
 
     Those apart that are rightly without one.
     """
@@ -70,18 +78,18 @@ def unmatched_modules(pairs: Sequence[Pair]) -> tuple[list[str], list[str]]:
 
 
 def said_unmatched(pairs: Sequence[Pair]) -> list[str]:
-    """Names of forward module entries of which the mapping says that they have no twin."""
-    alone = [pair.target for pair in pairs if pair.target is not None and pair.how == NOWHERE]
+    """Return the names of forward module entries that a mapping says have no counterpart."""
+    alone = [pair.target for pair in pairs if pair.target is not None and pair.how == PairedBy.UNMATCHED]
     return [entry.name for entry in alone if _is_call(entry)]
 
 
 def expected_alone(pairs: Sequence[Pair]) -> tuple[set[str], set[str]]:
-    """Names of entries of the target and of the golden that are rightly without a twin.
+    """Return the names of entries of the target and of the golden that are rightly without a counterpart.
 
     The mapping says so; they run inside of a fused module; or they are a framework's own parts of a layer that has a
-    twin (``LSTM`` runs ``_DynamicLSTM``).
+    counterpart (``LSTM`` runs ``_DynamicLSTM``).
     """
-    ours = {pair.target.name for pair in pairs if pair.target is not None and pair.how == NOWHERE}
+    ours = {pair.target.name for pair in pairs if pair.target is not None and pair.how == PairedBy.UNMATCHED}
     theirs: set[str] = set()
     alone = [pair for pair in pairs if not pair.matched]
     if not alone:
@@ -110,19 +118,19 @@ def _inside(calls: Iterable[str], parents: Mapping[str, str | None]) -> set[str]
 
 
 def has_modules(pairs: Sequence[Pair]) -> bool:
-    """Whether both dumps recorded modules."""
+    """Return whether both dumps recorded modules."""
     return any(map(_is_module, _targets(pairs))) and any(map(_is_module, _goldens(pairs)))
 
 
 def _counts(pairs: Sequence[Pair]) -> tuple[int, int, int]:
-    """Values compared, and those without a twin of the target and of the golden."""
+    """Values compared, and those without a counterpart of the target and of the golden."""
     modules_only, expected = has_modules(pairs), expected_alone(pairs)
     compared = ours = theirs = 0
     for pair in pairs:
         entry = pair.target or pair.golden
         if entry is None or (modules_only and not _is_module(entry)):
             continue
-        if not pair.matched and entry.name in expected[pair.target is None]:
+        if not pair.matched and entry.name in expected[GOLDEN if pair.target is None else TARGET]:
             continue
         for row in pair.rows:
             compared += row.matched
@@ -145,3 +153,148 @@ def _is_module(entry: Entry) -> bool:
 
 def _is_call(entry: Entry) -> bool:
     return entry.parsed is not None and entry.parsed.is_module and entry.parsed.direction == FORWARD
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One dump; ``alone``: names of its entries without a counterpart; ``counterparts``: name → name, of the others."""
+
+    name: str
+    dump: Dump
+    alone: set[str]
+    counterparts: dict[str, str]
+    modules_only: bool
+    expected: set[str]
+
+    def calls(self, direction: str) -> list[Entry]:
+        """The entries that count: where both dumps recorded modules only those."""
+        return [
+            entry
+            for entry in self.dump.entries.values()
+            if entry.parsed is not None
+            and entry.parsed.direction == direction
+            and (entry.parsed.is_module or not self.modules_only)
+            and not entry.recomputed
+            and not (entry.name in self.alone and entry.name in self.expected)
+        ]
+
+    @property
+    def has_gradients(self) -> bool:
+        entries = self.dump.entries.values()
+        return any(entry.parsed and entry.parsed.direction in (BACKWARD, PARAMETERS_GRAD) for entry in entries)
+
+
+def early_ends(pairs: Sequence[Pair], target: Dump, golden: Dump) -> list[str]:
+    """Describe which side ends early: its last call, and what the other goes on with; [] where both are whole.
+
+    ``target`` and ``golden`` are the dumps as they were paired.
+    """
+    if not any(pair.matched for pair in pairs) or sides_without_values(pairs):
+        return []
+    if all(pair.matched for pair in pairs) or any(map(_holds_kernels, (target, golden))):
+        return []
+    modules_only, expected = has_modules(pairs), expected_alone(pairs)
+    ours = {pair.target.name: pair.golden.name for pair in pairs if pair.target is not None and pair.golden is not None}
+    mine = {pair.target.name for pair in pairs if pair.target is not None and pair.golden is None}
+    others = {pair.golden.name for pair in pairs if pair.golden is not None and pair.target is None}
+    theirs = {counterpart: name for name, counterpart in ours.items()}
+    sides = (
+        _Side("target", target, mine, ours, modules_only, expected[TARGET]),
+        _Side("golden", golden, others, theirs, modules_only, expected[GOLDEN]),
+    )
+    return [line for side, other in (sides, sides[::-1]) for line in _lines(side, other)]
+
+
+def _lines(side: _Side, other: _Side) -> Iterator[str]:
+    none = other.has_gradients and not side.has_gradients
+    end = _end(side, other, FORWARD)
+    if end is not None and (none or _is_left_open(side, other, end.last) or len(end.missing) > end.compared):
+        backward = f"; it has gradients, the {side.name} has none" if none else ""
+        yield f"the {side.name} ends early: {end.told(other)}{backward}"
+    elif none:
+        yield f"the {side.name} ends before its backward: the {other.name} has gradients, the {side.name} has none"
+    elif (end := _end(side, other, BACKWARD)) is not None and len(end.missing) > end.compared:
+        yield f"the backward of the {side.name} ends early: {end.told(other)}"
+
+
+@dataclass(frozen=True)
+class _End:
+    """``last``: of the calls of one side that the other has too; ``missing`` are those of the other behind it."""
+
+    last: Entry
+    missing: list[Entry]
+    compared: int
+
+    def told(self, other: _Side) -> str:
+        more = f" and {len(self.missing) - 1} more calls" if len(self.missing) > 1 else ""
+        return f"its last call is {self.last.name}, the {other.name} goes on with {self.missing[0].name}{more}"
+
+
+def _end(side: _Side, other: _Side, direction: str) -> _End | None:
+    """Where a side ends; None where what it lacks, or has of its own, is not at the end alone."""
+    mine, theirs = side.calls(direction), other.calls(direction)
+    places = [number for number, entry in enumerate(theirs) if entry.name not in other.alone]
+    last = next((number for number in range(len(mine) - 1, -1, -1) if mine[number].name not in side.alone), None)
+    if not places or last is None:
+        return None
+    missing = theirs[places[-1] + 1 :]
+    gaps, own = places[-1] + 1 - len(places), len(mine) - 1 - last
+    if not missing or gaps > _FEW * len(places) or own > _FEW * len(missing):
+        return None
+    return _End(mine[last], missing, len(places))
+
+
+def _is_left_open(side: _Side, other: _Side, last: Entry) -> bool:
+    """Whether the call around a side's last one began there and did not end, as it did on the other side."""
+    counterpart = other.dump.entries.get(side.counterparts.get(last.name, ""))
+    if counterpart is None or last.parent is None or last.parent in side.dump.entries:
+        return False
+    return counterpart.parent in other.alone
+
+
+def _holds_kernels(dump: Dump) -> bool:
+    """Kernels of forward and backward are another in other ages of a framework and modes of execution."""
+    return any(entry.parsed is not None and entry.parsed.prefix == "Kernel" for entry in dump.entries.values())
+
+
+#: Running statistics of normalisation, as either framework names them.
+RUNNING_STATISTICS = frozenset(
+    name for both in PARAMETER_SYNONYMS.items() for name in both if both[1].startswith("running_")
+)
+
+
+@dataclass(frozen=True)
+class LoneStatistics:
+    """Running statistics that ``holder`` recorded and ``other`` did not: their ``modules`` (dotted) and ``names``."""
+
+    holder: str
+    other: str
+    modules: list[str]
+    names: list[str]
+
+
+def lone_statistics(pairs: Sequence[Pair]) -> LoneStatistics | None:
+    """Find running statistics of paired modules without a counterpart, where the other side recorded none at all."""
+    held: tuple[dict[str, None], dict[str, None]] = {}, {}
+    names: dict[str, None] = {}
+    for pair in pairs:
+        for row in pair.rows if pair.matched else ():
+            if row.state != "parameters":
+                continue
+            for side, (item, entry) in enumerate(((row.target, pair.target), (row.golden, pair.golden))):
+                if _is_one(item) and entry is not None and entry.parsed is not None:
+                    held[side][entry.parsed.name] = None
+                    names[item.path[-1]] = None
+    if bool(held[0]) == bool(held[1]):
+        return None
+    holder, other = ("target", "golden") if held[0] else ("golden", "target")
+    return LoneStatistics(holder, other, list(held[0] or held[1]), list(names))
+
+
+def is_running_statistic(row: Row) -> bool:
+    """Return whether the item of an unmatched row is a running statistic."""
+    return row.state == "parameters" and _is_one(row.target or row.golden)
+
+
+def _is_one(item: Item | None) -> TypeGuard[Item]:
+    return item is not None and item.path[-1:] != () and item.path[-1] in RUNNING_STATISTICS

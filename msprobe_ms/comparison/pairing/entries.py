@@ -1,9 +1,9 @@
-"""Which entry of the target stands beside which of the golden.
+"""Match the entries of two dumps: which entry of the target stands beside which of the golden.
 
 Modules first: every target module gets one golden module, decided by the most specific thing said about it (layer
-mapping, cell mapping, its own dotted name). Then calls: the k-th with the k-th, the backward with its forward's twin.
-APIs pair by name between dumps of one framework; where names may not mean the same (two frameworks, renamed modules)
-they pair inside their enclosing module's call by what they do (``calls``). An API mapping says more of both.
+mapping, cell mapping, its own dotted name). Then calls: the k-th with the k-th, a backward with the counterpart of its
+forward. APIs pair by name between dumps of one framework; where names may not mean the same (two frameworks, renamed
+modules) they pair inside their enclosing module's call by what they do (``calls``). An API mapping says more of both.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 
 from msprobe_ms.comparison.pairing.align import align, align_by_marks
-from msprobe_ms.comparison.pairing.api_names import OPERATION, Words, figures_given
+from msprobe_ms.comparison.pairing.api_names import OPERATION, ApiNames, output_statistics
 from msprobe_ms.comparison.pairing.calls import Scope, pair_calls
 from msprobe_ms.comparison.pairing.fused_modules import fused_modules
 from msprobe_ms.comparison.pairing.kernels import is_kernel, pair_kernels
-from msprobe_ms.comparison.pairing.keys import Side, meaning_of
-from msprobe_ms.comparison.pairing.matches import Claims, Twin
+from msprobe_ms.comparison.pairing.matches import KeyedEntries, Match, Matches, key_of
 from msprobe_ms.comparison.pairing.modules import Module, destinations, modules_of
 from msprobe_ms.comparison.pairing.rules.api import ApiRule, rules_by_side
 from msprobe_ms.comparison.pairing.rules.data import DataPairs
 from msprobe_ms.comparison.pairing.rules.files import Mappings
-from msprobe_ms.comparison.pairing.unpaired_scopes import places_of_untwinned, scope_of
+from msprobe_ms.comparison.pairing.unpaired_scopes import scope_of, scopes_of_unpaired
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.dialects import same_apis
 from msprobe_ms.dump.model import Dump, Entry
 from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, EntryName, is_function, parse_entry
@@ -29,107 +29,105 @@ from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, EntryName, is_functi
 
 def pair_entries(
     target: Dump, golden: Dump, mappings: Mappings, said: DataPairs, *, fuzzy: bool = False
-) -> dict[str, Twin]:
-    """Target entry name → its golden twin, for every entry that has one; no golden entry is given twice."""
+) -> dict[str, Match]:
+    """Return the match of every target entry that has one, by the entry's name; no golden entry is given twice."""
     return _Pairing(target, golden, mappings, said, fuzzy).run()
 
 
 class _Pairing:
     def __init__(self, target: Dump, golden: Dump, mappings: Mappings, said: DataPairs, fuzzy: bool) -> None:
-        self.ours, self.theirs, self.said, self.fuzzy = Side(target), Side(golden), said, fuzzy
+        self.target, self.golden = KeyedEntries(target, TARGET), KeyedEntries(golden, GOLDEN)
+        self.said, self.fuzzy = said, fuzzy
         renamed = bool(mappings.layer or mappings.cell or mappings.automatic)
         self.scoped = renamed or not same_apis(target.framework, golden.framework)
         #: An API mapping, if only of the built-in table: what no scope pairs, pairs wherever it was called.
         self.everywhere = mappings.api is not None
         ours, theirs = rules_by_side(mappings.api or (), target, golden)
-        self.words = {True: Words(target, ours), False: Words(golden, theirs)}
+        self.api_names = ApiNames(target, ours), ApiNames(golden, theirs)
         self.destinations = destinations(modules_of(target), modules_of(golden), mappings)
-        #: Modules of both sides that are several of the other side: what is called in them has no twins.
+        #: Modules of both sides that are several of the other side: what is called in them has no counterparts.
         self.fused = fused_modules(self.destinations)
         #: One of the dumps knows no parents (level L1): all APIs are in one scope.
         self.flat = not all(any(entry.parent for entry in dump.entries.values()) for dump in (target, golden))
         #: Both dumps record the network itself as a module; else its APIs are those outside of all modules.
         self.rooted = any(not path for path, _ in self.destinations)
-        self.claims = Claims(said.alone, self._rule)
-        self.paired_modules = {
-            True: set(self.destinations),
-            False: {found.module for found in self.destinations.values()},
-        }
-        #: Module calls of both sides without a twin → the call of the other side that encloses what they enclose.
-        self.around: dict[bool, dict[str, str | None]] = {True: {}, False: {}}
+        self.matches = Matches(said.alone, self._rule)
+        self.paired_modules = set(self.destinations), {found.module for found in self.destinations.values()}
+        #: Module calls without a counterpart → the call of the other side that encloses what they enclose; by side.
+        self.unpaired_scopes: tuple[dict[str, str | None], dict[str, str | None]] = {}, {}
         #: Where a compiled graph takes part, the number of a kernel does not say which it is.
         self.kernels = pair_kernels(target, golden)
 
-    def run(self) -> dict[str, Twin]:
-        self.claims.claim_all(self.said.entries, "data")
+    def run(self) -> dict[str, Match]:
+        self.matches.add_all(self.said.entries, PairedBy.DATA)
         for ours, theirs in self.said.groups:
-            self.claims.claim_group(ours, theirs, "group")
-        self.claims.claim_all(self.kernels, "name")
-        leaders = [entry for entry in self.ours.entries.values() if entry.name not in self.ours.forwards]
-        followers = [entry for entry in self.ours.entries.values() if entry.name in self.ours.forwards]
+            self.matches.add_group(ours, theirs, PairedBy.GROUP)
+        self.matches.add_all(self.kernels, PairedBy.NAME)
+        leaders = [entry for entry in self.target.entries.values() if entry.name not in self.target.forwards]
+        followers = [entry for entry in self.target.entries.values() if entry.name in self.target.forwards]
         if self.fuzzy:
             if self.scoped:
                 # Which module's call it is says more of a function than what runs around it.
-                self._align(*(self._free(side, leaders=True, functions=False) for side in (self.ours, self.theirs)))
+                self._align(*(self._free(dump, leaders=True, functions=False) for dump in (self.target, self.golden)))
                 self._by_scope(self._scope)
-            self._align(self._free(self.ours, leaders=True), self._free(self.theirs, leaders=True))
+            self._align(self._free(self.target, leaders=True), self._free(self.golden, leaders=True))
             self._follow(followers)
-            self._align(self._free(self.ours, leaders=False), self._free(self.theirs, leaders=False))
+            self._align(self._free(self.target, leaders=False), self._free(self.golden, leaders=False))
         else:
-            settled = self._by_figures()
+            settled = self._by_outputs()
             self._by_call([entry for entry in leaders if entry.name not in settled])
             self._follow(followers)
-            self._by_call([entry for entry in followers if self.ours.forwards[entry.name] not in self.claims.twins])
+            matched = self.matches.by_target
+            self._by_call([entry for entry in followers if self.target.forwards[entry.name] not in matched])
         if self.scoped or self.everywhere:
             self._by_scope(self._scope)
             if self.everywhere:
                 self._by_scope(_whole_step)
             self._follow(followers)
-        self.claims.claim_all(self.said.fallback, "data")
-        return self.claims.twins
+        self.matches.add_all(self.said.fallback, PairedBy.DATA)
+        return self.matches.by_target
 
     def _rule(self, name: str, golden: str) -> ApiRule | None:
         """The rule that speaks of both."""
-        ours = self.words[True].rule(self.ours.entries[name])
-        theirs = self.words[False].rule(self.theirs.entries[golden])
+        ours = self.api_names[TARGET].rule(self.target.entries[name])
+        theirs = self.api_names[GOLDEN].rule(self.golden.entries[golden])
         return ours if ours and theirs and ours.word == theirs.word else None
 
-    def _how(self, parsed: EntryName | None) -> str:
+    def _how(self, parsed: EntryName | None) -> PairedBy:
         found = self.destinations.get((parsed.name, parsed.class_name)) if parsed and parsed.is_module else None
-        return found.how if found else "name"
+        return found.how if found else PairedBy.NAME
 
     # Exact calls.
 
-    def _by_figures(self) -> set[str]:
+    def _by_outputs(self) -> set[str]:
         """Names called more often on one side, where what the calls give out tells which is which; their calls."""
-        ours, theirs = self._forwards(self.ours), self._forwards(self.theirs)
+        ours, theirs = self._forwards(self.target), self._forwards(self.golden)
         settled: set[str] = set()
         for key, calls in ours.items():
             others = theirs.get(key, [])
             if len(calls) == len(others) or not others or any(call.recomputed for call in (*calls, *others)):
                 continue
-            marks = ([(None, figures_given(call)) for call in side] for side in (calls, others))
+            marks = ([(None, output_statistics(call)) for call in side] for side in (calls, others))
             if pairs := align_by_marks(*marks):
                 settled.update(call.name for call in calls)
                 for place, other in pairs:
                     call = calls[place]
-                    self.claims.claim(call.name, others[other].name, self._how(call.parsed))
+                    self.matches.add(call.name, others[other].name, self._how(call.parsed))
         return settled
 
-    def _forwards(self, side: Side) -> dict[Hashable, list[Entry]]:
+    def _forwards(self, dump: KeyedEntries) -> dict[Hashable, list[Entry]]:
         """Forward calls that pair by number, by what they are calls of."""
-        ours = side is self.ours
         groups: dict[Hashable, list[Entry]] = {}
-        for entry in side.entries.values():
+        for entry in dump.entries.values():
             parsed = entry.parsed
             if parsed is None or parsed.direction != FORWARD or (self.kernels and is_kernel(entry)):
                 continue
             key: Hashable | None = None
             if parsed.is_module:
-                key = self._golden_module((parsed.name, parsed.class_name), ours)
-            elif not (self.scoped or self.words[ours].rule(entry)):
+                key = self._golden_module((parsed.name, parsed.class_name), dump.side)
+            elif not (self.scoped or self.api_names[dump.side].rule(entry)):
                 key = (parsed.prefix, parsed.name, "")
-            if key is not None and not self.claims.taken(entry.name, ours):
+            if key is not None and not self.matches.is_taken(entry.name, dump.side):
                 groups.setdefault(key, []).append(entry)
         return groups
 
@@ -140,145 +138,142 @@ class _Pairing:
             if self.kernels and is_kernel(entry):
                 continue
             if parsed is None:
-                self.claims.claim(entry.name, entry.name if entry.name in self.theirs.entries else None, "name")
+                self.matches.add(entry.name, entry.name if entry.name in self.golden.entries else None, PairedBy.NAME)
             elif parsed.is_module:
                 if found := self.destinations.get((parsed.name, parsed.class_name)):
-                    meaning = ("module", *found.module, parsed.direction, parsed.index or 0)
-                    self.claims.claim(entry.name, self.theirs.by_meaning.get(meaning), found.how)
-            elif parsed.direction == DEBUG or not (self.scoped or self.words[True].rule(entry)):
-                self.claims.claim(entry.name, self.theirs.by_meaning.get(meaning_of(parsed)), "name")
+                    key = ("module", *found.module, parsed.direction, parsed.index or 0)
+                    self.matches.add(entry.name, self.golden.by_key.get(key), found.how)
+            elif parsed.direction == DEBUG or not (self.scoped or self.api_names[TARGET].rule(entry)):
+                self.matches.add(entry.name, self.golden.by_key.get(key_of(parsed)), PairedBy.NAME)
 
     def _follow(self, followers: list[Entry]) -> None:
         """A backward goes where its forward went."""
         for entry in followers:
             if self.kernels and is_kernel(entry):
                 continue
-            forward = self.claims.twins.get(self.ours.forwards[entry.name])
-            if forward and forward.ours:
+            forward = self.matches.by_target.get(self.target.forwards[entry.name])
+            if forward and forward.targets:
                 self._follow_group(forward)
                 continue
-            twin = self.theirs.entries[forward.golden].parsed if forward else None
-            if forward and twin and entry.parsed:
-                golden = self.theirs.by_meaning.get(meaning_of(twin.in_direction(entry.parsed.direction)))
-                self.claims.claim(entry.name, golden, forward.how)
+            counterpart = self.golden.entries[forward.golden].parsed if forward else None
+            if forward and counterpart and entry.parsed:
+                golden = self.golden.by_key.get(key_of(counterpart.in_direction(entry.parsed.direction)))
+                self.matches.add(entry.name, golden, forward.how)
 
-    def _follow_group(self, forward: Twin) -> None:
-        """The backwards of a group, as far as there are any, beside its twin's."""
+    def _follow_group(self, forward: Match) -> None:
+        """The backwards of a group, as far as there are any, beside its counterpart's."""
         ours, theirs = (
             [
                 name
-                for parsed in (side.entries[name].parsed for name in names)
-                if parsed and (name := side.by_meaning.get(meaning_of(parsed.in_direction(BACKWARD))))
+                for parsed in (dump.entries[name].parsed for name in names)
+                if parsed and (name := dump.by_key.get(key_of(parsed.in_direction(BACKWARD))))
             ]
-            for side, names in ((self.ours, forward.ours), (self.theirs, forward.all_golden))
+            for dump, names in ((self.target, forward.targets), (self.golden, forward.all_golden))
         )
-        self.claims.claim_group(ours, theirs, forward.how)
+        self.matches.add_group(ours, theirs, forward.how)
 
-    def _by_scope(self, scope_of: Callable[[Entry, bool], Hashable | None]) -> None:
+    def _by_scope(self, scope_of: Callable[[Entry, Side], Hashable | None]) -> None:
         """APIs inside one call of one module, or all together at level L1."""
-        back = {golden: name for name, twin in self.claims.twins.items() for golden in twin.all_golden}
-        forth = {name: twin.golden for name, twin in self.claims.twins.items()}
-        self.around = {
-            True: places_of_untwinned(self.ours.entries, self.theirs.entries, forth),
-            False: places_of_untwinned(self.theirs.entries, self.ours.entries, back),
-        }
-        others = self._scopes(self.theirs, scope_of)
-        for (scope, direction), calls in self._scopes(self.ours, scope_of).items():
+        back = {golden: name for name, match in self.matches.by_target.items() for golden in match.all_golden}
+        forth = {name: match.golden for name, match in self.matches.by_target.items()}
+        self.unpaired_scopes = (
+            scopes_of_unpaired(self.target.entries, self.golden.entries, forth),
+            scopes_of_unpaired(self.golden.entries, self.target.entries, back),
+        )
+        others = self._scopes(self.golden, scope_of)
+        for (scope, direction), calls in self._scopes(self.target, scope_of).items():
             if (scope, direction) not in others:
                 continue
-            twins = others[scope, direction]
-            for found in pair_calls(calls, twins, forward=direction == FORWARD, module=bool(scope)):
-                if found.how == "group":
+            for found in pair_calls(calls, others[scope, direction], forward=direction == FORWARD, module=bool(scope)):
+                if found.how == PairedBy.GROUP:
                     ours, theirs = ([each.name for each in side] for side in (found.target, found.golden))
-                    self.claims.claim_group(ours, theirs, found.how)
+                    self.matches.add_group(ours, theirs, found.how)
                 else:
                     entry, other = found.target[0], found.golden[0]
                     how = found.how or self._api_how(entry, self._how(_parent(entry)))
-                    self.claims.claim(entry.name, other.name, how)
+                    self.matches.add(entry.name, other.name, how)
 
-    def _api_how(self, entry: Entry, how: str) -> str:
-        return "api" if self.words[True].rule(entry) else how
+    def _api_how(self, entry: Entry, how: PairedBy) -> PairedBy:
+        return PairedBy.API if self.api_names[TARGET].rule(entry) else how
 
     def _scopes(
-        self, side: Side, scope_of: Callable[[Entry, bool], Hashable | None]
+        self, dump: KeyedEntries, scope_of: Callable[[Entry, Side], Hashable | None]
     ) -> dict[tuple[Hashable, str], Scope]:
         """APIs by the scope they were called in and their direction."""
-        ours = side is self.ours
         scopes: dict[tuple[Hashable, str], Scope] = {}
-        for entry in side.entries.values():
+        for entry in dump.entries.values():
             parsed = entry.parsed
-            if parsed is None or parsed.is_module or parsed.direction == DEBUG or entry.name in side.forwards:
+            if parsed is None or parsed.is_module or parsed.direction == DEBUG or entry.name in dump.forwards:
                 continue
-            if self._in_fused(entry, ours):
+            if self._in_fused(entry, dump.side):
                 continue
-            if (scope := scope_of(entry, ours)) is not None:
-                words = None if self.claims.taken(entry.name, ours) else self.words[ours].of(entry)
-                scopes.setdefault((scope, parsed.direction), Scope()).hold(entry, words)
+            if (scope := scope_of(entry, dump.side)) is not None:
+                names = None if self.matches.is_taken(entry.name, dump.side) else self.api_names[dump.side].of(entry)
+                scopes.setdefault((scope, parsed.direction), Scope()).hold(entry, names)
         return scopes
 
-    def _scope(self, entry: Entry, ours: bool) -> Hashable | None:
+    def _scope(self, entry: Entry, side: Side) -> Hashable | None:
         """The golden module call an API runs in: (path, class, call); () outside of all, None in an unpaired module."""
         parent = self._enclosing(entry)
         if parent is None:
             return ()
-        call = parent.index or 0
-        if entry.parent in self.around[ours] and (parent.name, parent.class_name) not in self.paired_modules[ours]:
-            place = self.around[ours][entry.parent]
-            return scope_of(place) if ours or place is None else self._scope_of_twin(place)
-        if not ours:
+        call, scopes = parent.index or 0, self.unpaired_scopes[side]
+        if entry.parent in scopes and (parent.name, parent.class_name) not in self.paired_modules[side]:
+            scope = scopes[entry.parent]
+            return scope_of(scope) if side is TARGET or scope is None else self._scope_of_match(scope)
+        if side is GOLDEN:
             return (parent.name, parent.class_name, call)
-        twin = self.claims.twins.get(entry.parent or "")
-        golden = self.theirs.entries[twin.golden].parsed if twin else None
+        match = self.matches.by_target.get(entry.parent or "")
+        golden = self.golden.entries[match.golden].parsed if match else None
         if golden is not None:
             return (golden.name, golden.class_name, golden.index or 0)
         found = self.destinations.get((parent.name, parent.class_name))
         return (*found.module, call) if found else None
 
-    def _scope_of_twin(self, name: str) -> Hashable | None:
+    def _scope_of_match(self, name: str) -> Hashable | None:
         """The scope of the golden call that stands beside a target one."""
-        twin = self.claims.twins.get(name)
-        return scope_of(twin.golden) if twin else None
+        match = self.matches.by_target.get(name)
+        return scope_of(match.golden) if match else None
 
     # Fuzzy: call indices say nothing.
 
-    def _free(self, side: Side, *, leaders: bool, functions: bool = True) -> list[tuple[Hashable, Entry]]:
+    def _free(self, dump: KeyedEntries, *, leaders: bool, functions: bool = True) -> list[tuple[Hashable, Entry]]:
         """Entries not yet paired, in execution order, with the name that stays when call indices are dropped."""
-        ours = side is self.ours
         keyed: Iterator[tuple[Hashable | None, Entry]] = (
-            (self._free_key(entry, ours), entry)
-            for entry in side.entries.values()
-            if not self.claims.taken(entry.name, ours)
-            and (entry.name not in side.forwards) == leaders
+            (self._free_key(entry, dump.side), entry)
+            for entry in dump.entries.values()
+            if not self.matches.is_taken(entry.name, dump.side)
+            and (entry.name not in dump.forwards) == leaders
             and (functions or not is_function(entry.parsed))
-            and not (is_function(entry.parsed) and self._in_fused(entry, ours))
+            and not (is_function(entry.parsed) and self._in_fused(entry, dump.side))
         )
         return [(key, entry) for key, entry in keyed if key is not None]
 
-    def _free_key(self, entry: Entry, ours: bool) -> Hashable | None:
+    def _free_key(self, entry: Entry, side: Side) -> Hashable | None:
         parsed = entry.parsed
         if self.kernels and is_kernel(entry):
             return None
         if parsed is None:
             return entry.name
         if parsed.is_module:
-            module = self._golden_module((parsed.name, parsed.class_name), ours)
+            module = self._golden_module((parsed.name, parsed.class_name), side)
             return (module, parsed.direction) if module else None
-        rule = self.words[ours].rule(entry)
+        rule = self.api_names[side].rule(entry)
         if parsed.direction == DEBUG or not self.scoped:
             return (rule.word, parsed.direction) if rule else (parsed.prefix, parsed.name, parsed.direction)
-        word = self.words[ours].of(entry)[OPERATION]
+        word = self.api_names[side].of(entry)[OPERATION]
         parent = self._enclosing(entry)
         if parent is None:
             return ((), word, parsed.direction)
-        module = self._golden_module((parent.name, parent.class_name), ours)
+        module = self._golden_module((parent.name, parent.class_name), side)
         return (module, word, parsed.direction) if module else None
 
-    def _in_fused(self, entry: Entry, ours: bool) -> bool:
-        parent = _parent(entry) if self.fused[ours] else None
-        return parent is not None and (parent.name, parent.class_name) in self.fused[ours]
+    def _in_fused(self, entry: Entry, side: Side) -> bool:
+        parent = _parent(entry) if self.fused[side] else None
+        return parent is not None and (parent.name, parent.class_name) in self.fused[side]
 
-    def _golden_module(self, module: Module, ours: bool) -> Module | None:
-        if not ours:
+    def _golden_module(self, module: Module, side: Side) -> Module | None:
+        if side is GOLDEN:
             return module
         found = self.destinations.get(module)
         return found.module if found else None
@@ -287,7 +282,7 @@ class _Pairing:
         for place, other in align([key for key, _ in ours], [key for key, _ in theirs]):
             entry = ours[place][1]
             module = entry.parsed if entry.parsed and entry.parsed.is_module else _parent(entry)
-            self.claims.claim(entry.name, theirs[other][1].name, self._api_how(entry, self._how(module)))
+            self.matches.add(entry.name, theirs[other][1].name, self._api_how(entry, self._how(module)))
 
     def _enclosing(self, entry: Entry) -> EntryName | None:
         """The module call around an API; None outside of all, and where the two dumps cannot both tell."""
@@ -299,6 +294,6 @@ def _parent(entry: Entry) -> EntryName | None:
     return parse_entry(entry.parent) if entry.parent else None
 
 
-def _whole_step(entry: Entry, ours: bool) -> Hashable:
+def _whole_step(entry: Entry, side: Side) -> Hashable:
     """One scope for all."""
     return ()

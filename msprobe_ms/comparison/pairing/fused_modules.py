@@ -1,20 +1,40 @@
-"""Modules that are one on one side and several on the other: a ``qkv`` beside ``q``, ``k`` and ``v``.
+"""Find modules that are one on one side and several on the other, and join the parts: ``qkv`` beside ``q, k, v``.
 
 A layer mapping says so with ``+``: ``q + k + v: qkv`` or ``qkv: q + k + v``. The side of the parts is then compared as
 if it had one module of that name, ``attention.q + k + v``: to all that pairs modules it is a module like any other.
+
+Of each call of the parts an entry is made, whose tensors are theirs one behind another. The statistics of such a tensor
+follow from those of its parts, so a fault in a fused module is found in statistics as well as in real data. Parts that
+take in one tensor each hand back a share of its gradient: of their sum only real data tells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.arrays.statistics import Statistic
+from msprobe_ms.comparison.model import Pair
+from msprobe_ms.comparison.pairing.fused_tensors import JoinedTensors, Layout, Recipe, joining_axis
 from msprobe_ms.comparison.pairing.modules import Destination, Module, modules_of
 from msprobe_ms.comparison.pairing.rules.cell import CellRules
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.rules.layer import LayerRules, ModuleTree
-from msprobe_ms.dump.model import Dump
-from msprobe_ms.dump.names import JOINED, beginnings, is_fused, parse_entry
+from msprobe_ms.comparison.scale import element_count
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
+from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.names import BACKWARD, FORWARD, JOINED, beginnings, is_fused, parse_entry
+
+#: How far apart the norms of one tensor may be that several modules took in.
+_SAME = 1e-3
+
+#: Maximum, minimum, mean, norm.
+_Statistics = tuple[Statistic, Statistic, Statistic, Statistic]
+_NO_STATISTICS: _Statistics = (None, None, None, None)
 
 
 class Fusion(NamedTuple):
@@ -29,15 +49,15 @@ class Fusion(NamedTuple):
 Fusions = tuple[list[Fusion], list[Fusion]]
 
 
-def fused_modules(destinations: Mapping[Module, Destination]) -> dict[bool, set[Module]]:
-    """Those of the target (True) and of the golden (False) that stand beside several."""
+def fused_modules(destinations: Mapping[Module, Destination]) -> tuple[set[Module], set[Module]]:
+    """Return the modules of the target and of the golden that stand beside several."""
     pairs = [(module, found.module) for module, found in destinations.items()]
     pairs = [both for both in pairs if any(is_fused(path) for path, _ in both)]
-    return {True: {ours for ours, _ in pairs}, False: {theirs for _, theirs in pairs}}
+    return {ours for ours, _ in pairs}, {theirs for _, theirs in pairs}
 
 
 def find_fusions(target: Dump, golden: Dump, mappings: Mappings) -> Fusions:
-    """What the mappings say is fused, as far as both dumps have the modules.
+    """Find what the mappings say is fused, as far as both dumps have the modules.
 
     What was found by itself gives way to what the user said of one of the modules.
     """
@@ -65,12 +85,12 @@ class _Search:
         self._taken: tuple[set[Module], set[Module]] = (set(), set())
 
     def by_rules(self, rules: Mapping[str, Mapping[str, str]]) -> None:
-        """Wherever a class has such children, and its golden twin what they are there."""
+        """Wherever a class has such children, and its golden counterpart what they are there."""
         if not _speaks(rules):
             return
         walk = LayerRules(rules, *self.trees)
         parents: dict[str, list[str]] = {}
-        for path in dict.fromkeys(above for module, _ in self.modules[0] for above in ("", *_above(module))):
+        for path in dict.fromkeys(above for module, _ in self.modules[TARGET] for above in ("", *_above(module))):
             for name in walk.names_of(tuple(path.split(".")) if path else ()):
                 parents.setdefault(name, []).append(path)
         for parent, children in rules.items():
@@ -88,23 +108,23 @@ class _Search:
 
     def _add(self, path: str, above: str, golden_path: str, golden_above: str) -> None:
         """If one of them is there and the other in parts; ``above``: where the names of the parts begin."""
-        both = self._modules(0, path, above), self._modules(1, golden_path, golden_above)
-        side = 0 if JOINED in path else 1
-        parts, wholes = both[side], both[1 - side]
-        if len(parts) < 2 or len(wholes) != 1 or self._busy(side, parts) or self._busy(1 - side, wholes):
+        both = self._modules(TARGET, path, above), self._modules(GOLDEN, golden_path, golden_above)
+        side = TARGET if JOINED in path else GOLDEN
+        parts, wholes = both[side], both[side.other]
+        if len(parts) < 2 or len(wholes) != 1 or self._busy(side, parts) or self._busy(side.other, wholes):
             return
         self._taken[side].update(parts)
-        self._taken[1 - side].update(wholes)
+        self._taken[side.other].update(wholes)
         self.found[side].append(Fusion((path, golden_path)[side], parts, wholes[0]))
 
-    def _modules(self, side: int, path: str, above: str) -> tuple[Module, ...]:
+    def _modules(self, side: Side, path: str, above: str) -> tuple[Module, ...]:
         """The modules that a path names, () where one of them is not there."""
         names = path[len(above) :].removeprefix(".").split(JOINED)
         found = [self.by_path[side].get(_below(above, name)) for name in names]
         modules = tuple(module for module in found if module is not None)
         return modules if len(modules) == len(found) == len(set(modules)) else ()
 
-    def _busy(self, side: int, modules: tuple[Module, ...]) -> bool:
+    def _busy(self, side: Side, modules: tuple[Module, ...]) -> bool:
         return any(module in self._taken[side] or module in self.spoken[side] for module in modules)
 
 
@@ -116,8 +136,8 @@ def _spoken(target: Dump, golden: Dump, mappings: Mappings) -> tuple[set[Module]
         for module in modules_of(target):
             path, class_name, by = rules.golden(*module)
             if by:
-                names[0].add(module)
-                names[1].add((path, class_name))
+                names[TARGET].add(module)
+                names[GOLDEN].add((path, class_name))
     return names
 
 
@@ -138,3 +158,203 @@ def _above(path: str) -> Iterator[str]:
 
 def _below(above: str, path: str) -> str:
     return f"{above}.{path}" if above else path
+
+
+def join_fused(target: Dump, golden: Dump, mappings: Mappings) -> tuple[Dump, Dump]:
+    """Return the two dumps with the parts of fused modules joined; the dumps given are not changed."""
+    ours, theirs = find_fusions(target, golden, mappings)
+    joined = _Joining(target, golden, ours).run() if ours else target
+    return joined, _Joining(golden, target, theirs).run() if theirs else golden
+
+
+class FusedModules(NamedTuple):
+    """The paths that were compared as one, how many values, and the names of those of which nothing was."""
+
+    target: str
+    golden: str
+    values: int
+    not_compared: list[str]
+
+
+def compared_as_one(pairs: Sequence[Pair]) -> list[FusedModules]:
+    """List what was fused on one side, of measured pairs."""
+    found: dict[tuple[str, str], FusedModules] = {}
+    for pair in pairs:
+        if pair.fused and pair.target and pair.golden and pair.target.parsed and pair.golden.parsed:
+            key = pair.target.parsed.name, pair.golden.parsed.name
+            items = [(row, row.target or row.golden) for row in pair.rows]
+            tensors = [(row, item) for row, item in items if item is not None and item.kind == "tensor"]
+            lost = [item.name for row, item in tensors if row.deviation is None]
+            known = found.get(key, FusedModules(*key, 0, []))
+            found[key] = FusedModules(*key, known.values + len(tensors), known.not_compared + lost)
+    return list(found.values())
+
+
+class _Joining:
+    """``parts`` is the dump that has the parts, ``whole`` the other."""
+
+    def __init__(self, parts: Dump, whole: Dump, fusions: Sequence[Fusion]) -> None:
+        self.parts, self.whole = parts, whole
+        self.tensors = JoinedTensors(parts.tensors)
+        self.fusions = {module: fusion for fusion in fusions for module in fusion.parts}
+        self.layouts = {fusion.path: Layout(parts.tensors, whole.tensors) for fusion in fusions}
+
+    def run(self) -> Dump:
+        """A joined entry stands where the last of its parts stood; what was called in one of them, in it."""
+        joined = {name: entry for entry, parts in self._joined() for name in parts}
+        waiting = Counter(entry.name for entry in joined.values())
+        entries: dict[str, Entry] = {}
+        for name, entry in self.parts.entries.items():
+            if (made := joined.get(name)) is not None:
+                waiting[made.name] -= 1
+                if not waiting[made.name]:
+                    entries[made.name] = made
+            elif (around := joined.get(entry.parent or "")) is not None:
+                entries[name] = replace(entry, parent=around.name)
+            else:
+                entries[name] = entry
+        return replace(self.parts, entries=entries, tensors=self.tensors)
+
+    def _joined(self) -> Iterator[tuple[Entry, list[str]]]:
+        """Joined entries and the names of their parts, of the calls that all parts and the whole made."""
+        wholes = self._calls(self.whole, {fusion.whole for fusion in self.fusions.values()})
+        calls: dict[tuple[str, str, int], tuple[Fusion, dict[Module, Entry]]] = {}
+        for (module, direction, number), entry in self._calls(self.parts, set(self.fusions)).items():
+            fusion = self.fusions[module]
+            calls.setdefault((fusion.path, direction, number), (fusion, {}))[1][module] = entry
+        ordered = {
+            key: (fusion, [found[module] for module in fusion.parts if module in found])
+            for key, (fusion, found) in calls.items()
+        }
+        apart = {
+            (path, number)
+            for (path, direction, number), (fusion, parts) in ordered.items()
+            if direction == FORWARD and not (len(parts) == len(fusion.parts) and _take_in_one(parts))
+        }
+        for (path, direction, number), (fusion, parts) in ordered.items():
+            whole = wholes.get((fusion.whole, direction, number))
+            # A gradient may not reach all parts; they are called all or they are none.
+            one = (path, number) not in apart and (direction == FORWARD or _hand_back_alike(parts))
+            if whole is not None and one:
+                yield self._join(fusion, parts, whole), [part.name for part in parts]
+
+    @staticmethod
+    def _calls(dump: Dump, modules: set[Module]) -> dict[tuple[Module, str, int], Entry]:
+        """The calls of these modules by direction and number."""
+        return {
+            ((parsed.name, parsed.class_name), parsed.direction, parsed.index or 0): entry
+            for entry in dump.entries.values()
+            if (parsed := entry.parsed) and parsed.is_module and (parsed.name, parsed.class_name) in modules
+        }
+
+    def _join(self, fusion: Fusion, parts: list[Entry], whole: Entry) -> Entry:
+        first = parts[0].parsed
+        assert first is not None
+        parsed = replace(first, name=fusion.path, class_name=fusion.parts[0][1])
+        places: dict[tuple[str, tuple[str, ...]], list[Item]] = {}
+        for part in parts:
+            for item in part.items:
+                places.setdefault((item.state, item.path), []).append(item)
+        items = [made for alike in places.values() for made in self._items(str(parsed), alike, whole, fusion)]
+        recomputed = all(part.recomputed for part in parts)
+        return Entry(str(parsed), parsed, items, parts[-1].parent, parts[0].stack, recomputed)
+
+    def _items(self, entry: str, alike: list[Item], whole: Entry, fusion: Fusion) -> Iterator[Item]:
+        """What the parts have in one place as one item; each by itself where they make nothing that the whole has."""
+        first = alike[0]._replace(entry=entry)
+        direction = whole.parsed.direction if whole.parsed else ""
+        parts = [item for item in alike if item.kind == "tensor"]
+        if not parts or (direction, first.state) == (FORWARD, "input"):
+            yield first
+        elif (direction, first.state) == (BACKWARD, "output"):
+            # One that hands none back adds nothing; one that no gradient reached may be where it was lost.
+            recipe = Recipe(parts) if len(alike) == len(fusion.parts) else None
+            yield self._made(first, parts, recipe, parts[0].shape, _NO_STATISTICS)
+        elif (found := _like(parts, whole) if len(parts) == len(fusion.parts) else None) is not None:
+            other, axis = found
+            layout = self.layouts[fusion.path]
+            layout.learn(parts, other, axis)
+            yield self._made(first, parts, Recipe(parts, axis, layout), other.shape, _statistics(parts))
+        else:
+            for item in alike:
+                parsed = parse_entry(item.entry)
+                name = parsed.name.rpartition(".")[2] if parsed else item.entry
+                yield item._replace(entry=entry, path=(name, *item.path))
+
+    def _made(
+        self,
+        first: Item,
+        parts: list[Item],
+        recipe: Recipe | None,
+        shape: tuple[int, ...] | str | None,
+        statistics: _Statistics,
+    ) -> Item:
+        files = [item.data_name for item in parts]
+        maximum, minimum, mean, norm = statistics
+        dtype = max((item.dtype for item in parts), key=lambda dtype: parse_dtype(dtype).epsilon)
+        item = parts[0]._replace(
+            entry=first.entry, dtype=dtype, shape=shape, maximum=maximum, minimum=minimum, mean=mean, norm=norm,
+            md5=None, data_name=None if recipe is None or None in files else JOINED.join(map(str, files)),
+        )  # fmt: skip
+        if recipe is not None:
+            self.tensors.add(item, recipe)
+        return item
+
+
+def _like(parts: Sequence[Item], whole: Entry) -> tuple[Item, int] | None:
+    """The whole's item that the parts make along an axis, rather the one of their name; None: there is none."""
+    for item in sorted(whole.in_state(parts[0].state), key=lambda item: item.path != parts[0].path):
+        if (axis := joining_axis([part.shape for part in parts], item.shape)) is not None:
+            return item, axis
+    return None
+
+
+def _take_in_one(parts: Sequence[Entry]) -> bool:
+    """Whether all take in the same, as far as their statistics tell."""
+    taken = [[item for item in part.in_state("input") if item.kind == "tensor"] for part in parts]
+    return all(
+        len(each) == len(taken[0])
+        and all(one.shape == two.shape and _near(one.norm, two.norm) for one, two in zip(each, taken[0], strict=True))
+        for each in taken
+    )
+
+
+def _hand_back_alike(parts: Sequence[Entry]) -> bool:
+    """Whether the gradients of what they took in have one shape in each place, so that there is a sum of them."""
+    shapes: dict[tuple[str, ...], set[object]] = {}
+    for part in parts:
+        for item in part.in_state("output"):
+            if item.kind == "tensor":
+                shapes.setdefault(item.path, set()).add(item.shape)
+    return all(len(each) == 1 for each in shapes.values())
+
+
+def _near(one: Statistic, other: Statistic) -> bool:
+    if not (isinstance(one, float) and isinstance(other, float)) or one == other or one != one or other != other:
+        return True
+    return abs(one - other) <= _SAME * max(abs(one), abs(other))
+
+
+def _statistics(parts: Sequence[Item]) -> _Statistics:
+    """Of tensors one behind another: the extremes of their extremes, the mean of all elements, the root of squares."""
+    names = ("maximum", "minimum", "mean", "norm")
+    maxima, minima, means, norms = (_numbers([getattr(item, name) for item in parts]) for name in names)
+    counts = list(map(element_count, parts))
+    total = sum(counts)
+    return (
+        _extreme(max, maxima),
+        _extreme(min, minima),
+        sum(mean * count for mean, count in zip(means, counts, strict=True)) / total if means and total else None,
+        math.hypot(*norms) if norms else None,
+    )
+
+
+def _extreme(of: Callable[[list[float]], float], values: list[float]) -> float | None:
+    """NaN where there is one: no comparison with it tells anything."""
+    return next((value for value in values if value != value), of(values)) if values else None
+
+
+def _numbers(statistics: Sequence[Statistic]) -> list[float]:
+    """[] where one of them is no number."""
+    numbers = [statistic for statistic in statistics if isinstance(statistic, (int, float))]
+    return numbers if len(numbers) == len(statistics) else []

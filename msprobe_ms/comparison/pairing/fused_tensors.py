@@ -1,4 +1,4 @@
-"""The real data of joined entries: tensors of several modules put together as the fused one has them.
+"""Join the tensors of several modules as the fused module of the other side has them.
 
 Fused weights lie in one of a few ways: one part behind another, in some order, or interleaved, a group of heads of each
 part after the other (Megatron's ``query_key_value``). Which it is, is seen from the rows themselves.
@@ -170,7 +170,7 @@ def _as_recorded(item: Item, array: Array) -> Array:
 
 
 def arrangement(parts: Sequence[Array], whole: Array, axis: int) -> Arrangement | None:
-    """How the whole has its parts; None where no arrangement brings rows beside their like."""
+    """Find how the whole has its parts; None where no arrangement brings rows beside their like."""
     numbers = [_numbers(array) for array in (*parts, whole)]
     largest = max((float(np.abs(each).max()) for each in numbers if each.size), default=0.0) or 1.0
     *marks, wanted = (_marks(each / largest, axis) for each in numbers)
@@ -183,7 +183,7 @@ def arrangement(parts: Sequence[Array], whole: Array, axis: int) -> Arrangement 
 
 
 def joining_axis(parts: Sequence[object], whole: object) -> int | None:
-    """The axis along which shapes are together as long as the whole, all others being equal; None: there is none."""
+    """Return the axis along which shapes add up to the whole's, all others being equal; None without one."""
     if not isinstance(whole, tuple):
         return None
     shapes = [part for part in parts if isinstance(part, tuple) and len(part) == len(whole)]

@@ -1,4 +1,4 @@
-"""Which item stands beside which, inside two paired entries."""
+"""Pair the items of two paired entries."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ PARAMETER_SYNONYMS: Mapping[str, str] = {
 
 
 def pair_items(target: Sequence[Item], golden: Sequence[Item]) -> list[tuple[Item | None, Item | None]]:
-    """Every item once, beside its twin or alone: the target's in their order, then what only the golden has.
+    """Pair items, each once or alone: the target's in their order, then what only the golden has.
 
-    Twins have the same suffix (``input.0``, ``parameters.weight``). What is left then pairs by the meaning of a
+    Counterparts have the same suffix (``input.0``, ``parameters.weight``). What is left then pairs by the meaning of a
     parameter's name, and tensors given by position with tensors given by keyword. Gradients a backward entry gives
     out have the shapes of the forward's inputs, so they pair with equal shapes only: some dumps list those of an inner
     operation instead, or leave ``null`` places out.
     """
-    twins: dict[int, int] = {}
+    counterparts: dict[int, int] = {}
     free = dict.fromkeys(range(len(golden)))
 
     def take(ours: Sequence[int], theirs: Sequence[int]) -> None:
         for place, other in zip(ours, theirs, strict=True):
-            twins[place] = other
+            counterparts[place] = other
             del free[other]
 
     take(*_gradients_in_order(target, golden))
@@ -41,15 +41,15 @@ def pair_items(target: Sequence[Item], golden: Sequence[Item]) -> list[tuple[Ite
         for other in free:
             waiting.setdefault(key(golden[other], backward), deque()).append(other)
         for place, item in enumerate(target):
-            if place not in twins and (queue := waiting.get(key(item, backward))):
+            if place not in counterparts and (queue := waiting.get(key(item, backward))):
                 take([place], [queue.popleft()])
-        if len(twins) == len(target) or not free:
+        if len(counterparts) == len(target) or not free:
             break
-    left = [place for place in range(len(target)) if place not in twins]
+    left = [place for place in range(len(target)) if place not in counterparts]
     for ours_keyword in (False, True):
         take(*_position_beside_keyword(target, golden, left, list(free), ours_keyword))
     rows: list[tuple[Item | None, Item | None]] = [
-        (item, golden[twins[place]] if place in twins else None) for place, item in enumerate(target)
+        (item, golden[counterparts[place]] if place in counterparts else None) for place, item in enumerate(target)
     ]
     return rows + [(None, golden[other]) for other in free]
 

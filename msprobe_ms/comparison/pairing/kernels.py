@@ -1,4 +1,4 @@
-"""Which kernel stands beside which where one of two dumps, or both, are of compiled graphs.
+"""Pair kernels where one of two dumps, or both, are of compiled graphs.
 
 A compiled graph launches kernels in an order of its own, so that the n-th of an operator may be another one. Between
 two of them a kernel's path in the graph says which it is. In a dynamic graph there is no path: kernels pair inside of
@@ -28,7 +28,7 @@ Shapes = tuple[tuple[str, object], ...]
 
 
 def is_compiled(dump: Dump) -> bool:
-    """Whether a dump holds kernels of a compiled graph."""
+    """Return whether a dump holds kernels of a compiled graph."""
     return any(entry.scope for entry in dump.entries.values())
 
 
@@ -37,7 +37,7 @@ def is_kernel(entry: Entry) -> bool:
 
 
 def pair_kernels(target: Dump, golden: Dump) -> dict[str, str]:
-    """Target entry → golden entry, of kernels alone; {} when neither dump is of a compiled graph."""
+    """Return target entry → golden entry of kernels alone; {} when neither dump is of a compiled graph."""
     compiled = (is_compiled(target), is_compiled(golden))
     if not any(compiled):
         return {}
@@ -75,10 +75,10 @@ def _by_cell(ours: list[Entry], theirs: list[Entry]) -> dict[str, str]:
     pairs: dict[str, str] = {}
     groups, others = _grouped(ours, place), _grouped(theirs, place)
     for key, entries in groups.items():
-        twins = others.get(key, [])
+        counterparts = others.get(key, [])
         # Outside of Cells too little tells one from another.
-        if key[0] is not None and len(entries) == len(twins):
-            pairs |= {entry.name: twin.name for entry, twin in zip(entries, twins, strict=True)}
+        if key[0] is not None and len(entries) == len(counterparts):
+            pairs |= {entry.name: counterpart.name for entry, counterpart in zip(entries, counterparts, strict=True)}
     return pairs
 
 

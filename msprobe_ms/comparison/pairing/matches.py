@@ -1,64 +1,98 @@
-"""What has been paired so far: each entry of the target with at most one twin, no entry of the golden given twice."""
+"""Match entries of two dumps: keys under which both sides name the same call, and which entries were matched so far."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msprobe_ms.comparison.pairing.rules.api import ApiRule
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.names import DEBUG, FORWARD, EntryName
+
+
+def key_of(parsed: EntryName) -> Hashable:
+    """Return the key of an entry: the same for Cell and Module, and for gradients with and without a call index."""
+    if parsed.is_module:
+        return ("module", parsed.name, parsed.class_name, parsed.direction, parsed.index or 0)
+    return (parsed.prefix, parsed.name, parsed.direction, parsed.index)
+
+
+class KeyedEntries:
+    """The entries of one dump by their keys.
+
+    ``by_key``    key → entry name
+    ``forwards``  backward or parameter gradient entry → its forward entry, where the dump holds it
+    """
+
+    def __init__(self, dump: Dump, side: Side) -> None:
+        self.side = side
+        self.entries = dump.entries
+        self.by_key = {key_of(entry.parsed): name for name, entry in self.entries.items() if entry.parsed}
+        self.forwards: dict[str, str] = {}
+        for name, entry in self.entries.items():
+            if entry.parsed is None or entry.parsed.direction in (FORWARD, DEBUG):
+                continue
+            if forward := self.by_key.get(key_of(entry.parsed.in_direction(FORWARD))):
+                self.forwards[name] = forward
 
 
 @dataclass(frozen=True, slots=True)
-class Twin:
+class Match:
     """The golden entry of a target entry and what paired them.
 
-    ``how``     ``data``, ``layer``, ``cell``, ``api`` (a rule about APIs), ``scope`` (the built-in table, inside
-                one call of a module), ``group`` or ``name``
-    ``ours``    target entries that are the golden one together, as in the order of the forward; each has this twin
-    ``theirs``  golden entries that are this target entry together; the last is ``golden``
-    ``rule``    the user's rule about this API, which may say which items belong together
+    ``targets``  target entries that are the golden one together, in the order of the forward; each has this match
+    ``goldens``  golden entries that are this target entry together; the last is ``golden``
+    ``rule``     the user's rule about this API, which may say which items belong together
     """
 
     golden: str
-    how: str
-    ours: tuple[str, ...] = ()
-    theirs: tuple[str, ...] = ()
+    how: PairedBy
+    targets: tuple[str, ...] = ()
+    goldens: tuple[str, ...] = ()
     rule: ApiRule | None = None
 
     @property
     def all_golden(self) -> tuple[str, ...]:
-        return self.theirs or (self.golden,)
+        return self.goldens or (self.golden,)
 
 
-class Claims:
-    """The first claim counts; a later one that asks for what is taken is not heard.
+class Matches:
+    """Matched entries: at most one golden entry for each target entry, and none given twice.
 
-    ``alone``  names of target entries that were said to have no twin
-    ``rule``   (target entry, golden entry) → the user's rule that speaks of both
+    The first match counts; a later one that asks for what is taken is ignored.
+
+    ``by_target``  target entry name → its match
+    ``unmatched``  names of target entries that were said to have no counterpart
+    ``rule``       (target entry, golden entry) → the user's rule that speaks of both
     """
 
-    def __init__(self, alone: Container[str], rule: Callable[[str, str], ApiRule | None]) -> None:
-        self.twins: dict[str, Twin] = {}
-        self._claimed: set[str] = set()
-        self._alone, self._rule = alone, rule
+    def __init__(self, unmatched: Container[str], rule: Callable[[str, str], ApiRule | None]) -> None:
+        self.by_target: dict[str, Match] = {}
+        self._goldens: set[str] = set()
+        self._unmatched, self._rule = unmatched, rule
 
-    def taken(self, name: str, ours: bool) -> bool:
-        """Whether it is said what stands beside an entry of the target (``ours``) or the golden, were it nothing."""
-        return name in self.twins or name in self._alone if ours else name in self._claimed
+    def is_taken(self, name: str, side: Side) -> bool:
+        """Return whether an entry is matched, or was said to have no counterpart."""
+        if side is GOLDEN:
+            return name in self._goldens
+        return name in self.by_target or name in self._unmatched
 
-    def claim(self, name: str, golden: str | None, how: str) -> None:
-        if golden is not None and not (self.taken(name, ours=True) or golden in self._claimed):
-            self.twins[name] = Twin(golden, how, rule=self._rule(name, golden))
-            self._claimed.add(golden)
+    def add(self, name: str, golden: str | None, how: PairedBy) -> None:
+        """Match two entries; nothing happens where one of them is taken or ``golden`` is None."""
+        if golden is not None and not (self.is_taken(name, TARGET) or golden in self._goldens):
+            self.by_target[name] = Match(golden, how, rule=self._rule(name, golden))
+            self._goldens.add(golden)
 
-    def claim_all(self, pairs: Mapping[str, str], how: str) -> None:
+    def add_all(self, pairs: Mapping[str, str], how: PairedBy) -> None:
+        """Match each target entry of ``pairs`` with its golden one."""
         for name, golden in pairs.items():
-            self.claim(name, golden, how)
+            self.add(name, golden, how)
 
-    def claim_group(self, ours: Sequence[str], theirs: Sequence[str], how: str) -> None:
-        """Several entries of one side beside one of the other; both in the order of the forward calls."""
-        taken = any(self.taken(name, ours=True) for name in ours) or not self._claimed.isdisjoint(theirs)
-        if ours and theirs and not taken:
-            twin = Twin(theirs[-1], how, tuple(ours), tuple(theirs) if len(theirs) > 1 else ())
-            self.twins.update(dict.fromkeys(ours, twin))
-            self._claimed.update(theirs)
+    def add_group(self, targets: Sequence[str], goldens: Sequence[str], how: PairedBy) -> None:
+        """Match several entries of one side with one of the other; both in the order of the forward calls."""
+        taken = any(self.is_taken(name, TARGET) for name in targets) or not self._goldens.isdisjoint(goldens)
+        if targets and goldens and not taken:
+            match = Match(goldens[-1], how, tuple(targets), tuple(goldens) if len(goldens) > 1 else ())
+            self.by_target.update(dict.fromkeys(targets, match))
+            self._goldens.update(goldens)

@@ -1,5 +1,4 @@
-"""Which golden module a target module is: the most specific of layer mapping, cell mapping,
-automatic alignment and its own name."""
+"""Pair modules: the most specific of layer mapping, cell mapping, automatic alignment and the name decides."""
 
 from __future__ import annotations
 
@@ -10,6 +9,7 @@ from dataclasses import dataclass, replace
 from msprobe_ms.comparison.pairing.rules.cell import CellRules
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.rules.layer import LayerRules, ModuleTree, is_nowhere
+from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.names import parse_entry
 from msprobe_ms.support.log import logger
@@ -24,13 +24,13 @@ class Destination:
     """The golden module of a target module, and what named it; ``rank`` 0 is the most specific."""
 
     module: Module
-    how: str
+    how: PairedBy
     rank: int
     rules: tuple[str, ...] = ()
 
 
 def modules_of(dump: Dump) -> list[Module]:
-    """Modules with entries of their own and modules known only as a parent, each once, in execution order."""
+    """List modules with entries of their own and those known only as a parent, each once, in execution order."""
     found: dict[Module, None] = {}
     for entry in dump.entries.values():
         for parsed in (entry.parsed, parse_entry(entry.parent) if entry.parent else None):
@@ -40,7 +40,7 @@ def modules_of(dump: Dump) -> list[Module]:
 
 
 def destinations(ours: list[Module], theirs: list[Module], mappings: Mappings) -> dict[Module, Destination]:
-    """Target module → golden module. The class is compared only where one path has several in the golden dump.
+    """Return the golden module of each target module; classes count only where one golden path has several.
 
     A golden module wanted twice goes to the most specific; the loser gets none and is named in a warning. A module
     that a rule moves to a place where the golden dump has none gets none either: the rule said it is not elsewhere.
@@ -76,7 +76,7 @@ def destinations(ours: list[Module], theirs: list[Module], mappings: Mappings) -
 
 
 def said_unmatched(dump: Dump, rules: Mapping[str, Mapping[str, str]]) -> set[Module]:
-    """The target's modules of which a layer mapping says that they have no twin, and all inside of them."""
+    """Return the target's modules that a layer mapping says have no counterpart, and all inside of them."""
     if not any(is_nowhere(value) for children in rules.values() for value in children.values()):
         return set()
     modules = modules_of(dump)
@@ -92,7 +92,7 @@ class _Placing:
         self.layer = LayerRules(mappings.layer, *trees) if mappings.layer else None
         self.automatic = LayerRules(mappings.automatic, *trees) if mappings.automatic else None
         self.cell = CellRules(mappings.cell) if mappings.cell else None
-        self.unsaid = "name" if mappings.cell is None else "cell"
+        self.unsaid = PairedBy.NAME if mappings.cell is None else PairedBy.CELL
         self.met: set[str] = set()
         self.found: set[str] = set()
 
@@ -102,15 +102,15 @@ class _Placing:
         if self.automatic:
             path, rules = self.automatic.golden_path(module[0])
             if rules:
-                wanted = Destination((path, module[1]), "automatic", 2)
+                wanted = Destination((path, module[1]), PairedBy.AUTOMATIC, 2)
         if self.cell:
             path, class_name, rules = self.cell.golden(*module)
             if rules:
-                wanted = Destination((path, class_name), "cell", 1, rules)
+                wanted = Destination((path, class_name), PairedBy.CELL, 1, rules)
         if self.layer:
             path, rules = self.layer.golden_path(module[0])
             if rules:
-                wanted = Destination((path, module[1]), "layer", 0, rules)
+                wanted = Destination((path, module[1]), PairedBy.LAYER, 0, rules)
         self.met.update(wanted.rules)
         return wanted
 

@@ -1,4 +1,4 @@
-"""What MindSpore and PyTorch call alike: one word for an API of either side, and for a class of layers.
+"""Give APIs and layer classes of MindSpore and PyTorch one word each: built-in tables of what is the same.
 
 The words are PyTorch's names of functions, without underscores. ``mindspore_pytorch.yaml`` is the public table of
 pairs, ``operations.yaml`` what it leaves open: primitives, operators, families, and what several calls of one side are
@@ -61,10 +61,10 @@ class Tables:
 
 @cache
 def tables() -> Tables:
-    """Read once a process, when first asked for."""
+    """Read the built-in tables, once a process."""
     public, more = _read("mindspore_pytorch.yaml"), _read("operations.yaml")
     classes = {**public["classes"], **more["classes"]}
-    functions = {api: twin.rpartition(".")[2] for api, twin in {**public["apis"], **more["mindspore"]}.items()}
+    functions = {api: other.rpartition(".")[2] for api, other in {**public["apis"], **more["mindspore"]}.items()}
     # Of one name in several places the function counts.
     in_order = sorted(functions, key=lambda api: api.startswith("Functional."))
     return Tables(
@@ -93,23 +93,18 @@ def _parts(text: str) -> tuple[Part, ...]:
     return tuple(Part(_joined(word.rstrip("?")), word.endswith("?")) for word in text.split())
 
 
-def same_class(ours: str, theirs: str) -> bool:
-    """Whether two classes of layers are the same layer, whichever framework each is of.
-
-    >>> same_class("Dense", "Linear"), same_class("LayerNorm", "LayerNorm"), same_class("Dense", "LayerNorm")
-    (True, True, False)
-    """
-    return layer_kind(ours) == layer_kind(theirs)
-
-
 def layer_kind(class_name: str) -> str:
-    """One word, in lower case, for a class of layers of either framework: ``Dense`` and ``Linear`` are ``linear``."""
+    """Return one word in lower case for a layer class of either framework: ``Dense`` and ``Linear`` are ``linear``.
+
+    >>> layer_kind("Dense"), layer_kind("Linear"), layer_kind("LayerNorm")
+    ('linear', 'linear', 'layernorm')
+    """
     name = class_name.lower()
     return tables().classes.get(name, name)
 
 
 def operation_of(parsed: EntryName, *, mindspore: bool) -> str:
-    """One word for what an API does, the same for both frameworks; ``mindspore`` names the side of the entry.
+    """Return one word for what an API does, the same for both frameworks; ``mindspore``: the entry is MindSpore's.
 
     >>> from msprobe_ms.dump.names import parse_entry
     >>> operation_of(parse_entry("Primitive.fc.MatMul.0.forward"), mindspore=True)
@@ -146,10 +141,10 @@ def _plain(name: str, known: Tables) -> str:
 
 
 def family_of(operation: str) -> str:
-    """The family of an operation, itself where it has none: ``permute`` → ``transpose``."""
+    """Return the family of an operation, itself where it has none: ``permute`` → ``transpose``."""
     return tables().families.get(operation, operation)
 
 
 def argument_order(parsed: EntryName) -> list[int]:
-    """Places of a primitive's tensors in the order in which PyTorch's function takes them; [] where it is the same."""
+    """Return the places of a primitive's tensors in the order of PyTorch's function; [] where it is the same."""
     return tables().arguments.get(parsed.name.rpartition(".")[2], []) if parsed.prefix == PRIMITIVE else []

@@ -1,4 +1,4 @@
-"""The pairing of one comparison as a data mapping: to be read, corrected and given back with ``-dm``."""
+"""Write the pairing of a comparison as a data mapping: to be read, corrected and given back with ``-dm``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from msprobe_ms.comparison.model import Pair
+from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.names import JOINED
 from msprobe_ms.support.files import replacing
 from msprobe_ms.support.yaml_files import quoted
@@ -21,11 +22,11 @@ _PLAIN = re.compile(r"[A-Za-z]\w*(\.\w+)+", re.ASCII)
 #: Characters of a key without a mark, quotes and all.
 _LONGEST_KEY = 1000
 #: What may pair items otherwise than their entries alone would, so that they are written item by item.
-_ITEM_BY_ITEM = ("data", "api")
+_ITEM_BY_ITEM = (PairedBy.DATA, PairedBy.API)
 
 
 def write_pairing(pairs: Sequence[Pair], output: Path, timestamp: str, name_suffix: str = "") -> list[Path]:
-    """``data_mapping{suffix}_{timestamp}.yaml``; [] where every pair has one name, so that nothing is told by it."""
+    """Write ``data_mapping{suffix}_{timestamp}.yaml``; nothing, and [], where both names of every pair are equal."""
     if all(pair.target.name == pair.golden.name for pair in pairs if pair.target and pair.golden):
         return []
     path = output / f"data_mapping{name_suffix}_{timestamp}.yaml"
@@ -41,7 +42,7 @@ def _lines(pair: Pair) -> list[str]:
         return [f"# only in the golden: {_spelled(golden.name)}"] if golden is not None else []
     if golden is None:
         return [f"{_key(target.name)} null"]
-    if pair.how == "group" and (lines := _group(pair)):
+    if pair.how == PairedBy.GROUP and (lines := _group(pair)):
         return lines
     if pair.how in _ITEM_BY_ITEM and (lines := _items(pair)):
         return lines

@@ -1,52 +1,54 @@
-"""Two dumps → pairs of entries with their rows: every entry and every item of both sides, beside its twin or alone."""
+"""Pair the entries and items of two dumps: each stands in one row, beside its counterpart or alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from msprobe_ms.comparison.model import Pair, Row, Tables
+from msprobe_ms.comparison.pairing.calls import pair_tensors
 from msprobe_ms.comparison.pairing.entries import pair_entries
-from msprobe_ms.comparison.pairing.group_pairs import is_spelled_differently, pair_group
 from msprobe_ms.comparison.pairing.items import pair_items
+from msprobe_ms.comparison.pairing.matches import Match
 from msprobe_ms.comparison.pairing.modules import Module, said_unmatched
 from msprobe_ms.comparison.pairing.rules.api import ApiRule, split_listed
 from msprobe_ms.comparison.pairing.rules.data import DataPairs, resolve_data
 from msprobe_ms.comparison.pairing.rules.files import Mappings
-from msprobe_ms.comparison.pairing.rules.layer import NOWHERE
-from msprobe_ms.dump.columns import ItemSlice
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
+from msprobe_ms.dump.columns import ItemSlice, ItemTable
 from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.names import is_function
 
 
 def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False) -> list[Pair]:
-    """The target's entries in execution order, then the golden entries nobody claimed (``target`` None).
+    """Pair two dumps: the target's entries in execution order, then the golden entries left (``target`` None).
 
     ``fuzzy`` ignores call indices: calls of one name pair in execution order. What is said about an entry by the data
     mapping comes before the layer mapping, that before the cell mapping, that before its own name; of an API the API
     mapping before the built-in table of what both frameworks call alike.
     """
     said = resolve_data(mappings.data, target, golden)
-    twins = pair_entries(target, golden, mappings, said, fuzzy=fuzzy)
+    matches = pair_entries(target, golden, mappings, said, fuzzy=fuzzy)
     placed, unmatched = said.placed, said_unmatched(target, mappings.layer)
     alike = _AlikePairs()
     pairs = []
     for entry in target.entries.values():
-        twin = twins.get(entry.name)
-        if twin is None:
+        match = matches.get(entry.name)
+        if match is None:
             pairs.append(_alone(entry, golden, said, unmatched))
-        elif twin.ours and entry.name != twin.ours[-1]:
+        elif match.targets and entry.name != match.targets[-1]:
             continue  # It has its rows beside the last of its group.
-        elif twin.ours or is_spelled_differently(entry, golden.entries[twin.golden], twin):
-            pairs.append(pair_group(twin, entry, target, golden, said, placed))
+        elif match.targets or _is_spelled_differently(entry, golden.entries[match.golden], match):
+            pairs.append(_pair_group(match, entry, target, golden, said, placed))
         else:
-            other = golden.entries[twin.golden]
-            plain = not said.items and twin.rule is None
-            rows = alike.rows(entry, other) if plain else _placed_rows(entry, other, said, placed, twin.rule)
-            pairs.append(Pair(entry, other, rows, twin.how))
-    claimed = {name for twin in twins.values() for name in twin.all_golden}
+            other = golden.entries[match.golden]
+            plain = not said.items and match.rule is None
+            rows = alike.rows(entry, other) if plain else _placed_rows(entry, other, said, placed, match.rule)
+            pairs.append(Pair(entry, other, rows, match.how))
+    matched = {name for match in matches.values() for name in match.all_golden}
     for entry in golden.entries.values():
-        if entry.name not in claimed:
+        if entry.name not in matched:
             rows = (
-                _rows_alone(entry.items, ours=False)
+                _rows_alone(entry.items, GOLDEN)
                 if not placed
                 else [Row(None, item) for item in entry.items if item.name not in placed]
             )
@@ -55,7 +57,7 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
     return pairs
 
 
-#: What two entries are, their figures apart; the places of the items that stand beside each other in them, and states.
+#: What two entries are, their statistics apart; the places of the items that stand beside each other, and states.
 Layouts = tuple[bytes, bytes, str]
 Places = tuple[tuple[int | None, int | None, str], ...]
 
@@ -68,8 +70,8 @@ class _AlikePairs:
         #: One value for all rows: each holds it.
         self._tables: Tables | None = None
 
-    def rows(self, entry: Entry, twin: Entry) -> list[Row]:
-        ours, theirs = entry.items, twin.items
+    def rows(self, entry: Entry, counterpart: Entry) -> list[Row]:
+        ours, theirs = entry.items, counterpart.items
         if not (isinstance(ours, ItemSlice) and isinstance(theirs, ItemSlice)):
             return [Row(*both) for both in pair_items(ours, theirs)]
         tables = self._tables
@@ -96,17 +98,19 @@ def _places(ours: ItemSlice, theirs: ItemSlice) -> Places:
     return tuple(
         (
             None if item is None else numbers[id(item)],
-            None if twin is None else numbers[id(twin)],
-            item.state if item is not None else twin.state if twin is not None else "",
+            None if counterpart is None else numbers[id(counterpart)],
+            item.state if item is not None else counterpart.state if counterpart is not None else "",
         )
-        for item, twin in pair_items(mine, others)
+        for item, counterpart in pair_items(mine, others)
     )
 
 
-def _placed_rows(entry: Entry, twin: Entry, said: DataPairs, placed: set[str], rule: ApiRule | None) -> list[Row]:
+def _placed_rows(
+    entry: Entry, counterpart: Entry, said: DataPairs, placed: set[str], rule: ApiRule | None
+) -> list[Row]:
     """Items the data mapping places stand where it says, then those a rule names; the others pair among themselves."""
     free = [item for item in entry.items if item.name not in said.items]
-    others = [item for item in twin.items if item.name not in placed]
+    others = [item for item in counterpart.items if item.name not in placed]
     rows = [Row(item, said.items[item.name]) for item in entry.items if item.name in said.items]
     if rule is not None:
         named, free, others = split_listed(rule, free, others)
@@ -117,20 +121,75 @@ def _placed_rows(entry: Entry, twin: Entry, said: DataPairs, placed: set[str], r
 
 
 def _alone(entry: Entry, golden: Dump, said: DataPairs, unmatched: set[Module]) -> Pair:
-    """An entry without a twin; single items may still stand beside items the data mapping names."""
+    """An entry without a counterpart; single items may still stand beside items the data mapping names."""
     if not said.items:
-        rows = _rows_alone(entry.items, ours=True)
+        rows = _rows_alone(entry.items, TARGET)
     else:
         rows = [Row(item, said.items.get(item.name)) for item in entry.items]
     other = golden.entries.get(said.fallback.get(entry.name, ""))
     parsed = entry.parsed
-    how = NOWHERE if parsed and parsed.is_module and (parsed.name, parsed.class_name) in unmatched else ""
-    return Pair(entry, other, rows, "data" if other else how)
+    is_unmatched = parsed and parsed.is_module and (parsed.name, parsed.class_name) in unmatched
+    how = PairedBy.UNMATCHED if is_unmatched else PairedBy.NOTHING
+    return Pair(entry, other, rows, PairedBy.DATA if other else how)
 
 
-def _rows_alone(items: Sequence[Item], *, ours: bool) -> list[Row]:
-    """Rows of an entry that nothing stands beside."""
+def _rows_alone(items: Sequence[Item], side: Side) -> list[Row]:
+    """Return the rows of an entry of one side that has no counterpart."""
+    ours = side is TARGET
     if not isinstance(items, ItemSlice):
         return [Row(item, None) if ours else Row(None, item) for item in items]
     tables, numbers = (items.table, items.table), range(items.start, items.stop)
     return [Row(number, None, tables=tables) if ours else Row(None, number, tables=tables) for number in numbers]
+
+
+def _is_spelled_differently(entry: Entry, other: Entry, match: Match) -> bool:
+    """Whether both are APIs of other names, whose arguments may stand in other places, and no rule says in which."""
+    names = (entry.parsed, other.parsed)
+    if not all(map(is_function, names)) or (match.rule is not None and match.rule.items):
+        return False
+    return names[0].name != names[1].name  # type: ignore[union-attr]
+
+
+def _pair_group(match: Match, entry: Entry, target: Dump, golden: Dump, said: DataPairs, placed: set[str]) -> Pair:
+    """One pair for all entries of a group, which stands where the last of its forward calls does.
+
+    Items of which the data mapping speaks stand where it says; ``placed`` are the golden ones.
+    """
+    ours = [target.entries[name] for name in match.targets or (entry.name,)]
+    theirs = [golden.entries[name] for name in match.all_golden]
+    beside = {name: other for name, other in _beside(ours, theirs).items() if other not in placed}
+    mine, others = _references(ours), _references(theirs)
+    tables = _tables(ours, theirs)
+    rows = [
+        Row(item, said.items[name] if name in said.items else others.get(beside.get(name, "")), tables=tables)
+        for name, item in mine.items()
+    ]
+    used = placed | set(beside.values())
+    rows += [Row(None, item, tables=tables) for name, item in others.items() if name not in used]
+    return Pair(ours[-1], theirs[-1], rows, match.how)
+
+
+def _beside(ours: Sequence[Entry], theirs: Sequence[Entry]) -> dict[str, str]:
+    """Names of items of the target → of the golden."""
+    if len(theirs) == 1:
+        beside = list(pair_tensors(ours, theirs[0]))
+    else:
+        beside = [(item, other) for other, item in pair_tensors(theirs, ours[0])]
+    if len(ours) == len(theirs) == 1 and all(item.suffix == other.suffix for item, other in beside):
+        # Their arguments are in the same places, so what else stands in one place is the same argument.
+        beside = [(item, other) for item, other in pair_items(ours[0].items, theirs[0].items) if item and other]
+    return {item.name: other.name for item, other in beside}
+
+
+def _references(entries: Sequence[Entry]) -> dict[str, Item | int]:
+    """Items by name: as their numbers in the dump's columns, where it has such."""
+    return {
+        item.name: items.start + place if isinstance(items, ItemSlice) else item
+        for items in (entry.items for entry in entries)
+        for place, item in enumerate(items)
+    }
+
+
+def _tables(ours: Sequence[Entry], theirs: Sequence[Entry]) -> tuple[ItemTable, ItemTable] | None:
+    mine, others = ours[0].items, theirs[0].items
+    return (mine.table, others.table) if isinstance(mine, ItemSlice) and isinstance(others, ItemSlice) else None

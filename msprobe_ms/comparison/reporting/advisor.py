@@ -1,4 +1,4 @@
-"""The advice files: that of 1.1.0 (the first suspect row, and what its kind of place usually means), and our own."""
+"""Write advice files: that of 1.1.0 (the first suspect row and what its place usually means), and our own."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def write_advice(
 
 
 def own_advice(comparison: Comparison) -> str:
-    """Four lines for each detection, blank lines between; rows are counted as a spreadsheet does, titles are row 1."""
+    """Return our advice, four lines for each detection; rows are counted as a spreadsheet does, titles are row 1."""
     return "\n".join(
         f"Detection Type: {found.detection}\n{_text(str(found.row or 'NA'), found.suspect, found.advice)}"
         for found in detect(comparison)
@@ -58,7 +58,7 @@ def own_advice(comparison: Comparison) -> str:
 
 
 def advice(comparison: Comparison) -> str:
-    """Three lines: the first suspect row's number in the table (from 0), its name, what to do."""
+    """Return the advice of 1.1.0: the first suspect row's number in the table (from 0), its name, what to do."""
     for number, line in enumerate(lines(comparison)):
         if line.row.result in _FAILING:
             name = entry_item_name(line.target, comparison.mode)

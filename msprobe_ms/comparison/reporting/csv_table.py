@@ -1,4 +1,4 @@
-"""Tables as csv that no spreadsheet program takes for a program: text that looks like a formula is made inert.
+"""Write csv tables in which text that looks like a formula is made inert: no spreadsheet program will run it.
 
 It is written as the csv module would, block by block and column by column: that module looks at every character of
 every number, and a report has millions of them.
@@ -18,7 +18,7 @@ Cell = str | float | int | bool | None
 
 #: Lines whose cells become text at once.
 _BLOCK = 512
-#: What a spreadsheet program may take for the beginning of a formula, full-width twins included (docs/format.md,
+#: What a spreadsheet program may take for the beginning of a formula, full-width counterparts included (docs/format.md,
 #: "Formulas in tables").
 _FORMULA_STARTS = frozenset("=+-%@＝＋－％＠\t\r\n")
 #: What makes a csv reader need quotes around a text.
@@ -31,7 +31,7 @@ _MARKS = ('"', ",", ";", "\r", *(f"\n{start}" for start in sorted(_FORMULA_START
 
 
 def write_csv(file: BinaryIO, titles: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
-    """UTF-8, one header; text that looks like a formula gets a leading apostrophe, which spreadsheets show as text.
+    """Write a table as UTF-8 csv; text like a formula gets a leading apostrophe, which spreadsheets show as text.
 
     Numbers are the shortest decimals that give the same double; all rows are as long as ``titles``.
     """
@@ -42,7 +42,7 @@ def write_csv(file: BinaryIO, titles: Sequence[str], rows: Iterable[Sequence[Cel
 
 
 def looks_like_formula(text: str) -> bool:
-    """Whether a spreadsheet program could run ``text``: a formula's first character, also after a ``;``, no number."""
+    """Return whether a spreadsheet could run ``text``: a formula's first character, also after a ``;``, no number."""
     if text[:1] not in _FORMULA_STARTS and ";" not in text:
         return False
     return any(map(_is_formula, text.split(";")))

@@ -1,4 +1,4 @@
-"""What our advisor detects in a judged comparison, cause before consequence, and what to do about each.
+"""Detect faults in a judged comparison, cause before consequence, and say what to do about each.
 
 The detections are those of the expert system of Huawei's accuracy analyzer (fp16 overflow, inconsistent input, and the
 consistency of the whole network: problem nodes, single-point errors, all well), over the origins found here.
@@ -7,26 +7,15 @@ consistency of the whole network: problem nodes, single-point errors, all well),
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
-from msprobe_ms.comparison.reporting.advice_texts import (
-    ADVICE_BY_KIND,
-    BETWEEN_ADVICE,
-    GENERAL_ADVICE,
-    GRADIENT_ADVICE,
-    INPUT_ADVICE,
-    NON_FINITE_ADVICE,
-    OVERFLOW_ADVICE,
-    PARAMETER_ADVICE,
-    PERHAPS,
-    RANDOM_ADVICE,
-    operation_advice,
-)
 from msprobe_ms.comparison.statistics import odd_figures
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, beginnings, parse_entry
 
 FP16_OVERFLOW = "fp16 overflow"
@@ -41,7 +30,7 @@ _TOLD = 3
 
 
 class Finding(NamedTuple):
-    """``row`` is the number of the suspect's line in the spreadsheet (titles are row 1), None where it has none."""
+    """A detection; ``row`` is the suspect's line in the spreadsheet (titles are row 1), None where it has none."""
 
     detection: str
     row: int | None
@@ -75,7 +64,7 @@ class _Survey:
 
 
 def detect(comparison: Comparison) -> Iterator[Finding]:
-    """All that can be said of a judged comparison; the last is always about the network as a whole."""
+    """Yield all detections in a judged comparison; the last is always about the network as a whole."""
     survey = _survey(comparison)
     if survey.half:
         yield Finding(FP16_OVERFLOW, *survey.half, f"{_first_of(survey.halves)}{OVERFLOW_ADVICE}")
@@ -97,7 +86,7 @@ def _survey(comparison: Comparison) -> _Survey:
     agreed, last_pair, last = False, None, None
     for number, (pair, row) in enumerate(_table(comparison), 2):
         differs, state = row.differs, row.state
-        if _is_odd(row, 0) and not _is_odd(row, 1):
+        if _is_odd(row, TARGET) and not _is_odd(row, GOLDEN):
             _note_odd(survey, number, row)
         if differs:
             survey.differing, survey.differings = survey.differing or (number, _name(row)), survey.differings + 1
@@ -141,13 +130,13 @@ def _name(row: Row) -> str:
 
 def _has_elements(row: Row) -> bool:
     """Whether the target's tensor has several elements."""
-    stored = row.stored(0)
+    stored = row.stored(TARGET)
     shape = stored[0].sort(stored[1])[3] if stored else row.target.shape if row.target else None
     return isinstance(shape, tuple) and math.prod(shape) > 1
 
 
-def _is_odd(row: Row, side: int) -> bool:
-    """Whether Max or Min of the item on one side, 0 for the target, is not finite."""
+def _is_odd(row: Row, side: Side) -> bool:
+    """Whether Max or Min of the item on one side is not finite."""
     stored = row.stored(side)
     if stored is not None and stored[1] not in stored[0].irregular:
         first = 4 * stored[1]
@@ -238,3 +227,88 @@ def _counted(count: int) -> str:
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"
+
+
+OVERFLOW_ADVICE = (
+    "Float16 ends at 65504. Compute this operation in float32 or bfloat16 (keep it off the list of what mixed "
+    "precision casts), or scale its input down; of a gradient lower the loss scale, or let it adapt. Mend this first: "
+    "all that is computed from it is lost."
+)
+NON_FINITE_ADVICE = (
+    "Look at what goes in: a division by 0, a logarithm or root of what is not positive, an exponential of what is "
+    "large, a row that is masked out wholly, memory that nothing wrote. Mend this first: all that is computed from it "
+    "is lost."
+)
+INPUT_ADVICE = (
+    "Give both the same data: save one batch and load it in both scripts, shuffling and augmentation off, the same "
+    "dtype and scaling; seed both (seed_all) before the networks are built."
+)
+BETWEEN_ADVICE = (
+    "What was recorded before agrees, so this comes from code that was not recorded, an in-place change, a weight, an "
+    "argument or a constant: look at the lines just before this call, or dump at level mix to see them."
+)
+PARAMETER_ADVICE = (
+    "Load one checkpoint into both networks, after building and before training, with names mapped and shapes checked "
+    "(a weight may need transposing). In later steps compare optimizer, learning rate, weight decay and gradient "
+    "clipping, and the gradients of the step before."
+)
+MISSING_GRADIENT_ADVICE = (
+    "Compare which parameters are frozen (requires_grad), what is detached (stop_gradient), and which weights the "
+    "optimizer or value_and_grad is given."
+)
+#: By the kind of an origin, where that says more than its place.
+ADVICE_BY_KIND = {
+    "precision": "Give both the same dtype here: compare the lists of mixed precision, its level, and explicit casts.",
+    "collective": "What another rank gave differs: compare the ranks, beginning with the first that differs.",
+    "drift": "No node is to blame alone. Compare the first step from one checkpoint, in one precision; then look at "
+    "accumulation dtypes and at the optimizer.",
+    "missing gradient": MISSING_GRADIENT_ADVICE,
+}
+RANDOM_ADVICE = (
+    " Random operations differ ({}), so what follows them cannot be told: switch dropout off on both sides "
+    "(seed_all with rm_dropout=True), or save the random tensor once and load it in both."
+)
+GRADIENT_ADVICE = (
+    "Its forward call agrees, so look at backward: a backward of one's own (bprop, autograd.Function), what is "
+    "detached or frozen, accumulation, clipping and the loss scale."
+)
+PERHAPS = "Perhaps only a consequence of the suspect above: mend that first. "
+GENERAL_ADVICE = (
+    "Compare the arguments and attributes of this call in both scripts, then run it alone on its dumped inputs (task "
+    "tensor)."
+)
+
+#: What usually differs, by a pattern of the class or API name. The first that fits counts.
+_OPERATIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), advice)
+    for pattern, advice in (
+        ("batch_?norm", "Compare training or evaluation mode, epsilon, the running statistics, and momentum: 0.9 in "
+         "MindSpore is 0.1 in PyTorch."),
+        ("(layer|rms|group|instance)_?norm", "Compare epsilon (MindSpore's defaults differ from PyTorch's), the axes "
+         "it works over, and weight and bias."),
+        ("gelu|silu|swish", "Compare the approximation: exact or by tanh."),
+        ("softmax|attention|masked_fill|sdpa", "Compare the mask (sign, shape, fill value, dtype), the axis, the scale "
+         "and the causal flag; switch dropout off."),
+        ("dropout", "Switch dropout off on both sides: seed_all(rm_dropout=True), p=0 or evaluation mode."),
+        ("cross_?entropy|nll|loss", "Compare reduction, ignored index, label smoothing, class weights, and whether it "
+         "expects logits or probabilities."),
+        ("conv", "Compare padding and pad_mode (MindSpore pads to the same size by default), stride, dilation, groups "
+         "and bias."),
+        ("pool", "Compare padding, stride, ceil_mode and whether padding counts in an average."),
+        ("lstm|gru|rnn", "Compare the order of the gates, both biases, the directions, the initial state and the "
+         "layout of the batch."),
+        ("embedding|gather", "Compare the indices and their offset, the padding index and the table."),
+        ("dense|linear|matmul|addmm|bmm|einsum", "Compare whether the weight is transposed and a bias is there, and "
+         "the precision of the product (HF32 or TF32, float16)."),
+        ("interpolate|resize|upsample|grid_sample", "Compare the mode and align_corners."),
+        ("all_?reduce|reduce_?scatter|all_?gather|all_?to_?all|broadcast", "Compare the group, its ranks and the "
+         "operation (sum or mean), and this step on the other ranks."),
+        (r"sum|mean|reduce|\bnorm\b|std|var", "Compare the axis, whether it is kept, and the dtype it adds in."),
+        (r"cast|\bto\b|astype", "Compare the dtype it casts to."),
+    )
+)  # fmt: skip
+
+
+def operation_advice(name: str) -> str | None:
+    """Return what usually differs in an operation whose class or API has this name; None for unknown ones."""
+    return next((advice for pattern, advice in _OPERATIONS if pattern.search(name.lower())), None)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from msprobe_ms.comparison.model import Comparison, Origin
 from msprobe_ms.comparison.pairing.coverage import said_unmatched
-from msprobe_ms.comparison.pairing.fusing import compared_as_one
+from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.reporting.csv_table import Cell, write_csv
 from msprobe_ms.comparison.reporting.profiles.base import Block, Column, Line, Profile, lines
 from msprobe_ms.comparison.statistics import is_odd
+from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.files import DEFAULT, replacing
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     import xlsxwriter
     from xlsxwriter.format import Format
     from xlsxwriter.worksheet import Worksheet
+
+#: The cells of a row, and its colour.
+ColouredRow = tuple[list[Cell], RowColour]
 
 #: Rows a sheet holds before the next begins; Excel's own limit is 1,048,576.
 ROWS_A_SHEET = 1_048_500
@@ -57,13 +61,13 @@ def write_tables(
 
 def table(
     comparison: Comparison, profile: Profile, *, stack: bool = False
-) -> tuple[list[str], Iterator[tuple[list[Cell], str]]]:
-    """The report's titles and its rows, each with its colour; rows are made as they are asked for."""
+) -> tuple[list[str], Iterator[ColouredRow]]:
+    """Return the report's titles and an iterator of its rows, each with its colour."""
     columns = profile.columns(comparison.mode, stack=stack)
     return [column.title for column in columns], _rows(columns, lines(comparison))
 
 
-def _rows(columns: Sequence[Column], lines: Iterator[Line]) -> Iterator[tuple[list[Cell], str]]:
+def _rows(columns: Sequence[Column], lines: Iterator[Line]) -> Iterator[ColouredRow]:
     """The cells of each line, and its colour."""
     while some := list(islice(lines, _BLOCK)):
         block = Block(some)
@@ -72,7 +76,7 @@ def _rows(columns: Sequence[Column], lines: Iterator[Line]) -> Iterator[tuple[li
 
 
 def write_table(
-    path: Path, titles: Sequence[str], rows: Iterable[tuple[list[Cell], str]], colours: Mapping[str, str]
+    path: Path, titles: Sequence[str], rows: Iterable[ColouredRow], colours: Mapping[RowColour, str]
 ) -> None:
     """Write a table, xlsx or csv by the name of its file; each row comes with its colour, a key of ``colours`` or "".
 
@@ -98,7 +102,7 @@ def write_summary(comparison: Comparison, folder: Path, timestamp: str, name_suf
 
 
 def row_counts(comparison: Comparison) -> dict[str, int]:
-    """Rows that are an item beside its twin, and an item alone, by their names in the summary."""
+    """Count rows with and without a counterpart, by their names in the summary."""
     matched = unmatched_target = unmatched_golden = 0
     for row in comparison.rows:
         if row.matched:
@@ -111,7 +115,7 @@ def row_counts(comparison: Comparison) -> dict[str, int]:
 
 
 def summary(comparison: Comparison) -> dict[str, object]:
-    """The summary's content."""
+    """Return the content of the summary, ready for JSON."""
     return {
         "mode": comparison.mode,
         "verdict": comparison.verdict,
@@ -139,7 +143,7 @@ def _origin(origin: Origin) -> dict[str, object]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
-    """``replacing`` for reports: makes the folder, and turns what the system refuses into one error that names it."""
+    """Open a report for writing, whole or not at all: makes the folder, turns an OSError into one UsageError."""
     try:
         DEFAULT.make_folder(path.parent)
         with replacing(path) as file:
@@ -154,7 +158,7 @@ def _strict_number(value: Cell) -> Cell:
 
 
 def _write_xlsx(
-    file: BinaryIO, titles: Sequence[str], rows: Iterable[tuple[list[Cell], str]], colours: Mapping[str, str]
+    file: BinaryIO, titles: Sequence[str], rows: Iterable[ColouredRow], colours: Mapping[RowColour, str]
 ) -> None:
     import xlsxwriter  # here, as a csv needs none of it
 
@@ -202,7 +206,7 @@ def _write_row(sheet: Worksheet, number: int, row: list[Cell], colour: Format | 
 
 
 def writable(text: str) -> str:
-    """Text Excel takes, as text: within its length, free of half characters, and no markup of several fonts."""
+    """Return text that Excel takes as text: within its length, free of half characters and of markup of fonts."""
     if len(text) > _LONGEST_CELL:
         text = text[: _LONGEST_CELL - 1] + "…"
     if text[:3] == "<r>":

@@ -1,4 +1,4 @@
-"""What two dumps say of the items of many rows, column by column: names, dtypes, shapes, figures, and differences.
+"""Read names, dtypes, shapes, statistics and differences of many rows at once, column by column.
 
 Rows that point into the dumps' columns are read there; of all others the items are asked.
 """
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 from msprobe_ms.dump.columns import NULL, ItemTable, Sort
 from msprobe_ms.dump.model import Item
 
@@ -20,16 +21,16 @@ Floats = npt.NDArray[np.float64]
 Values = list[object]
 
 
-class FigureBlock:
-    """Some rows; each of its columns has a value a row, None where the row has no item on that side."""
+class RowColumns:
+    """Columns of some rows: a value for each row, None where the row has no item on that side."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = rows
-        self.target, self.golden = Side(rows, 0), Side(rows, 1)
+        self.target, self.golden = SideColumns(rows, TARGET), SideColumns(rows, GOLDEN)
 
     @cached_property
     def relatives(self) -> dict[str, Values]:
-        """The relative differences of the figures, by their names as metrics."""
+        """The relative differences of the statistics, by their names as metrics."""
         mine, theirs = self.target.floats, self.golden.floats
         with np.errstate(all="ignore"):
             relative = np.where(theirs != 0, np.abs((mine - theirs) / theirs), np.inf)
@@ -43,10 +44,10 @@ class FigureBlock:
         return columns
 
 
-class Side:
-    """The items of one side; ``others`` are the places of those whose figures are not four floats of a table."""
+class SideColumns:
+    """The items of one side; ``others`` are the places of those whose statistics are not four floats of a table."""
 
-    def __init__(self, rows: Sequence[Row], side: int) -> None:
+    def __init__(self, rows: Sequence[Row], side: Side) -> None:
         self._rows, self._side = rows, side
         stored = [row.stored(side) for row in rows]
         self._table = next((each[0] for each in stored if each is not None), ItemTable())
@@ -56,15 +57,15 @@ class Side:
 
     @cached_property
     def floats(self) -> Floats:
-        """Max, Min, Mean and Norm of each row; anything at the places of ``others``."""
+        """Max, Min, Mean and Norm: float64 of shape (rows, 4); anything at the places of ``others``."""
         if not len(self._table):
             return np.zeros((len(self._rows), 4))
-        figures = np.frombuffer(self._table.statistics, np.float64).reshape(-1, 4)
-        return figures[[number or 0 for number in self._numbers]]
+        statistics = np.frombuffer(self._table.statistics, np.float64).reshape(-1, 4)
+        return statistics[[number or 0 for number in self._numbers]]
 
     @cached_property
-    def figures(self) -> dict[str, Values]:
-        """The four figures by their names."""
+    def statistics(self) -> dict[str, Values]:
+        """The four statistics by their names."""
         columns: dict[str, Values] = dict(zip(STATISTICS, self.floats.T.tolist(), strict=True))
         for place in self.others:
             item = self._item(place)
@@ -109,4 +110,4 @@ class Side:
 
     def _item(self, place: int) -> Item | None:
         row = self._rows[place]
-        return row.golden if self._side else row.target
+        return row.target if self._side is TARGET else row.golden

@@ -1,4 +1,4 @@
-"""The verdict in words a person can act on, for the terminal."""
+"""Describe a verdict for the terminal, in words a person can act on."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from msprobe_ms.comparison.pairing.coverage import (
     far_apart,
     has_modules,
     larger_side,
+    lone_statistics,
     said_unmatched,
     sides_without_values,
     unmatched_modules,
 )
-from msprobe_ms.comparison.pairing.fusing import compared_as_one
+from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.kernels import is_compiled
-from msprobe_ms.comparison.pairing.running_statistics import lone_statistics
 from msprobe_ms.comparison.reporting.files import row_counts
+from msprobe_ms.comparison.terms import Mode, Verdict
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, parse_entry
 from msprobe_ms.support.text import listed
@@ -36,7 +37,7 @@ _MOST_ENTRIES = 30_000
 
 
 def verdict_lines(outcome: Outcome) -> Iterator[str]:
-    """What was compared, where the error begins, what has no twin and how to give it one, and where the report is."""
+    """Describe what was compared, where the error begins, what has no counterpart, and where the report is."""
     comparison = outcome.comparison
     counts = row_counts(comparison)
     if outcome.title:
@@ -94,7 +95,7 @@ def _judgement_lines(outcome: Outcome, *, paired: bool) -> Iterator[str]:
     elif all(unmatched_modules(comparison.pairs)):
         yield "CONSISTENT as far as it goes, but INCOMPLETE: modules without a twin were not compared; map them first"
         yield from _differing_lines(comparison)
-    elif comparison.verdict == "incomplete":
+    elif comparison.verdict == Verdict.INCOMPLETE:
         yield "CONSISTENT as far as it goes, but INCOMPLETE: more values have no twin than were compared"
         yield from _differing_lines(comparison)
         yield f"  {_way_to_more(outcome)}"
@@ -185,7 +186,7 @@ def _is_call(pair: Pair) -> bool:
 
 
 def _way_to_more(outcome: Outcome) -> str:
-    """What gives more values a twin."""
+    """What gives more values a counterpart."""
     if is_compiled(outcome.target) != is_compiled(outcome.golden):
         return (
             "a compiled graph launches other kernels than a dynamic one and pairs with it inside of Cells: dump both "
@@ -244,7 +245,7 @@ def _fused_lines(comparison: Comparison) -> Iterator[str]:
         return
     yield f"fused on one side and compared as one: {listed([f'{each.target} = {each.golden}' for each in fused], 1)}"
     if lost := [name for each in fused for name in each.not_compared]:
-        why = "" if comparison.mode == "tensor" else " (of the sum of gradients only real data tells)"
+        why = "" if comparison.mode == Mode.TENSOR else " (of the sum of gradients only real data tells)"
         count = sum(each.values for each in fused)
         yield f"  not compared are {len(lost)} of their {count} values: {listed(lost, 1)}{why}"
 

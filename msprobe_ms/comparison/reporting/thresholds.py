@@ -1,4 +1,4 @@
-"""Thresholds a user changes: a yaml file of the figures by which rows are measured and judged."""
+"""Read thresholds that a user changed: a yaml file of the values by which rows are measured and judged."""
 
 from __future__ import annotations
 
@@ -14,18 +14,16 @@ from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.comparison.measuring.tolerances import Tolerances
 from msprobe_ms.comparison.reporting.profiles import PROFILES
 from msprobe_ms.comparison.reporting.profiles.base import Profile
-from msprobe_ms.comparison.reporting.profiles.latest import Latest
-from msprobe_ms.comparison.reporting.profiles.latest_rules import LatestThresholds
+from msprobe_ms.comparison.reporting.profiles.latest import Latest, LatestThresholds
 from msprobe_ms.comparison.reporting.profiles.own import Own
-from msprobe_ms.comparison.reporting.profiles.v110 import V110
-from msprobe_ms.comparison.reporting.profiles.v110_rules import V110Thresholds
+from msprobe_ms.comparison.reporting.profiles.v110 import V110, V110Thresholds
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.yaml_files import FASTEST_LOADER, UnreadableError, not_yaml, read_shallow
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    Figures = TypeVar("Figures", bound=DataclassInstance)
+    Thresholded = TypeVar("Thresholded", bound=DataclassInstance)
 
 #: Largest file read, in bytes: all thresholds there are take 2 KB.
 _LARGEST_FILE = 2**18
@@ -36,20 +34,20 @@ SECTIONS: Mapping[str, type] = {"v110": V110Thresholds, "latest": LatestThreshol
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The figures a user changed, by section and name; none by default."""
+    """The thresholds a user changed, by section and name; none by default."""
 
     changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def applied(self, section: str, figures: Figures) -> Figures:
-        """``figures`` with the changes of their section; tables (``roundings``) keep what is not changed."""
+    def applied(self, section: str, values: Thresholded) -> Thresholded:
+        """Return ``values`` with the changes of their section; tables (``roundings``) keep what is not changed."""
         changes = dict(self.changes.get(section, {}))
         for name, value in changes.items():
             if isinstance(value, Mapping):
-                changes[name] = {**getattr(figures, name), **value}
-        return replace(figures, **changes)
+                changes[name] = {**getattr(values, name), **value}
+        return replace(values, **changes)
 
     def profile(self, name: str, algorithms: tuple[Algorithm, ...] = ()) -> Profile:
-        """The profile ``v110``, ``latest`` or ``own`` with its thresholds changed and the user's metrics in it.
+        """Return the profile ``v110``, ``latest`` or ``own`` with thresholds changed and the user's metrics in it.
 
         :raises UsageError: there is no such profile
         """
@@ -66,7 +64,7 @@ class Thresholds:
 
 
 def load_thresholds(path: Path | None) -> Thresholds:
-    """The file's thresholds; without a file, none are changed.
+    """Read the thresholds of a file; without one, none are changed.
 
     :raises UsageError: naming file, line, key and what is accepted
     """
@@ -84,10 +82,10 @@ class _Reader:
         if root is None:
             return {}
         return {
-            section: self._figures(section, node) for section, node in self._items(root, "the file", list(SECTIONS))
+            section: self._values(section, node) for section, node in self._items(root, "the file", list(SECTIONS))
         }
 
-    def _figures(self, section: str, node: yaml.Node) -> dict[str, Any]:
+    def _values(self, section: str, node: yaml.Node) -> dict[str, Any]:
         defaults = SECTIONS[section]()
         names = [each.name for each in fields(SECTIONS[section])]
         found: dict[str, Any] = {}

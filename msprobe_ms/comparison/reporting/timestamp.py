@@ -1,4 +1,4 @@
-"""The moment that names the reports of one run, which no other run in the same folder bears."""
+"""Claim a timestamp for the reports of one run, which no other run in the same folder has."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ import msprobe_ms.pytorch
 from msprobe_ms.comparison.model import Origin
 from msprobe_ms.comparison.node.report import node_report
 from msprobe_ms.comparison.origin.fused_parts import relative_error, tell_parts
+from msprobe_ms.comparison.pairing.fused_modules import join_fused
 from msprobe_ms.comparison.pairing.fused_tensors import Arrangement, arrangement
-from msprobe_ms.comparison.pairing.fusing import join_fused
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings, load_mappings
 from msprobe_ms.comparison.reporting.files import summary

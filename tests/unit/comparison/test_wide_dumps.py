@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from compare_parts import tensor
 
-from msprobe_ms.comparison.many.collectives import Exchanges
-from msprobe_ms.comparison.many.first_rank import first_rank
+from msprobe_ms.comparison.many.first_rank import Exchanges, first_rank
 from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
 from msprobe_ms.comparison.origin.nodes import nodes_of
 from msprobe_ms.comparison.origin.search import apart

@@ -1,7 +1,7 @@
-"""Which module of the target is which of the golden, found from the two dumps alone.
+"""Align the modules of two dumps without a mapping: which of the target is which of the golden.
 
-Layers first: figures that only two of them share fix points, unless weights look exchanged; between them the order of
-execution, kinds, shapes and names decide. Then what encloses them, by the layers it encloses. Every pair has a
+Layers first: statistics that only two of them share fix points, unless weights look exchanged; between them the order
+of execution, kinds, shapes and names decide. Then what encloses them, by the layers it encloses. Every pair has a
 confidence; what could as well be another is left out.
 """
 
@@ -12,11 +12,10 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from msprobe_ms.comparison.pairing.automatic.containers import inside, match_inner
+from msprobe_ms.comparison.pairing.automatic.containers import inside, match_inner, match_whole
 from msprobe_ms.comparison.pairing.automatic.evidence import Evidence
 from msprobe_ms.comparison.pairing.automatic.fused import find_fused, norms_add_up
 from msprobe_ms.comparison.pairing.automatic.layers import Found, match_layers, match_left
-from msprobe_ms.comparison.pairing.automatic.opaque_layers import match_whole
 from msprobe_ms.comparison.pairing.automatic.outline import Node, Outline, outline
 from msprobe_ms.comparison.pairing.automatic.rules import (
     Rules,
@@ -74,7 +73,7 @@ class Alignment:
     _used: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def lines_for(self, ours: Container[Module], theirs: Container[Module]) -> list[str]:
-        """Of the rules as yaml those that pair modules of ``ours`` with modules of ``theirs``."""
+        """Return the rules, as lines of yaml, that pair modules of ``ours`` with modules of ``theirs``."""
         paths = [module[0] for module, (other, _) in self.pairs.items() if module in ours and other in theirs]
         for group, others, _ in self.fused:
             if all(module in ours for module in group) and all(module in theirs for module in others):
@@ -88,7 +87,7 @@ class Alignment:
         return list(rule_lines(chosen, self._notes))
 
     def text(self) -> str:
-        """The file: rules, and as comments what was left out."""
+        """Return the text of the file: rules, and as comments what was left out."""
         last = {self._used[path][-1] for circle in self.exchanged for path, _ in circle if self._used.get(path)}
         words = {
             (parent, child): "; its weights look exchanged, see below"
@@ -129,13 +128,13 @@ class Alignment:
 def align_modules(target: Dump, golden: Dump) -> Alignment:
     """Pair the modules of two dumps by what they did.
 
-    Cost: reading shapes and figures once, then height × width of the stretches of layers between fixed points, in
-    numpy: near-linear where figures agree, at worst (no figures at all) quadratic with a small constant.
+    Cost: reading shapes and statistics once, then height × width of the stretches of layers between fixed points, in
+    numpy: near-linear where statistics agree, at worst (no statistics at all) quadratic with a small constant.
     """
     return align_outlines(outline(target), outline(golden))
 
 
-def tell_exchanges(alignment: Alignment) -> None:
+def warn_swapped_weights(alignment: Alignment) -> None:
     """Warn of weights that look exchanged."""
     if told := alignment.exchanges():
         logger.warning("-lm: %s. Their modules are paired by names and places all the same", told)
@@ -157,7 +156,7 @@ def write_alignment(target: Dump, golden: Dump, output: Path, ending: str) -> tu
 
 
 def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
-    """As ``align_modules``, of outlines."""
+    """Align two outlines as ``align_modules`` does two dumps."""
     evidence = Evidence(ours, theirs)
     layers = match_layers(evidence)
     if exchanged := find_exchanged(evidence, layers):

@@ -1,25 +1,34 @@
-"""Which enclosing module is which: by the layers below it. A wrapper has the layers of what it wraps, but not its
-children, so the inner of the two is the twin of an unwrapped module.
+"""Match modules that enclose others by the layers below them, and those that one side recorded in more depth.
+
+A wrapper has the layers of what it wraps, but not its children, so the inner of the two is the counterpart of an
+unwrapped module. An attention made of layers may stand beside one that is a layer itself.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 
-from msprobe_ms.comparison.pairing.automatic.evidence import Evidence
+import numpy as np
+
+from msprobe_ms.comparison.pairing.align import longest_increasing
+from msprobe_ms.comparison.pairing.automatic.evidence import OTHER_DEPTH, Evidence
 from msprobe_ms.comparison.pairing.automatic.fused import Fused
 from msprobe_ms.comparison.pairing.automatic.layers import Found
-from msprobe_ms.comparison.pairing.automatic.outline import OUTPUT, PARAMETER
+from msprobe_ms.comparison.pairing.automatic.outline import OUTPUT, PARAMETER, Outline
+from msprobe_ms.comparison.pairing.automatic.sequence import NEVER, align_in_order, possible
 
 #: Share of layers two modules must have in common to come into question.
 _LEAST = 0.5
 #: Beside these, what is compared of the modules themselves counts as for layers.
 _COMMON_WEIGHT, _CHILDREN_WEIGHT = 4.0, 3.0
+#: Pairs looked at in one stretch; where more is unknown nothing is certain.
+_MOST = 10_000
 
 
 def match_inner(evidence: Evidence, layers: dict[int, int], fused: Iterable[Fused]) -> list[Found]:
-    """Pairs of modules that enclose others, from the pairs of ``layers`` and the groups that are the same together."""
+    """Pair modules that enclose others, from the pairs of ``layers`` and the groups that are the same together."""
     common = _Common(evidence, layers, [*(Fused((one,), (other,)) for one, other in layers.items()), *fused])
     paired, paired_back = dict(layers), {other: one for one, other in layers.items()}
     asked: list[tuple[int, int, float]] = []
@@ -66,7 +75,7 @@ def inside(evidence: Evidence, layers: list[Found], inner: dict[int, int]) -> li
 
 
 def _apart(evidence: Evidence, one: Found, inner: dict[int, int], back: dict[int, int]) -> bool:
-    """Whether each stands in a module whose twin does not hold the other; to be moved out of one is not enough."""
+    """Whether each stands in a module whose counterpart lacks the other; to be moved out of one is not enough."""
     above, above_there = list(evidence.target.ancestors(one.ours)), list(evidence.golden.ancestors(one.theirs))
     here = any(inner[node] not in above_there for node in above if node in inner)
     return here and any(back[node] not in above for node in above_there if node in back)
@@ -142,6 +151,66 @@ class _Common:
         return self.share(above, above_there)
 
     def _alike(self, ours: int, theirs: int) -> float:
-        """As ``share``; a layer that is paired with another one is hardly the twin of what encloses that."""
+        """As ``share``; a layer that is paired with another one is hardly the counterpart of what encloses that."""
         elsewhere = self.layers.get(ours, theirs) != theirs or self.layers_back.get(theirs, ours) != ours
         return self.share(ours, theirs) * (0.5 if elsewhere else 1.0)
+
+
+def match_whole(
+    evidence: Evidence, paired: dict[int, int], used: Iterable[int], used_there: Iterable[int]
+) -> list[Found]:
+    """Pair modules with parameters, between those that are ``paired``, of which none is used elsewhere.
+
+    Two modules without children are left alone: as layers they have been looked at.
+    """
+    target, golden = evidence.target, evidence.golden
+    back = {other: one for one, other in paired.items()}
+    ours, theirs = _in_order(target, paired, used), _in_order(golden, back, used_there)
+    places = {node: place for place, node in enumerate(theirs)}
+    spine = longest_increasing(
+        [(place, places[paired[node]]) for place, node in enumerate(ours) if paired.get(node, -1) in places]
+    )
+    found = []
+    for (start, start_there), (stop, stop_there) in pairwise([(-1, -1), *spine, (len(ours), len(theirs))]):
+        mine = [node for node in ours[start + 1 : stop] if node not in paired]
+        other = [node for node in theirs[start_there + 1 : stop_there] if node not in back]
+        if mine and other:
+            found += [
+                one for one in _between(evidence, mine, other) if fits(evidence, one.ours, one.theirs, paired, back)
+            ]
+    return found
+
+
+def _in_order(side: Outline, paired: Iterable[int], used: Iterable[int]) -> list[int]:
+    """Nodes that are paired, or above none that are used and have parameters, in the order in which they ended."""
+    telling = {node for node in used if side.nodes[node].parameters or not side.has_parameters}
+    above = {*used, *(node for layer in telling for node in side.ancestors(layer))}
+    fixed = (node for node in paired if node in telling or side.nodes[node].children)
+    chosen = {*fixed, *(node for node in range(len(side.nodes)) if node not in above)}
+    return sorted((node for node in chosen if side.nodes[node].rank >= 0), key=lambda node: side.nodes[node].rank)
+
+
+def _between(evidence: Evidence, ours: list[int], theirs: list[int]) -> list[Found]:
+    """Pairs of one stretch, of which at least one has children."""
+    if len(ours) * len(theirs) > _MOST:
+        return []
+    scores = evidence.pairs(np.repeat(ours, len(theirs)), np.tile(theirs, len(ours))).reshape(len(ours), len(theirs))
+    target, golden = evidence.target.nodes, evidence.golden.nodes
+    recorded = evidence.target.has_parameters and evidence.golden.has_parameters
+    weighs, weighs_there = (
+        [one in side.weighty if recorded else len(side.nodes[one].children) != 1 for one in numbers]
+        for side, numbers in ((evidence.target, ours), (evidence.golden, theirs))
+    )
+    for row, one in enumerate(ours):
+        for column, other in enumerate(theirs):
+            deep, deep_there = bool(target[one].children), bool(golden[other].children)
+            if not (deep or deep_there) or weighs[row] != weighs_there[column] or not weighs[row]:
+                scores[row, column] = NEVER
+                continue
+            # What speaks against two layers is to be expected here: weights are in the children of one.
+            if deep != deep_there:
+                scores[row, column] -= OTHER_DEPTH
+            if bool(target[one].parameters) != bool(golden[other].parameters):
+                scores[row, column] -= evidence.unshared_parameters
+    matches = align_in_order(possible(scores).__getitem__, len(ours), len(theirs), follow=0.0)
+    return [Found(ours[match.ours], theirs[match.theirs], match.score, match.margin) for match in matches]

@@ -1,4 +1,4 @@
-"""How much speaks for two modules being the same one: kinds, shapes, names and figures, weighed and added.
+"""Score how likely two modules are the same: kinds, shapes, names and statistics, weighed and added.
 
 The weights are in units of "one shape agrees"; all scores are multiples of 1/16, so that sums of them are exact in
 float32 and two equally good alignments have equal scores.
@@ -18,15 +18,15 @@ from msprobe_ms.comparison.pairing.automatic.layer_kinds import kind_of, likenes
 from msprobe_ms.comparison.pairing.automatic.outline import INPUT, OUTPUT, PARAMETER, Node, Outline, Shape
 from msprobe_ms.comparison.pairing.automatic.sequence import Scores, possible
 
-#: What agreeing figures count, of input, output and parameters: as much as they tell modules apart.
-_FIGURE_WEIGHTS = {INPUT: 2.0, OUTPUT: 3.0, PARAMETER: 5.0}
-#: Relative differences up to which figures agree, and how much of the weight each adds: rounding of one dtype,
+#: What agreeing statistics count, of input, output and parameters: as much as they tell modules apart.
+_STATISTIC_WEIGHTS = {INPUT: 2.0, OUTPUT: 3.0, PARAMETER: 5.0}
+#: Relative differences up to which statistics agree, and how much of the weight each adds: rounding of one dtype,
 #: accumulated rounding, a narrower dtype.
 _AGREEMENT = ((1e-5, 0.4), (1e-3, 0.35), (2e-2, 0.25))
-#: Figures of constants (a new LayerNorm's ones) agree with every other one's.
+#: Statistics of constants (a new LayerNorm's ones) agree with every other one's.
 _CONSTANT = 0.1
 
-#: From this relative difference on, figures are not those of one tensor.
+#: From this relative difference on, statistics are not those of one tensor.
 _FAR = 0.1
 
 #: The name of all elements of lists.
@@ -36,7 +36,7 @@ _VALUES = 600
 
 #: One has children and the other none; one has parameters and the other none, where both dumps record them.
 OTHER_DEPTH, UNSHARED_PARAMETERS = -1.5, -2.0
-#: Layers of different kinds; only where all figures agree all the same (a convolution that is a matrix product).
+#: Layers of different kinds; only where all statistics agree all the same (a convolution that is a matrix product).
 _OTHER_KIND = -8.0
 
 
@@ -65,17 +65,17 @@ class Evidence:
         ]
         self._structure: dict[tuple[int, ...], Scores] = {}
         self.checksums = _interned(target, golden)
-        figures = target.figures
-        share = np.where(figures[:, :, 1] == figures[:, :, 2], _CONSTANT, 1.0)
-        #: What agreement of each figure of a target node adds.
-        self._weights = (np.array([_FIGURE_WEIGHTS[which] for which in range(3)]) * share).astype(np.float32)
+        statistics = target.statistics
+        share = np.where(statistics[:, :, 1] == statistics[:, :, 2], _CONSTANT, 1.0)
+        #: What agreement of each statistic of a target node adds.
+        self._weights = (np.array([_STATISTIC_WEIGHTS[which] for which in range(3)]) * share).astype(np.float32)
 
     def structure(self, number: int) -> tuple[int, ...]:
-        """Equal for target nodes that all but figures say the same of."""
+        """Equal for target nodes that all but statistics say the same of."""
         return tuple(table.ours[number] for table in self._tables)
 
     def structural(self, number: int) -> Scores:
-        """Scores of one target node with all golden nodes, by all but figures."""
+        """Scores of one target node with all golden nodes, by all but statistics."""
         key = self.structure(number)
         if key not in self._structure:
             total = sum((table.scores[row][table.theirs] for table, row in zip(self._tables, key, strict=True)))
@@ -87,20 +87,20 @@ class Evidence:
         mine, other = np.array(ours, np.intp), np.array(theirs, np.intp)
         total = sum(table.scores[np.array(table.ours, np.intp)[mine], table.theirs[other]] for table in self._tables)
         scores = np.round(np.asarray(total, np.float32) * 16) / 16
-        for which in _FIGURE_WEIGHTS:
-            scores += self.figure_scores(mine, other, which)
+        for which in _STATISTIC_WEIGHTS:
+            scores += self.statistic_scores(mine, other, which)
         return np.asarray(scores, np.float32)
 
-    def figure_scores(self, ours: NDArray[np.intp], theirs: NDArray[np.intp], which: int) -> Scores:
-        """What agreeing figures of one tensor add, of pairs or of one node with several."""
+    def statistic_scores(self, ours: NDArray[np.intp], theirs: NDArray[np.intp], which: int) -> Scores:
+        """What agreeing statistics of one tensor add, of pairs or of one node with several."""
         return np.round(self._agreement(ours, theirs, which) * self._weights[ours, which] * 16) / 16
 
     def _agreement(self, ours: NDArray[np.intp], theirs: NDArray[np.intp], which: int) -> Scores:
-        """0…1: how well the figures of one tensor agree; 0 where one side has none."""
-        mine = self.target.figures[ours, which]
+        """0…1: how well the statistics of one tensor agree; 0 where one side has none."""
+        mine = self.target.statistics[ours, which]
         share = np.zeros(max(len(ours), len(theirs)), np.float32)
         if not np.isnan(mine[:, 0]).all():
-            distance = _distance(mine, self.golden.figures[theirs, which])
+            distance = _distance(mine, self.golden.statistics[theirs, which])
             for limit, part in _AGREEMENT:
                 share += (distance <= limit) * np.float32(part)
         checksums = self.checksums[0][ours, which]
@@ -109,37 +109,37 @@ class Evidence:
         return share
 
     def agree(self, ours: Sequence[int], theirs: Sequence[int], which: int) -> NDArray[np.bool_]:
-        """Whether the figures of one tensor of pairs of nodes agree, and do not only because they are a constant's."""
+        """Return which pairs of nodes agree in the statistics of one tensor, not merely because it is constant."""
         mine, other = np.array(ours, np.intp), np.array(theirs, np.intp)
-        telling = self._weights[mine, which] == np.float32(_FIGURE_WEIGHTS[which])
+        telling = self._weights[mine, which] == np.float32(_STATISTIC_WEIGHTS[which])
         return np.asarray((self._agreement(mine, other, which) > 0) & telling)
 
     def distance(self, ours: Numbers, theirs: Numbers, which: int) -> Scores:
-        """The largest relative difference of the figures of one tensor of pairs of nodes; NaN where one has none."""
+        """The largest relative difference of the statistics of one tensor of pairs of nodes; NaN where one has none."""
         mine, other = np.array(ours, np.intp), np.array(theirs, np.intp)
-        return _distance(self.target.figures[mine, which], self.golden.figures[other, which])
+        return _distance(self.target.statistics[mine, which], self.golden.statistics[other, which])
 
     def conflict(self, ours: Sequence[int], theirs: Sequence[int], which: int) -> NDArray[np.bool_]:
-        """Whether both hold figures of this tensor and they are far apart."""
+        """Whether both hold statistics of this tensor and they are far apart."""
         mine, other = np.array(ours, np.intp), np.array(theirs, np.intp)
-        distance = _distance(self.target.figures[mine, which], self.golden.figures[other, which])
+        distance = _distance(self.target.statistics[mine, which], self.golden.statistics[other, which])
         return np.asarray((distance > _FAR) & (self._agreement(mine, other, which) <= 0))
 
 
 class Stretch:
-    """Target nodes beside golden nodes; of the figures only those near a target node's are looked at."""
+    """Target nodes beside golden nodes; of the statistics only those near a target node's are looked at."""
 
     def __init__(self, evidence: Evidence, ours: Sequence[int], theirs: Sequence[int]) -> None:
         self.evidence = evidence
         self.ours, self.theirs = np.array(ours, np.intp), np.array(theirs, np.intp)
-        figures, figures_there = evidence.target.figures[self.ours], evidence.golden.figures[self.theirs]
-        mine, norms = figures[:, :, 0], figures_there[:, :, 0]
+        statistics, statistics_there = evidence.target.statistics[self.ours], evidence.golden.statistics[self.theirs]
+        mine, norms = statistics[:, :, 0], statistics_there[:, :, 0]
         self._order = np.argsort(norms, axis=0)
-        self._highest = np.take_along_axis(figures_there[:, :, 1], self._order, axis=0)
-        self._mine, self._reach = figures[:, :, 1], _AGREEMENT[-1][0] * np.abs(figures[:, :, 1:]).max(axis=2)
+        self._highest = np.take_along_axis(statistics_there[:, :, 1], self._order, axis=0)
+        self._mine, self._reach = statistics[:, :, 1], _AGREEMENT[-1][0] * np.abs(statistics[:, :, 1:]).max(axis=2)
         self._spans = np.zeros((len(ours), 3, 2), np.intp)
         farthest = 1.01 * _AGREEMENT[-1][0]
-        for which in _FIGURE_WEIGHTS:
+        for which in _STATISTIC_WEIGHTS:
             in_order = norms[self._order[:, which], which]
             known = ~np.isnan(mine[:, which])
             for end, (side, factor) in enumerate((("left", 1 - farthest), ("right", 1 + farthest))):
@@ -151,11 +151,11 @@ class Stretch:
     def row(self, place: int) -> Scores:
         """Scores of a target node with all golden nodes, as ``possible`` gives them."""
         number = int(self.ours[place])
-        near = [(which, places) for which in _FIGURE_WEIGHTS if len(places := self._near(place, which))]
+        near = [(which, places) for which in _STATISTIC_WEIGHTS if len(places := self._near(place, which))]
         if near:
             scores = self.evidence.structural(number)[self.theirs]
             for which, places in near:
-                scores[places] += self.evidence.figure_scores(self.ours[[place]], self.theirs[places], which)
+                scores[places] += self.evidence.statistic_scores(self.ours[[place]], self.theirs[places], which)
             return possible(scores)
         key = self.evidence.structure(number)
         if key not in self._known:

@@ -1,6 +1,6 @@
-"""Projections that are one module on one side and several on the other: qkv beside q, k and v; gate_up beside gate, up.
+"""Find projections that are one module here and several there: qkv beside q, k and v; gate_up beside gate, up.
 
-They are no twins, since none of the parts has a tensor of the whole's shape; but what encloses them is the same.
+They are no counterparts, since none of the parts has a tensor of the whole's shape; but what encloses them is the same.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msprobe_ms.comparison.pairing.automatic.outline import INPUT, OUTPUT, PARAM
 
 #: Parts that one module is fused of, at most: q, k, v and gates.
 _MOST = 8
-#: Layers without a twin in one place, at most: where there are more, nobody knows what belongs together.
+#: Layers without a counterpart in one place, at most: where there are more, nobody knows what belongs together.
 _GAP = 12
 #: How exactly norms add up: sum of squares, relative.
 _EXACT = 1e-3
@@ -28,7 +28,7 @@ class Fused:
 
 
 def find_fused(target: Outline, golden: Outline, pairs: dict[int, int]) -> list[Fused]:
-    """Groups among the layers that have no twin, near each other in the order of execution."""
+    """Find such groups among the layers without a counterpart, near each other in the order of execution."""
     back = {other: one for one, other in pairs.items()}
     wholes_there = [Fused(parts, (whole,)) for parts, whole in _split(target, golden, pairs, back)]
     taken = {node for fused in wholes_there for node in fused.ours}
@@ -63,7 +63,7 @@ def _split(
 
 
 def _groups(many: Outline, near: Sequence[int], pairs: dict[int, int], used: set[int]) -> Iterator[list[int]]:
-    """Layers without a twin: siblings of those near, in the order they ran."""
+    """Layers without a counterpart: siblings of those near, in the order they ran."""
     parents = dict.fromkeys(many.nodes[node].parent for node in near if node not in pairs)
     for parent in parents:
         family = many.nodes[parent].children if parent >= 0 else near
@@ -93,7 +93,7 @@ def _same_layer(part: Node, whole: Node) -> bool:
 
 
 def _adds_up(parts: list[Node], whole: Node) -> bool:
-    """Shapes must; figures, of weights or else of what came in, must not contradict."""
+    """Shapes must; statistics, of weights or else of what came in, must not contradict."""
     outputs = [math.prod(node.output) if node.output else 0 for node in parts]
     weights = [math.prod(node.largest_parameter) if node.parameters else 0 for node in parts]
     known = False
@@ -110,15 +110,15 @@ def _adds_up(parts: list[Node], whole: Node) -> bool:
     inputs = {node.input for node in parts if node.input}
     if len(inputs) > 1 or (inputs and whole.input and math.prod(next(iter(inputs))) != math.prod(whole.input)):
         return False
-    first = parts[0].figures[INPUT]
-    return all(_near(node.figures[INPUT][0], first[0]) for node in parts)
+    first = parts[0].statistics[INPUT]
+    return all(_near(node.statistics[INPUT][0], first[0]) for node in parts)
 
 
 def norms_add_up(parts: Sequence[Node], whole: Node) -> bool:
     """Whether weights or outputs are the whole's, cut in pieces: squares of norms add up."""
     return any(
-        _near(math.hypot(*(node.figures[which][0] for node in parts)), whole.figures[which][0], _EXACT, unknown=False)
-        for which in (PARAMETER, OUTPUT)
+        _near(math.hypot(*(part.statistics[at][0] for part in parts)), whole.statistics[at][0], _EXACT, unknown=False)
+        for at in (PARAMETER, OUTPUT)
     )
 
 

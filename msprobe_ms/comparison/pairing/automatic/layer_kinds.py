@@ -1,4 +1,4 @@
-"""What kind of layer a class is, where its name tells: ``Dense`` and ``ColumnParallelLinear`` are both linear layers.
+"""Tell the kind of a layer by its class: ``Dense`` and ``ColumnParallelLinear`` are both linear layers.
 
 Which classes are one layer in the two frameworks ``operations`` says; here is which layers do the same kind of work, so
 that one may stand where the other should. Of any class that neither knows nothing is assumed.
@@ -53,7 +53,7 @@ _INSIDE = sorted((name for name in _KNOWN if len(name) >= 4), key=len, reverse=T
 
 @lru_cache(maxsize=4096)
 def kind_of(class_name: str, exact: bool = False) -> tuple[str, str] | None:
-    """(family, layer) of a class, by its name or, unless ``exact``, by the longest known name inside of it.
+    """Return (family, layer) of a class, by its name or, unless ``exact``, by the longest known name inside of it.
 
     >>> kind_of("Dense"), kind_of("ColumnParallelLinear"), kind_of("Block")
     (('linear', 'linear'), ('linear', 'linear'), None)
@@ -66,7 +66,7 @@ def kind_of(class_name: str, exact: bool = False) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=65536)
 def words(name: str) -> frozenset[str]:
-    """The words of a name, in lower case and without numbers.
+    """Split a name into its words, in lower case and without numbers.
 
     >>> sorted(words("ParallelSelfAttention")), sorted(words("dense_4h_to_h"))
     (['attention', 'parallel', 'self'], ['dense', 'h', 'to'])
@@ -75,7 +75,7 @@ def words(name: str) -> frozenset[str]:
 
 
 def likeness(name: str, other: str) -> float:
-    """How much two names say the same, 0…1: equal words count whole, abbreviations (``attn``, ``q``) half."""
+    """Return how alike two names are, 0…1: equal words count whole, abbreviations (``attn``, ``q``) half."""
     if name == other:
         return 1.0
     ours, theirs = words(name), words(other)

@@ -1,4 +1,4 @@
-"""Which layer is which: figures only two layers share fix points, between them the order of execution decides."""
+"""Pair layers: statistics that only two share fix points, between them the order of execution decides."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from msprobe_ms.comparison.pairing.automatic.evidence import Evidence, Stretch, 
 from msprobe_ms.comparison.pairing.automatic.outline import INPUT, OUTPUT, PARAMETER, Outline
 from msprobe_ms.comparison.pairing.automatic.sequence import NEVER, align_in_order, possible
 
-#: Figures at most so far apart (relative) are the same tensor's, whatever framework measured them.
+#: Statistics at most so far apart (relative) are the same tensor's, whatever framework measured them.
 _SAME = 1e-5
-#: Layers before and after that are asked whether figures agree around one.
+#: Layers before and after that are asked whether statistics agree around one.
 _NEAR = 3
 #: By how much more must speak for another pair than for that of two layers.
 _BETTER = 1.0
@@ -38,7 +38,7 @@ class Found:
 
 
 def match_layers(evidence: Evidence) -> list[Found]:
-    """Pairs of layers of both outlines, each layer at most once."""
+    """Pair the layers of both outlines, each at most once."""
     target, golden = evidence.target, evidence.golden
     places = {node: place for place, node in enumerate(golden.layers)}
     fixed: dict[int, int] = {}
@@ -65,7 +65,7 @@ def match_layers(evidence: Evidence) -> list[Found]:
 
 
 def _in_place(evidence: Evidence, found: list[Found]) -> list[Found]:
-    """Without margin what took in and gave out other figures although layers before and after agree.
+    """Without margin what took in and gave out other statistics although layers before and after agree.
 
     A fault is passed on: what comes after it does not agree. Siblings that are paired say that the place is right.
     """
@@ -88,7 +88,7 @@ def _in_place(evidence: Evidence, found: list[Found]) -> list[Found]:
 
 
 def _or_around(evidence: Evidence, one: Found) -> Found:
-    """A layer's twin may be what the other layer is the only child of, where nothing else of that ran."""
+    """A layer's counterpart may be what the other layer is the only child of, where nothing else of that ran."""
     around = _lone_parent(evidence.target, one.ours), _lone_parent(evidence.golden, one.theirs)
     if around == (-1, -1):
         return one
@@ -114,7 +114,7 @@ def _parents(evidence: Evidence, one: Found) -> tuple[int, int]:
 
 
 def family(side: Outline, node: int) -> int:
-    """The nearest module around a node that is no mere wrapper; -1 is the network's own surroundings."""
+    """Return the nearest module around a node that is no mere wrapper; -1 is the network's own surroundings."""
     node = side.nodes[node].parent
     while node >= 0 and len(side.nodes[node].children) == 1:
         node = side.nodes[node].parent
@@ -122,7 +122,7 @@ def family(side: Outline, node: int) -> int:
 
 
 def match_left(evidence: Evidence, layers: dict[int, int], inner: dict[int, int]) -> list[Found]:
-    """Of the layers left over below a pair of modules those with parameters, in whatever order they ran.
+    """Pair layers with parameters that are left over below a pair of modules, in whatever order they ran.
 
     Without parameters (a dropout here before and there after a projection) order is all that tells them apart.
     """
@@ -137,7 +137,7 @@ def match_left(evidence: Evidence, layers: dict[int, int], inner: dict[int, int]
 
 
 def _left(side: Outline, layers: dict[int, int], inner: dict[int, int]) -> dict[int, list[int]]:
-    """Layers with parameters and no twin, by the nearest module above that has one; -1 for the network."""
+    """Layers with parameters and no counterpart, by the nearest module above that has one; -1 for the network."""
     left: dict[int, list[int]] = {}
     for node in side.layers:
         if node not in layers and side.nodes[node].parameters:
@@ -167,22 +167,22 @@ def _between(evidence: Evidence, ours: Sequence[int], theirs: Sequence[int]) -> 
 
 
 def _only_pairs(evidence: Evidence, ours: Sequence[int], theirs: Sequence[int], which: int) -> dict[int, int]:
-    """Layers whose figures of one tensor no third layer shares."""
+    """Layers whose statistics of one tensor no third layer shares."""
     target, golden = evidence.target, evidence.golden
     mine, other = _telling(target, ours, which), _telling(golden, theirs, which)
-    figures = np.concatenate([target.figures[mine, which], golden.figures[other, which]])
+    statistics = np.concatenate([target.statistics[mine, which], golden.statistics[other, which]])
     sides = np.concatenate([np.zeros(len(mine), bool), np.ones(len(other), bool)])
     nodes = np.concatenate([mine, other])
-    order = np.argsort(figures[:, 0], kind="stable")
-    figures, sides, nodes = figures[order], sides[order], nodes[order]
-    norms = figures[:, 0]
+    order = np.argsort(statistics[:, 0], kind="stable")
+    statistics, sides, nodes = statistics[order], sides[order], nodes[order]
+    norms = statistics[:, 0]
     breaks = np.flatnonzero(np.diff(norms) > _SAME * np.abs(norms[1:])) + 1
     pairs = {}
     for crowd in np.split(np.arange(len(norms)), breaks):
         if not 2 <= len(crowd) <= _CROWD:
             continue
         for a in crowd[~sides[crowd]]:
-            alike = [int(b) for b in crowd if _alike(figures[a], figures[b])]
+            alike = [int(b) for b in crowd if _alike(statistics[a], statistics[b])]
             if len(alike) == 2 and sides[alike].sum() == 1:
                 b = next(place for place in alike if sides[place])
                 if _could_be(evidence, int(nodes[a]), int(nodes[b]), which):
@@ -191,10 +191,10 @@ def _only_pairs(evidence: Evidence, ours: Sequence[int], theirs: Sequence[int], 
 
 
 def _telling(side: Outline, nodes: Sequence[int], which: int) -> NDArray[np.intp]:
-    """Those whose figures are known and not those of a constant."""
+    """Those whose statistics are known and not those of a constant."""
     chosen = np.array(nodes, np.intp)
-    figures = side.figures[chosen, which]
-    known = np.isfinite(figures).all(axis=1) & (figures[:, 1] != figures[:, 2])
+    statistics = side.statistics[chosen, which]
+    known = np.isfinite(statistics).all(axis=1) & (statistics[:, 1] != statistics[:, 2])
     return chosen[known]
 
 
@@ -215,7 +215,7 @@ def _could_be(evidence: Evidence, ours: int, theirs: int, which: int) -> bool:
 
 
 def _named_otherwise(evidence: Evidence, ours: int, theirs: int) -> bool:
-    """Whether a sibling of the golden layer has the target layer's name: its figures may stand in the wrong place."""
+    """Whether a sibling of the golden layer has the target layer's name: its values may stand in the wrong place."""
     mine, other = evidence.target.nodes[ours], evidence.golden.nodes[theirs]
     last = mine.parts[-1:]
     if not last or last[0].isdigit() or last == other.parts[-1:] or other.parent < 0:

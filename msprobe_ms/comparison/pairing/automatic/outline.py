@@ -1,4 +1,4 @@
-"""A dump as its modules: the tree their paths make, the order they ran in, shapes and figures of what they handled."""
+"""Outline of a dump: its modules, the tree of their paths, their order, shapes and statistics of their tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName,
 
 Shape = tuple[int, ...]
 
-#: What of a module carries figures, in the order of the arrays.
+#: What of a module carries statistics, in the order of the arrays.
 INPUT, OUTPUT, PARAMETER = range(3)
 
 #: Running statistics are parameters in MindSpore and none in PyTorch: they say nothing about which module it is.
@@ -33,7 +33,7 @@ class Node:
 
     ``parameters``  shapes of its own parameters, dimensions and shapes sorted; None where none are recorded
     ``rank``        place in the order in which first calls ended; children before their parents
-    ``figures``     (norm, maximum, minimum) of the first input, first output and most telling parameter
+    ``statistics``     (norm, maximum, minimum) of the first input, first output and most telling parameter
     ``checksums``   the same tensors' md5
     """
 
@@ -46,7 +46,7 @@ class Node:
     input: Shape | None = None
     output: Shape | None = None
     parameters: tuple[Shape, ...] | None = None
-    figures: list[tuple[float, float, float]] = field(default_factory=lambda: [_NOT_A_NUMBER] * 3)
+    statistics: list[tuple[float, float, float]] = field(default_factory=lambda: [_NOT_A_NUMBER] * 3)
     checksums: list[str | None] = field(default_factory=lambda: [None] * 3)
 
     @property
@@ -78,13 +78,13 @@ class Outline:
     """The modules of one dump.
 
     ``layers``   numbers of the nodes that are layers, in the order they ran
-    ``figures``  float32 (nodes, 3 tensors, 3 figures); NaN where nothing is recorded
+    ``statistics``  float32 (nodes, 3 tensors, 3 statistics); NaN where nothing is recorded
     ``weighty``  nodes that have parameters, themselves or below them
     """
 
     nodes: list[Node]
     layers: list[int]
-    figures: NDArray[np.float32]
+    statistics: NDArray[np.float32]
     has_parameters: bool
     weighty: set[int] = field(default_factory=set)
 
@@ -133,7 +133,7 @@ def _node(nodes: dict[tuple[str, str], Node], parsed: EntryName) -> Node:
 
 
 def _describe(node: Node, items: Iterable[Item]) -> None:
-    """Shapes and figures of the first tensor in, the first out and the parameter that tells most."""
+    """Shapes and statistics of the first tensor in, the first out and the parameter that tells most."""
     best: tuple[bool, int, float] | None = None
     shapes = []
     for item in items:
@@ -147,7 +147,7 @@ def _describe(node: Node, items: Iterable[Item]) -> None:
             _note(node, OUTPUT, item)
         elif item.state == "parameters" and not item.path[-1].startswith(_RUNNING):
             shapes.append(tuple(sorted(item.shape)))
-            norm, maximum, minimum = _figures(item)
+            norm, maximum, minimum = _statistics(item)
             telling = (maximum != minimum, math.prod(item.shape), norm if norm == norm else 0.0)
             if best is None or telling > best:
                 best = telling
@@ -161,11 +161,11 @@ def _parameter_shapes(items: Iterable[Item]) -> tuple[Shape, ...]:
 
 
 def _note(node: Node, which: int, item: Item) -> None:
-    node.figures[which] = _figures(item)
+    node.statistics[which] = _statistics(item)
     node.checksums[which] = item.md5
 
 
-def _figures(item: Item) -> tuple[float, float, float]:
+def _statistics(item: Item) -> tuple[float, float, float]:
     """(norm, maximum, minimum); integers may come without a norm."""
     told = (item.maximum, item.minimum, item.norm)
     maximum, minimum, norm = (float(value) if isinstance(value, int | float) else math.nan for value in told)
@@ -191,10 +191,10 @@ def _assembled(nodes: list[Node]) -> Outline:
         node.children.sort(key=lambda child: nodes[child].rank)
     layers = [number for number, node in enumerate(nodes) if node.rank >= 0 and node.is_layer]
     layers.sort(key=lambda number: nodes[number].rank)
-    figures = np.array([node.figures for node in nodes], np.float64).reshape(-1, 3, 3)
+    statistics = np.array([node.statistics for node in nodes], np.float64).reshape(-1, 3, 3)
     # What has overflowed is like anything else that has.
-    figures[~(np.abs(figures) < np.finfo(np.float32).max)] = np.nan
-    made = Outline(nodes, layers, figures.astype(np.float32), any(node.parameters for node in nodes))
+    statistics[~(np.abs(statistics) < np.finfo(np.float32).max)] = np.nan
+    made = Outline(nodes, layers, statistics.astype(np.float32), any(node.parameters for node in nodes))
     for number, node in enumerate(nodes):
         if node.parameters:
             made.weighty.add(number)

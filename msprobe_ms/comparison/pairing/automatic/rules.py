@@ -1,4 +1,4 @@
-"""Pairs of modules → the shortest layer mapping that gives them, and its text with a confidence a line."""
+"""Write the shortest layer mapping that gives a set of module pairs, with a confidence for each line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*( \+ [A-Za-z0-9_.\-]+)*")
 def write_rules(
     pairs: Mapping[str, str | None], target: Iterable[tuple[str, str]], golden: Iterable[tuple[str, str]]
 ) -> Rules:
-    """Rules under which every target path of ``pairs`` leads to its golden path, and those with None to no module.
+    """Return rules that lead every target path of ``pairs`` to its golden path, and those with None to no module.
 
     First what most modules of a class say about their children; where single ones differ, a rule with the whole path
     under TopLayer, which is more specific than any other.
@@ -67,7 +67,7 @@ class _Writer:
         return rules
 
     def _base(self, path: Parts, other: Parts) -> tuple[Parts, Parts]:
-        """The nearest module above whose golden twin is above the golden path; the network itself always is."""
+        """The nearest module above whose golden counterpart is above the golden path; the network itself always is."""
         for length in range(len(path) - 1, 0, -1):
             above = self.pairs.get(path[:length])
             if above is not None and other[: len(above)] == above and len(above) < len(other):
@@ -90,7 +90,7 @@ class _Writer:
         return list(wrong)
 
     def _mend(self, rules: Rules, wrong: list[Parts]) -> None:
-        """Modules without a twin are said to have none once a class, if all of that name are; the rest one by one."""
+        """Say once a class that modules have no counterpart, if all of that name have none; of the rest one by one."""
         said: set[tuple[str, Parts]] = set()
         for path in wrong:
             wanted = self.pairs[path]
@@ -107,7 +107,7 @@ class _Writer:
             rules.setdefault(_TOP, {})[".".join(path)] = NOWHERE if wanted is None else ".".join(wanted)
 
     def _parent(self, path: Parts) -> Parts:
-        """The nearest module above that has a twin; () for the network."""
+        """The nearest module above that has a counterpart; () for the network."""
         return next((path[:n] for n in range(len(path) - 1, 0, -1) if self.pairs.get(path[:n]) is not None), ())
 
     def _all_alone(self, class_name: str, key: Parts) -> bool:

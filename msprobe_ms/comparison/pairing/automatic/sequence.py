@@ -1,4 +1,4 @@
-"""The best alignment of two sequences in order, and how much better it is than any without a given pair.
+"""Align two sequences in order; for each pair say how much better the best alignment is than any without it.
 
 A pair that directly follows a pair earns a little more, so that what belongs together stays together. For every pair of
 places the score of the best alignment *through* it is the best before it plus the best after it: a pair is certain by
@@ -22,7 +22,7 @@ NEVER = np.float32(-1e9)
 
 
 def possible(scores: Scores) -> Scores:
-    """Scores with ``NEVER`` where too little speaks for a pair."""
+    """Return scores with ``NEVER`` where too little speaks for a pair."""
     return np.where(scores >= _LEAST, scores, NEVER)
 
 

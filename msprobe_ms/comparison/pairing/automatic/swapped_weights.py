@@ -1,6 +1,6 @@
-"""Weights that were loaded crosswise: they do not say which layer is which where names and places say otherwise.
+"""Find weights that were loaded crosswise: there names and places say which layer is which, not weights.
 
-Figures of weights are the strongest evidence there is, but the fault looked for may be that ``k`` holds what ``v``
+Statistics of weights are the strongest evidence there is, but the fault looked for may be that ``k`` holds what ``v``
 should. A layer's *role* is its path with ``#`` for the numbers in it. Where the same role in other layers, the numbers
 of the layers around, or what tells the names of two roles apart, say that weights went round in a circle, the layers
 stay where they belong. What was computed may refute it: with the right weights the module around gives out the same.
@@ -41,20 +41,20 @@ _DOUBTED = 1.25
 
 
 def find_exchanged(evidence: Evidence, layers: Sequence[Found]) -> list[Circle]:
-    """Circles of target layers whose weights alone say that each is the golden twin of another."""
+    """Find circles of target layers whose weights alone say that each is the golden counterpart of another."""
     return _Search(evidence, layers).circles()
 
 
 def put_right(side: Outline, circles: Iterable[Circle]) -> Outline:
-    """The target as if its weights were where they belong; what they made of their inputs is left out."""
-    figures, nodes = side.figures.copy(), list(side.nodes)
+    """Return the target as if its weights were where they belong; what they made of their inputs is left out."""
+    statistics, nodes = side.statistics.copy(), list(side.nodes)
     for circle in circles:
         for node, holder in zip(circle, (*circle[1:], circle[0]), strict=True):
-            figures[node, PARAMETER], figures[node, OUTPUT] = side.figures[holder, PARAMETER], math.nan
+            statistics[node, PARAMETER], statistics[node, OUTPUT] = side.statistics[holder, PARAMETER], math.nan
             checksums = list(side.nodes[node].checksums)
             checksums[PARAMETER], checksums[OUTPUT] = side.nodes[holder].checksums[PARAMETER], None
             nodes[node] = replace(side.nodes[node], checksums=checksums)
-    return replace(side, nodes=nodes, figures=figures)
+    return replace(side, nodes=nodes, statistics=statistics)
 
 
 def doubted(layers: Iterable[Found], circles: Iterable[Circle]) -> list[Found]:
@@ -64,7 +64,7 @@ def doubted(layers: Iterable[Found], circles: Iterable[Circle]) -> list[Found]:
 
 
 class _Search:
-    """``pairs``: the layers that weights pair, with their golden twins; ``back``: the other way."""
+    """``pairs``: the layers that weights pair, with their golden counterparts; ``back``: the other way."""
 
     def __init__(self, evidence: Evidence, layers: Sequence[Found]) -> None:
         self.evidence = evidence
@@ -133,7 +133,7 @@ class _Search:
         return right
 
     def _takes(self, ours: int, other: int | None) -> bool:
-        """Whether a layer takes in what this golden layer does, and not what the twin of its weights does."""
+        """Whether a layer takes in what this golden layer does, and not what the counterpart of its weights does."""
         if other is None:
             return False
         agree = self.evidence.agree([ours], [other], INPUT)[0]
@@ -147,7 +147,7 @@ class _Search:
         return bool(taken.any()) or self._agrees_around(circle)
 
     def _agrees_around(self, circle: Sequence[int]) -> bool:
-        """Whether the module around these layers gives out what its twin does, as nearly as they do themselves."""
+        """Whether the module around these layers gives out what its counterpart does, as nearly as they do."""
         evidence, twins = self.evidence, [self.pairs[ours] for ours in circle]
         above, above_there = _around(evidence.target, circle), _around(evidence.golden, twins)
         if above is None or above_there is None:

@@ -1,4 +1,4 @@
-"""API mapping: which API of the one framework is which of the other, and which of their items belong together."""
+"""Apply an API mapping: which API of one framework is which of the other, and which items belong together."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ApiRule:
 def rules_by_side(
     rules: Sequence[ApiRule], target: Dump, golden: Dump
 ) -> tuple[dict[str, ApiRule], dict[str, ApiRule]]:
-    """Rules by API of the target, and by API of the golden.
+    """Return rules by API of the target, and by API of the golden.
 
     ``ms_api`` is the target's, but where PyTorch is the target and MindSpore the golden. Rules that meet no call of one
     of the dumps are named in a warning.
@@ -73,7 +73,7 @@ def _apis(dump: Dump) -> set[str]:
 def split_listed(
     rule: ApiRule, target: Sequence[Item], golden: Sequence[Item]
 ) -> tuple[list[tuple[Item, Item | None]], list[Item], list[Item]]:
-    """Rows of the items a rule names, and of both sides the items of the states it says nothing of.
+    """Pair the items a rule names; return these pairs, and of both sides the items of states it does not name.
 
     In backward the gradients of outputs come in and those of inputs go out, so places of outputs and inputs change.
     """

@@ -1,4 +1,4 @@
-"""Cell mapping: ``{dotted.name}.{Class}`` of a target Cell → the golden module's."""
+"""Apply a cell mapping: ``{dotted.name}.{Class}`` of a target Cell → the golden module's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 class CellRules:
-    """An exact key wins; otherwise every key that is a run of whole components is replaced, each once.
+    """Rules of a cell mapping: an exact key wins; else each key that is a run of whole components is replaced once.
 
     >>> CellRules({"fc2.Dense": "fc2.Linear"}).golden("fc2", "Dense")
     ('fc2', 'Linear', ('fc2.Dense',))

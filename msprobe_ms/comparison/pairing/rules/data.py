@@ -1,4 +1,4 @@
-"""Data mapping: full names of the target beside full names of the golden, for items or whole entries."""
+"""Apply a data mapping: full names of the target beside full names of the golden, of items or entries."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class DataPairs:
     @property
     def placed(self) -> set[str]:
         """Names of the golden items that stand where the mapping says."""
-        return {twin.name for twin in self.items.values() if twin is not None}
+        return {counterpart.name for counterpart in self.items.values() if counterpart is not None}
 
 
 def resolve_data(rules: Mapping[str, str | None], target: Dump, golden: Dump) -> DataPairs:
@@ -109,15 +109,15 @@ class _Resolving:
         names = [*self.claimed[goldens[0]], name]
         return len(goldens) == 1 and len(names) > 1 and all(map(is_function, map(parse_entry, (*names, *goldens))))
 
-    def _add_item(self, item: Item, twin: Item | None) -> None:
-        if twin is not None and twin.name in self.claimed_items:
-            self.refused.append(f"{item.name}: {twin.name}")
+    def _add_item(self, item: Item, counterpart: Item | None) -> None:
+        if counterpart is not None and counterpart.name in self.claimed_items:
+            self.refused.append(f"{item.name}: {counterpart.name}")
             return
-        self.pairs.items[item.name] = twin
+        self.pairs.items[item.name] = counterpart
         self.mapped.setdefault(item.entry, Counter())
-        if twin is not None:
-            self.claimed_items.add(twin.name)
-            self.mapped[item.entry][twin.entry] += 1
+        if counterpart is not None:
+            self.claimed_items.add(counterpart.name)
+            self.mapped[item.entry][counterpart.entry] += 1
 
     def finish(self) -> None:
         for golden_name, names in self.claimed.items():
@@ -128,14 +128,14 @@ class _Resolving:
         for entry, golden_entries in self.mapped.items():
             items = self.target.entries[entry].items
             whole = all(item.name in self.pairs.items for item in items if item.kind == "tensor")
-            twin_entry = golden_entries.most_common(1)[0][0] if golden_entries else None
-            if twin_entry is None:
+            golden_entry = golden_entries.most_common(1)[0][0] if golden_entries else None
+            if golden_entry is None:
                 self.pairs.alone |= {entry} if whole else set()
-            elif whole and entry not in self.pairs.entries and twin_entry not in self.claimed:
-                self.claimed[twin_entry] = [entry]
-                self.pairs.entries[entry] = twin_entry
+            elif whole and entry not in self.pairs.entries and golden_entry not in self.claimed:
+                self.claimed[golden_entry] = [entry]
+                self.pairs.entries[entry] = golden_entry
             else:
-                self.pairs.fallback[entry] = twin_entry
+                self.pairs.fallback[entry] = golden_entry
         if self.unknown:
             logger.warning(
                 "data mapping: %d names are not in the dump and skipped: %s",

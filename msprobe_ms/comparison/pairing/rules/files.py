@@ -1,4 +1,4 @@
-"""Mapping files: read them, check them, say exactly what is wrong. What they mean is decided elsewhere.
+"""Read and check mapping files, and say exactly what is wrong in one. What they mean is decided elsewhere.
 
 All are yaml of texts, a few levels deep, so they are read from the event stream: keys and values keep the spelling of
 the file (``5`` and ``'5'``, ``on``, ``1e3``), no object is ever built, nesting cannot grow.

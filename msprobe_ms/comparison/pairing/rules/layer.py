@@ -1,4 +1,4 @@
-"""Layer mapping: a module's path is walked from the top; the class of each parent says how its children are renamed.
+"""Apply a layer mapping: walk a path from the top; the class of each parent says how its children are renamed.
 
 The classes come from the dump itself: ``Cell.layers.0.EncoderLayer.forward.0`` says that ``layers.0`` is an
 ``EncoderLayer``. A container without entries of its own (``CellList``) goes by its attribute name instead, so that
@@ -24,7 +24,7 @@ Parts = tuple[str, ...]
 
 
 def is_nowhere(value: str) -> bool:
-    """Whether a rule says that a child has no twin."""
+    """Return whether a rule says that a child has no counterpart."""
     return value.rpartition(".")[2] == NOWHERE
 
 
@@ -63,7 +63,7 @@ class LayerRules:
                 candidates.sort(key=lambda rule: -len(rule[0]))
         #: What each rule is called in messages.
         self.spoken = {f"{parent}.{child}" for parent, children in rules.items() for child in children}
-        #: Those that say a child has no twin.
+        #: Those that say a child has no counterpart.
         self.nowhere = {
             f"{parent}.{child}"
             for parent, children in rules.items()

@@ -1,4 +1,4 @@
-"""The reports there are: ``v110`` (msprobe 1.1.0), ``latest`` (26.x, its defects mended) and ``own``."""
+"""Profiles of reports: ``v110`` (msprobe 1.1.0), ``latest`` (26.x, its defects mended) and ``own``."""
 
 from __future__ import annotations
 

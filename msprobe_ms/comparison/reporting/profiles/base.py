@@ -1,19 +1,21 @@
-"""What a profile is: the columns of a report, how a row fills them, and how rows are judged."""
+"""Base of a profile: the columns of a report, how a row fills them, and how rows are judged."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msprobe_ms.arrays.custom_metrics import Algorithm, message_of, metric_of
 from msprobe_ms.comparison.model import Comparison, Metrics, Pair, Row
 from msprobe_ms.comparison.reporting.csv_table import Cell
-from msprobe_ms.comparison.reporting.row_columns import FigureBlock
+from msprobe_ms.comparison.reporting.row_columns import RowColumns
 from msprobe_ms.comparison.statistics import is_odd
+from msprobe_ms.comparison.terms import Mode, RowColour
 from msprobe_ms.dump.model import Item
 
+_TENSOR = Mode.TENSOR
 NO_BENCH = "No bench data matched."
 
 #: Column titles of the four statistics, in the order Max, Min, Mean, Norm: both ages share them.
@@ -24,7 +26,7 @@ BENCH_TITLES = ("Bench max", "Bench min", "Bench mean", "Bench l2norm")
 
 
 class Line:
-    """One line of a report: always an item of the target, with its golden twin where there is one.
+    """One line of a report: always an item of the target, with its golden counterpart where there is one.
 
     ``stack`` is the call site on the first input row of an entry, None elsewhere. What else a line has is made once,
     when it is asked for.
@@ -32,7 +34,7 @@ class Line:
 
     __slots__ = ("_golden", "_metrics", "_target", "mode", "pair", "row", "stack")
 
-    def __init__(self, pair: Pair, row: Row, mode: str, stack: tuple[str, ...] | None) -> None:
+    def __init__(self, pair: Pair, row: Row, mode: Mode, stack: tuple[str, ...] | None) -> None:
         self.pair, self.row, self.mode, self.stack = pair, row, mode, stack
         self._target: Item | None = None
         self._golden: Item | None = None
@@ -68,9 +70,9 @@ class Block:
         return iter(self.lines)
 
     @cached_property
-    def figures(self) -> FigureBlock:
+    def columns(self) -> RowColumns:
         """What the dumps say of the items, read column by column."""
-        return FigureBlock([line.row for line in self.lines])
+        return RowColumns([line.row for line in self.lines])
 
 
 class Column(NamedTuple):
@@ -86,18 +88,18 @@ def column(title: str, cell: Callable[[Line], Cell]) -> Column:
 
 
 class Profile(ABC):
-    """One age of the report."""
+    """One kind of report: its columns, colours and rules."""
 
     name: str
-    #: RGB of the row colours ``red`` and ``yellow``.
-    colours: Mapping[str, str]
+    #: RGB of the rows.
+    colours: ClassVar[Mapping[RowColour, str]]
     #: Whether the columns show ``MORE_METRICS``, which take time to measure.
     more_metrics: bool = False
     #: The user's own metrics: columns of real data, after all others.
     algorithms: tuple[Algorithm, ...] = ()
 
     @abstractmethod
-    def columns(self, mode: str, *, stack: bool) -> list[Column]:
+    def columns(self, mode: Mode, *, stack: bool) -> list[Column]:
         """The columns of a mode, in order; ``stack`` adds the call sites."""
 
     @abstractmethod
@@ -106,7 +108,7 @@ class Profile(ABC):
 
 
 def lines(comparison: Comparison) -> Iterator[Line]:
-    """The report's lines in order: rows without a target item have no line, in both ages (the summary counts them)."""
+    """Yield the lines of a report in order; rows without a target item have none (the summary counts them)."""
     for pair in comparison.pairs:
         stack = pair.target.stack if pair.target and pair.target.stack else None
         for row in pair.rows:
@@ -117,16 +119,16 @@ def lines(comparison: Comparison) -> Iterator[Line]:
                     stack = None
 
 
-def item_name(item: Item, mode: str) -> str:
-    """The item's name in a report; in real data mode a keyword tensor is named as its file is (``….kwargs.{name}``)."""
-    if mode == "tensor" and item.keyword and item.data_name is not None:
+def item_name(item: Item, mode: Mode) -> str:
+    """Return an item's name in a report; of real data, keyword tensors are named as their files (``….kwargs.x``)."""
+    if mode == _TENSOR and item.keyword and item.data_name is not None:
         return ".".join((item.entry, "kwargs", *item.path))
     return item.name
 
 
-def algorithm_columns(algorithms: Iterable[Algorithm], mode: str) -> Iterator[Column]:
-    """Two columns for each of the user's own metrics: its value, or why there is none, and its message."""
-    for algorithm in algorithms if mode == "tensor" else ():
+def algorithm_columns(algorithms: Iterable[Algorithm], mode: Mode) -> Iterator[Column]:
+    """Yield two columns for each of the user's own metrics: its value, or why there is none, and its message."""
+    for algorithm in algorithms if mode == _TENSOR else ():
         yield column(algorithm.name, _own_metric(metric_of(algorithm), "no data"))
         yield column(f"{algorithm.name} message", _own_metric(message_of(algorithm), ""))
 
@@ -148,7 +150,7 @@ def shape_text(item: Item) -> str | None:
 
 
 def shape_text_of(shape: object) -> str | None:
-    """A shape as the tables have it; a text stays one."""
+    """Return a shape as the tables have it; a text stays one."""
     return _shape_text(shape) if isinstance(shape, tuple) else None if shape is None else str(shape)
 
 

@@ -1,17 +1,19 @@
-"""Our own report: what a person needs to find the fault, numbers as numbers; ``own_rules`` judges its rows.
+"""The report of this tool: how it judges rows, and its columns: what a person needs to find the fault.
 
-Columns that mean what a column of msprobe means bear its title, so that scripts find them; Result comes first.
+A row is judged by its deviation, its tolerance and where the error begins; it gets one reason. Columns that mean what a
+column of msprobe means bear its title, so that scripts find them; Result comes first, and numbers are numbers.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import attrgetter
-from types import MappingProxyType
+from typing import ClassVar
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
+from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import (
     ACCUMULATED_RELATIVE,
     MEAN_ABSOLUTE,
@@ -21,7 +23,10 @@ from msprobe_ms.arrays.metrics import (
     ROOT_MEAN_SQUARE,
     Metric,
 )
-from msprobe_ms.comparison.model import Comparison, Row
+from msprobe_ms.comparison.measuring.tensors import NOTE
+from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
+from msprobe_ms.comparison.pairing.coverage import is_running_statistic
+from msprobe_ms.comparison.reporting.colours import OWN_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.profiles.base import (
     BENCH_TITLES,
@@ -36,10 +41,142 @@ from msprobe_ms.comparison.reporting.profiles.base import (
     item_name,
     shape_text_of,
 )
-from msprobe_ms.comparison.reporting.profiles.own_rules import judge
-from msprobe_ms.comparison.reporting.row_columns import Side
+from msprobe_ms.comparison.reporting.profiles.latest import IGNORED, INPUTS_IGNORED
+from msprobe_ms.comparison.reporting.profiles.wording import deviates, differences, remarks
+from msprobe_ms.comparison.reporting.row_columns import SideColumns
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS
+from msprobe_ms.comparison.terms import Mode, PairedBy, RowColour
+from msprobe_ms.dump.columns import Sort
 from msprobe_ms.dump.model import Item
+from msprobe_ms.dump.names import FORWARD, beginnings
+
+#: The results, from bad to good.
+ORIGIN = "origin"
+INHERITED = "inherited"
+RANDOM = "random"
+DIFFERS = "differs"
+UNMATCHED = "unmatched"
+NOT_JUDGED = "not judged"
+NOT_COMPARED = "not compared"
+AGREES = "agrees"
+
+RESULTS = (ORIGIN, INHERITED, DIFFERS, RANDOM, UNMATCHED, NOT_JUDGED, NOT_COMPARED, AGREES)
+
+_COLOURS = {ORIGIN: RowColour.RED, INHERITED: RowColour.YELLOW, DIFFERS: RowColour.YELLOW}
+
+NO_SUM = "This gradient is the sum of what several modules hand back, which their figures do not tell."
+SAID_ALONE = "The layer mapping says that it has no twin."
+NO_CALL = "The golden has no such call."
+NO_VALUE = "The golden's call has no such value."
+LATER_AGREE = "later uses of it agree"
+GRADIENT_AGREES = f"{LATER_AGREE}, or the two dumps record other parts of this gradient"
+NO_STATISTIC = "The golden's module has no such running statistic in its dump: buffers are not recorded."
+PASSED_ON = "It only passes from call to call inside of what is one call of the other side."
+
+
+def judge(comparison: Comparison) -> None:
+    """Fill result, reason and colour of every row."""
+    origins = {origin.target: origin for origin in (*comparison.random, *comparison.origins)}
+    named = {beginning for name in origins for beginning in beginnings(name)}
+    plain, uncoloured = _Plain(comparison.mode), RowColour.NONE
+    for pair in comparison.pairs:
+        is_named = pair.target is not None and pair.target.name in named
+        whole = origins.get(pair.target.name) if is_named and pair.target else None
+        for row in pair.rows:
+            if not is_named and plain.is_(row):
+                row.result, row.reason = _differing(pair, row, deviates(row)) if row.differs else (AGREES, "")
+            else:
+                target = row.target
+                origin = _origin_of(row, target, origins, whole) if is_named else None
+                row.result, row.reason = _judged(pair, row, target, origin, comparison.mode)
+            row.colour = _COLOURS.get(row.result, uncoloured)
+
+
+class _Plain:
+    """Which rows nothing is to be said of but how far apart they are, by what the dumps' columns hold: most of all."""
+
+    def __init__(self, mode: Mode) -> None:
+        self._of_statistics = mode == Mode.STATISTICS
+        self._sorts: dict[tuple[int, int], bool] = {}
+
+    def is_(self, row: Row) -> bool:
+        if row.deviation is None or row.deviation == math.inf or row.refuted or row.measured:
+            return False
+        if not self._of_statistics or (numbers := row.numbers) is None:
+            return False
+        (ours, theirs), number, golden = numbers
+        if number in ours.irregular or golden in theirs.irregular:
+            return False
+        key = ours.sorts[number], theirs.sorts[golden]
+        if key not in self._sorts:
+            self._sorts[key] = _alike(ours.sort(number), theirs.sort(golden))
+        # Where their distance is finite, the golden holds no NaN or infinity if the target does not.
+        return self._sorts[key] and all(map(math.isfinite, ours.statistics[4 * number : 4 * number + 2]))
+
+
+def _alike(mine: Sort, theirs: Sort) -> bool:
+    """Whether two tensors of these sorts have one dtype and one word on requires_grad, and elements at all."""
+    return (
+        parse_dtype(mine[2]) == parse_dtype(theirs[2])
+        and not (isinstance(mine[3], tuple) and 0 in mine[3])
+        and (None in (mine[4], theirs[4]) or mine[4] == theirs[4])
+    )
+
+
+def _origin_of(row: Row, target: Item | None, origins: dict[str, Origin], whole: Origin | None) -> Origin | None:
+    """The origin a row is: it is named itself, or its entry is and the row is one of those that differ there."""
+    if target is None:
+        return None
+    if whole is not None and row.differs and target.state == whole.state:
+        return whole
+    return origins.get(target.name)
+
+
+def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mode: Mode) -> tuple[str, str]:
+    if origin is not None and origin.kind == "random":
+        return RANDOM, f"Random numbers: {origin.reason}"
+    if origin is not None:
+        return ORIGIN, f"The error begins here: {origin.reason}"
+    golden = row.golden
+    if target is None or golden is None:
+        if pair.how == PairedBy.GROUP and target is not None and target.kind == "tensor":
+            return UNMATCHED, PASSED_ON
+        if pair.matched and is_running_statistic(row):
+            return UNMATCHED, NO_STATISTIC
+        return UNMATCHED, NO_VALUE if pair.matched else SAID_ALONE if pair.how == PairedBy.UNMATCHED else NO_CALL
+    said = remarks(row, target, golden, mode)
+    if row.deviation is None:
+        return NOT_COMPARED, next(said, NO_SUM if pair.fused else "There are no figures to compare.")
+    if not row.differs and not row.refuted:
+        return AGREES, next(said, "")
+    reason = next(differences(row, target, golden, mode))
+    if row.refuted:
+        return NOT_JUDGED, f"{reason}; {LATER_AGREE if _is_forward(pair) else GRADIENT_AGREES}."
+    if row.measured and (note := row.measured.get(NOTE)):
+        reason = f"{reason} by its statistics. {note}"
+    return _differing(pair, row, reason)
+
+
+def _differing(pair: Pair, row: Row, reason: str) -> tuple[str, str]:
+    """The result of a row that differs and is no origin, and the reason in full."""
+    if _is_ignored(pair, row):
+        return NOT_JUDGED, f"{reason}; what this call leaves here is undefined or a mere copy."
+    if row.inherited_from:
+        return INHERITED, f"{reason}, inherited from {row.inherited_from}."
+    return DIFFERS, f"{reason}."
+
+
+def _is_forward(pair: Pair) -> bool:
+    parsed = pair.target.parsed if pair.target else None
+    return parsed is not None and parsed.direction == FORWARD
+
+
+def _is_ignored(pair: Pair, row: Row) -> bool:
+    parsed = pair.target.parsed if pair.target else None
+    if parsed is None or parsed.is_module:
+        return False
+    return parsed.name in IGNORED or (parsed.name in INPUTS_IGNORED and row.state == "input")
+
 
 
 @dataclass(frozen=True)
@@ -47,16 +184,16 @@ class Own(Profile):
     """The report of this tool. Its thresholds are ``Tolerances``: what was measured against them decides."""
 
     name: str = "own"
-    colours: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({"red": "FF9C9C", "yellow": "FFEB9C"}))
+    colours: ClassVar[Mapping[RowColour, str]] = OWN_ROWS
     more_metrics: bool = True
     algorithms: tuple[Algorithm, ...] = ()
 
-    def columns(self, mode: str, *, stack: bool) -> list[Column]:
-        middle = {"md5": _CHECKSUMS, "tensor": _METRICS, "statistics": _RELATIVES}[mode]
+    def columns(self, mode: Mode, *, stack: bool) -> list[Column]:
+        middle = {Mode.MD5: _CHECKSUMS, Mode.TENSOR: _METRICS, Mode.STATISTICS: _RELATIVES}[mode]
         stacks = (column("Call Site", _call_site),) if stack else ()
-        files = _FILES if mode == "tensor" else ()
+        files = _FILES if mode == Mode.TENSOR else ()
         own = algorithm_columns(self.algorithms, mode)
-        return [*_VERDICT, *_BASIC, *middle, *own, *_FIGURES, *_GRADIENTS, *stacks, *files]
+        return [*_VERDICT, *_BASIC, *middle, *own, *_STATISTICS, *_GRADIENTS, *stacks, *files]
 
     def judge(self, comparison: Comparison) -> None:
         judge(comparison)
@@ -86,17 +223,17 @@ def _cells(values: Iterable[object]) -> list[Cell]:
 Cells = Callable[[Block], list[Cell]]
 
 
-def _of_sides(read: Callable[[Side], Iterable[object]]) -> tuple[Cells, Cells]:
+def _of_sides(read: Callable[[SideColumns], Iterable[object]]) -> tuple[Cells, Cells]:
     """The cells of the target's column and of the golden's."""
-    return lambda block: _cells(read(block.figures.target)), lambda block: _cells(read(block.figures.golden))
+    return lambda block: _cells(read(block.columns.target)), lambda block: _cells(read(block.columns.golden))
 
 
 def _of_items(read: Callable[[Item], object]) -> tuple[Cells, Cells]:
     return _of_sides(lambda side: side.read(read))
 
 
-def _figure(name: str) -> Callable[[Side], Iterable[object]]:
-    return lambda side: side.figures[name]
+def _statistic(name: str) -> Callable[[SideColumns], Iterable[object]]:
+    return lambda side: side.statistics[name]
 
 
 def _of_row(read: Callable[[Row], object]) -> Cells:
@@ -104,16 +241,16 @@ def _of_row(read: Callable[[Row], object]) -> Cells:
 
 
 def _relative(metric: str) -> Cells:
-    return lambda block: _cells(block.figures.relatives[metric])
+    return lambda block: _cells(block.columns.relatives[metric])
 
 
 def _of_metric(metric: str) -> Cells:
     return lambda block: _cells([(line.row.measured or {}).get(metric) for line in block])
 
 
-def _names(block: Block, side: Side) -> list[Cell]:
+def _names(block: Block, side: SideColumns) -> list[Cell]:
     mode = block.lines[0].mode
-    if mode == "tensor":  # where the names of files count
+    if mode == Mode.TENSOR:  # where the names of files count
         return _cells(side.read(lambda item: item_name(item, mode)))
     return _cells(side.names)
 
@@ -132,8 +269,8 @@ def _pairs(titles: Iterable[str], cells: Iterable[tuple[Cells, Cells]]) -> tuple
 
 
 _VERDICT = (
-    Column("NPU Name", lambda block: _names(block, block.figures.target)),
-    Column("Bench Name", lambda block: _names(block, block.figures.golden)),
+    Column("NPU Name", lambda block: _names(block, block.columns.target)),
+    Column("Bench Name", lambda block: _names(block, block.columns.golden)),
     column("Result", lambda line: line.row.result),
     column("Reason", lambda line: line.row.reason or None),
     column("Inherited From", lambda line: line.row.inherited_from or None),
@@ -146,7 +283,7 @@ _BASIC = _pairs(
     (_of_sides(attrgetter("dtypes")), _of_sides(lambda side: map(shape_text_of, side.shapes))),
 )
 
-#: The figures stand side by side: what they differ by is told relative to them alone.
+#: The statistics stand side by side, so only their relative differences have columns.
 _RELATIVES = tuple(map(Column, RELATIVE_TITLES, map(_relative, RELATIVES)))
 
 #: Metrics of this report alone that come first; further ones follow in the order of ``METRICS``.
@@ -163,10 +300,10 @@ _CHECKSUMS = _pairs(("MD5",), (_of_items(attrgetter("md5")),))
 # The table of msprobe has its second title in capitals.
 _CHECKSUMS = (_CHECKSUMS[0], _CHECKSUMS[1]._replace(title="BENCH MD5"))
 
-_OF_FIGURES = [_of_sides(_figure(name)) for name in STATISTICS]
-_FIGURES = (
-    *(Column(title, target) for title, (target, _) in zip(NPU_TITLES, _OF_FIGURES, strict=True)),
-    *(Column(title, golden) for title, (_, golden) in zip(BENCH_TITLES, _OF_FIGURES, strict=True)),
+_OF_STATISTICS = [_of_sides(_statistic(name)) for name in STATISTICS]
+_STATISTICS = (
+    *(Column(title, target) for title, (target, _) in zip(NPU_TITLES, _OF_STATISTICS, strict=True)),
+    *(Column(title, golden) for title, (_, golden) in zip(BENCH_TITLES, _OF_STATISTICS, strict=True)),
 )
 
 _GRADIENTS = _pairs(("Requires_grad",), (_of_sides(attrgetter("requires_grad")),))

@@ -1,4 +1,4 @@
-"""What two items differ by, in words a person understands: the reasons of reports."""
+"""Describe what two items differ by: the reasons of reports."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from msprobe_ms.comparison.comparable import checksums_comparable, same_value
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.statistics import odd_word
+from msprobe_ms.comparison.terms import Mode
 from msprobe_ms.dump.model import Item
 
+_MD5, _TENSOR = Mode.MD5, Mode.TENSOR
 #: Why metrics of real data have no number, where the row itself does not say.
 WHY_MISSING = {
     Missing.NON_FINITE: "NaN or infinity stand at other places than in the golden.",
@@ -23,8 +25,8 @@ WHY_MISSING = {
 }
 
 
-def differences(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str]:
-    """What makes a row differ, the plainest first; at least one."""
+def differences(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[str]:
+    """Yield what makes a row differ, the plainest first; at least one."""
     if target.kind != "tensor" or golden.kind != "tensor":
         yield _values(target, golden)
         return
@@ -43,7 +45,7 @@ def differences(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str
         yield WHY_MISSING[Missing.NON_FINITE].removesuffix(".")
     elif mine != theirs:
         yield f"It holds {mine}, the golden {theirs}"
-    if mode == "md5" and checksums_comparable(target, golden) and row.deviation == math.inf:
+    if mode == _MD5 and checksums_comparable(target, golden) and row.deviation == math.inf:
         yield f"The checksums differ: {target.md5} and {golden.md5}"
     if row.deviation == math.inf:
         yield "It differs from a golden of zeros"
@@ -55,8 +57,8 @@ def deviates(row: Row) -> str:
     return f"It deviates by {row.deviation:.3g}, beyond the tolerance {row.tolerance:.3g}"
 
 
-def remarks(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str]:
-    """What is worth saying of a row that does not differ, the most important first."""
+def remarks(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[str]:
+    """Yield what is worth saying of a row that does not differ, the most important first."""
     note = row.measured.get(NOTE) if row.measured else None
     if note:
         yield str(note)
@@ -69,10 +71,10 @@ def remarks(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str]:
     mine, theirs = parse_dtype(target.dtype), parse_dtype(golden.dtype)
     if mine != theirs:
         yield f"The dtypes differ: {target.dtype} and {golden.dtype}."
-    if mode == "md5" and target.md5 != golden.md5:
+    if mode == _MD5 and target.md5 != golden.md5:
         yield "The checksums differ, as they will between frameworks; the figures agree."
     if odd := odd_word(target):
-        places = "at the same places as the golden" if mode == "tensor" and not note else "as the golden"
+        places = "at the same places as the golden" if mode == _TENSOR and not note else "as the golden"
         yield f"It holds {odd}, {places}."
     if isinstance(target.shape, tuple) and 0 in target.shape:
         yield "Both are empty."

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.comparison.many.collectives import Exchanges
-from msprobe_ms.comparison.many.first_rank import first_rank
+from msprobe_ms.comparison.many.first_rank import Exchanges, first_rank
 
 NAMES = [f"rank{number}" for number in range(6)]
 

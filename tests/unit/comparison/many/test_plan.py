@@ -29,7 +29,7 @@ def planned(folder: Path, target: str, golden: str, **chosen: object) -> Plan:
 
 
 def twins(found: Plan) -> list[str]:
-    return [f"{each.target.parent.name} {each.golden.parent.name} {each.suffix}".rstrip() for each in found.twins]
+    return [f"{each.target.parent.name} {each.golden.parent.name} {each.suffix}".rstrip() for each in found.pairs]
 
 
 def alone(found: Plan) -> tuple[list[str], list[str]]:
@@ -56,15 +56,15 @@ def test_ranks_and_steps_in_numeric_order(tmp_path: Path) -> None:
     folders = " ".join(f"step{step}/rank{rank}" for step in (10, 2) for rank in (0, 10, 9, 100))
     found = planned(tmp_path, folders, folders)
     expected = [f"_step{step}_rank{rank}" for step in (2, 10) for rank in (0, 9, 10, 100)]
-    assert [each.suffix for each in found.twins] == expected
-    assert all(each.target.parts[-3:] == each.golden.parts[-3:] for each in found.twins)
-    assert found.twins[0].place == Place(2, "rank0") and alone(found) == ([], [])
+    assert [each.suffix for each in found.pairs] == expected
+    assert all(each.target.parts[-3:] == each.golden.parts[-3:] for each in found.pairs)
+    assert found.pairs[0].place == Place(2, "rank0") and alone(found) == ([], [])
 
 
 def test_unequal_counts_are_told_and_the_common_ones_compared(tmp_path: Path) -> None:
     target = "step0/rank0 step0/rank1 step1/rank0 step1/rank1"
     found = planned(tmp_path, target, "step0/rank0 step1/rank1 step1/rank2 step2/rank0")
-    assert [each.suffix for each in found.twins] == ["_step0_rank0", "_step1_rank1"]
+    assert [each.suffix for each in found.pairs] == ["_step0_rank0", "_step1_rank1"]
     assert alone(found) == (["step0 rank1", "step1 rank0"], ["step1 rank2", "step2 rank0"])
 
 
@@ -75,18 +75,18 @@ def test_one_step_leaves_the_step_out_of_names(tmp_path: Path) -> None:
 
 def test_names_of_1_1_0(tmp_path: Path) -> None:
     found = planned(tmp_path, "rank0 rank10", "rank0 rank10", profile="v110")
-    assert [each.suffix for each in found.twins] == ["_rank0-rank0", "_rank10-rank10"]
+    assert [each.suffix for each in found.pairs] == ["_rank0-rank0", "_rank10-rank10"]
 
 
 def test_one_dump_a_side_is_a_pair_whatever_its_name(tmp_path: Path) -> None:
     for number, (mine, other) in enumerate([("step3/proc12", "step0/proc9"), ("my_run", "rank"), ("rank3", "rank0")]):
-        (pair,) = planned(tmp_path / str(number), mine, other).twins
+        (pair,) = planned(tmp_path / str(number), mine, other).pairs
         assert pair.suffix == ""
 
 
 def test_processes_without_a_rank_pair_step_by_step(tmp_path: Path) -> None:
     found = planned(tmp_path, "step0/proc12 step1/proc12", "step0/rank step1/rank")
-    assert [each.suffix for each in found.twins] == ["_step0_proc12", "_step1_proc12"]
+    assert [each.suffix for each in found.pairs] == ["_step0_proc12", "_step1_proc12"]
     assert alone(found) == ([], [])
 
 
@@ -99,18 +99,18 @@ def test_a_later_run_of_the_script_is_taken_in_all_its_steps(tmp_path: Path, cap
 
 def test_both_halves_of_a_mixed_run(tmp_path: Path) -> None:
     mixed, other = "graph/step0/proc1 pynative/step0/proc1", "graph/step0/proc2 pynative/step0/proc2"
-    assert [each.suffix for each in planned(tmp_path / "a", mixed, other).twins] == ["_graph_proc1", "_pynative_proc1"]
+    assert [each.suffix for each in planned(tmp_path / "a", mixed, other).pairs] == ["_graph_proc1", "_pynative_proc1"]
     # What PyTorch dumped has no halves: both stand beside it.
     for number, (ours, theirs) in enumerate([(mixed, "step0/rank0"), ("step0/rank0", mixed)]):
         found = planned(tmp_path / str(number), ours, theirs)
-        assert [each.place.half for each in found.twins] == ["graph", "pynative"] and alone(found) == ([], [])
-    assert [each.suffix for each in planned(tmp_path / "b", "graph/step0/proc1", "pynative/step0/proc2").twins] == [""]
+        assert [each.place.half for each in found.pairs] == ["graph", "pynative"] and alone(found) == ([], [])
+    assert [each.suffix for each in planned(tmp_path / "b", "graph/step0/proc1", "pynative/step0/proc2").pairs] == [""]
 
 
 def test_ranks_and_steps_can_be_chosen(tmp_path: Path) -> None:
     folders = " ".join(f"step{step}/rank{rank}" for step in range(3) for rank in range(3))
     found = planned(tmp_path, folders, folders, ranks=[1, 2], steps=[2])
-    assert [str(each.place) for each in found.twins] == ["step2 rank1", "step2 rank2"] and alone(found) == ([], [])
+    assert [str(each.place) for each in found.pairs] == ["step2 rank1", "step2 rank2"] and alone(found) == ([], [])
     with pytest.raises(CompareError, match="target: no rank and step that was asked for: it has step0 rank0, step0 "):
         plan(tmp_path / "target", tmp_path / "golden", ranks=[7])
 
@@ -155,7 +155,7 @@ def test_a_step_folder_beside_a_whole_dump_finds_its_step(tmp_path: Path) -> Non
     found = plan(root, root / "step1")
     assert twins(found) == ["rank0 rank0 _rank0", "rank1 rank1 _rank1"]
     assert alone(found) == (["step0 rank0"], [])
-    (pair,) = plan(root, root / "step1" / "rank0" / "dump.json").twins
+    (pair,) = plan(root, root / "step1" / "rank0" / "dump.json").pairs
     assert (pair.target.parent, pair.suffix) == (root / "step1" / "rank0", "")
 
 
@@ -192,9 +192,9 @@ def test_every_place_is_paired_or_told(tmp_path: Path, ours: set, theirs: set) -
     except CompareError:
         assert not ours & theirs
         return
-    targets, goldens = [each.target for each in found.twins], [each.golden for each in found.twins]
+    targets, goldens = [each.target for each in found.pairs], [each.golden for each in found.pairs]
     assert len(set(targets)) == len(targets) and len(set(goldens)) == len(goldens), "nothing is compared twice"
     assert len(targets) + len(found.only_target) == len(ours) and len(goldens) + len(found.only_golden) == len(theirs)
-    assert len({each.suffix for each in found.twins}) == len(found.twins), "reports have names of their own"
+    assert len({each.suffix for each in found.pairs}) == len(found.pairs), "reports have names of their own"
     if len({step for step, _ in ours}) > 1:
         assert {target.parent.parent.name for target in targets} <= {step.rstrip("/") for step, _ in theirs}

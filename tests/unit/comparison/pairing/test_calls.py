@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
-from msprobe_ms.comparison.reporting.profiles.own_rules import PASSED_ON
+from msprobe_ms.comparison.reporting.profiles.own import PASSED_ON
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import parse_entry

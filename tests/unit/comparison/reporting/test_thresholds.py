@@ -20,10 +20,8 @@ from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.measuring.tolerances import Tolerances
 from msprobe_ms.comparison.model import Comparison
 from msprobe_ms.comparison.reporting.profiles import judge
-from msprobe_ms.comparison.reporting.profiles.latest import Latest
-from msprobe_ms.comparison.reporting.profiles.latest_rules import LatestThresholds
-from msprobe_ms.comparison.reporting.profiles.v110 import V110
-from msprobe_ms.comparison.reporting.profiles.v110_rules import V110Thresholds
+from msprobe_ms.comparison.reporting.profiles.latest import Latest, LatestThresholds
+from msprobe_ms.comparison.reporting.profiles.v110 import V110, V110Thresholds
 from msprobe_ms.comparison.reporting.thresholds import SECTIONS, Thresholds, load_thresholds
 from msprobe_ms.support.errors import UsageError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from built_nets import Module, Told, changed, dump_of, paths
 
-from msprobe_ms.comparison.many.shared_mapping import OneMapping
+from msprobe_ms.comparison.many.shared_mapping import SharedMapping
 from msprobe_ms.comparison.pairing.automatic import Alignment, align_modules
 from tests.unit.comparison.pairing.automatic.test_automatic import encoder, found, passed_back, renamed, truth
 
@@ -123,7 +123,7 @@ def test_of_many_pairs_one_that_looks_exchanged_keeps_its_file(tmp_path: Path) -
     told = align_modules(dump_of("mindspore", encoder()), dump_of("pytorch", renamed(encoder()))).text()
     at = "layers.1.attention"
     wrong = aligned(swapped(f"{at}.q", f"{at}.k"), replace(AFTER, faulty_from=f"{at}.out"), tmp_path).text()
-    mapping = OneMapping(tmp_path, "1")
+    mapping = SharedMapping(tmp_path, "1")
     kept = []
     for rank, text in enumerate([told, wrong, told.replace("# 1.00", "# 0.80"), wrong]):
         file = tmp_path / f"layer_mapping_rank{rank}_1.yaml"

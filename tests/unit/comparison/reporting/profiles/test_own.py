@@ -13,7 +13,7 @@ from repository import ROOT
 from msprobe_ms.arrays.metrics import COSINE, MAX_ABSOLUTE, MORE_METRICS, TENSOR_METRICS, Missing
 from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
-from msprobe_ms.comparison.reporting.profiles import PROFILES, judge, own_rules
+from msprobe_ms.comparison.reporting.profiles import PROFILES, judge, own
 from msprobe_ms.comparison.reporting.profiles.base import Block, Cell, lines
 from msprobe_ms.dump.model import Item
 
@@ -254,4 +254,4 @@ def test_a_file_that_cannot_be_read_is_told() -> None:
 
 def test_every_result_is_in_the_docs() -> None:
     docs = (ROOT / "docs" / "compare_columns.md").read_text(encoding="utf-8")
-    assert [result for result in own_rules.RESULTS if f"| `{result}` |" not in docs] == []
+    assert [result for result in own.RESULTS if f"| `{result}` |" not in docs] == []

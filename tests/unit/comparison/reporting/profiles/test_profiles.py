@@ -29,10 +29,8 @@ from msprobe_ms.comparison.reporting.advisor import advice
 from msprobe_ms.comparison.reporting.files import write_tables
 from msprobe_ms.comparison.reporting.profiles import PROFILES, judge
 from msprobe_ms.comparison.reporting.profiles.base import Block, Cell, Profile, lines
-from msprobe_ms.comparison.reporting.profiles.latest import Latest
-from msprobe_ms.comparison.reporting.profiles.latest_rules import LatestThresholds
-from msprobe_ms.comparison.reporting.profiles.v110 import V110
-from msprobe_ms.comparison.reporting.profiles.v110_rules import V110Thresholds
+from msprobe_ms.comparison.reporting.profiles.latest import Latest, LatestThresholds
+from msprobe_ms.comparison.reporting.profiles.v110 import V110, V110Thresholds
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.reading.reader import read_dump
 

@@ -1,0 +1,55 @@
+"""Settings of a comparison as a user gives them, from the command line or from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from msprobe_ms.arrays.custom_metrics import load_algorithms
+from msprobe_ms.comparison.pairing.rules.files import load_mappings
+from msprobe_ms.comparison.reporting.thresholds import load_thresholds
+from msprobe_ms.comparison.run import Options
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to compare by and what to write; files are named, not yet read.
+
+    ``…_mapping``   a yaml file; True is the bare flag of the command: layers are found from the dumps, Cells pair with
+                    Modules, functions by the built-in table
+    ``fuzzy``       ignore call indices while pairing
+    ``profile``     columns and rules of the table: ``own``, ``latest`` or ``v110``
+    ``thresholds``  a yaml file of values to measure and judge by, where not the usual
+    ``algorithms``  the user's own metrics, each ``FILE.py:FUNCTION``
+    ``csv``, ``stack``, ``advice``  tables as csv, with call sites, and an advisor file
+    """
+
+    layer_mapping: Path | Literal[True] | None = None
+    cell_mapping: Path | Literal[True] | None = None
+    api_mapping: Path | Literal[True] | None = None
+    data_mapping: Path | None = None
+    fuzzy: bool = False
+    profile: str = "own"
+    thresholds: Path | None = None
+    algorithms: Iterable[str] = ()
+    csv: bool = False
+    stack: bool = False
+    advice: bool = False
+
+    def options(self) -> Options:
+        """Read the files and return the options of a run. Raises MsprobeError: what cannot be read."""
+        thresholds, algorithms = load_thresholds(self.thresholds), load_algorithms(self.algorithms)
+        layer = None if self.layer_mapping is True else self.layer_mapping
+        return Options(
+            mappings=load_mappings(self.cell_mapping, layer, self.data_mapping, self.api_mapping),
+            align=self.layer_mapping is True,
+            fuzzy=self.fuzzy,
+            profile=self.profile,
+            thresholds=thresholds,
+            algorithms=algorithms,
+            csv=self.csv,
+            stack=self.stack,
+            advice=self.advice,
+        )

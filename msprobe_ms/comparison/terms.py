@@ -1,0 +1,85 @@
+"""Fixed terms of a comparison: its verdicts, modes, what paired two entries, colours of rows, the two sides."""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum
+
+
+class _Term(str, Enum):
+    """A term that reads as its text wherever it is printed or written, in every version of Python."""
+
+    __str__ = str.__str__
+    __repr__ = str.__repr__
+
+    def __format__(self, specification: str) -> str:
+        return format(self.value, specification)
+
+
+class Verdict(_Term):
+    """Verdict of a comparison; ``FAILED`` where it could not be made, ``UNJUDGED`` before it is."""
+
+    CONSISTENT = "consistent"
+    DIVERGENT = "divergent"
+    INCOMPLETE = "incomplete"
+    FAILED = "failed"
+    UNJUDGED = ""
+
+
+class Mode(_Term):
+    """What two dumps are compared by: statistics, checksums, or the tensors themselves."""
+
+    STATISTICS = "statistics"
+    MD5 = "md5"
+    TENSOR = "tensor"
+
+
+class PairedBy(_Term):
+    """What paired two entries.
+
+    ``SCOPE``      the built-in table of operations, inside one call of a module
+    ``GROUP``      several entries of one side are one of the other together
+    ``UNMATCHED``  an entry of which the layer mapping says that it has no counterpart
+    ``NOTHING``    an entry for which no counterpart was found
+    """
+
+    NAME = "name"
+    CELL = "cell"
+    LAYER = "layer"
+    AUTOMATIC = "automatic"
+    API = "api"
+    DATA = "data"
+    SCOPE = "scope"
+    GROUP = "group"
+    UNMATCHED = "unmatched"
+    NOTHING = ""
+
+
+class RowColour(_Term):
+    """Colour of a row in a report; a profile says which red and which yellow."""
+
+    RED = "red"
+    YELLOW = "yellow"
+    NONE = ""
+
+
+class Side(IntEnum):
+    """One of the two dumps; also its place in a pair ``(target, golden)``."""
+
+    TARGET = 0
+    GOLDEN = 1
+
+    @property
+    def other(self) -> Side:
+        return _OTHER[self]
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+    def __format__(self, specification: str) -> str:
+        return format(str(self), specification)
+
+
+#: The members by themselves: to look one up in its class takes longer than what most loops do with it.
+TARGET, GOLDEN = Side
+
+_OTHER = (GOLDEN, TARGET)
