@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from msprobe_ms.comparison.model import Comparison
-from msprobe_ms.comparison.origin.nodes import strain
+from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.reporting.files import write_table
 
 #: What a node holds and gives out; what comes in is another node's error.
@@ -36,7 +36,7 @@ def errors_of(comparison: Comparison) -> Errors:
     for pair in comparison.pairs:
         if pair.target is not None and pair.golden is not None:
             errors.nodes.append(pair.target.name)
-            errors.strains.append(max((strain(row) for row in pair.rows if row.state in _OWN), default=0.0))
+            errors.strains.append(max((error_ratio(row) for row in pair.rows if row.state in _OWN), default=0.0))
     return errors
 
 

@@ -15,8 +15,8 @@ from msprobe_ms.comparison.node.element_text import element_lines
 from msprobe_ms.comparison.node.lookup import Chosen, choose
 from msprobe_ms.comparison.node.producers_consumers import Neighbours
 from msprobe_ms.comparison.node.status import standing
-from msprobe_ms.comparison.origin.nodes import strain
-from msprobe_ms.comparison.origin.reasons import required_line
+from msprobe_ms.comparison.origin.nodes import error_ratio
+from msprobe_ms.comparison.origin.sentences import describe_required
 from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
 from msprobe_ms.comparison.run import Options, as_paired, compare_dumps
@@ -159,7 +159,7 @@ class _Details:
     def _cells(self, row: Row) -> tuple[str, str, str, str, str, str]:
         item = row.target or row.golden
         assert item is not None
-        figures = ("", "") if row.deviation is None else (f"{row.deviation:.4g}", f"{row.tolerance:.4g}")
+        figures = ("", "") if row.deviation is None else (f"{row.deviation:.4g}", f"{row.held_to:.4g}")
         return (item.suffix or "itself", _shown(row.target), _shown(row.golden), *figures, _word(row))
 
     def _detailed(self) -> list[Row]:
@@ -167,7 +167,7 @@ class _Details:
         if self.chosen.row is not None:
             return [self.chosen.row]
         rows = [row for row in self.chosen.rows if row.matched and _is_tensor(row)]
-        differing = sorted((row for row in rows if row.differs), key=strain, reverse=True)[:_IN_DETAIL]
+        differing = sorted((row for row in rows if row.differs), key=error_ratio, reverse=True)[:_IN_DETAIL]
         first = [row for row in self.chosen.named.rows if row.target is not None and row.target.state != "input"]
         return differing or [row for row in first if row.matched and _is_tensor(row)][:1]
 
@@ -181,7 +181,7 @@ class _Details:
         if row.reason:
             yield f"  {row.result}: {row.reason}"
         if row.differs and row.deviation is not None and math.isfinite(row.deviation):
-            yield f"  {required_line(row.deviation, row.tolerance)}; it is held to {row.tolerance:.3g}"
+            yield f"  {describe_required(row.deviation, row.held_to)}; it is held to {row.held_to:.3g}"
         if row.target is not None and row.golden is not None and _is_tensor(row):
             yield from (f"  {line}" for line in self._elements(row, row.target, row.golden))
 
@@ -200,7 +200,7 @@ class _Details:
             return
         for side, dump, item in (("target", self.target, target), ("golden", self.golden, golden)):
             yield f"{side} file: {dump.tensors.where(item)}"
-        yield from element_lines(study(mine, theirs), noise=not (row.differs or row.refuted))
+        yield from element_lines(study(mine, theirs), noise=not (row.differs or row.misrecorded))
 
 
 def _figures(row: Row) -> Iterator[str]:
@@ -244,7 +244,7 @@ def _word(row: Row) -> str:
         return "no twin"
     if row.differs:
         return "DIFFERS"
-    if row.refuted:
+    if row.misrecorded:
         return "refuted by what took it in"
     return "" if row.deviation is None else "agrees"
 

@@ -25,7 +25,7 @@ def standing(chosen: Chosen, comparison: Comparison, target: Dump) -> Iterator[s
     elif not any(row.matched for row in chosen.rows):
         return
     elif not chosen.differs:
-        yield f"agrees: {_REFUTED if any(row.refuted for row in chosen.rows) else _AGREES}"
+        yield f"agrees: {_REFUTED if any(row.misrecorded for row in chosen.rows) else _AGREES}"
     else:
         source = next((row.inherited_from for row in chosen.rows if row.differs and row.inherited_from), "")
         order = {pair.target.name: place for place, pair in enumerate(comparison.pairs) if pair.target}

@@ -21,7 +21,7 @@ _FOUND_THEIR_OWN = ("data", "api", "scope", "group")
 Name = tuple[str, str, str, str]
 
 
-def tell_uneven_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list[Origin]:
+def warn_shifted_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list[Origin]:
     """The origins; those whose name is called another number of times on the other side say so in their reason."""
     wanted = {origin.target for origin in origins}
     if not origins:

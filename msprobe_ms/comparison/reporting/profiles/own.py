@@ -161,7 +161,7 @@ _VERDICT = (
     column("Reason", lambda line: line.row.reason or None),
     column("Inherited From", lambda line: line.row.inherited_from or None),
     Column("Deviation", _of_row(attrgetter("deviation"))),
-    Column("Tolerance", _of_row(attrgetter("tolerance"))),
+    Column("Tolerance", _of_row(attrgetter("held_to"))),
 )
 
 _BASIC = _pairs(

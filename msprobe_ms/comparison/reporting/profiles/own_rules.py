@@ -65,7 +65,7 @@ class _Plain:
         self._sorts: dict[tuple[int, int], bool] = {}
 
     def is_(self, row: Row) -> bool:
-        if row.deviation is None or row.deviation == math.inf or row.refuted or row.measured:
+        if row.deviation is None or row.deviation == math.inf or row.misrecorded or row.measured:
             return False
         if self._mode != "statistics" or (numbers := row.numbers) is None:
             return False
@@ -112,10 +112,10 @@ def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mo
     said = remarks(row, target, golden, mode)
     if row.deviation is None:
         return NOT_COMPARED, next(said, NO_SUM if pair.fused else "There are no figures to compare.")
-    if not row.differs and not row.refuted:
+    if not row.differs and not row.misrecorded:
         return AGREES, next(said, "")
     reason = next(differences(row, target, golden, mode))
-    if row.refuted:
+    if row.misrecorded:
         return NOT_JUDGED, f"{reason}; {LATER_AGREE if _is_forward(pair) else GRADIENT_AGREES}."
     if row.measured and (note := row.measured.get(NOTE)):
         reason = f"{reason} by its statistics. {note}"

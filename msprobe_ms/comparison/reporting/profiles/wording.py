@@ -52,7 +52,7 @@ def differences(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str
 
 
 def deviates(row: Row) -> str:
-    return f"It deviates by {row.deviation:.3g}, beyond the tolerance {row.tolerance:.3g}"
+    return f"It deviates by {row.deviation:.3g}, beyond the tolerance {row.held_to:.3g}"
 
 
 def remarks(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str]:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
-from msprobe_ms.comparison.origin.nodes import nodes_of, strain
+from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.nodes import error_ratio, nodes_of
 from msprobe_ms.comparison.origin.search import find_origins
 from msprobe_ms.comparison.verdict import verdict_of
 from msprobe_ms.dump.model import Entry, Item
@@ -36,11 +37,11 @@ def node(
 
 
 def origins(*pairs: Pair) -> list[str]:
-    return [origin.target for origin in find_origins(list(pairs))]
+    return [origin.target for origin in find_origins(Evidence(pairs))]
 
 
 def only(*pairs: Pair) -> Origin:
-    found = find_origins(list(pairs))
+    found = find_origins(Evidence(pairs))
     assert len(found) == 1
     return found[0]
 
@@ -318,7 +319,7 @@ class TestBackward:
         assert found.target == "Cell.head.Dense.backward.0.input.0"
 
 
-class TestKinks:
+class TestReluSwitching:
     """A ReLU whose 20,000 inputs differ by 1e-6: an element or so is on the other side, and its gradient wholly off."""
 
     def relu(self, gradient: float, size: int = 20_000) -> list[Pair]:
@@ -355,7 +356,7 @@ class TestKinks:
         ) == [f"{whole}.output.0"]
 
 
-class TestRefutation:
+class TestLaterUses:
     def test_a_record_every_later_use_refutes_is_no_origin(self) -> None:
         recorded = (0.5, 0.25)
         pairs = [
@@ -363,7 +364,7 @@ class TestRefutation:
             node("Tensor.reshape.0.backward", None, recorded, input_0=REST, output_0=REST),
         ]
         assert origins(*pairs) == []
-        assert pairs[0].rows[1].refuted and not pairs[0].rows[1].differs
+        assert pairs[0].rows[1].misrecorded and not pairs[0].rows[1].differs
 
     def test_a_fault_that_was_taken_in_stays_one(self) -> None:
         assert origins(
@@ -377,7 +378,7 @@ def test_checksums_are_exact() -> None:
     for pair in pairs:
         for row in pair.rows:
             row.deviation, row.tolerance = (math.inf if row.deviation else 0.0), 0.0
-    assert strain(pairs[0].rows[1]) == math.inf
+    assert error_ratio(pairs[0].rows[1]) == math.inf
     assert origins(*pairs) == ["Cell.a.L.forward.0.output.0"]
 
 
@@ -393,7 +394,7 @@ class TestInheritance:
 
     @staticmethod
     def sources(*pairs: Pair) -> dict[str, str]:
-        find_origins(list(pairs))
+        find_origins(Evidence(pairs))
         rows = [row for pair in pairs for row in pair.rows if row.differs]
         return {row.target.name: row.inherited_from for row in rows if row.target is not None}
 
@@ -473,12 +474,8 @@ class TestRandomOperations:
         assert (found.kind, found.target) == ("parameter", "Cell.layers.0.fc.Dense.forward.0.parameters.weight")
 
     def test_a_fault_before_it_is_found(self) -> None:
-        found = find_origins(
-            [
-                node("Cell.layers.0.fc.Dense.forward.0", BLOCK, input_0=REST, output_0=FAULT),
-                self.dropout(input_0=FAULT, output_0=FAULT),
-            ]
-        )
+        fault = node("Cell.layers.0.fc.Dense.forward.0", BLOCK, input_0=REST, output_0=FAULT)
+        found = find_origins(Evidence([fault, self.dropout(input_0=FAULT, output_0=FAULT)]))
         assert [origin.kind for origin in found] == ["computation"]
 
     def test_dropout_that_agrees_is_no_matter(self) -> None:
@@ -486,7 +483,7 @@ class TestRandomOperations:
 
     def test_the_verdict_is_about_what_can_be_told_before_it(self) -> None:
         pair = self.dropout(None, input_0=REST, output_0=FAULT)
-        assert verdict_of(Comparison("statistics", [pair], [], find_origins([pair]))) == "incomplete"
+        assert verdict_of(Comparison("statistics", [pair], [], find_origins(Evidence([pair])))) == "incomplete"
         assert verdict_of(Comparison("statistics", [pair], [], [])) == "consistent"
 
 
