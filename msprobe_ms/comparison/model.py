@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 
 from msprobe_ms.comparison.statistics import Metrics, statistic_metrics
 from msprobe_ms.dump.columns import ItemTable
@@ -36,8 +37,7 @@ class Effect(Enum):
     RANDOM = "random"
 
 
-@dataclass(frozen=True)
-class Allowance:
+class Allowance(NamedTuple):
     """How far one explanation lets a value be apart.
 
     ``by``       name of the explanation

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msprobe_ms.comparison.model import Effect, Pair, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
@@ -45,6 +45,10 @@ class Node:
     before: Node | None = None
     ratio_without_effect: float = 0.0
     ratio_without_effect_inside: float = 0.0
+    is_backward: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.is_backward = self.parsed is not None and self.parsed.direction in (BACKWARD, PARAMETERS_GRAD)
 
     def measure(self) -> None:
         """Fill the error ratios from the rows."""
@@ -93,10 +97,6 @@ class Node:
     def is_kept(self) -> bool:
         """A parameter or input of a compiled graph, after it ran."""
         return self.parsed is not None and self.parsed.prefix == PARAMETER
-
-    @property
-    def is_backward(self) -> bool:
-        return self.parsed is not None and self.parsed.direction in (BACKWARD, PARAMETERS_GRAD)
 
     @property
     def is_parameter_gradient(self) -> bool:

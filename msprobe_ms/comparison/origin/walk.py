@@ -52,11 +52,12 @@ class Walk:
     def visit(self, node: Node) -> bool:
         """Judge one node; False when nothing after it can be told."""
         self.turn = node
-        if node.is_save:
+        is_save = node.is_save
+        if is_save:
             # A save has no inputs: what was saved before it is what it is computed from.
             node.ratio_in, node.before, self._saved = self.seen, self._saved, node
         # Through the loss, a forward fault reaches every gradient of the step; and what is saved later inherits.
-        if (node.is_backward or node.is_save) and self.origins:
+        if (node.is_backward or is_save) and self.origins:
             return False
         if found := self.judge(node):
             self._note(found)
@@ -73,39 +74,38 @@ class Walk:
     def judge(self, node: Node) -> Found | None:
         """The first cause that speaks of ``node``; None where nothing is wrong with it."""
         unexplained = self.explain(node)
-        return next((found for cause in self._causes if (found := cause.find(node, unexplained, self))), None)
+        if not unexplained and not self.shows_little(node):
+            return None
+        for cause in self._causes:
+            if (found := cause.find(node, unexplained, self)) is not None:
+                return found
+        return None
 
     def explain(self, node: Node) -> list[Row]:
         """Let pass the rows of ``node`` that an explanation explains whole; return those that none does."""
         rest = self.rest(node)
         if max(node.ratio_in, node.ratio_parameters, node.ratio_out) <= rest:
             return []
-        unexplained = []
+        unexplained, explanations = [], self._explanations[Phase.WALK]
         for row in node.pair.rows:
-            before = row.explained
-            if not error_ratio(row) > rest or (before is not None and before.effect is Effect.NO_EFFECT):
+            ratio, before = error_ratio(row), row.explained
+            if not ratio > rest or (before is not None and before.effect is Effect.NO_EFFECT):
                 continue
-            allowance = self._allowance(row, node)
-            if allowance is None:
-                unexplained.append(row)
-            if before is None or before.effect is Effect.PASSES:
-                row.explained = allowance if row.differs else None
-        return unexplained
-
-    def _allowance(self, row: Row, node: Node) -> Allowance | None:
-        """What the first explanation allows that explains the row whole."""
-        deviation, granted = row.deviation or 0.0, None
-        watch = self.tried.get(row) if self.tried else None
-        for explanation in self._explanations[Phase.WALK]:
-            allowance = explanation.allows(row, node, self)
-            if watch is not None:
-                watch.append((explanation.name, allowance))
-            if granted is None and allowance is not None and deviation <= allowance.up_to:
-                granted = allowance
-                self.granted[allowance.by] = max(allowance.up_to, self.granted.get(allowance.by, 0.0))
-                if watch is None:
+            if self.tried and row in self.tried:
+                self.tried[row] += [(each.name, each.allows(row, node, self)) for each in explanations]
+            deviation = row.deviation or 0.0
+            for explanation in explanations:
+                allowance = explanation.allows(row, node, self)
+                if allowance is not None and deviation <= allowance.up_to:
+                    if allowance.up_to > self.granted.get(allowance.by, 0.0):
+                        self.granted[allowance.by] = allowance.up_to
                     break
-        return granted
+            else:
+                allowance = None
+                unexplained.append(row)
+            if ratio > 1 and (before is None or before.effect is Effect.PASSES):
+                row.explained = allowance
+        return unexplained
 
     def by_chance(self, row: Row, node: Node) -> Allowance | None:
         """What random numbers explain of an origin: all of it, or nothing but with a sentence that they may."""

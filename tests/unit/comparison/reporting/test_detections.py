@@ -212,7 +212,7 @@ def test_drift_without_an_origin() -> None:
 def test_the_file(tmp_path: Path) -> None:
     comparison, target, golden = scale_against_good(tmp_path)
     measure(comparison.pairs, target, golden, "statistics")
-    comparison.origins = find_origins(comparison.pairs)
+    comparison.origins = find_origins(Evidence(comparison.pairs))
     judge(comparison, PROFILES["own"])
     path = write_advice(comparison, tmp_path, "20260102030405", profile="own")
     assert path.name == "advisor_20260102030405.txt"
