@@ -150,6 +150,12 @@ class Row:
         return explained.up_to if explained is not None and explained.effect is Effect.HOLDS else self.tolerance
 
     @property
+    def explained_by(self) -> str:
+        """What let the row pass though it is beyond its tolerance; "" for nothing."""
+        explained = self.explained
+        return explained.by if explained is not None and explained.effect is not Effect.HOLDS else ""
+
+    @property
     def misrecorded(self) -> bool:
         """Whether the record alone differs: later uses of the tensor agree, or the sides record other gradients."""
         return self.explained is not None and self.explained.effect is Effect.NO_ERROR

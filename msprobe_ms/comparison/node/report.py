@@ -12,14 +12,16 @@ from msprobe_ms.arrays.worst_elements import rearranged, study
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
 from msprobe_ms.comparison.node.element_text import element_lines
+from msprobe_ms.comparison.node.explanation_text import describe_explanations
 from msprobe_ms.comparison.node.lookup import Chosen, choose
 from msprobe_ms.comparison.node.producers_consumers import Neighbours
 from msprobe_ms.comparison.node.status import standing
 from msprobe_ms.comparison.origin.nodes import error_ratio
+from msprobe_ms.comparison.origin.search import explanations_tried
 from msprobe_ms.comparison.origin.sentences import describe_required
 from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
-from msprobe_ms.comparison.run import Options, as_paired, compare_dumps
+from msprobe_ms.comparison.run import Options, as_paired, compare_dumps, evidence_of
 from msprobe_ms.comparison.statistics import DIFFERENCES, RELATIVES, STATISTICS
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD
@@ -87,6 +89,8 @@ class _Details:
         rows = list(chosen.rows)
         self.ours = Neighbours(target, [row.target for row in rows if row.target is not None])
         self.theirs = Neighbours(golden, [row.golden for row in rows if row.golden is not None])
+        beyond = [row for row in rows if row.differs or row.explained]
+        self.tried = explanations_tried(evidence_of(comparison.pairs, target, golden), beyond) if beyond else {}
         self.twins = {pair.target.name: pair.golden.name for pair in comparison.pairs if pair.target and pair.golden}
 
     def lines(self) -> Iterator[str]:
@@ -136,6 +140,7 @@ class _Details:
         widths = [max(len(line[place]) for line in table) for place in range(len(table[0]))]
         for line in table:
             yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        yield from (f"  {describe_explanations(row, self.tried[row])}" for row in pair.rows if row in self.tried)
         for row in pair.rows:
             yield from (f"  {line}" for line in self._flow(row))
 

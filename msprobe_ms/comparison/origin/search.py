@@ -37,7 +37,11 @@ def find_origins(evidence: Evidence) -> list[Origin]:
 
 
 def explanations_tried(evidence: Evidence, rows: Collection[Row]) -> Mapping[Row, list[tuple[str, Allowance | None]]]:
-    """Search again and return, of each of ``rows`` that the walk met, what every explanation allowed it."""
+    """Search again and return, of each of ``rows``, what every explanation that was asked of it allowed.
+
+    Those that survey rows before the walk are asked of all; the others of what is beyond its tolerance, in the order of
+    execution, up to where the search ends.
+    """
     return _walked(evidence, rows).tried
 
 

@@ -39,6 +39,9 @@ class Walk:
             explanation = each(evidence)
             self._explanations[each.phase].append(explanation)
             if isinstance(explanation, Surveyed):
+                for row, tried in self.tried.items():
+                    found = explanation.found.get(row)
+                    tried.append((explanation.name, found[1] if found else None))
                 evidence.let_pass(explanation.found)
         self._causes: list[Cause] = [each(evidence) for each in CAUSES]
         #: How many layers that round were found equal to the bit; several of them leave no noise to hide in.

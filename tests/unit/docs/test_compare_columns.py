@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from compare_parts import dump, tensor
+from repository import ROOT
 
+from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
@@ -46,3 +50,10 @@ def test_any_other_call_passes_with_the_factor_told() -> None:
     factor = origin.required_tolerance / tolerance
     assert verdict(target, golden, 96 * factor * 1.001) == "consistent"
     assert verdict(target, golden, 96 * factor * 0.98) == "divergent"
+
+
+def test_every_explanation_has_a_line() -> None:
+    text = (ROOT / "docs" / "compare_columns.md").read_text(encoding="utf-8")
+    table = text.partition("### What explains a difference")[2]
+    for each in EXPLANATIONS:
+        assert re.search(rf"^\|[^|]*{re.escape(each.name)}", table, re.MULTILINE), each.name

@@ -41,7 +41,7 @@ def told(target: Item | None, golden: Item | None, **how: Any) -> tuple[str, str
 
 
 HEAD = [
-    "NPU Name", "Bench Name", "Result", "Reason", "Inherited From", "Deviation", "Tolerance",
+    "NPU Name", "Bench Name", "Result", "Reason", "Inherited From", "Explained By", "Deviation", "Tolerance",
     "NPU Dtype", "Bench Dtype", "NPU Tensor Shape", "Bench Tensor Shape",
 ]  # fmt: skip
 FIGURES = [f"{side} {name}" for side in ("NPU", "Bench") for name in ("max", "min", "mean", "l2norm")]
