@@ -17,7 +17,7 @@ from msprobe_ms.comparison.origin.causes.slow_drift import steepest
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.fused_parts import name_fused_parts
 from msprobe_ms.comparison.origin.search import find_origins, split_random
-from msprobe_ms.comparison.origin.shifted_calls import warn_shifted_calls
+from msprobe_ms.comparison.origin.shifted_calls import note_shifted_calls
 from msprobe_ms.comparison.pairing.coverage import far_apart
 from msprobe_ms.comparison.pairing.early_end import early_ends
 from msprobe_ms.comparison.pairing.fusing import join_fused
@@ -90,7 +90,7 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool =
     damage = [f"{side}: {dump.damage}" for side, dump in (("target", target), ("golden", golden)) if dump.damage]
     evidence = evidence_of(pairs, target, golden)
     origins, random = split_random(find_origins(evidence))
-    origins = origins if options.fuzzy else warn_shifted_calls(origins, pairs)
+    origins = origins if options.fuzzy else note_shifted_calls(origins, pairs)
     origins = name_fused_parts(origins, pairs, target, golden)
     ends = [] if damage else early_ends(pairs, target, golden)
     comparison = Comparison(mode, pairs, origins, random, damage, ends)

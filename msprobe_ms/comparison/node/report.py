@@ -15,7 +15,7 @@ from msprobe_ms.comparison.node.element_text import element_lines
 from msprobe_ms.comparison.node.explanation_text import describe_explanations
 from msprobe_ms.comparison.node.lookup import Chosen, choose
 from msprobe_ms.comparison.node.producers_consumers import Neighbours
-from msprobe_ms.comparison.node.status import standing
+from msprobe_ms.comparison.node.status import status_lines
 from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.origin.search import explanations_tried
 from msprobe_ms.comparison.origin.sentences import describe_required
@@ -107,7 +107,7 @@ class _Details:
             names, more = ", ".join(self.chosen.others[:_CALLS]), len(self.chosen.others) - _CALLS
             also = f"also {names}{f' and {more} more' if more > 0 else ''}"
             yield f"  the one of {len(self.chosen.others) + 1} calls that differs most; {also}"
-        yield from (f"  {line}" for line in standing(self.chosen, self.comparison, self.target))
+        yield from (f"  {line}" for line in status_lines(self.chosen, self.comparison, self.target))
         if entry.parent:
             yield f"  called in {entry.parent}"
         for frame in self._frames(entry):
@@ -182,7 +182,7 @@ class _Details:
         yield item.name
         if row.target is not None and row.golden is not None and row.golden.name != row.target.name:
             yield f"  golden: {row.golden.name}"
-        yield from _figures(row)
+        yield from _metrics_table(row)
         if row.reason:
             yield f"  {row.result}: {row.reason}"
         if row.differs and row.deviation is not None and math.isfinite(row.deviation):
@@ -208,7 +208,7 @@ class _Details:
         yield from element_lines(study(mine, theirs), noise=not (row.differs or row.misrecorded))
 
 
-def _figures(row: Row) -> Iterator[str]:
+def _metrics_table(row: Row) -> Iterator[str]:
     """The statistics side by side, then every other metric."""
     table: list[Sequence[str]] = [("", "target", "golden", "difference", "relative")]
     for name, difference, relative in zip(STATISTICS, DIFFERENCES, RELATIVES, strict=True):

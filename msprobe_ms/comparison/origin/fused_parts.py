@@ -1,4 +1,4 @@
-"""Which of several modules that the other side has fused an origin lies in: real data tells, figures do not."""
+"""Which of several modules that the other side has fused an origin lies in: real data tells, statistics do not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from msprobe_ms.support.errors import MsprobeError
 
 
 def name_fused_parts(origins: Sequence[Origin], pairs: Sequence[Pair], target: Dump, golden: Dump) -> list[Origin]:
-    """The origins, those in fused modules with a word on which of them differ where not all do."""
+    """Return the origins, those in fused modules with a word on which of them differ where not all do."""
     if not any(is_fused(origin.target) or is_fused(origin.golden) for origin in origins):
         return list(origins)
     rows = {

@@ -3,11 +3,11 @@
 Error goes through a computation times its condition, and each computation adds rounding of its own. Whatever a call
 computes, what comes out is held to agree up to an error ratio of ``1 + gain · ratio in`` (1 is a net's worth of
 rounding).
-Single layers of known kind add far less than a net, and their condition follows from the figures recorded, so that a
+Single layers of known kind add far less than a net, and their condition follows from the statistics recorded, so that a
 wrong epsilon shows: 1e-6 for 1e-5 changes a normalised tensor by 38 epsilons of float32 over its variance, the layer
 itself rounds by less than 8 (measured, MindSpore against PyTorch on CPU: normalisations 0.5, linear layers 4,
-activations 7; tanh alone 200). Of a systematic change every figure tells, so Norm and Mean are held against a bound of
-their own: independent roundings of n elements cancel in them to 1/sqrt(n).
+activations 7; tanh alone 200). Of a systematic change every statistic tells, so Norm and Mean are held against a bound
+of their own: independent roundings of n elements cancel in them to 1/sqrt(n).
 
 * linear: y = Wx sums K terms, and rounds by a part of sqrt(K) · rms(W) · rms(x) (Higham, Accuracy and Stability of
   Numerical Algorithms, 2nd ed., §3.1 and §2.8), which is more than a part of y where the terms cancel
@@ -29,7 +29,7 @@ from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import FORWARD
 
 #: Times that a call multiplies the error ratio it takes in when nothing is known of it: ten, as attention over sharp
-#: logits was seen to; thirty, where something differed before, of which figures may show little.
+#: logits was seen to; thirty, where something differed before, of which statistics may show little.
 GAIN, GAIN_IN_DOUBT = 10.0, 30.0
 #: Inputs beyond their tolerance by no more than this may still be drift; a node that multiplies it is to blame all the
 #: same.
@@ -45,7 +45,7 @@ _COARSE = 4.0
 #: What a single layer adds: a twelfth of the tolerance, 8 roundings of float32; half of it to Norm and Mean.
 _OWN, _OWN_WHOLE = 1 / 12, 1 / 24
 #: Growth of error in a single layer beyond its condition: rows and channels are not all conditioned as the whole is,
-#: and the few figures of what comes in may by chance show less than is there.
+#: and the few statistics of what comes in may by chance show less than is there.
 _MARGIN, _MARGIN_WHOLE = 3.0, 5.0
 #: Times of what was seen anywhere before that an output must show for its layer to stand out.
 _STANDING_OUT = 1.5
@@ -64,7 +64,7 @@ def explained_ratio(node: Node, rest: float, *, doubtful: bool) -> float:
         own = max(own, known * _OWN)
     taken = node.ratio_taken
     if node.is_backward and node.ratio_out <= _NOISY:
-        # The sums that gradients are show the noise of single elements, which the few figures of many hardly do.
+        # The sums that gradients are show the noise of single elements, which the few statistics of many hardly do.
         rows = [row for each in (node, *node.context) for row in each.pair.rows if row.state != "parameters_grad"]
         taken = max(taken, _ELEMENTS * max(map(elements, rows), default=0.0)) if node.is_parameter_gradient else taken
     return own + (GAIN_IN_DOUBT if doubtful else GAIN) * taken
@@ -98,7 +98,7 @@ def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tu
             explained = max(known * (_OWN + _MARGIN * node.ratio_taken), _STANDING_OUT * seen)
             if error_ratio(row) > explained:
                 return row, explained * row.held_to
-        # What updates leave in the elements of a parameter cancels in its figures, and less so in those of a result,
+        # What updates leave in the elements of a parameter cancels in its statistics, and less so in those of a result,
         # where some inputs weigh them.
         if updated and any(each.deviation for each in node.rows("parameters")):
             continue

@@ -6,7 +6,7 @@ import math
 
 from msprobe_ms.comparison.model import Metrics, Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.nodes import Node
-from msprobe_ms.comparison.statistics import odd_word
+from msprobe_ms.comparison.statistics import describe_non_finite
 from msprobe_ms.dump.model import Item
 
 
@@ -26,7 +26,7 @@ def describe_difference(row: Row) -> str:
 
 
 def _beyond_measure(suffix: str, target: Item, golden: Item) -> str:
-    mine, theirs = odd_word(target), odd_word(golden)
+    mine, theirs = describe_non_finite(target), describe_non_finite(golden)
     if mine and not theirs:
         return f"{suffix} holds {mine}, the golden's is finite"
     if theirs and not mine:

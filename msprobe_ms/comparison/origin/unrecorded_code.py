@@ -46,7 +46,7 @@ class UnrecordedCode:
     def places(self, node: Node, row: Row) -> str:
         """Between which recorded calls the code lies that made this input of ``node``, in words; "" if none ran before.
 
-        A tensor of the same figures on one side tells where that side has it from, untouched.
+        A tensor of the same statistics on one side tells where that side has it from, untouched.
         """
         mine, theirs = self._source(node, row, TARGET), self._source(node, row, GOLDEN)
         if mine is not None and theirs is not None:

@@ -26,7 +26,7 @@ from msprobe_ms.comparison.reporting.advice_texts import (
     RANDOM_ADVICE,
     operation_advice,
 )
-from msprobe_ms.comparison.statistics import odd_figures
+from msprobe_ms.comparison.statistics import non_finite_ends
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, beginnings, parse_entry
 
 FP16_OVERFLOW = "fp16 overflow"
@@ -153,7 +153,7 @@ def _is_odd(row: Row, side: int) -> bool:
         first = 4 * stored[1]
         return not all(map(math.isfinite, stored[0].figures[first : first + 2]))
     item = row.golden if side else row.target
-    return item is not None and bool(odd_figures(item))
+    return item is not None and bool(non_finite_ends(item))
 
 
 def _direction(pair: Pair) -> str:

@@ -15,7 +15,7 @@ from msprobe_ms.comparison.many.first_rank import first_rank
 from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Row
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.search import find_origins, split_random
-from msprobe_ms.comparison.origin.shifted_calls import warn_shifted_calls
+from msprobe_ms.comparison.origin.shifted_calls import note_shifted_calls
 from msprobe_ms.comparison.reporting.detections import detect
 from msprobe_ms.comparison.scale import GradientFloors, root_mean_square
 from msprobe_ms.dump.model import Entry, Item
@@ -57,7 +57,7 @@ def calls() -> list[Pair]:
 
 def test_as_many_origins_as_pairs(calls: list[Pair]) -> None:
     found = [origin(f"{each.target.name}.output.0") for each in calls if each.target]
-    within_limit(lambda: warn_shifted_calls(found, calls))
+    within_limit(lambda: note_shifted_calls(found, calls))
 
 
 def test_advice_finds_the_lines_of_its_suspects(calls: list[Pair]) -> None:

@@ -34,8 +34,8 @@ class _Side:
     """Parameters and gradients of one dump by their place.
 
     ``orders``   where a gradient stands among the pairs
-    ``alike``    places of the parameters that have the same figures
-    ``modules``  figures of a module's parameters, constants apart
+    ``alike``    places of the parameters that have the same statistics
+    ``modules``  statistics of a module's parameters, constants apart
     ``entries``  the entries by name
     """
 
@@ -78,13 +78,13 @@ class _Side:
         return found
 
     def tied(self, place: Place) -> Iterator[Place]:
-        """Where a tensor with the figures of this parameter is one of another module: tied weights.
+        """Where a tensor with the statistics of this parameter is one of another module: tied weights.
 
         Constants (zeros, ones) look all alike; they count as tied where another parameter of their module is.
         """
         item = self.parameters[place]
         kin = [_statistics(item)] if _is_telling(item) else self.modules.get(place[:2], [])
-        return (at for figures in kin for at in self.alike.get(figures, ()) if at[:2] != place[:2])
+        return (at for statistics in kin for at in self.alike.get(statistics, ()) if at[:2] != place[:2])
 
 
 class MissingGradient:

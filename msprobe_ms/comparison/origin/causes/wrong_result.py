@@ -53,7 +53,7 @@ class WrongResult:
         return origin_at(row, f"{reason}; {chance.because}" if chance is not None else reason)
 
     def _reordered(self, node: Node) -> str:
-        """That figures do not show the order of elements, where it decides what comes out."""
+        """That statistics do not show the order of elements, where it decides what comes out."""
         inputs = list(node.rows("input"))
         if node.kind is not Kind.LINEAR or not inputs or inputs[0].measured:
             return ""
@@ -89,7 +89,7 @@ class WrongResult:
 
 
 def _is_matrix(row: Row) -> bool:
-    """Whether both sides hold a matrix, or more, whose figures agree."""
+    """Whether both sides hold a matrix, or more, whose statistics agree."""
     shape = row.golden.shape if row.golden is not None else None
     return row.matched and not row.differs and isinstance(shape, tuple) and len(shape) > 1
 
@@ -109,7 +109,7 @@ def _what_was_saved_before(node: Node) -> str:
 
 
 def _alone(node: Node) -> str:
-    """Parameters of one side only, which no figures tell of."""
+    """Parameters of one side only, which no statistics tell of."""
     for name, rows in (
         ("target", [row.target for row in node.rows("parameters") if row.golden is None]),
         ("golden", [row.golden for row in node.rows("parameters") if row.target is None]),

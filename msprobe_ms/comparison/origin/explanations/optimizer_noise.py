@@ -19,7 +19,7 @@ from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.model import Effect, Row
 from msprobe_ms.comparison.origin.explanations.phase import Surveyed
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
-from msprobe_ms.comparison.statistics import odd_word
+from msprobe_ms.comparison.statistics import describe_non_finite
 from msprobe_ms.dump.model import Item
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class OptimizerNoise(Surveyed):
 
 def _is_noise(node: Node, row: Row, gradients: dict[tuple[str, tuple[str, ...]], Row], load: Load | None) -> bool:
     ratio = error_ratio(row)
-    if ratio <= 1 or (row.target and row.golden and odd_word(row.target) != odd_word(row.golden)):
+    if ratio <= 1 or (row.target and row.golden and describe_non_finite(row.target) != describe_non_finite(row.golden)):
         return False
     if ratio <= _DRIFT:
         return True

@@ -19,7 +19,7 @@ from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
 from msprobe_ms.comparison.reporting.profiles.base import NO_BENCH
 from msprobe_ms.comparison.reporting.profiles.wording import differences
-from msprobe_ms.comparison.statistics import RELATIVES, odd_figures
+from msprobe_ms.comparison.statistics import RELATIVES, non_finite_ends
 from msprobe_ms.dump.model import Item
 
 PASS, WARNING, ERROR = "pass", "warning", "error"
@@ -151,8 +151,8 @@ def _tensor_findings(row: Row, target: Item, golden: Item) -> Iterator[Finding]:
         yield Finding(ERROR, f"The dtypes differ in kind: {target.dtype} and {golden.dtype}.")
     elif mine != theirs and (mine.epsilon or not frameworks_differ):
         yield Finding(WARNING, f"The dtypes differ: {target.dtype} and {golden.dtype}.")
-    odd = odd_figures(target)
-    if odd and row.differs and not odd_figures(golden):
+    odd = non_finite_ends(target)
+    if odd and row.differs and not non_finite_ends(golden):
         yield Finding(ERROR, f"The tensor holds {odd[0]}, the golden's figures are finite.")
     if None not in (target.requires_grad, golden.requires_grad) and target.requires_grad != golden.requires_grad:
         level = WARNING if frameworks_differ else ERROR

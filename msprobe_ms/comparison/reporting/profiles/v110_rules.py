@@ -15,7 +15,7 @@ from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.profiles.base import NO_BENCH
 from msprobe_ms.comparison.reporting.profiles.wording import WHY_MISSING, differences
-from msprobe_ms.comparison.statistics import STATISTICS, odd_figures
+from msprobe_ms.comparison.statistics import STATISTICS, non_finite_ends
 from msprobe_ms.dump.model import Item
 
 NOT_AVAILABLE = "N/A"
@@ -196,7 +196,7 @@ def checksum(item: Item) -> str | None:
 
 
 def _overflows(row: Row) -> bool:
-    return row.target is not None and bool(odd_figures(row.target))
+    return row.target is not None and bool(non_finite_ends(row.target))
 
 
 def _comparable(row: Row, mode: str) -> bool:

@@ -10,7 +10,7 @@ from msprobe_ms.arrays.metrics import COSINE, Missing
 from msprobe_ms.comparison.comparable import checksums_comparable, same_value
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.statistics import odd_word
+from msprobe_ms.comparison.statistics import describe_non_finite
 from msprobe_ms.dump.model import Item
 
 #: Why metrics of real data have no number, where the row itself does not say.
@@ -34,7 +34,7 @@ def differences(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str
         yield "The tensors in the files differ in shape"
     if parse_dtype(target.dtype).kind != parse_dtype(golden.dtype).kind:
         yield f"The dtypes differ in kind: {target.dtype} and {golden.dtype}"
-    mine, theirs = odd_word(target), odd_word(golden)
+    mine, theirs = describe_non_finite(target), describe_non_finite(golden)
     if mine and not theirs:
         yield f"It holds {mine}, the golden is finite"
     elif theirs and not mine:
@@ -71,7 +71,7 @@ def remarks(row: Row, target: Item, golden: Item, mode: str) -> Iterator[str]:
         yield f"The dtypes differ: {target.dtype} and {golden.dtype}."
     if mode == "md5" and target.md5 != golden.md5:
         yield "The checksums differ, as they will between frameworks; the figures agree."
-    if odd := odd_word(target):
+    if odd := describe_non_finite(target):
         places = "at the same places as the golden" if mode == "tensor" and not note else "as the golden"
         yield f"It holds {odd}, {places}."
     if isinstance(target.shape, tuple) and 0 in target.shape:

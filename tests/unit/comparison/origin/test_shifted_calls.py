@@ -7,7 +7,7 @@ from compare_parts import dump, tensor
 from msprobe_ms.comparison.model import Origin
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.search import find_origins
-from msprobe_ms.comparison.origin.shifted_calls import warn_shifted_calls
+from msprobe_ms.comparison.origin.shifted_calls import note_shifted_calls
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
 
@@ -77,4 +77,4 @@ def test_calls_that_found_their_own_are_not_doubted() -> None:
     mapped = compare_dumps(target, golden, Options(fuzzy=True)).pairs
 
     found = find_origins(Evidence(mapped))
-    assert found and warn_shifted_calls(found, mapped) == found
+    assert found and note_shifted_calls(found, mapped) == found
