@@ -160,7 +160,7 @@ _VERDICT = (
     column("Result", lambda line: line.row.result),
     column("Reason", lambda line: line.row.reason or None),
     column("Inherited From", lambda line: line.row.inherited_from or None),
-    column("Explained By", lambda line: line.row.explained_by or None),
+    Column("Explained By", lambda block: [line.row.explained and (line.row.explained_by or None) for line in block]),
     Column("Deviation", _of_row(attrgetter("deviation"))),
     Column("Tolerance", _of_row(attrgetter("held_to"))),
 )
