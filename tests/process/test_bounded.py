@@ -22,7 +22,7 @@ from msprobe_ms.dump.writing.memory_budget import Memory, OutOfMemory
 from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 from msprobe_ms.mindspore import PrecisionDebugger as MindSporeDebugger
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.record import tensor_writer
+from msprobe_ms.recording import tensor_writer
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from recording import leaves, read_step, recording, step_folder, write_config
 
 import msprobe_ms
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.record.tensor_writer import TensorWorker
+from msprobe_ms.recording.tensor_writer import TensorWorker
 
 
 def workers() -> list[FrameType]:

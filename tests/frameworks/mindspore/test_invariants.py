@@ -26,12 +26,12 @@ import msprobe_ms
 from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.record.call_site import CallSites
-from msprobe_ms.record.filters import FieldFilter, NameList, Scope
-from msprobe_ms.record.gradient_watch import Watch
-from msprobe_ms.record.sampling import Skip
-from msprobe_ms.record.unused_settings import Misses
-from msprobe_ms.record.values import LeafBuilder
+from msprobe_ms.recording.call_site import CallSites
+from msprobe_ms.recording.filters import FieldFilter, NameList, Scope
+from msprobe_ms.recording.gradient_watch import Watch
+from msprobe_ms.recording.sampling import Skip
+from msprobe_ms.recording.unused_settings import Misses
+from msprobe_ms.recording.values import LeafBuilder
 from msprobe_ms.support.errors import UsageError
 
 ROOT = Path(msprobe_ms.__file__).parent.parent

@@ -23,11 +23,11 @@ from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.config import load_config
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.record.graphs.environment import Environment
-from msprobe_ms.record.graphs.kernel_config import NOWHERE
-from msprobe_ms.record.graphs.kernel_step import KernelRecording
-from msprobe_ms.record.progress import Status
-from msprobe_ms.record.unused_settings import Misses
+from msprobe_ms.recording.graphs.environment import Environment
+from msprobe_ms.recording.graphs.kernel_config import NOWHERE
+from msprobe_ms.recording.graphs.kernel_step import KernelRecording
+from msprobe_ms.recording.progress import Status
+from msprobe_ms.recording.unused_settings import Misses
 from msprobe_ms.support.errors import UsageError
 from tests.process.test_distributed import environment, free_port
 

@@ -25,9 +25,9 @@ from msprobe_ms.config import load_config
 from msprobe_ms.frameworks.mindspore.tensor_dump_files import wait_for_files
 from msprobe_ms.frameworks.mindspore.tensor_dump_names import FileName, Kind, read_name
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.record.graphs.recorder import tapped_by
-from msprobe_ms.record.graphs.step import GraphSession
-from msprobe_ms.record.unused_settings import Misses
+from msprobe_ms.recording.graphs.recorder import tapped_by
+from msprobe_ms.recording.graphs.step import GraphSession
+from msprobe_ms.recording.unused_settings import Misses
 
 ms = pytest.importorskip("mindspore")
 nets = pytest.importorskip("nets_mindspore")

@@ -13,9 +13,9 @@ from recording import write_config
 from torch import nn
 
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.record.filters import NameList, Range, Scope
-from msprobe_ms.record.sampling import Skip
-from msprobe_ms.record.unused_settings import Misses
+from msprobe_ms.recording.filters import NameList, Range, Scope
+from msprobe_ms.recording.sampling import Skip
+from msprobe_ms.recording.unused_settings import Misses
 from msprobe_ms.support.log import logger
 
 
