@@ -8,8 +8,8 @@ from msprobe_ms.arrays.dtypes import parse_dtype, same_dtype
 from msprobe_ms.dump.model import Item
 
 
-def may_agree(mine: str | None, theirs: str | None, shape: object, other_shape: object) -> bool:
-    """Whether two tensors of these dtypes and shapes may agree in value at all."""
+def is_comparable(mine: str | None, theirs: str | None, shape: object, other_shape: object) -> bool:
+    """Whether two tensors of these dtypes and shapes can be compared in value, so that they may agree."""
     if shape is None or other_shape is None:  # of a file so damaged that nothing tells
         return True
     return shape == other_shape and parse_dtype(mine).kind == parse_dtype(theirs).kind

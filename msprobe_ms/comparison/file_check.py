@@ -20,7 +20,7 @@ _SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 def contradiction(item: Item, array: npt.NDArray[np.generic]) -> str:
-    """What of a file's array cannot be what was recorded, in words; "" where nothing is.
+    """Say what of a file's array cannot be what was recorded; "" where nothing is.
 
     The shape, axes of length 1 apart; NaN or infinity where all that was recorded is finite (a device may leave NaN out
     of Max and Min, but not out of Mean and Norm); Max or Min far from those recorded. Of complex numbers the shape.

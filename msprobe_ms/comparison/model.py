@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 
 from msprobe_ms.comparison.statistics import Metrics, statistic_metrics
 from msprobe_ms.comparison.terms import TARGET, Mode, PairedBy, RowColour, Side, Verdict
@@ -12,12 +15,43 @@ from msprobe_ms.dump.columns import ItemTable
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import is_fused
 
-__all__ = ["Comparison", "Metrics", "Origin", "Outcome", "Pair", "Row", "Tables"]
+__all__ = ["Allowance", "Comparison", "Effect", "Metrics", "Origin", "OriginKind", "Outcome", "Pair", "Row", "Tables"]
 
 #: The columns of the two dumps, target and golden, that rows point into.
 Tables = tuple[ItemTable, ItemTable]
 
 _NO_COLOUR = RowColour.NONE
+
+
+class Effect(Enum):
+    """What an allowance means for a value and for what is computed from it.
+
+    ``PASSES``     the value differs by no more than is explained; what is computed from it inherits the difference
+    ``NO_EFFECT``  it differs by right, and what is computed from it does not
+    ``NO_ERROR``   the record alone differs, not what was computed
+    ``HOLDS``      less is explained than the tolerance allows, and the value differs by more
+    ``RANDOM``     it differs by right, and hides what follows
+    """
+
+    PASSES = "passes"
+    NO_EFFECT = "no effect"
+    NO_ERROR = "no error"
+    HOLDS = "holds"
+    RANDOM = "random"
+
+
+class Allowance(NamedTuple):
+    """How far one explanation lets a value be apart.
+
+    ``by``       name of the explanation
+    ``up_to``    deviation that it explains; infinity: whatever it is
+    ``because``  a sentence for the reason of an origin; "" for none
+    """
+
+    by: str
+    up_to: float = math.inf
+    because: str = ""
+    effect: Effect = Effect.PASSES
 
 
 class Row:
@@ -31,8 +65,8 @@ class Row:
     ``deviation``  filled by measure: relative difference of the pair as one number (0 = equal, inf = not comparable
                    in value, e.g. other shape or one-sided NaN); None when there is nothing to compare
     ``tolerance``  the deviation up to which the two are held to agree; None together with ``deviation``
-    ``refuted``    filled by the origin finder: the record differs, yet every later use of the tensor agrees; or it is
-                   a part of a gradient where the other side recorded the whole
+    ``explained``  filled by the origin finder: what lets the row pass though it is beyond its tolerance, or holds it to
+                   less than that; None for neither
     ``inherited_from``  filled by the origin finder: the name of the entry where the row's difference began; "" where it
                    does not differ, begins here or came by drift
     ``result``     filled by judge: the text of the Result / Accuracy column
@@ -41,7 +75,7 @@ class Row:
     """
 
     __slots__ = (
-        "_golden", "_tables", "_target", "colour", "deviation", "inherited_from", "measured", "reason", "refuted",
+        "_golden", "_tables", "_target", "colour", "deviation", "explained", "inherited_from", "measured", "reason",
         "result", "state", "tolerance",
     )  # fmt: skip
 
@@ -60,7 +94,7 @@ class Row:
         self.state = self._state() if state is None else state
         self.measured = measured
         self.deviation, self.tolerance = deviation, tolerance
-        self.refuted = False
+        self.explained: Allowance | None = None
         self.inherited_from = self.result = self.reason = ""
         self.colour = _NO_COLOUR
 
@@ -114,11 +148,31 @@ class Row:
         return self._target is not None and self._golden is not None
 
     @property
+    def held_to(self) -> float | None:
+        """The deviation up to which the two are held to agree: the tolerance, or the less that is explained."""
+        explained = self.explained
+        return explained.up_to if explained is not None and explained.effect is Effect.HOLDS else self.tolerance
+
+    @property
+    def explained_by(self) -> str:
+        """What let the row pass though it is beyond its tolerance; "" for nothing."""
+        explained = self.explained
+        return explained.by if explained is not None and explained.effect is not Effect.HOLDS else ""
+
+    @property
+    def misrecorded(self) -> bool:
+        """Whether the record alone differs: later uses of the tensor agree, or the sides record other gradients."""
+        return self.explained is not None and self.explained.effect is Effect.NO_ERROR
+
+    @property
     def differs(self) -> bool:
         """Whether the two are further apart than their dtype, size and framework explain."""
-        if self.refuted or self.deviation is None or self.tolerance is None:
+        if self.deviation is None or self.tolerance is None:
             return False
-        return not self.deviation <= self.tolerance
+        explained = self.explained
+        if explained is None:
+            return not self.deviation <= self.tolerance
+        return explained.effect is not Effect.NO_ERROR and not self.deviation <= (self.held_to or 0.0)
 
 
 @dataclass(slots=True)
@@ -146,14 +200,32 @@ class Pair:
         return is_fused(self.target.name) or is_fused(self.golden.name)
 
 
+class OriginKind(str, Enum):
+    """What an origin of error is; files and tables hold the text.
+
+    ``OUTSIDE``     it arrives from code that was not recorded
+    ``PRECISION``   a dtype of another width
+    ``COLLECTIVE``  another rank's share differs
+    ``RANDOM``      random numbers, nobody's fault
+    """
+
+    COMPUTATION = "computation"
+    PARAMETER = "parameter"
+    OUTSIDE = "outside"
+    PRECISION = "precision"
+    COLLECTIVE = "collective"
+    RANDOM = "random"
+    DRIFT = "drift"
+    MISSING_GRADIENT = "missing gradient"
+
+    __str__ = str.__str__
+
+
 @dataclass(slots=True)
 class Origin:
     """A place where error begins: what it takes in agrees, what it gives out does not.
 
     ``target``/``golden``    full item or entry names as in dump.json
-    ``kind``                 ``computation``; ``parameter``; ``outside``: it arrives from code that was not recorded;
-                             ``precision``: a dtype of another width; ``collective``: another rank's share differs;
-                             ``random``: random numbers, nobody's fault; ``drift``; ``missing gradient``
     ``required_tolerance``   the least bound on the deviation with which this would have been held to agree; None where
                              nothing could be measured
     """
@@ -163,7 +235,7 @@ class Origin:
     state: str
     reason: str
     metrics: Metrics
-    kind: str = "computation"
+    kind: OriginKind = OriginKind.COMPUTATION
     required_tolerance: float | None = None
 
 
@@ -174,6 +246,8 @@ class Comparison:
     ``random``   random operations whose results differ: what follows them cannot be told
     ``damage``   why one of the dumps, or both, is not whole; of what it lacks nothing can be told
     ``ends``     where one of them ends before the other does, in a sentence each
+    ``growth``   where error grows most, in words, if inputs lie far apart and nothing is the origin; else ""
+    ``verdict``  ``divergent``, ``incomplete`` or ``consistent``, once it was judged
     """
 
     mode: Mode
@@ -182,6 +256,7 @@ class Comparison:
     random: list[Origin] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
+    growth: str = ""
     verdict: Verdict = Verdict.UNJUDGED
 
     @property

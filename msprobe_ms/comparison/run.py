@@ -12,11 +12,13 @@ from pathlib import Path
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.comparison.measuring.measure import Progress, measure
 from msprobe_ms.comparison.measuring.tensors import load_both
-from msprobe_ms.comparison.model import Comparison, Outcome
-from msprobe_ms.comparison.origin.fused_parts import tell_parts
-from msprobe_ms.comparison.origin.search import apart, find_origins
-from msprobe_ms.comparison.origin.shifted_calls import tell_uneven_calls
-from msprobe_ms.comparison.pairing.coverage import early_ends
+from msprobe_ms.comparison.model import Comparison, Outcome, Pair
+from msprobe_ms.comparison.origin.causes.slow_drift import steepest
+from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.fused_parts import name_fused_parts
+from msprobe_ms.comparison.origin.search import find_origins, split_random
+from msprobe_ms.comparison.origin.shifted_calls import note_shifted_calls
+from msprobe_ms.comparison.pairing.coverage import early_ends, far_apart
 from msprobe_ms.comparison.pairing.fused_modules import join_fused
 from msprobe_ms.comparison.pairing.pairing_file import write_pairing
 from msprobe_ms.comparison.pairing.pairs import pair
@@ -85,18 +87,24 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool =
             pairs, target, golden, mode, tell, tolerances=options.thresholds.tolerances(),
             more=profile.more_metrics, algorithms=profile.algorithms, alone=alone,
         )  # fmt: skip
-    load = partial(load_both, target.tensors, golden.tensors) if mode == Mode.TENSOR else None
-    origins, random = apart(find_origins(pairs, list(golden.entries.values()), load))
-    origins = origins if options.fuzzy else tell_uneven_calls(origins, pairs)
-    origins = tell_parts(origins, pairs, target, golden)
     damage = [f"{side}: {dump.damage}" for side, dump in (("target", target), ("golden", golden)) if dump.damage]
-    if damage:  # the gradients may have been lost with the rest
-        origins = [origin for origin in origins if origin.kind != "missing gradient"]
+    evidence = evidence_of(pairs, target, golden)
+    origins, random = split_random(find_origins(evidence))
+    origins = origins if options.fuzzy else note_shifted_calls(origins, pairs)
+    origins = name_fused_parts(origins, pairs, target, golden)
     ends = [] if damage else early_ends(pairs, target, golden)
     comparison = Comparison(mode, pairs, origins, random, damage, ends)
     comparison.verdict = verdict_of(comparison)
+    if not origins and far_apart(pairs):
+        comparison.growth = str(steepest(evidence.nodes) or "")
     judge(comparison, profile)
     return comparison
+
+
+def evidence_of(pairs: list[Pair], target: Dump, golden: Dump) -> Evidence:
+    """The measured pairs of two dumps, as the search for origins takes them."""
+    load = partial(load_both, target.tensors, golden.tensors) if target.mode == golden.mode == Mode.TENSOR else None
+    return Evidence(pairs, list(golden.entries.values()), load, damaged=bool(target.damage or golden.damage))
 
 
 def as_paired(target: Dump, golden: Dump, options: Options, *, tell: bool = False) -> tuple[Dump, Dump, Mappings]:

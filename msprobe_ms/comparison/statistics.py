@@ -1,4 +1,4 @@
-"""What the four figures of two items differ by: plain arithmetic on Max, Min, Mean and Norm."""
+"""The four statistics of two items, and what they differ by: plain arithmetic on Max, Min, Mean and Norm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msprobe_ms.dump.model import Item
 #: Measured values by metric name: numbers, or the fixed tokens of the format (`"N/A"`…).
 Metrics = dict[str, float | int | str | None]
 
-#: Metric names of statistics: the difference and the relative error of each figure.
+#: Metric names of statistics: the difference and the relative error of each.
 STATISTICS = ("maximum", "minimum", "mean", "norm")
 DIFFERENCES = ("max_difference", "min_difference", "mean_difference", "norm_difference")
 RELATIVES = ("max_relative", "min_relative", "mean_relative", "norm_relative")
@@ -24,26 +24,26 @@ def is_number(value: Statistic) -> bool:
     return isinstance(value, (int, float))
 
 
-def is_odd(value: object) -> TypeGuard[float]:
+def is_non_finite(value: object) -> TypeGuard[float]:
     """Whether a statistic is NaN or infinite."""
     return isinstance(value, float) and not math.isfinite(value)
 
 
-def odd_figures(item: Item) -> list[float]:
-    """What of Max and Min is NaN or infinite."""
-    return [value for value in (item.maximum, item.minimum) if is_odd(value)]
+def non_finite_ends(item: Item) -> list[float]:
+    """Return what of Max and Min is NaN or infinite."""
+    return [value for value in (item.maximum, item.minimum) if is_non_finite(value)]
 
 
-def odd_word(item: Item) -> str:
-    """The first of Max and Min that is not finite, in words; "" where both are."""
-    value = next(iter(odd_figures(item)), 0.0)
+def describe_non_finite(item: Item) -> str:
+    """Name the first of Max and Min that is not finite, in words; "" where both are."""
+    value = next(iter(non_finite_ends(item)), 0.0)
     return "" if value == 0 else "NaN" if value != value else "infinity" if value > 0 else "-infinity"
 
 
 def statistic_metrics(target: Item, golden: Item) -> Metrics:
-    """Difference target − golden and |difference / golden| of the four figures; None where one is not a number.
+    """Measure target − golden and |difference / golden| of the four statistics; None where one is not a number.
 
-    Equal figures differ by 0, NaN beside NaN included; a relative error over 0 is inf.
+    Equal ones differ by 0, NaN beside NaN included; a relative error over 0 is inf.
     """
     metrics: Metrics = {}
     ours = target.maximum, target.minimum, target.mean, target.norm

@@ -1,4 +1,4 @@
-"""What tells one recorded tensor from another: its shape and its four figures."""
+"""What tells one recorded tensor from another: its shape and its four statistics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TARGET, GOLDEN = 0, 1
 
 
 def fingerprint(row: Row, side: int = TARGET) -> Fingerprint | None:
-    """Shape, Max, Min, Mean and Norm of one side of a row; None for what is no tensor, or constant as many are."""
+    """Return shape, Max, Min, Mean and Norm of one side of a row; None for no tensor, or one constant as many are."""
     numbers = row.numbers
     if numbers is not None:
         tables, ours, theirs = numbers
@@ -24,14 +24,14 @@ def fingerprint(row: Row, side: int = TARGET) -> Fingerprint | None:
 
 
 def fingerprint_of(item: Item) -> Fingerprint | None:
-    """The same of an item that is at hand."""
+    """Return the same of an item that is at hand."""
     if item.kind != "tensor" or item.norm is None or item.maximum == item.minimum:
         return None
     return item.shape, item.maximum, item.minimum, item.mean, item.norm
 
 
 def norm_of(row: Row, side: int = TARGET) -> object:
-    """The last part of the fingerprint, which is had at once."""
+    """Return the last part of the fingerprint, which is had at once."""
     numbers = row.numbers
     if numbers is not None:
         tables, ours, theirs = numbers

@@ -75,4 +75,4 @@ def _mismatches(comparison: Comparison) -> Iterator[str]:
     if greatest is not None and greatest.target is not None:
         deviation = greatest.deviation or 0.0
         shown = f"{deviation:.6g}" if math.isfinite(deviation) else "beyond measure"
-        yield f"Greatest relative deviation: {shown} at {greatest.target.name} (up to {greatest.tolerance:.3g} allowed)"
+        yield f"Greatest relative deviation: {shown} at {greatest.target.name} (up to {greatest.held_to:.3g} allowed)"

@@ -13,7 +13,8 @@ from msprobe_ms.comparison.kernels.table import Table, write_kernel_table
 from msprobe_ms.comparison.many.plan import warn_absent
 from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison, Outcome, Pair, Row
-from msprobe_ms.comparison.origin.search import apart, find_origins
+from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.search import find_origins, split_random
 from msprobe_ms.comparison.reporting.files import write_summary
 from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
 from msprobe_ms.comparison.terms import Mode, PairedBy
@@ -76,7 +77,8 @@ def compare_kernel_dumps(target: KernelDump, golden: KernelDump) -> Comparison:
     """Pair, measure and find where error begins, in launch order."""
     pairs = pair_kernels(target, golden)
     measure(pairs, target, golden, target.mode)
-    comparison = Comparison(Mode(target.mode), pairs, *apart(find_origins(pairs, list(golden.entries.values()))))
+    origins, random = split_random(find_origins(Evidence(pairs, list(golden.entries.values()))))
+    comparison = Comparison(Mode(target.mode), pairs, origins, random)
     comparison.verdict = verdict_of(comparison)
     return comparison
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from msprobe_ms.comparison.model import Comparison
-from msprobe_ms.comparison.origin.nodes import strain
+from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.reporting.files import ColouredRow, write_table
 from msprobe_ms.comparison.terms import RowColour
 
@@ -37,7 +37,7 @@ def errors_of(comparison: Comparison) -> Errors:
     for pair in comparison.pairs:
         if pair.target is not None and pair.golden is not None:
             errors.nodes.append(pair.target.name)
-            errors.ratios.append(max((strain(row) for row in pair.rows if row.state in _OWN), default=0.0))
+            errors.ratios.append(max((error_ratio(row) for row in pair.rows if row.state in _OWN), default=0.0))
     return errors
 
 
@@ -133,7 +133,7 @@ def _mean(ratios: Sequence[float]) -> float:
     return sum(ratios) / len(ratios)
 
 
-def _cell(strain: float | None) -> float | str | None:
-    if strain is None:
+def _cell(ratio: float | None) -> float | str | None:
+    if ratio is None:
         return None
-    return float(f"{strain:.6g}") if math.isfinite(strain) else str(strain)
+    return float(f"{ratio:.6g}") if math.isfinite(ratio) else str(ratio)

@@ -1,4 +1,7 @@
-"""The deviation of one pair of tensors from their figures (see ``measure``); ``figure_columns`` has it for many."""
+"""The deviation of one pair of tensors from their statistics (see ``measure``); ``deviation_columns`` has it for many.
+
+Two texts of one formula: here statistics may be missing, and those of integers are exact, which no column of floats is.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ from msprobe_ms.comparison.scale import element_count, magnitude, root_mean_squa
 from msprobe_ms.comparison.statistics import STATISTICS
 from msprobe_ms.dump.model import Item
 
-#: What a figure of one element counts beside the figures of all: a kernel's approximation may be coarse in one spot
+#: What a statistic of one element counts beside those of all: a kernel's approximation may be coarse in one spot
 #: (MindSpore's tanh on CPU is off by 1e-4 where it saturates, by 1e-6 elsewhere).
 EXTREME = 0.1
 
 
 def statistic_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | None:
-    """The four figures of two tensors as one relative difference; None when no figure is known on both sides.
+    """Measure the four statistics of two tensors as one relative difference; None if none is known on both sides.
 
     ``floor``: least root mean square the tensor is held against (see ``Tolerances.gradient_floor``).
     """

@@ -1,4 +1,4 @@
-"""The deviation of many pairs of tensors from their figures, column by column: ``statistic_deviation`` at once.
+"""The deviation of many pairs of tensors from their statistics, column by column: ``statistic_deviation`` at once.
 
 A dump of a training step has some 100,000 tensors; one by one their arithmetic would take most of a comparison.
 """
@@ -20,8 +20,8 @@ from msprobe_ms.dump.columns import ItemTable
 Floats = npt.NDArray[np.float64]
 
 
-class FigureColumns:
-    """The figures of a target's and a golden's items."""
+class StatisticColumns:
+    """The statistics of a target's and a golden's items: Max, Min, Mean and Norm, n rows of 4."""
 
     def __init__(self, target: ItemTable, golden: ItemTable) -> None:
         self._target, self._golden = target, golden
@@ -34,9 +34,9 @@ class FigureColumns:
         self._sorts = np.frombuffer(golden.sorts, np.uint32)
 
     def deviations(self, ours: Sequence[int], theirs: Sequence[int], floors: Sequence[float]) -> list[float]:
-        """The deviation of each pair of items, given by their numbers.
+        """Measure the deviation of each pair of items, given by their numbers; as many as ``ours``.
 
-        Both must be tensors with four figures, all floats.
+        Both must be tensors with four statistics, all floats.
         """
         mine, golden = self._ours[np.asarray(ours, np.intp)], self._theirs[np.asarray(theirs, np.intp)]
         sorts = self._sorts[np.asarray(theirs, np.intp)]

@@ -4,7 +4,7 @@ The deviation is relative to the tensor's own scale, so that one bound serves a 
 
 * statistics: the largest of |ΔMean| over the golden's root mean square (a mean near zero is the rest of a cancellation
   and no scale of anything), |ΔNorm| over its Norm, and a tenth of |ΔMax|, |ΔMin| over its largest magnitude (all of it
-  where one side's figures show that it was rounded to a narrower float)
+  where one side's statistics show that it was rounded to a narrower float)
 * tensor: ‖t−g‖₂ / ‖g‖₂
 * md5: 0 or inf
 * plain values: 0 or inf
@@ -13,16 +13,16 @@ The deviation is relative to the tensor's own scale, so that one bound serves a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import MORE_METRICS, TENSOR_METRICS, Missing
-from msprobe_ms.comparison.comparable import checksums_comparable, may_agree, no_gradient, same_value, without_ones
+from msprobe_ms.comparison.comparable import checksums_comparable, is_comparable, no_gradient, same_value, without_ones
 from msprobe_ms.comparison.measuring.deviation import statistic_deviation
-from msprobe_ms.comparison.measuring.deviation_columns import FigureColumns
-from msprobe_ms.comparison.measuring.tensors import Measured, RealData
+from msprobe_ms.comparison.measuring.deviation_columns import StatisticColumns
+from msprobe_ms.comparison.measuring.tensors import MeasuredTensors, RealData
 from msprobe_ms.comparison.measuring.tolerances import Carried, Tolerances
 from msprobe_ms.comparison.model import Pair, Row, Tables
 from msprobe_ms.comparison.scale import GradientFloors
@@ -34,7 +34,7 @@ from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD
 #: Called after each pair with the number of pairs done.
 Progress = Callable[[int], object]
 
-#: Rows whose figures are measured at once: their columns stay in a core's cache.
+#: Rows whose statistics are measured at once: their columns stay in a core's cache.
 _AT_ONCE = 8192
 
 
@@ -62,7 +62,7 @@ def measure(
     names = (*TENSOR_METRICS, *MORE_METRICS) if more else TENSOR_METRICS
     meter = _Meter(target, golden, mode, tolerances, floors, Carried(tolerances), names)
     if mode == "statistics":
-        meter.measure_figures(pairs)
+        meter.measure_statistics(pairs)
     elif mode == "tensor":
         meter.measure_tensors(pairs, RealData(target.tensors, golden.tensors, more, algorithms), alone=alone)
     for number, pair in enumerate(pairs, 1):
@@ -94,25 +94,24 @@ class _Meter:
         self.target, self.golden, self.mode = target, golden, mode
         self.tolerances, self.floors, self.carried = tolerances, floors, carried
         self._metrics = metrics
-        #: The rows to come that have tensors in files, with what these differ by.
-        self._tensors: Iterator[tuple[Row, Measured]] = iter(())
+        self._tensors = MeasuredTensors()
         self._same_framework = target.framework == golden.framework
         self._sorts: dict[tuple[int, int, bool], _Sorts] = {}
         #: Whether a dtype narrower than another may hand on its rounding.
         self._mixed = True
 
-    def measure_figures(self, pairs: list[Pair]) -> None:
-        """Fill the deviation of tensors with figures on both sides, many at once; the others wait for their turn."""
+    def measure_statistics(self, pairs: list[Pair]) -> None:
+        """Fill the deviation of tensors with statistics on both sides, many at once; the others wait for their turn."""
         tables = next((row.numbers[0] for pair in pairs for row in pair.rows if row.numbers), None)
         if tables is None:
             return
         self._mixed = len({_epsilon(sort[2]) for table in tables for sort in table.known_sorts} - {0.0}) > 1
-        columns, waiting = FigureColumns(*tables), list[tuple[Row, int, int, float]]()
+        columns, waiting = StatisticColumns(*tables), list[tuple[Row, int, int, float]]()
         for pair in pairs:
             if pair.matched:
                 floors = self.floors.of(pair)
                 for row in pair.rows:
-                    if (numbers := row.numbers) and (place := _figures_in(tables, *numbers)):
+                    if (numbers := row.numbers) and (place := _numbers_in(tables, *numbers)):
                         floor = floors.get(row.golden.name, 0.0) if floors and row.golden else 0.0
                         waiting.append((row, *place, floor))
             if len(waiting) >= _AT_ONCE:
@@ -121,8 +120,8 @@ class _Meter:
         _fill(columns, waiting)
 
     def measure_tensors(self, pairs: list[Pair], data: RealData, *, alone: bool) -> None:
-        """Have the tensors measured in the order of their rows, each when its row's turn comes or before."""
-        self._tensors = data.of_rows(pairs, self._same_weights, alone=alone)
+        """Have the tensors measured, each when its row's turn comes or before."""
+        self._tensors = MeasuredTensors(data.of_rows(pairs, self._same_weights, alone=alone))
 
     def measure_pair(self, pair: Pair) -> None:
         parsed = pair.golden.parsed if pair.golden else None
@@ -132,15 +131,15 @@ class _Meter:
             if not row.matched:
                 row.measured = None
             elif row.deviation is not None and row.numbers:
-                self._judge_figures(row, row.deviation, *row.numbers, gradient)
+                self._hold_to_tolerance(row, row.deviation, *row.numbers, gradient)
             elif row.target is not None and row.golden is not None:
                 floors = self.floors.of(pair) if floors is None else floors
                 self._measure_row(row, row.target, row.golden, floors.get(row.golden.name, 0.0), gradient)
 
-    def _judge_figures(
+    def _hold_to_tolerance(
         self, row: Row, deviation: float, tables: Tables, ours: int, theirs: int, gradient: bool
     ) -> None:
-        """The tolerance of a row whose deviation was measured from its figures."""
+        """The tolerance of a row whose deviation was measured from its statistics."""
         key = tables[0].sorts[ours], tables[1].sorts[theirs], gradient
         sorts = self._sorts.get(key)
         if sorts is None:
@@ -157,7 +156,7 @@ class _Meter:
     def _compare_sorts(self, ours: Sort, theirs: Sort, gradient: bool) -> _Sorts:
         dtypes = ours[2], theirs[2]
         bound = self.tolerances.bound(*dtypes, exact=False, same_framework=self._same_framework, gradient=gradient)
-        return _Sorts(may_agree(*dtypes, ours[3], theirs[3]), bound, dtypes)
+        return _Sorts(is_comparable(*dtypes, ours[3], theirs[3]), bound, dtypes)
 
     def _measure_row(self, row: Row, target: Item, golden: Item, floor: float, gradient: bool) -> None:
         if target.kind == "tensor" and golden.kind == "tensor":
@@ -212,7 +211,7 @@ class _Meter:
             exact = deviation is not None
         if deviation is None:
             deviation = statistic_deviation(target, golden, floor)
-        if not may_agree(target.dtype, golden.dtype, target.shape, golden.shape) and not self._same_weights(row):
+        if not is_comparable(target.dtype, golden.dtype, target.shape, golden.shape) and not self._same_weights(row):
             deviation = math.inf
         return deviation, exact
 
@@ -222,21 +221,20 @@ class _Meter:
             return False
         target, golden = row.target, row.golden
         assert target is not None and golden is not None
-        return may_agree(target.dtype, golden.dtype, without_ones(target.shape), without_ones(golden.shape))
+        return is_comparable(target.dtype, golden.dtype, without_ones(target.shape), without_ones(golden.shape))
 
     def _checksum_deviation(self, target: Item, golden: Item, floor: float) -> tuple[float, bool]:
-        """Checksums agree or not; across frameworks, whose bits never agree, the figures beside them decide."""
+        """Checksums agree or not; across frameworks, whose bits never agree, the statistics beside them decide."""
         if target.md5 == golden.md5:
             return 0.0, True
-        figures = None if self._same_framework else statistic_deviation(target, golden, floor)
-        return (math.inf, True) if figures is None else (figures, False)
+        deviation = None if self._same_framework else statistic_deviation(target, golden, floor)
+        return (math.inf, True) if deviation is None else (deviation, False)
 
     def _real_data(self, row: Row, target: Item, golden: Item, floor: float) -> float | None:
         row.measured = dict.fromkeys(self._metrics, Missing.NO_DATA)
         if target.data_name is None or golden.data_name is None:
             return None
-        measured_row, (metrics, difference) = next(self._tensors)
-        assert measured_row is row
+        metrics, difference = self._tensors.take(row)
         row.measured.update(metrics)
         if difference is None:
             return None
@@ -252,8 +250,8 @@ class _Meter:
         return math.inf if same_apis(self.target.framework, self.golden.framework) else None
 
 
-def _figures_in(tables: Tables, owners: Tables, ours: int, theirs: int) -> tuple[int, int] | None:
-    """The two numbers, where they are tensors of these tables with four figures each."""
+def _numbers_in(tables: Tables, owners: Tables, ours: int, theirs: int) -> tuple[int, int] | None:
+    """The two numbers, where they are tensors of these tables with four statistics each."""
     if owners[0] is not tables[0] or owners[1] is not tables[1]:
         return None
     if ours in tables[0].irregular or theirs in tables[1].irregular:
@@ -261,7 +259,7 @@ def _figures_in(tables: Tables, owners: Tables, ours: int, theirs: int) -> tuple
     return ours, theirs
 
 
-def _fill(columns: FigureColumns, waiting: list[tuple[Row, int, int, float]]) -> None:
+def _fill(columns: StatisticColumns, waiting: list[tuple[Row, int, int, float]]) -> None:
     if waiting:
         rows, ours, theirs, floors = zip(*waiting, strict=True)
         for row, deviation in zip(rows, columns.deviations(ours, theirs, floors), strict=True):

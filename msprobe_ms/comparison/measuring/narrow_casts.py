@@ -1,4 +1,4 @@
-"""Float32 figures that are numbers of a narrower float: a cast to float16 or bfloat16 that no dtype shows.
+"""Float32 statistics that are numbers of a narrower float: a cast to float16 or bfloat16 that no dtype shows.
 
 Max and Min of a tensor that went through float16 are float16 numbers; of any other one in 2^13 is, by chance.
 """

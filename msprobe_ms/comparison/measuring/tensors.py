@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from typing import NamedTuple, overload
@@ -95,6 +95,27 @@ class RealData:
                 measured = iter(()) if isinstance(result, Lost) else iter(result)
                 for row, _ in chunks.rows(number):
                     yield row, lost or next(measured)
+
+
+class MeasuredTensors:
+    """What the tensors of rows differ by, handed out row by row; those that come before the one asked for wait."""
+
+    def __init__(self, measured: Iterable[tuple[Row, Measured]] = ()) -> None:
+        self._measured = iter(measured)
+        self._waiting: dict[Row, Measured] = {}
+
+    def take(self, row: Row) -> Measured:
+        """Return what the tensors of ``row`` differ by, once.
+
+        :raises KeyError: there are none, or they were taken
+        """
+        while row not in self._waiting:
+            try:
+                other, measured = next(self._measured)
+            except StopIteration:
+                raise KeyError(row) from None
+            self._waiting[other] = measured
+        return self._waiting.pop(row)
 
 
 class _Chunks(Sequence[list[TensorPair]]):

@@ -1,4 +1,4 @@
-"""How far apart two healthy tensors may be: the one table, with where its figures come from."""
+"""How far apart two healthy tensors may be: the one table, with where its numbers come from."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Tolerances:
     ``roundings``         epsilons a float tensor may be off by, by dtype name (the coarser of the two counts)
     ``gradients``         how many times more roundings gradients carry: they have been through the net twice
     ``same_framework``    share of it left when one framework wrote both sides (same kernels, other device at most)
-    ``statistics``        least bound in statistics mode, whatever the dtype: figures may be rounded to fp32 on the way
+    ``statistics``        least bound in statistics mode, whatever the dtype: they may be rounded to fp32 on the way
     ``gradient_floor``    a gradient is a sum of many terms; what cancels in it leaves their rounding noise. So it is
                           held against at least this share of its terms' size (``scale.GradientFloors``; 0 turns it off)
     ``carried``           how many times the deviation of narrower floats before it a tensor may show (``Carried``)

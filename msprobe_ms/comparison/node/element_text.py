@@ -34,8 +34,8 @@ def element_lines(study: Study, *, noise: bool = False) -> Iterator[str]:
 
 
 def _one_sided(study: Study) -> str:
-    odd = study.absolute[NON_FINITE]
-    return f"; {odd} are NaN or infinite on one side alone, or differently" if odd else ""
+    non_finite = study.absolute[NON_FINITE]
+    return f"; {non_finite} are NaN or infinite on one side alone, or differently" if non_finite else ""
 
 
 def _table(elements: Sequence[Element]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from msprobe_ms.comparison.model import Pair, Row
-from msprobe_ms.comparison.origin.nodes import strain
+from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import (
     BACKWARD,
@@ -73,7 +73,7 @@ def choose(name: str, pairs: list[Pair]) -> Chosen:
     calls = _calls_named(name, pairs, entries)
     if not calls:
         raise UsageError(_unknown(name, entries))
-    worst = max(calls, key=lambda call: max((strain(row) for pair in call for row in pair.rows), default=0.0))
+    worst = max(calls, key=lambda call: max((error_ratio(row) for pair in call for row in pair.rows), default=0.0))
     return Chosen(worst, worst[0], None, [_name(call[0]) for call in calls if call is not worst])
 
 

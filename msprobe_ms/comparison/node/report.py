@@ -12,14 +12,16 @@ from msprobe_ms.arrays.worst_elements import rearranged, study
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
 from msprobe_ms.comparison.node.element_text import element_lines
+from msprobe_ms.comparison.node.explanation_text import describe_explanations
 from msprobe_ms.comparison.node.lookup import Chosen, choose
 from msprobe_ms.comparison.node.producers_consumers import Neighbours
-from msprobe_ms.comparison.node.status import standing
-from msprobe_ms.comparison.origin.nodes import strain
-from msprobe_ms.comparison.origin.reasons import required_line
+from msprobe_ms.comparison.node.status import status_lines
+from msprobe_ms.comparison.origin.nodes import error_ratio
+from msprobe_ms.comparison.origin.search import explanations_tried
+from msprobe_ms.comparison.origin.sentences import describe_required
 from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
-from msprobe_ms.comparison.run import Options, as_paired, compare_dumps
+from msprobe_ms.comparison.run import Options, as_paired, compare_dumps, evidence_of
 from msprobe_ms.comparison.statistics import DIFFERENCES, RELATIVES, STATISTICS
 from msprobe_ms.comparison.terms import Mode
 from msprobe_ms.dump.model import Dump, Entry, Item
@@ -88,6 +90,8 @@ class _Details:
         rows = list(chosen.rows)
         self.ours = Neighbours(target, [row.target for row in rows if row.target is not None])
         self.theirs = Neighbours(golden, [row.golden for row in rows if row.golden is not None])
+        beyond = [row for row in rows if row.differs or row.explained]
+        self.tried = explanations_tried(evidence_of(comparison.pairs, target, golden), beyond) if beyond else {}
         self.twins = {pair.target.name: pair.golden.name for pair in comparison.pairs if pair.target and pair.golden}
 
     def lines(self) -> Iterator[str]:
@@ -103,7 +107,7 @@ class _Details:
         if self.chosen.others:
             also = f"also {listed(self.chosen.others, _CALLS)}"
             yield f"  the one of {len(self.chosen.others) + 1} calls that differs most; {also}"
-        yield from (f"  {line}" for line in standing(self.chosen, self.comparison, self.target))
+        yield from (f"  {line}" for line in status_lines(self.chosen, self.comparison, self.target))
         if entry.parent:
             yield f"  called in {entry.parent}"
         for frame in self._frames(entry):
@@ -136,6 +140,7 @@ class _Details:
         widths = [max(len(line[place]) for line in table) for place in range(len(table[0]))]
         for line in table:
             yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        yield from (f"  {describe_explanations(row, self.tried[row])}" for row in pair.rows if row in self.tried)
         for row in pair.rows:
             yield from (f"  {line}" for line in self._flow(row))
 
@@ -158,7 +163,7 @@ class _Details:
     def _cells(self, row: Row) -> tuple[str, str, str, str, str, str]:
         item = row.target or row.golden
         assert item is not None
-        figures = ("", "") if row.deviation is None else (f"{row.deviation:.4g}", f"{row.tolerance:.4g}")
+        figures = ("", "") if row.deviation is None else (f"{row.deviation:.4g}", f"{row.held_to:.4g}")
         return (item.suffix or "itself", _shown(row.target), _shown(row.golden), *figures, _word(row))
 
     def _detailed(self) -> list[Row]:
@@ -166,7 +171,7 @@ class _Details:
         if self.chosen.row is not None:
             return [self.chosen.row]
         rows = [row for row in self.chosen.rows if row.matched and _is_tensor(row)]
-        differing = sorted((row for row in rows if row.differs), key=strain, reverse=True)[:_IN_DETAIL]
+        differing = sorted((row for row in rows if row.differs), key=error_ratio, reverse=True)[:_IN_DETAIL]
         first = [row for row in self.chosen.named.rows if row.target is not None and row.target.state != "input"]
         return differing or [row for row in first if row.matched and _is_tensor(row)][:1]
 
@@ -176,11 +181,11 @@ class _Details:
         yield item.name
         if row.target is not None and row.golden is not None and row.golden.name != row.target.name:
             yield f"  golden: {row.golden.name}"
-        yield from _figures(row)
+        yield from _metrics_table(row)
         if row.reason:
             yield f"  {row.result}: {row.reason}"
         if row.differs and row.deviation is not None and math.isfinite(row.deviation):
-            yield f"  {required_line(row.deviation, row.tolerance)}; it is held to {row.tolerance:.3g}"
+            yield f"  {describe_required(row.deviation, row.held_to)}; it is held to {row.held_to:.3g}"
         if row.target is not None and row.golden is not None and _is_tensor(row):
             yield from (f"  {line}" for line in self._elements(row, row.target, row.golden))
 
@@ -199,10 +204,10 @@ class _Details:
             return
         for side, dump, item in (("target", self.target, target), ("golden", self.golden, golden)):
             yield f"{side} file: {dump.tensors.where(item)}"
-        yield from element_lines(study(mine, theirs), noise=not (row.differs or row.refuted))
+        yield from element_lines(study(mine, theirs), noise=not (row.differs or row.misrecorded))
 
 
-def _figures(row: Row) -> Iterator[str]:
+def _metrics_table(row: Row) -> Iterator[str]:
     """The statistics side by side, then every other metric."""
     table: list[Sequence[str]] = [("", "target", "golden", "difference", "relative")]
     for name, difference, relative in zip(STATISTICS, DIFFERENCES, RELATIVES, strict=True):
@@ -243,7 +248,7 @@ def _word(row: Row) -> str:
         return "no twin"
     if row.differs:
         return "DIFFERS"
-    if row.refuted:
+    if row.misrecorded:
         return "refuted by what took it in"
     return "" if row.deviation is None else "agrees"
 

@@ -12,8 +12,8 @@ _AGREES = "nothing here differs by more than its dtype explains"
 _REFUTED = "what differs here is what was recorded; every later use of the tensor agrees"
 
 
-def standing(chosen: Chosen, comparison: Comparison, target: Dump) -> Iterator[str]:
-    """The lines that say so; none where nothing of the node has a twin."""
+def status_lines(chosen: Chosen, comparison: Comparison, target: Dump) -> Iterator[str]:
+    """Say whether error begins in a node, came from elsewhere or is none; nothing where no value has a counterpart."""
     names = {pair.target.name for pair in chosen.pairs if pair.target is not None}
     entries = {id(origin): _entry_name(target, origin) for origin in comparison.origins}
     own = [origin for origin in comparison.origins if entries[id(origin)] in names]
@@ -25,7 +25,7 @@ def standing(chosen: Chosen, comparison: Comparison, target: Dump) -> Iterator[s
     elif not any(row.matched for row in chosen.rows):
         return
     elif not chosen.differs:
-        yield f"agrees: {_REFUTED if any(row.refuted for row in chosen.rows) else _AGREES}"
+        yield f"agrees: {_REFUTED if any(row.misrecorded for row in chosen.rows) else _AGREES}"
     else:
         source = next((row.inherited_from for row in chosen.rows if row.differs and row.inherited_from), "")
         order = {pair.target.name: place for place, pair in enumerate(comparison.pairs) if pair.target}

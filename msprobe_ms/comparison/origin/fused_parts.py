@@ -1,4 +1,4 @@
-"""Which of several modules that the other side has fused an origin lies in: real data tells, figures do not."""
+"""Which of several modules that the other side has fused an origin lies in: real data tells, statistics do not."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from msprobe_ms.dump.names import is_fused, parse_entry
 from msprobe_ms.support.errors import MsprobeError
 
 
-def tell_parts(origins: Sequence[Origin], pairs: Sequence[Pair], target: Dump, golden: Dump) -> list[Origin]:
-    """The origins, those in fused modules with a word on which of them differ where not all do."""
+def name_fused_parts(origins: Sequence[Origin], pairs: Sequence[Pair], target: Dump, golden: Dump) -> list[Origin]:
+    """Return the origins, those in fused modules with a word on which of them differ where not all do."""
     if not any(is_fused(origin.target) or is_fused(origin.golden) for origin in origins):
         return list(origins)
     rows = {
@@ -30,7 +30,7 @@ def tell_parts(origins: Sequence[Origin], pairs: Sequence[Pair], target: Dump, g
     for origin in origins:
         row = rows.get(origin.target)
         parts = list(_parts(row, target, golden)) if row is not None else []
-        differing = [name for name, deviation in parts if not deviation <= ((row and row.tolerance) or 0.0)]
+        differing = [name for name, deviation in parts if not deviation <= ((row and row.held_to) or 0.0)]
         if 0 < len(differing) < len(parts):
             names = f"{' and '.join(differing)} {'differ' if len(differing) > 1 else 'differs'}"
             origin = replace(origin, reason=f"{origin.reason}; of {len(parts)} fused only {names}")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msprobe_ms.comparison.origin.nodes import Node, strain
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio
 from msprobe_ms.comparison.tensor_identity import Fingerprint, fingerprint
 
 
-def tell_inheritance(nodes: list[Node], origins: Mapping[Node, str]) -> None:
+def fill_inheritance(nodes: list[Node], origins: Mapping[Node, str]) -> None:
     """Fill ``Row.inherited_from`` of every differing row that belongs to no origin.
 
-    ``origins``: the nodes where error begins → the name to tell. A node inherits from the origin around it, from those
+    ``origins``: the nodes where error begins → the name to give. A node inherits from the origin around it, from those
     who made what it takes in, from what ran inside it or before its gradient; where nothing of that was recorded, from
     the last origin before it.
     """
@@ -21,7 +21,8 @@ def tell_inheritance(nodes: list[Node], origins: Mapping[Node, str]) -> None:
     made: dict[Fingerprint, str] = {}
     latest = ""
     for node in nodes:
-        if max(node.strain_in, node.strain_parameters, node.strain_out, node.noise) <= 1 and node not in origins:
+        largest = max(node.ratio_in, node.ratio_parameters, node.ratio_out, node.ratio_without_effect)
+        if largest <= 1 and node not in origins:
             continue
         if node in origins:
             source = latest = origins[node]
@@ -29,7 +30,7 @@ def tell_inheritance(nodes: list[Node], origins: Mapping[Node, str]) -> None:
             source = _around(node, origins) or _taken(node, made) or _inside(node, sources) or latest
         sources[node] = source
         for row in node.pair.rows:
-            if strain(row) > 1:
+            if error_ratio(row) > 1:
                 if node not in origins:
                     row.inherited_from = source
                 if row.state == "output" and (key := fingerprint(row)) is not None:
@@ -37,12 +38,12 @@ def tell_inheritance(nodes: list[Node], origins: Mapping[Node, str]) -> None:
 
 
 def _around(node: Node, origins: Mapping[Node, str]) -> str:
-    return next((origins[up] for up in node.ancestors() if up in origins), "") if node.strain_in > 1 else ""
+    return next((origins[up] for up in node.ancestors() if up in origins), "") if node.ratio_in > 1 else ""
 
 
 def _taken(node: Node, made: Mapping[Fingerprint, str]) -> str:
     for row in node.pair.rows:
-        if made and row.state == "input" and strain(row) > 1:
+        if made and row.state == "input" and error_ratio(row) > 1:
             key = fingerprint(row)
             if key is not None and key in made:
                 return made[key]

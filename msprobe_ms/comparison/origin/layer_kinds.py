@@ -12,7 +12,7 @@ from msprobe_ms.dump.names import EntryName
 class Kind(Enum):
     """``OTHER``: anything at all, user code included.
 
-    ``LINEAR``, ``NORM``, ``ACTIVATION``  single layers whose error follows from what they take in (see ``expected``)
+    ``LINEAR``, ``NORM``, ``ACTIVATION``  single layers whose error follows from what they take in (see ``propagation``)
     ``COARSE``      layers in which a kernel's approximation may show beyond rounding
     ``RANDOM``      draws numbers: with another seed or generator its results differ by right
     ``COLLECTIVE``  hands on what other ranks put in

@@ -1,6 +1,6 @@
-"""The nodes of a comparison: matched entries, and how strained what goes into them and what comes out is.
+"""The nodes of a comparison: pairs of entries, and how large the error is of what goes in and of what comes out.
 
-The *strain* of a row is its deviation in tolerances: 1 is as far apart as dtype and framework explain.
+The *error ratio* of a row is its deviation over its tolerance: 1 is as far apart as dtype and framework explain.
 """
 
 from __future__ import annotations
@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from msprobe_ms.comparison.model import Pair, Row
-from msprobe_ms.comparison.origin.explanations.relu_switching import allowed_by_kinks, is_smooth
+from msprobe_ms.comparison.model import Effect, Pair, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
-from msprobe_ms.comparison.tensor_identity import GOLDEN, TARGET, Fingerprint, fingerprint, norm_of
+from msprobe_ms.comparison.tensor_identity import GOLDEN, TARGET, fingerprint
 from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName
 
@@ -26,11 +25,12 @@ class Node:
     """A matched pair of entries, with what judging it needs.
 
     ``parent``    the nearest enclosing call that is a node
-    ``context``   what went into the computation besides this entry's own inputs: a backward node's forward twin, the
-                  calls whose gradients a parameter gradient sums
+    ``context``   what went into the computation besides this entry's own inputs: a backward node's forward counterpart,
+                  the calls whose gradients a parameter gradient sums
     ``before``    of a save: the one before it
-    ``noise``, ``noise_inside``  the largest strain of its parameters that differ by right (see ``harmless``), and of
-                  those of the calls inside it
+    ``ratio_in``, ``ratio_parameters``, ``ratio_out``  the largest error ratios of its inputs, parameters and results
+    ``ratio_without_effect``, ``ratio_without_effect_inside``  the largest error ratio of its parameters that differ
+                  without effect, which ``ratio_parameters`` leaves out; and of those of the calls inside it
     """
 
     order: int
@@ -40,27 +40,37 @@ class Node:
     parent: Node | None = None
     children: Sequence[Node] = ()
     context: Sequence[Node] = ()
-    strain_in: float = 0.0
-    strain_parameters: float = 0.0
-    strain_out: float = 0.0
+    ratio_in: float = 0.0
+    ratio_parameters: float = 0.0
+    ratio_out: float = 0.0
     before: Node | None = None
-    noise: float = 0.0
-    noise_inside: float = 0.0
+    ratio_without_effect: float = 0.0
+    ratio_without_effect_inside: float = 0.0
+    is_backward: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.is_backward = self.parsed is not None and self.parsed.direction in (BACKWARD, PARAMETERS_GRAD)
 
     def measure(self) -> None:
-        """Fill the strains from the rows."""
-        strain_in = strain_parameters = strain_out = 0.0
+        """Fill the error ratios from the rows."""
+        ratio_in = ratio_parameters = ratio_out = without_effect = 0.0
         for row in self.pair.rows:
-            amount = strain(row)
-            if amount:
+            ratio = error_ratio(row)
+            if ratio:
                 state = row.state
                 if state == "input":
-                    strain_in = max(strain_in, amount)
-                elif state == "parameters":
-                    strain_parameters = max(strain_parameters, amount)
+                    ratio_in = max(ratio_in, ratio)
+                elif state != "parameters":
+                    ratio_out = max(ratio_out, ratio)
+                elif row.explained is not None and row.explained.effect is Effect.NO_EFFECT:
+                    without_effect = max(without_effect, ratio)
                 else:
-                    strain_out = max(strain_out, amount)
-        self.strain_in, self.strain_parameters, self.strain_out = strain_in, strain_parameters, strain_out
+                    ratio_parameters = max(ratio_parameters, ratio)
+        self.ratio_in, self.ratio_parameters, self.ratio_out = ratio_in, ratio_parameters, ratio_out
+        if without_effect != self.ratio_without_effect:
+            self.ratio_without_effect = without_effect
+            for up in self.ancestors():
+                up.ratio_without_effect_inside = max(up.ratio_without_effect_inside, without_effect)
 
     @property
     def kind(self) -> Kind:
@@ -90,10 +100,6 @@ class Node:
         return self.parsed is not None and self.parsed.prefix == PARAMETER
 
     @property
-    def is_backward(self) -> bool:
-        return self.parsed is not None and self.parsed.direction in (BACKWARD, PARAMETERS_GRAD)
-
-    @property
     def is_parameter_gradient(self) -> bool:
         return self.parsed is not None and self.parsed.direction == PARAMETERS_GRAD
 
@@ -103,35 +109,33 @@ class Node:
         return self.parent is not None and self.parsed is not None and self.parsed.class_name.startswith("_")
 
     @property
+    def is_module_call(self) -> bool:
+        """A module's forward call, or what a compiled graph keeps of one."""
+        return not self.is_backward and self.parsed is not None and self.parsed.is_module
+
+    @property
     def module(self) -> str:
         return self.parsed.name if self.parsed is not None and self.parsed.is_module else self.name
 
     def rows(self, *states: str) -> Iterator[Row]:
         return (row for row in self.pair.rows if row.state in states)
 
-    def explained_by_kinks(self) -> float:
-        """The deviation of its gradients that switches at kinks explain, given how its forward calls differ."""
-        smooth = self.parsed is not None and not self.children and is_smooth(self.parsed.class_name)
-        if not self.is_backward or (smooth and self.strain_in <= 1):
-            return 0.0
-        return allowed_by_kinks(row for node in self.context if not node.is_backward for row in node.pair.rows)
-
     @property
     def deviation(self) -> float:
         """The largest deviation beyond its tolerance."""
-        if max(self.strain_in, self.strain_parameters, self.strain_out) <= 1:
+        if max(self.ratio_in, self.ratio_parameters, self.ratio_out) <= 1:
             return 0.0
-        return max((row.deviation or 0.0 for row in self.pair.rows if strain(row) > 1), default=0.0)
+        return max((row.deviation or 0.0 for row in self.pair.rows if error_ratio(row) > 1), default=0.0)
 
     @property
-    def strain_before(self) -> float:
-        """The largest strain of anything the outputs are computed from, parameters that can be blamed apart."""
-        return max((self.strain_in, self.noise, *map(_whole_strain, self.context)))
+    def ratio_before(self) -> float:
+        """The largest error ratio of anything the outputs are computed from but parameters that can be blamed."""
+        return max((self.ratio_in, self.ratio_without_effect, *map(_largest_ratio, self.context)))
 
     @property
-    def strain_taken(self) -> float:
-        """The largest strain of all that explains the outputs."""
-        return max(self.strain_before, self.strain_parameters, self.noise_inside)
+    def ratio_taken(self) -> float:
+        """The largest error ratio of all that explains the outputs."""
+        return max(self.ratio_before, self.ratio_parameters, self.ratio_without_effect_inside)
 
     def ancestors(self) -> Iterator[Node]:
         node = self.parent
@@ -140,24 +144,32 @@ class Node:
             node = node.parent
 
 
-def _whole_strain(node: Node) -> float:
-    return max(node.strain_in, node.strain_parameters, node.noise, 0.0 if node.is_backward else node.strain_out)
+def _largest_ratio(node: Node) -> float:
+    given = 0.0 if node.is_backward else node.ratio_out
+    return max(node.ratio_in, node.ratio_parameters, node.ratio_without_effect, given)
 
 
-def strain(row: Row) -> float:
-    """Deviation of a row in tolerances; 0 where there is nothing to compare or the record was refuted."""
+def error_ratio(row: Row) -> float:
+    """Deviation of a row over its tolerance; 0 where there is nothing to compare or the record alone differs."""
     deviation, tolerance = row.deviation, row.tolerance
-    if not deviation or tolerance is None or row.refuted:
+    if not deviation or tolerance is None:
         return 0.0
+    explained = row.explained
+    if explained is not None:
+        if explained.effect is Effect.NO_ERROR:
+            return 0.0
+        if explained.effect is Effect.HOLDS:
+            tolerance = explained.up_to
     return deviation / tolerance if tolerance > 0 else math.inf
 
 
 def worst(rows: Iterable[Row]) -> Row | None:
-    return max(rows, key=strain, default=None)
+    """The row with the largest error ratio; None where there are no rows."""
+    return max(rows, key=error_ratio, default=None)
 
 
-def nodes_of(pairs: list[Pair]) -> list[Node]:
-    """The nodes in execution order, records that every later use refutes marked as such."""
+def nodes_of(pairs: Sequence[Pair]) -> list[Node]:
+    """Build the nodes of measured pairs, in the order of execution, and connect them."""
     nodes = [
         Node(order, pair, pair.target.name, pair.target.parsed)
         for order, pair in enumerate(pairs)
@@ -165,40 +177,11 @@ def nodes_of(pairs: list[Pair]) -> list[Node]:
     ]
     for node in nodes:
         node.measure()
-    _refute(nodes)
     _connect(nodes, pairs)
     return nodes
 
 
-def _refute(nodes: list[Node]) -> None:
-    """Mark strained outputs that later nodes took in, each time in agreement: same shape, same four figures."""
-    doubted: dict[Fingerprint, list[tuple[Node, Row]]] = defaultdict(list)
-    for node in nodes:
-        if node.strain_out > 1:
-            for row in node.rows("output"):
-                if strain(row) > 1 and (key := fingerprint(row)) is not None:
-                    doubted[key].append((node, row))
-    #: Where each was taken in last, and where last in disagreement.
-    last: dict[Fingerprint, int] = {}
-    last_differing: dict[Fingerprint, int] = {}
-    norms = {key[-1] for key in doubted}
-    for node in nodes if doubted else ():
-        for row in node.pair.rows:
-            if row.state == "input" and norm_of(row) in norms and row.matched and (key := fingerprint(row)) is not None:
-                last[key] = node.order
-                if strain(row) > 1:
-                    last_differing[key] = node.order
-    refuted = set[Node]()
-    for key, records in doubted.items():
-        for node, row in records:
-            if last.get(key, -1) > node.order >= last_differing.get(key, -1):
-                row.refuted = True
-                refuted.add(node)
-    for node in refuted:
-        node.measure()
-
-
-def _connect(nodes: list[Node], pairs: list[Pair]) -> None:
+def _connect(nodes: list[Node], pairs: Sequence[Pair]) -> None:
     """Fill parents, children and context."""
     by_name = {node.name: node for node in nodes}
     around = {pair.target.name: pair.target.parent for pair in pairs if pair.target is not None and not pair.matched}

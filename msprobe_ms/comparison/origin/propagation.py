@@ -1,12 +1,13 @@
 """What error a healthy call gives out, given the error it takes in: the noise floor of a node.
 
 Error goes through a computation times its condition, and each computation adds rounding of its own. Whatever a call
-computes, what comes out is held to agree up to ``1 + gain · strain in`` (a strain of 1 is a net's worth of rounding).
-Single layers of known kind add far less than a net, and their condition follows from the figures recorded, so that a
+computes, what comes out is held to agree up to an error ratio of ``1 + gain · ratio in`` (1 is a net's worth of
+rounding).
+Single layers of known kind add far less than a net, and their condition follows from the statistics recorded, so that a
 wrong epsilon shows: 1e-6 for 1e-5 changes a normalised tensor by 38 epsilons of float32 over its variance, the layer
 itself rounds by less than 8 (measured, MindSpore against PyTorch on CPU: normalisations 0.5, linear layers 4,
-activations 7; tanh alone 200). Of a systematic change every figure tells, so Norm and Mean are held against a bound of
-their own: independent roundings of n elements cancel in them to 1/sqrt(n).
+activations 7; tanh alone 200). Of a systematic change every statistic tells, so Norm and Mean are held against a bound
+of their own: independent roundings of n elements cancel in them to 1/sqrt(n).
 
 * linear: y = Wx sums K terms, and rounds by a part of sqrt(K) · rms(W) · rms(x) (Higham, Accuracy and Stability of
   Numerical Algorithms, 2nd ed., §3.1 and §2.8), which is more than a part of y where the terms cancel
@@ -22,26 +23,30 @@ from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import COSINE
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind
-from msprobe_ms.comparison.origin.nodes import Node, strain
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio
 from msprobe_ms.comparison.scale import element_count, magnitude, root_mean_square, square
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import FORWARD
 
-#: Times that a call multiplies the strain it takes in when nothing is known of it: ten, as attention over sharp logits
-#: was seen to; thirty, where something differed before, of which figures may show little.
+#: Times that a call multiplies the error ratio it takes in when nothing is known of it: ten, as attention over sharp
+#: logits was seen to; thirty, where something differed before, of which statistics may show little.
 GAIN, GAIN_IN_DOUBT = 10.0, 30.0
-#: The strain that says nothing where many layers were equal to the bit: a kernel that adds in another order each run,
-#: which moves few of the elements of a narrow float at all.
-_REST_OF_EQUALS, _REST_OF_NARROW_EQUALS = 1 / 8, 1 / 64
-#: Strains of a gradient up to which it may be noise, and the part of single elements' noise that is let through.
+#: Inputs beyond their tolerance by no more than this may still be drift; a node that multiplies it is to blame all the
+#: same.
+DRIFT = 3.0
+#: The error ratio that says nothing where many layers were equal to the bit: a kernel that adds in another order each
+#: run, which moves few of the elements of a narrow float at all.
+_BITWISE_FLOOR, _NARROW_BITWISE_FLOOR = 1 / 8, 1 / 64
+#: Error ratios of a gradient up to which it may be noise, and the part of single elements' noise that is let through.
 _NOISY, _ELEMENTS = 20.0, 0.3
-#: Of a layer with coarse kernels, the strain that its own approximation may add (2.4e-5 seen in float32, 2 tolerances).
+#: Of a layer with coarse kernels, the error ratio that its own approximation may add (2.4e-5 seen in float32, 2
+#: tolerances).
 _COARSE = 4.0
 #: What a single layer adds: a twelfth of the tolerance, 8 roundings of float32; half of it to Norm and Mean.
-_OWN, _OWN_FIGURES = 1 / 12, 1 / 24
+_OWN, _OWN_WHOLE = 1 / 12, 1 / 24
 #: Growth of error in a single layer beyond its condition: rows and channels are not all conditioned as the whole is,
-#: and the few figures of what comes in may by chance show less than is there.
-_MARGIN, _MARGIN_FIGURES = 3.0, 5.0
+#: and the few statistics of what comes in may by chance show less than is there.
+_MARGIN, _MARGIN_WHOLE = 3.0, 5.0
 #: Times of what was seen anywhere before that an output must show for its layer to stand out.
 _STANDING_OUT = 1.5
 _SINGLE_LAYERS = frozenset({Kind.LINEAR, Kind.NORM, Kind.ACTIVATION})
@@ -49,59 +54,60 @@ _SINGLE_LAYERS = frozenset({Kind.LINEAR, Kind.NORM, Kind.ACTIVATION})
 _FINE = 24.0
 
 
-def bound(node: Node, rest: float, *, doubtful: bool) -> float:
-    """The strain up to which what ``node`` gives out is explained by what it takes in.
+def explained_ratio(node: Node, rest: float, *, doubtful: bool) -> float:
+    """The error ratio up to which what ``node`` gives out is explained by what it takes in.
 
-    ``rest``: the strain that says nothing in these dumps; ``doubtful``: see GAIN.
+    ``rest``: the error ratio that says nothing in these dumps; ``doubtful``: see GAIN.
     """
     own = _COARSE if node.kind is Kind.COARSE else rest
-    if rest == 1 and node.strain_out > own and (known := condition(node)) is not None:
+    if rest == 1 and node.ratio_out > own and (known := condition(node)) is not None:
         own = max(own, known * _OWN)
-    taken = node.strain_taken
-    if node.is_backward and node.strain_out <= _NOISY:
-        # The sums that gradients are show the noise of single elements, which the few figures of many hardly do.
+    taken = node.ratio_taken
+    if node.is_backward and node.ratio_out <= _NOISY:
+        # The sums that gradients are show the noise of single elements, which the few statistics of many hardly do.
         rows = [row for each in (node, *node.context) for row in each.pair.rows if row.state != "parameters_grad"]
         taken = max(taken, _ELEMENTS * max(map(elements, rows), default=0.0)) if node.is_parameter_gradient else taken
     return own + (GAIN_IN_DOUBT if doubtful else GAIN) * taken
 
 
-def rest_of_equals(node: Node) -> float:
-    """The strain that says nothing of what a call takes in and gives out, while all was equal to the bit before."""
+def bitwise_floor(node: Node) -> float:
+    """The error ratio that says nothing of a value of this node, while all was equal to the bit before."""
     fine = all(_is_fine(row) for row in node.pair.rows if row.deviation)
-    return _REST_OF_EQUALS if fine else _REST_OF_NARROW_EQUALS
+    return _BITWISE_FLOOR if fine else _NARROW_BITWISE_FLOOR
 
 
-def added(node: Node, seen: float, *, trained: bool = False) -> tuple[Row, float] | None:
-    """An output further off than this single layer explains, with the deviation it does explain; None: there is none.
+def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tuple[Row, float] | None:
+    """Find an output further off than this single layer explains, and the deviation it does explain; None if none is.
 
-    ``seen``: the largest strain of anything computed before. ``trained``: whether parameters were updated.
+    ``seen``: the largest error ratio of anything computed before. ``updated``: whether parameters were.
     """
-    if node.strain_out < _OWN_FIGURES or node.kind not in _SINGLE_LAYERS:
+    if node.ratio_out < _OWN_WHOLE or node.kind not in _SINGLE_LAYERS:
         return None
-    if node.strain_out < _STANDING_OUT * seen and not any(map(_is_exact, node.pair.rows)):
+    if node.ratio_out < _STANDING_OUT * seen and not any(map(_is_exact, node.pair.rows)):
         return None
     if (known := condition(node)) is None:
         return None
     taken = [row for row in node.pair.rows if row.deviation is not None and row.state in ("input", "parameters")]
-    figures_in = max((_figures(row) / row.tolerance for row in taken if _is_fine(row) and row.tolerance), default=0.0)
-    elements_in = max((elements(row) for row in taken if _is_fine(row)), default=0.0)
+    fine = [row for row in taken if _is_fine(row)]
+    whole_in = max((_whole_difference(row) / row.held_to for row in fine if row.held_to), default=0.0)
+    elements_in = max(map(elements, fine), default=0.0)
     for row in node.rows("output"):
-        if not _is_fine(row) or row.golden is None or row.tolerance is None or row.refuted:
+        if not _is_fine(row) or row.golden is None or row.held_to is None or row.misrecorded:
             continue
         if _is_exact(row):
-            explained = max(known * (_OWN + _MARGIN * node.strain_taken), _STANDING_OUT * seen)
-            if strain(row) > explained:
-                return row, explained * row.tolerance
-        # What updates leave in the elements of a parameter cancels in its figures, and less so in those of a result,
+            explained = max(known * (_OWN + _MARGIN * node.ratio_taken), _STANDING_OUT * seen)
+            if error_ratio(row) > explained:
+                return row, explained * row.held_to
+        # What updates leave in the elements of a parameter cancels in its statistics, and less so in those of a result,
         # where some inputs weigh them.
-        if trained and any(each.deviation for each in node.rows("parameters")):
+        if updated and any(each.deviation for each in node.rows("parameters")):
             continue
         hidden = elements_in / math.sqrt(max(1, element_count(row.golden)))
-        explained = known * (_OWN_FIGURES + _MARGIN_FIGURES * figures_in + _MARGIN * hidden)
+        explained = known * (_OWN_WHOLE + _MARGIN_WHOLE * whole_in + _MARGIN * hidden)
         if not _is_exact(row):
             explained = max(explained, _STANDING_OUT * seen)
-        if _figures(row) > explained * row.tolerance:
-            return row, explained * row.tolerance
+        if _whole_difference(row) > explained * row.held_to:
+            return row, explained * row.held_to
     return None
 
 
@@ -145,7 +151,7 @@ def _tensors(node: Node, state: str) -> list[Item]:
 
 def _is_fine(row: Row) -> bool:
     """Whether this is a tensor of floats whose tolerance is many roundings."""
-    golden, tolerance = row.golden, row.tolerance
+    golden, tolerance = row.golden, row.held_to
     if golden is None or golden.kind != "tensor" or row.target is None or tolerance is None:
         return False
     epsilon = parse_dtype(golden.dtype).epsilon
@@ -156,7 +162,7 @@ def _is_exact(row: Row) -> bool:
     return row.measured is not None and isinstance(row.measured.get(COSINE), float)
 
 
-def _figures(row: Row) -> float:
+def _whole_difference(row: Row) -> float:
     """The larger of the relative differences of Norm, and of Mean in root mean squares."""
     target, golden = row.target, row.golden
     assert target is not None and golden is not None
@@ -168,13 +174,13 @@ def _figures(row: Row) -> float:
 
 
 def elements(row: Row) -> float:
-    """The strain of single elements: of all where they were compared, else of the two that Max and Min show."""
+    """The error ratio of single elements: of all where they were compared, else of the two that Max and Min show."""
     target, golden = row.target, row.golden
     if _is_exact(row) or target is None or golden is None:
-        return strain(row)
+        return error_ratio(row)
     size = root_mean_square(golden)
-    if not size or not row.tolerance:
-        return strain(row)
+    if not size or not row.held_to:
+        return error_ratio(row)
     ends = ((target.maximum, golden.maximum), (target.minimum, golden.minimum))
     gaps = [abs(mine - other) for mine, other in ends if isinstance(mine, float) and isinstance(other, float)]
-    return max(strain(row), max(gaps, default=0.0) / size / row.tolerance)
+    return max(error_ratio(row), max(gaps, default=0.0) / size / row.held_to)

@@ -22,8 +22,8 @@ _FOUND_THEIR_OWN = (PairedBy.DATA, PairedBy.API, PairedBy.SCOPE, PairedBy.GROUP)
 Name = tuple[str, str, str, str]
 
 
-def tell_uneven_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list[Origin]:
-    """The origins; those whose name is called another number of times on the other side say so in their reason."""
+def note_shifted_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list[Origin]:
+    """Return the origins; where a name is called another number of times on the other side the reason says so."""
     wanted = {origin.target for origin in origins}
     if not origins:
         return []

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from msprobe_ms.comparison.model import Pair, Row
-from msprobe_ms.comparison.origin.nodes import Node, strain
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio
 from msprobe_ms.comparison.tensor_identity import GOLDEN, TARGET, fingerprint, norm_of
 from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Entry, ancestors
 
 
-class Between:
-    """``golden``: the golden dump's entries in execution order."""
+class UnrecordedCode:
+    """Calls without a counterpart, and code without calls, around the nodes of a comparison.
+
+    ``golden``: the golden dump's entries in execution order.
+    """
 
     def __init__(self, nodes: Sequence[Node], pairs: Sequence[Pair], golden: Sequence[Entry]) -> None:
         self._nodes, self._pairs, self._golden = nodes, pairs, golden
@@ -44,7 +47,7 @@ class Between:
     def places(self, node: Node, row: Row) -> str:
         """Between which recorded calls the code lies that made this input of ``node``, in words; "" if none ran before.
 
-        A tensor of the same figures on one side tells where that side has it from, untouched.
+        A tensor of the same statistics on one side tells where that side has it from, untouched.
         """
         mine, theirs = self._source(node, row, TARGET), self._source(node, row, GOLDEN)
         if mine is not None and theirs is not None:
@@ -132,7 +135,7 @@ class _Source:
 
 
 def _with_state(node: Node, row: Row | None) -> str:
-    return f"{node.name} (agrees)" if row is None or strain(row) <= 1 else node.name
+    return f"{node.name} (agrees)" if row is None or error_ratio(row) <= 1 else node.name
 
 
 def _shape(row: Row) -> object:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from msprobe_ms.arrays.dtypes import parse_dtype
-from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
-from msprobe_ms.comparison.statistics import odd_figures
+from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Row
+from msprobe_ms.comparison.statistics import non_finite_ends
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, beginnings, parse_entry
 
@@ -72,7 +72,7 @@ def detect(comparison: Comparison) -> Iterator[Finding]:
         yield Finding(NON_FINITE, *survey.odd, f"{_first_of(survey.odds)}{NON_FINITE_ADVICE}")
     for place, origin in enumerate(comparison.origins[:_TOLD]):
         found = _of_origin(origin, survey)
-        perhaps = PERHAPS if place and origin.kind in ("computation", "outside") else ""
+        perhaps = PERHAPS if place and origin.kind in (OriginKind.COMPUTATION, OriginKind.OUTSIDE) else ""
         yield found._replace(advice=f"{perhaps}{found.advice}")
     if survey.differing and survey.last and not survey.last_differs and not survey.gradients_differ:
         yield Finding(SINGLE_POINT, *survey.differing, _single_point(survey))
@@ -142,7 +142,7 @@ def _is_odd(row: Row, side: Side) -> bool:
         first = 4 * stored[1]
         return not all(map(math.isfinite, stored[0].statistics[first : first + 2]))
     item = row.golden if side else row.target
-    return item is not None and bool(odd_figures(item))
+    return item is not None and bool(non_finite_ends(item))
 
 
 def _direction(pair: Pair) -> str:
@@ -258,11 +258,12 @@ MISSING_GRADIENT_ADVICE = (
 )
 #: By the kind of an origin, where that says more than its place.
 ADVICE_BY_KIND = {
-    "precision": "Give both the same dtype here: compare the lists of mixed precision, its level, and explicit casts.",
-    "collective": "What another rank gave differs: compare the ranks, beginning with the first that differs.",
-    "drift": "No node is to blame alone. Compare the first step from one checkpoint, in one precision; then look at "
-    "accumulation dtypes and at the optimizer.",
-    "missing gradient": MISSING_GRADIENT_ADVICE,
+    OriginKind.PRECISION: "Give both the same dtype here: compare the lists of mixed precision, its "
+    "level, and explicit casts.",
+    OriginKind.COLLECTIVE: "What another rank gave differs: compare the ranks, beginning with the first that differs.",
+    OriginKind.DRIFT: "No node is to blame alone. Compare the first step from one checkpoint, in one precision; then "
+    "look at accumulation dtypes and at the optimizer.",
+    OriginKind.MISSING_GRADIENT: MISSING_GRADIENT_ADVICE,
 }
 RANDOM_ADVICE = (
     " Random operations differ ({}), so what follows them cannot be told: switch dropout off on both sides "

@@ -14,7 +14,7 @@ from msprobe_ms.comparison.pairing.coverage import said_unmatched
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.reporting.csv_table import Cell, write_csv
 from msprobe_ms.comparison.reporting.profiles.base import Block, Column, Line, Profile, lines
-from msprobe_ms.comparison.statistics import is_odd
+from msprobe_ms.comparison.statistics import is_non_finite
 from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.files import DEFAULT, replacing
@@ -154,7 +154,7 @@ def writing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _strict_number(value: Cell) -> Cell:
-    return str(value) if is_odd(value) else value
+    return str(value) if is_non_finite(value) else value
 
 
 def _write_xlsx(

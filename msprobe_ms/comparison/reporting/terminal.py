@@ -8,8 +8,7 @@ from shlex import quote
 from msprobe_ms.arrays.metrics import COSINE
 from msprobe_ms.comparison.measuring.tensors import CONTRADICTS, NOT_COMPARED, NOTE
 from msprobe_ms.comparison.model import Comparison, Origin, Outcome, Pair, Row
-from msprobe_ms.comparison.origin.drift import steepest_of
-from msprobe_ms.comparison.origin.reasons import required_line
+from msprobe_ms.comparison.origin.sentences import describe_required
 from msprobe_ms.comparison.pairing.coverage import (
     far_apart,
     has_modules,
@@ -80,8 +79,8 @@ def _judgement_lines(outcome: Outcome, *, paired: bool) -> Iterator[str]:
             "  updates of the parameters make rounding grow from step to step, which hides where an error begins: "
             "compare the first step, where both have the same weights"
         )
-        if growth := steepest_of(comparison.pairs):
-            yield f"  the error grows most at {growth}"
+        if comparison.growth:
+            yield f"  the error grows most at {comparison.growth}"
     elif comparison.damage:
         yield "CONSISTENT as far as it goes, but INCOMPLETE: a dump is not whole; of what it lacks nothing can be told"
         yield from _differing_lines(comparison)
@@ -218,7 +217,7 @@ def _origin_lines(origin: Origin, pairs: dict[str, Pair]) -> Iterator[str]:
         yield f"    called at {place}"
     if origin.kind != "random" and origin.required_tolerance is not None and origin.required_tolerance < 1:
         tolerance = origin.metrics.get("tolerance")
-        if line := required_line(origin.required_tolerance, tolerance if isinstance(tolerance, float) else None):
+        if line := describe_required(origin.required_tolerance, tolerance if isinstance(tolerance, float) else None):
             yield f"    {line}"
 
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 import msprobe_ms.pytorch
 from msprobe_ms.comparison.model import Origin
 from msprobe_ms.comparison.node.report import node_report
-from msprobe_ms.comparison.origin.fused_parts import relative_error, tell_parts
+from msprobe_ms.comparison.origin.fused_parts import name_fused_parts, relative_error
 from msprobe_ms.comparison.pairing.fused_modules import join_fused
 from msprobe_ms.comparison.pairing.fused_tensors import Arrangement, arrangement
 from msprobe_ms.comparison.pairing.pairs import pair
@@ -420,7 +420,7 @@ def test_a_part_with_nan_that_the_other_side_has_not_differs(tmp_path: Path, the
     origin = Origin("Module.a.q + k + v.Linear.forward.0.parameters.weight", "", "", "", {})
     (row,) = (row for each in pairs for row in each.rows if row.state == "parameters")
     row.deviation, row.tolerance = math.nan, 1e-3
-    (found,) = tell_parts([origin], pairs, parts, fused)
+    (found,) = name_fused_parts([origin], pairs, parts, fused)
     assert found.reason == f"; of 3 fused only {told}"
 
 

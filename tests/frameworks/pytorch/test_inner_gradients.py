@@ -10,7 +10,7 @@ import torch
 from compare_parts import dump, tensor
 from recording import step_folder
 
-from msprobe_ms.comparison.origin.explanations.inner_gradients import _records_last_nodes
+from msprobe_ms.comparison.origin.explanations.inner_gradients import _records_inner_gradients
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.reading.reader import read_dump
@@ -69,7 +69,7 @@ def test_ours_are_not_such(dump_path: Path, level: str) -> None:
         y = torch.cat([y, torch.einsum("ij,kj->ik", y, y)], 1).clamp(min=0)
         y[:, 0] = 1.0
         torch.addmm(y, torch.ones(2, 3), torch.ones(3, 4), beta=2).expand(3, 2, 4).sum().backward()
-    assert not _records_last_nodes(read_dump(step_folder(dump_path)).entries.values())
+    assert not _records_inner_gradients(read_dump(step_folder(dump_path)).entries.values())
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (6,)])

@@ -11,10 +11,10 @@ import pytest
 from compare_parts import tensor
 
 from msprobe_ms.comparison.many.first_rank import Exchanges, first_rank
-from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
-from msprobe_ms.comparison.origin.nodes import nodes_of
-from msprobe_ms.comparison.origin.search import apart
-from msprobe_ms.comparison.origin.shifted_calls import tell_uneven_calls
+from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Row
+from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.search import find_origins, split_random
+from msprobe_ms.comparison.origin.shifted_calls import note_shifted_calls
 from msprobe_ms.comparison.reporting.detections import detect
 from msprobe_ms.comparison.scale import GradientFloors, root_mean_square
 from msprobe_ms.dump.model import Entry, Item
@@ -30,7 +30,7 @@ def within_limit(run: Callable[[], object]) -> None:
     assert process_time() - begin < LIMIT
 
 
-def origin(name: str, kind: str = "computation") -> Origin:
+def origin(name: str, kind: OriginKind = OriginKind.COMPUTATION) -> Origin:
     return Origin(name, name, "output", "it differs", {}, kind)
 
 
@@ -42,9 +42,10 @@ def pair(name: str, *items: Item, strains: tuple[float, ...] = ()) -> Pair:
 
 
 def test_origins_and_random_operations_told_apart() -> None:
-    found = [origin(f"Cell.{number}.L.forward.0.output.0", ("drift", "random")[number % 2]) for number in range(10_000)]
-    within_limit(lambda: apart(found))
-    assert [len(each) for each in apart(found)] == [5_000, 5_000]
+    kinds = OriginKind.DRIFT, OriginKind.RANDOM
+    found = [origin(f"Cell.{number}.L.forward.0.output.0", kinds[number % 2]) for number in range(10_000)]
+    within_limit(lambda: split_random(found))
+    assert [len(each) for each in split_random(found)] == [5_000, 5_000]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def calls() -> list[Pair]:
 
 def test_as_many_origins_as_pairs(calls: list[Pair]) -> None:
     found = [origin(f"{each.target.name}.output.0") for each in calls if each.target]
-    within_limit(lambda: tell_uneven_calls(found, calls))
+    within_limit(lambda: note_shifted_calls(found, calls))
 
 
 def test_advice_finds_the_lines_of_its_suspects(calls: list[Pair]) -> None:
@@ -72,8 +73,8 @@ def test_one_tensor_that_every_call_hands_on() -> None:
         name = f"Cell.layer_{number}.L.forward.0"
         items = (tensor("input.0", [1.0, 2.0], name), tensor("output.0", [1.0, 2.0], name))
         pairs.append(pair(name, *items, strains=(0.1, 5.0 if number < total // 2 else 0.1)))
-    within_limit(lambda: nodes_of(pairs))
-    assert all(each.rows[1].refuted for each in pairs[: total // 2])
+    within_limit(lambda: find_origins(Evidence(pairs)))
+    assert all(each.rows[1].misrecorded for each in pairs[: total // 2])
 
 
 def test_many_doubtful_values_of_one_call() -> None:
@@ -82,8 +83,8 @@ def test_many_doubtful_values_of_one_call() -> None:
     made = [tensor(f"output.{number}", [number, -1.0], names[0]) for number in numbers]
     taken = [tensor(f"input.{number}", [number, -1.0], names[1]) for number in numbers]
     pairs = [pair(names[0], *made, strains=(5.0,) * len(made)), pair(names[1], *taken)]
-    within_limit(lambda: nodes_of(pairs))
-    assert all(row.refuted for row in pairs[0].rows)
+    within_limit(lambda: find_origins(Evidence(pairs)))
+    assert all(row.misrecorded for row in pairs[0].rows)
 
 
 def test_gradients_of_one_call_held_against_the_larger_ones() -> None:

@@ -9,28 +9,70 @@ whole tensors can only say that two masks would leave such.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from enum import Enum
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.arrays.dtypes import parse_dtype
-from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.model import Allowance, Effect, Row
+from msprobe_ms.comparison.origin.explanations.phase import Phase
+from msprobe_ms.comparison.origin.explanations.random_numbers import SEED
 from msprobe_ms.comparison.scale import element_count, magnitude, root_mean_square
 
-#: The tensors of a row on both sides; None where there are none, or they cannot be read.
-Load = Callable[[Row], "tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]] | None"]
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.evidence import Evidence, Load
+    from msprobe_ms.comparison.origin.nodes import Node
+    from msprobe_ms.comparison.origin.walk import Walk
+
+_MASKED = (
+    "where neither side is zero they agree, and which places are zero on one side alone is chance: probably dropout, "
+    "called as a function in code that was not recorded; it differs by right, and what follows it cannot be told: "
+    f"{SEED}"
+)
+_PERHAPS_MASKED = (
+    "the figures differ no more than two random masks make them: if dropout is called there as a function, "
+    f"it differs by right: {SEED}"
+)
 
 #: Standard deviations within which what chance makes falls: of a hundred tests none fails for healthy dropout.
 _SURE = 4.0
 #: Places zero on one side alone from which on chance can be told from order.
 _ENOUGH = 20
-#: In figures (see ``_figures_allow``), the least that masks change, as a part of their standard deviation at p = 1/2.
+#: In statistics (see ``_statistics_allow``), the least that masks change, as a part of their standard deviation at
+#: p = 1/2.
 _LEAST = 0.05
 
-#: The relative difference up to which figures allow for masks in a tensor large enough: in small ones any error does.
+#: The relative difference up to which statistics allow for masks in a tensor large enough: in small ones any error
+#: does.
 _TELLING = 0.25
+
+
+class Dropout:
+    """Dropout called as a function in code that was not recorded: before an input, or inside a module of the user's."""
+
+    name: ClassVar[str] = "dropout"
+    phase: ClassVar[Phase] = Phase.ORIGIN
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._load, self._unrecorded = evidence.load, evidence.unrecorded
+
+    def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
+        """Anything where elements show two masks; nothing, but a sentence, where statistics allow for such."""
+        if node.is_backward or node.is_save:
+            return None
+        # Where functions are recorded dropout has its own entry.
+        if row.state != "input" and not (
+            node.children and all(child.parsed and child.parsed.is_module for child in node.children)
+        ):
+            return None
+        found = masked(row, self._load)
+        if found is Masked.PROBABLY:
+            return Allowance(self.name, because=_MASKED, effect=Effect.RANDOM)
+        if found is Masked.PERHAPS and (row.state != "input" or self._unrecorded.made(node, row)):
+            return Allowance(self.name, 0.0, _PERHAPS_MASKED, Effect.RANDOM)
+        return None
 
 
 class Masked(Enum):
@@ -44,14 +86,14 @@ class Masked(Enum):
 def masked(row: Row, load: Load | None) -> Masked:
     """Whether what a row differs by may be two random masks on values that agree."""
     golden = row.golden
-    if golden is None or golden.kind != "tensor" or not parse_dtype(golden.dtype).epsilon or row.tolerance is None:
+    if golden is None or golden.kind != "tensor" or not parse_dtype(golden.dtype).epsilon or row.held_to is None:
         return Masked.NO
     both = load(row) if load is not None else None
     if both is not None and not any(map(np.iscomplexobj, both)):
         target, other = (each.ravel().astype(np.float64) for each in both)
-        if target.shape == other.shape and are_masked_alike(target, other, row.tolerance):
+        if target.shape == other.shape and are_masked_alike(target, other, row.held_to):
             return Masked.PROBABLY
-    return Masked.PERHAPS if _figures_allow(row) else Masked.NO
+    return Masked.PERHAPS if _statistics_allow(row) else Masked.NO
 
 
 def are_masked_alike(target: npt.NDArray[np.float64], golden: npt.NDArray[np.float64], tolerance: float) -> bool:
@@ -81,7 +123,7 @@ def are_masked_alike(target: npt.NDArray[np.float64], golden: npt.NDArray[np.flo
     return abs(runs - 1 - product / places) <= _SURE * deviation
 
 
-def _figures_allow(row: Row) -> bool:
+def _statistics_allow(row: Row) -> bool:
     """Whether Mean and Norm differ by what two masks make of n elements.
 
     Under masks of probability p a mean differs by rms · sqrt(2p / (1 - p) / n), and so about, in itself, does a norm:

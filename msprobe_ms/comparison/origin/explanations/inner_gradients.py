@@ -9,8 +9,10 @@ as it was recorded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Pair, Row
+from msprobe_ms.comparison.origin.explanations.phase import Surveyed
 from msprobe_ms.comparison.tensor_identity import GOLDEN, TARGET, fingerprint
 from msprobe_ms.dump.dialects import DIALECTS
 from msprobe_ms.dump.model import Entry
@@ -18,19 +20,28 @@ from msprobe_ms.dump.names import BACKWARD, FORWARD
 
 #: What types of tensors begin with in dumps of the frameworks whose dumps were seen to be such.
 _TENSOR = tuple(f"{dialect.package}." for dialect in DIALECTS if dialect.inner_gradients)
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.evidence import Evidence
 
 
-def refute_last_nodes(pairs: Sequence[Pair]) -> None:
-    """Mark what functions hand on in backward where one of the dumps records another thing by it."""
-    sides = ([pair.target for pair in pairs], [pair.golden for pair in pairs])
-    if not any(_records_last_nodes([entry for entry in side if entry is not None]) for side in sides):
-        return
-    taken = _taken(pairs)
-    for pair in pairs:
-        if pair.target is not None and _is_functions_backward(pair.target):
-            for row in pair.rows:
-                if row.state == "output" and row.differs and _on_both_sides(row) not in taken:
-                    row.refuted = True
+
+class InnerGradients(Surveyed):
+    """What functions hand on in backward where one of the dumps records the gradient of an inner step by it."""
+
+    name: ClassVar[str] = "inner gradients"
+
+    def __init__(self, evidence: Evidence) -> None:
+        super().__init__()
+        pairs = evidence.pairs
+        sides = ([pair.target for pair in pairs], [pair.golden for pair in pairs])
+        if not any(_records_inner_gradients([entry for entry in side if entry is not None]) for side in sides):
+            return
+        taken = _taken(pairs)
+        for node in evidence.nodes:
+            if node.pair.target is not None and _is_functions_backward(node.pair.target):
+                for row in node.rows("output"):
+                    if row.differs and _on_both_sides(row) not in taken:
+                        self.let_pass(row, node)
 
 
 def _taken(pairs: Sequence[Pair]) -> set[object]:
@@ -41,14 +52,14 @@ def _taken(pairs: Sequence[Pair]) -> set[object]:
 
 
 def _on_both_sides(row: Row) -> object:
-    """The figures on both sides, which reshaping leaves as they are; None: shapes differ or figures tell little."""
+    """The statistics on both sides, which reshaping leaves as they are; None: shapes differ or they tell little."""
     mine, theirs = fingerprint(row, TARGET), fingerprint(row, GOLDEN)
     if mine is None or theirs is None or mine[0] != theirs[0]:
         return None
     return mine[1:], theirs[1:]
 
 
-def _records_last_nodes(entries: Iterable[Entry]) -> bool:
+def _records_inner_gradients(entries: Iterable[Entry]) -> bool:
     by_name = {entry.name: entry for entry in entries}
     for entry in by_name.values():
         if _is_functions_backward(entry) and entry.parsed is not None:

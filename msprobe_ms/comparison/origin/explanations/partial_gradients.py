@@ -9,30 +9,41 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
 
-from msprobe_ms.comparison.model import Pair, Row
+from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.origin.explanations.phase import Surveyed
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD
+
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.evidence import Evidence
 
 #: Means of parts add up to the mean of the whole within this part of the tolerance of the tensors' own size: a mean
 #: rounds far less than the elements that the tolerance is for.
 _ROUNDED = 0.25
 
 
-def refute_parts(pairs: Sequence[Pair]) -> None:
-    """Mark the gradients of tensors given in several places where one side has the parts of the other's whole."""
-    forwards = {pair.target.name: pair for pair in pairs if pair.target is not None and pair.golden is not None}
-    for pair in pairs:
-        parsed = pair.target.parsed if pair.target is not None else None
-        if pair.golden is None or parsed is None or parsed.direction != BACKWARD:
-            continue
-        forward = forwards.get(str(parsed.in_direction(FORWARD)))
-        gradients = [row for row in pair.rows if _is(row, "output")]
-        given = [row for row in forward.rows if _is(row, "input")] if forward is not None else []
-        if len(gradients) != len(given):
-            continue
-        for places in _same(given):
-            _settle([gradients[place] for place in places])
+class PartialGradients(Surveyed):
+    """Gradients of tensors given in several places where one side has the parts of the other's whole."""
+
+    name: ClassVar[str] = "partial gradients"
+
+    def __init__(self, evidence: Evidence) -> None:
+        super().__init__()
+        forwards = {node.name: node.pair for node in evidence.nodes}
+        for node in evidence.nodes:
+            if node.parsed is None or node.parsed.direction != BACKWARD:
+                continue
+            forward = forwards.get(str(node.parsed.in_direction(FORWARD)))
+            gradients = [row for row in node.pair.rows if _is(row, "output")]
+            given = [row for row in forward.rows if _is(row, "input")] if forward is not None else []
+            if len(gradients) == len(given):
+                for places in _same(given):
+                    rows = [gradients[place] for place in places]
+                    for row in rows if _are_parts_and_whole(rows) else ():
+                        if row.differs:
+                            self.let_pass(row, node)
 
 
 def _is(row: Row, state: str) -> bool:
@@ -44,21 +55,20 @@ def _same(rows: Sequence[Row]) -> list[list[int]]:
     """Places at which both sides have one and the same tensor."""
     places: dict[object, list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
-        places[_figures(row.target), _figures(row.golden)].append(place)
+        places[_statistics(row.target), _statistics(row.golden)].append(place)
     return [each for each in places.values() if len(each) > 1]
 
 
-def _figures(item: Item | None) -> object:
+def _statistics(item: Item | None) -> object:
     return None if item is None else (item.dtype, item.shape, item.maximum, item.minimum, item.mean, item.norm)
 
 
-def _settle(rows: Sequence[Row]) -> None:
+def _are_parts_and_whole(rows: Sequence[Row]) -> bool:
+    """Whether one side has the parts of what the other has whole, at all of these places."""
     targets = [row.target for row in rows if row.target is not None]
     goldens = [row.golden for row in rows if row.golden is not None]
-    tolerance = max((row.tolerance or 0.0 for row in rows), default=0.0)
-    if _make_up(goldens, targets, tolerance) or _make_up(targets, goldens, tolerance):
-        for row in rows:
-            row.refuted |= row.differs
+    tolerance = max((row.held_to or 0.0 for row in rows), default=0.0)
+    return _make_up(goldens, targets, tolerance) or _make_up(targets, goldens, tolerance)
 
 
 def _make_up(parts: Sequence[Item], whole: Sequence[Item], tolerance: float) -> bool:
@@ -66,7 +76,7 @@ def _make_up(parts: Sequence[Item], whole: Sequence[Item], tolerance: float) -> 
 
     Means are additive; norms obey the triangle inequality, from both sides.
     """
-    if len({_figures(item) for item in whole}) > 1 or len({item.shape for item in (*parts, *whole)}) > 1:
+    if len({_statistics(item) for item in whole}) > 1 or len({item.shape for item in (*parts, *whole)}) > 1:
         return False
     norms = [_number(item.norm) for item in (*parts, whole[0])]
     means = [_number(item.mean) for item in (*parts, whole[0])]

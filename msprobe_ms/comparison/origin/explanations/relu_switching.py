@@ -9,10 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.arrays.dtypes import parse_dtype
-from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.model import Allowance, Row
+from msprobe_ms.comparison.origin.explanations.phase import Phase
 from msprobe_ms.comparison.scale import element_count
+
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.evidence import Evidence
+    from msprobe_ms.comparison.origin.nodes import Node
+    from msprobe_ms.comparison.origin.walk import Walk
 
 #: Modules without a kink, whatever the framework calls them, when nothing else runs inside.
 _SMOOTH = (
@@ -25,13 +32,41 @@ _PLAUSIBLE = 1e-3
 _LARGE = 4.0
 
 
+class ReluSwitching:
+    """Gradients of a call, all or none: what switches explain of one, statistics may hide in another further on."""
+
+    name: ClassVar[str] = "ReLU switching"
+    phase: ClassVar[Phase] = Phase.WALK
+
+    def __init__(self, evidence: Evidence) -> None:
+        pass
+
+    def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
+        """As much as switches in its forward calls explain, or explained of the gradients before it.
+
+        Of a call whose turn has not come nothing, as the gradients inside it are not known yet.
+        """
+        if not node.is_backward or walk.turn is not node:
+            return None
+        up_to = max(walk.granted.get(self.name, 0.0), _of_node(node))
+        return Allowance(self.name, up_to) if 0 < node.deviation <= up_to else None
+
+
+def _of_node(node: Node) -> float:
+    """The deviation of its gradients that switches explain, given how its forward calls differ."""
+    smooth = node.parsed is not None and not node.children and is_smooth(node.parsed.class_name)
+    if smooth and node.ratio_in <= 1:
+        return 0.0
+    return allowed_by_switching(row for each in node.context if not each.is_backward for row in each.pair.rows)
+
+
 def is_smooth(class_name: str) -> bool:
     """Whether a module of this class cannot have a kink: ``Dense``, ``LayerNorm``, ``Conv2d``…; ``LeakyReLU`` can."""
     name = class_name.lower()
     return any(smooth in name for smooth in _SMOOTH) and "hard" not in name
 
 
-def allowed_by_kinks(forward: Iterable[Row]) -> float:
+def allowed_by_switching(forward: Iterable[Row]) -> float:
     """The deviation of a gradient that switches in these tensors of the forward call explain; 0 when none is likely."""
     allowed = 0.0
     for row in forward:

@@ -11,7 +11,7 @@ from msprobe_ms.arrays.custom_metrics import Algorithm, message_of, metric_of
 from msprobe_ms.comparison.model import Comparison, Metrics, Pair, Row
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.row_columns import RowColumns
-from msprobe_ms.comparison.statistics import is_odd
+from msprobe_ms.comparison.statistics import is_non_finite
 from msprobe_ms.comparison.terms import Mode, RowColour
 from msprobe_ms.dump.model import Item
 
@@ -136,7 +136,7 @@ def algorithm_columns(algorithms: Iterable[Algorithm], mode: Mode) -> Iterator[C
 def _own_metric(metric: str, absent: str) -> Callable[[Line], Cell]:
     def cell(line: Line) -> Cell:
         value = line.metrics.get(metric, absent)
-        return str(value) if is_odd(value) else value
+        return str(value) if is_non_finite(value) else value
 
     return cell
 

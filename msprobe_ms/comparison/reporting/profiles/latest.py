@@ -40,7 +40,7 @@ from msprobe_ms.comparison.reporting.profiles.base import (
     stack_text,
 )
 from msprobe_ms.comparison.reporting.profiles.wording import differences
-from msprobe_ms.comparison.statistics import DIFFERENCES, RELATIVES, STATISTICS, odd_figures
+from msprobe_ms.comparison.statistics import DIFFERENCES, RELATIVES, STATISTICS, non_finite_ends
 from msprobe_ms.comparison.terms import Mode, RowColour
 from msprobe_ms.dump.model import Item
 
@@ -175,8 +175,8 @@ def _tensor_findings(row: Row, target: Item, golden: Item) -> Iterator[Finding]:
         yield Finding(ERROR, f"The dtypes differ in kind: {target.dtype} and {golden.dtype}.")
     elif mine != theirs and (mine.epsilon or not frameworks_differ):
         yield Finding(WARNING, f"The dtypes differ: {target.dtype} and {golden.dtype}.")
-    odd = odd_figures(target)
-    if odd and row.differs and not odd_figures(golden):
+    odd = non_finite_ends(target)
+    if odd and row.differs and not non_finite_ends(golden):
         yield Finding(ERROR, f"The tensor holds {odd[0]}, the golden's figures are finite.")
     if None not in (target.requires_grad, golden.requires_grad) and target.requires_grad != golden.requires_grad:
         level = WARNING if frameworks_differ else ERROR

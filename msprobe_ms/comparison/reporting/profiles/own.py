@@ -24,7 +24,7 @@ from msprobe_ms.arrays.metrics import (
     Metric,
 )
 from msprobe_ms.comparison.measuring.tensors import NOTE
-from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
+from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Row
 from msprobe_ms.comparison.pairing.coverage import is_running_statistic
 from msprobe_ms.comparison.reporting.colours import OWN_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell
@@ -100,7 +100,7 @@ class _Plain:
         self._sorts: dict[tuple[int, int], bool] = {}
 
     def is_(self, row: Row) -> bool:
-        if row.deviation is None or row.deviation == math.inf or row.refuted or row.measured:
+        if row.deviation is None or row.deviation == math.inf or row.misrecorded or row.measured:
             return False
         if not self._of_statistics or (numbers := row.numbers) is None:
             return False
@@ -133,7 +133,7 @@ def _origin_of(row: Row, target: Item | None, origins: dict[str, Origin], whole:
 
 
 def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mode: Mode) -> tuple[str, str]:
-    if origin is not None and origin.kind == "random":
+    if origin is not None and origin.kind == OriginKind.RANDOM:
         return RANDOM, f"Random numbers: {origin.reason}"
     if origin is not None:
         return ORIGIN, f"The error begins here: {origin.reason}"
@@ -147,10 +147,10 @@ def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mo
     said = remarks(row, target, golden, mode)
     if row.deviation is None:
         return NOT_COMPARED, next(said, NO_SUM if pair.fused else "There are no figures to compare.")
-    if not row.differs and not row.refuted:
+    if not row.differs and not row.misrecorded:
         return AGREES, next(said, "")
     reason = next(differences(row, target, golden, mode))
-    if row.refuted:
+    if row.misrecorded:
         return NOT_JUDGED, f"{reason}; {LATER_AGREE if _is_forward(pair) else GRADIENT_AGREES}."
     if row.measured and (note := row.measured.get(NOTE)):
         reason = f"{reason} by its statistics. {note}"
@@ -274,8 +274,9 @@ _VERDICT = (
     column("Result", lambda line: line.row.result),
     column("Reason", lambda line: line.row.reason or None),
     column("Inherited From", lambda line: line.row.inherited_from or None),
+    Column("Explained By", lambda block: [line.row.explained and (line.row.explained_by or None) for line in block]),
     Column("Deviation", _of_row(attrgetter("deviation"))),
-    Column("Tolerance", _of_row(attrgetter("tolerance"))),
+    Column("Tolerance", _of_row(attrgetter("held_to"))),
 )
 
 _BASIC = _pairs(

@@ -39,7 +39,7 @@ from msprobe_ms.comparison.reporting.profiles.base import (
     stack_text,
 )
 from msprobe_ms.comparison.reporting.profiles.wording import WHY_MISSING, differences
-from msprobe_ms.comparison.statistics import STATISTICS, is_number, odd_figures
+from msprobe_ms.comparison.statistics import STATISTICS, is_number, non_finite_ends
 from msprobe_ms.comparison.terms import Mode, RowColour
 from msprobe_ms.dump.model import Item
 
@@ -222,7 +222,7 @@ def checksum(item: Item) -> str | None:
 
 
 def _overflows(row: Row) -> bool:
-    return row.target is not None and bool(odd_figures(row.target))
+    return row.target is not None and bool(non_finite_ends(row.target))
 
 
 def _comparable(row: Row, mode: Mode) -> bool:

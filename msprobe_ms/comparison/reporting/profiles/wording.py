@@ -10,7 +10,7 @@ from msprobe_ms.arrays.metrics import COSINE, Missing
 from msprobe_ms.comparison.comparable import checksums_comparable, same_value
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.statistics import odd_word
+from msprobe_ms.comparison.statistics import describe_non_finite
 from msprobe_ms.comparison.terms import Mode
 from msprobe_ms.dump.model import Item
 
@@ -36,7 +36,7 @@ def differences(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[st
         yield "The tensors in the files differ in shape"
     if parse_dtype(target.dtype).kind != parse_dtype(golden.dtype).kind:
         yield f"The dtypes differ in kind: {target.dtype} and {golden.dtype}"
-    mine, theirs = odd_word(target), odd_word(golden)
+    mine, theirs = describe_non_finite(target), describe_non_finite(golden)
     if mine and not theirs:
         yield f"It holds {mine}, the golden is finite"
     elif theirs and not mine:
@@ -54,7 +54,7 @@ def differences(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[st
 
 
 def deviates(row: Row) -> str:
-    return f"It deviates by {row.deviation:.3g}, beyond the tolerance {row.tolerance:.3g}"
+    return f"It deviates by {row.deviation:.3g}, beyond the tolerance {row.held_to:.3g}"
 
 
 def remarks(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[str]:
@@ -73,7 +73,7 @@ def remarks(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[str]:
         yield f"The dtypes differ: {target.dtype} and {golden.dtype}."
     if mode == _MD5 and target.md5 != golden.md5:
         yield "The checksums differ, as they will between frameworks; the figures agree."
-    if odd := odd_word(target):
+    if odd := describe_non_finite(target):
         places = "at the same places as the golden" if mode == _TENSOR and not note else "as the golden"
         yield f"It holds {odd}, {places}."
     if isinstance(target.shape, tuple) and 0 in target.shape:

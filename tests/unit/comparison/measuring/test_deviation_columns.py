@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msprobe_ms.comparison.measuring.deviation import statistic_deviation
-from msprobe_ms.comparison.measuring.deviation_columns import FigureColumns
+from msprobe_ms.comparison.measuring.deviation_columns import StatisticColumns
 from msprobe_ms.dump.columns import ItemSlice, ItemTable
 from msprobe_ms.dump.model import Item
 
@@ -76,7 +76,7 @@ def test_deviations_by_column_are_those_one_by_one(rows: list) -> None:
             table.add(("output", (), False), sort, tuple(figures[4 * side : 4 * side + 4]))
         floors.append(floor)
     numbers = range(len(rows))
-    found = FigureColumns(*tables).deviations(numbers, numbers, floors)
+    found = StatisticColumns(*tables).deviations(numbers, numbers, floors)
     expected = [
         statistic_deviation(tables[0].item(number), tables[1].item(number), floor)
         for number, floor in zip(numbers, floors, strict=True)

@@ -113,3 +113,12 @@ def test_weights_of_which_no_shape_is_known_are_told_apart_by_their_files(tmp_pa
         read_dump(tmp_path / "target"), read_dump(tmp_path / "golden"), Options(load_mappings(cell=True))
     )
     assert [row.deviation for row in comparison.rows] == [math.inf]
+
+
+def test_tensors_are_taken_in_any_order() -> None:
+    rows = [Row(None, None) for _ in range(3)]
+    measured = [real_data.Measured({"place": number}) for number in range(3)]
+    tensors = real_data.MeasuredTensors(zip(rows, measured, strict=True))
+    assert [tensors.take(rows[place]) for place in (1, 0, 2)] == [measured[1], measured[0], measured[2]]
+    with pytest.raises(KeyError):
+        tensors.take(rows[0])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Origin
+from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.search import find_origins
-from msprobe_ms.comparison.origin.shifted_calls import tell_uneven_calls
+from msprobe_ms.comparison.origin.shifted_calls import note_shifted_calls
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
 
@@ -75,5 +76,5 @@ def test_calls_that_found_their_own_are_not_doubted() -> None:
     target, golden = step(0, 1, 2), step(1, 2.5)
     mapped = compare_dumps(target, golden, Options(fuzzy=True)).pairs
 
-    found = find_origins(mapped)
-    assert found and tell_uneven_calls(found, mapped) == found
+    found = find_origins(Evidence(mapped))
+    assert found and note_shifted_calls(found, mapped) == found

@@ -7,6 +7,8 @@ from compare_parts import dump, judged, side_by_side, tensor
 
 from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.origin.causes.slow_drift import steepest
+from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.pairing.coverage import expected_alone, far_apart, unmatched_modules
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.reporting.files import summary
@@ -159,7 +161,7 @@ def test_trainings_that_have_gone_far_apart_are_not_consistent() -> None:
     given = side_by_side((tensor("output.0", np.ones(4)), tensor("output.0", np.ones(4) * 1.001)))
     measure([taken, given], dump([]), dump([]), "statistics")
     assert [far_apart([taken]), far_apart([given])] == [1, 0]
-    comparison = judged(Comparison("statistics", [taken]))
+    comparison = judged(Comparison("statistics", [taken], growth=str(steepest(Evidence([taken], []).nodes))))
     assert comparison.verdict == "incomplete"
     lines = list(verdict_lines(Outcome("", dump([]), dump([]), comparison, [])))
     assert lines[1] == "INCOMPLETE: no layer is the origin of an error, yet 1 inputs of calls lie far apart"

@@ -11,6 +11,7 @@ from compare_parts import dump, scale_against_good, side_by_side, tensor
 
 from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison, Pair
+from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.search import find_origins
 from msprobe_ms.comparison.reporting.advisor import own_advice, write_advice
 from msprobe_ms.comparison.reporting.detections import (
@@ -31,7 +32,7 @@ ARRAY = np.linspace(1, 2, 8, dtype=np.float32)
 
 def judged(*pairs: Pair) -> Comparison:
     measure(list(pairs), dump([]), dump([]), "statistics")
-    comparison = Comparison("statistics", list(pairs), find_origins(list(pairs)))
+    comparison = Comparison("statistics", list(pairs), find_origins(Evidence(pairs)))
     judge(comparison, PROFILES["own"])
     return comparison
 
@@ -211,7 +212,7 @@ def test_drift_without_an_origin() -> None:
 def test_the_file(tmp_path: Path) -> None:
     comparison, target, golden = scale_against_good(tmp_path)
     measure(comparison.pairs, target, golden, "statistics")
-    comparison.origins = find_origins(comparison.pairs)
+    comparison.origins = find_origins(Evidence(comparison.pairs))
     judge(comparison, PROFILES["own"])
     path = write_advice(comparison, tmp_path, "20260102030405", profile="own")
     assert path.name == "advisor_20260102030405.txt"

@@ -12,7 +12,7 @@ from repository import ROOT
 
 from msprobe_ms.arrays.metrics import COSINE, MAX_ABSOLUTE, MORE_METRICS, TENSOR_METRICS, Missing
 from msprobe_ms.comparison.measuring.measure import measure
-from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
+from msprobe_ms.comparison.model import Allowance, Comparison, Effect, Origin, Pair, Row
 from msprobe_ms.comparison.reporting.profiles import PROFILES, judge, own
 from msprobe_ms.comparison.reporting.profiles.base import Block, Cell, lines
 from msprobe_ms.dump.model import Item
@@ -41,7 +41,7 @@ def told(target: Item | None, golden: Item | None, **how: Any) -> tuple[str, str
 
 
 HEAD = [
-    "NPU Name", "Bench Name", "Result", "Reason", "Inherited From", "Deviation", "Tolerance",
+    "NPU Name", "Bench Name", "Result", "Reason", "Inherited From", "Explained By", "Deviation", "Tolerance",
     "NPU Dtype", "Bench Dtype", "NPU Tensor Shape", "Bench Tensor Shape",
 ]  # fmt: skip
 FIGURES = [f"{side} {name}" for side in ("NPU", "Bench") for name in ("max", "min", "mean", "l2norm")]
@@ -160,7 +160,7 @@ def test_what_has_no_twin_says_what_is_missing() -> None:
 
 def test_refuted_records_are_not_judged() -> None:
     pair = side_by_side((tensor("output.0", [1.0]), tensor("output.0", [2.0])))
-    pair.rows[0].refuted = True
+    pair.rows[0].explained = Allowance("later uses agree", effect=Effect.NO_ERROR)
     judged(pair)
     assert (pair.rows[0].result, pair.rows[0].colour) == ("not judged", "")
 

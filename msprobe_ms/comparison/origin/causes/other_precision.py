@@ -6,10 +6,18 @@ In mixed precision many calls narrow what they take in, and all is as it should 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msprobe_ms.arrays.dtypes import parse_dtype
-from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.model import Origin, OriginKind, Row
+from msprobe_ms.comparison.origin.causes.found import Found
 from msprobe_ms.comparison.origin.nodes import Node
+from msprobe_ms.comparison.origin.sentences import describe_caller, describe_difference, origin_at
+
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.evidence import Evidence
+    from msprobe_ms.comparison.origin.walk import Walk
 
 #: The share of calls up to which another width is the exception.
 _FEW = 0.1
@@ -17,7 +25,33 @@ _FEW = 0.1
 _FEW_OF_A_KIND = 0.5
 
 
-def odd_widths(nodes: list[Node]) -> set[str]:
+class OtherPrecision:
+    """A call that gives out floats of another width than its counterpart, where hardly any other does."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._names = exceptional_widths(evidence.nodes)
+
+    def find(self, node: Node, unexplained: Sequence[Row], walk: Walk) -> Found | None:
+        """Its first output of another width."""
+        if node.name not in self._names or not walk.shows_little(node):
+            return None
+        return Found(node, _origin(node))
+
+
+def _origin(node: Node) -> Origin:
+    row = next(filter(is_of_two_widths, node.rows("output")))
+    assert row.target is not None and row.golden is not None
+    item, taken = row.target, "what it takes in is of one dtype on both sides"
+    if any(map(is_of_two_widths, node.rows("input"))):
+        taken = "the call around it takes in one dtype on both sides"
+    reason = (
+        f"{taken}, but its {item.suffix} is {item.dtype} against {row.golden.dtype}, which hardly any other call's "
+        f"is: it alone computes in another precision; {describe_difference(row)}{describe_caller(node)}"
+    )
+    return origin_at(row, reason, OriginKind.PRECISION)
+
+
+def exceptional_widths(nodes: list[Node]) -> set[str]:
     """Names of the calls in which floats become of another width than their twin's; none where that is no exception."""
     if _one_width(nodes):
         return set()
@@ -25,8 +59,8 @@ def odd_widths(nodes: list[Node]) -> set[str]:
     found = [node for node in calls if _changes_width(node)]
     if len(found) > max(1.0, _FEW * len(calls)):
         return set()
-    together, odd = Counter(map(_what, calls)), Counter(map(_what, found))
-    return {node.name for node in found if odd[_what(node)] <= max(1.0, _FEW_OF_A_KIND * together[_what(node)])}
+    together, changed = Counter(map(_what, calls)), Counter(map(_what, found))
+    return {node.name for node in found if changed[_what(node)] <= max(1.0, _FEW_OF_A_KIND * together[_what(node)])}
 
 
 def _what(node: Node) -> str:

@@ -10,14 +10,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from msprobe_ms.comparison.measuring.tolerances import Tolerances
-from msprobe_ms.comparison.model import Origin, Pair
+from msprobe_ms.comparison.model import Origin, OriginKind, Pair
 from msprobe_ms.comparison.pairing.coverage import RUNNING_STATISTICS
 from msprobe_ms.comparison.scale import GradientFloors, root_mean_square
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD
 from msprobe_ms.support.text import listed
+
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.evidence import Evidence
+    from msprobe_ms.comparison.origin.walk import Walk
 
 #: Dotted name and class of a module, and the path of its parameter.
 Place = tuple[str, str, tuple[str, ...]]
@@ -30,8 +35,8 @@ class _Side:
     """Parameters and gradients of one dump by their place.
 
     ``orders``   where a gradient stands among the pairs
-    ``alike``    places of the parameters that have the same figures
-    ``modules``  figures of a module's parameters, constants apart
+    ``alike``    places of the parameters that have the same statistics
+    ``modules``  statistics of a module's parameters, constants apart
     ``entries``  the entries by name
     """
 
@@ -54,8 +59,8 @@ class _Side:
             if place not in self.parameters:
                 self.parameters[place] = item
                 if _is_telling(item):
-                    self.alike[_figures(item)].append(place)
-                    self.modules[place[:2]].append(_figures(item))
+                    self.alike[_statistics(item)].append(place)
+                    self.modules[place[:2]].append(_statistics(item))
 
     def beyond_rounding(self, places: list[Place]) -> list[Place]:
         """Those whose gradients are more than what rounding leaves of the terms that they sum."""
@@ -74,13 +79,25 @@ class _Side:
         return found
 
     def tied(self, place: Place) -> Iterator[Place]:
-        """Where a tensor with the figures of this parameter is one of another module: tied weights.
+        """Where a tensor with the statistics of this parameter is one of another module: tied weights.
 
         Constants (zeros, ones) look all alike; they count as tied where another parameter of their module is.
         """
         item = self.parameters[place]
-        kin = [_figures(item)] if _is_telling(item) else self.modules.get(place[:2], [])
-        return (at for figures in kin for at in self.alike.get(figures, ()) if at[:2] != place[:2])
+        kin = [_statistics(item)] if _is_telling(item) else self.modules.get(place[:2], [])
+        return (at for statistics in kin for at in self.alike.get(statistics, ()) if at[:2] != place[:2])
+
+
+class MissingGradient:
+    """A parameter with a gradient on one side alone."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._pairs = evidence.pairs
+
+    def find(self, walk: Walk, found: Sequence[tuple[int, Origin]]) -> list[tuple[int, Origin]]:
+        """One origin a side that lacks gradients, but for what is named already."""
+        named = {origin.target for _, origin in found}
+        return [each for each in find_missing_gradients(self._pairs) if each[1].target not in named]
 
 
 def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
@@ -109,7 +126,7 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
             others = [to[at] if name == "target" else at for at in missing if at != first]
             reason = _reason(name, others)
             names = target.parameters[ours].name, golden.parameters[theirs].name
-            origin = Origin(*names, "parameters_grad", reason, {}, "missing gradient")
+            origin = Origin(*names, "parameters_grad", reason, {}, OriginKind.MISSING_GRADIENT)
             found.append((having.orders[first], origin))
     return found
 
@@ -123,7 +140,7 @@ def _is_missing(place: Place, lacking: _Side, having: _Side, to: dict[Place, Pla
         # Tied weights have one gradient, which each framework may record at another of their places.
         if other in lacking.gradients:
             recorded = having.gradients.get(fro.get(other, other))
-            if recorded is None or _figures(recorded) == _figures(having.gradients[place]):
+            if recorded is None or _statistics(recorded) == _statistics(having.gradients[place]):
                 return False
     return True
 
@@ -154,5 +171,5 @@ def _is_telling(item: Item) -> bool:
     return item.kind == "tensor" and (item.maximum != item.minimum or (item.maximum is None and item.md5 is not None))
 
 
-def _figures(item: Item) -> object:
+def _statistics(item: Item) -> object:
     return item.shape, item.maximum, item.minimum, item.mean, item.norm, item.md5

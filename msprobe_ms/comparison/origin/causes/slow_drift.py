@@ -1,0 +1,88 @@
+"""Error of which no single node makes too much: where it crosses the tolerance, and where it grows most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from msprobe_ms.comparison.model import Origin, OriginKind, Row
+from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitching
+from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, worst
+from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT
+from msprobe_ms.comparison.origin.sentences import describe_difference, origin_at
+
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.evidence import Evidence
+    from msprobe_ms.comparison.origin.walk import Walk
+
+#: Where nothing jumps, error that grew by degrees is told from this error ratio on; below it the net is only deep.
+DRIFTED = 10.0
+
+
+class Growth(NamedTuple):
+    """A value in forward, its error ratio, and the largest one of what it is computed from, 1 at least."""
+
+    row: Row
+    before: float
+    after: float
+
+    @property
+    def factor(self) -> float:
+        return self.after / self.before
+
+    def __str__(self) -> str:
+        name = self.row.target.name if self.row.target is not None else ""
+        after = f"{self.after:.3g} times its tolerance" if math.isfinite(self.after) else "beyond measure"
+        return f"{name}, from {self.before:.3g} to {after}"
+
+
+class SlowDrift:
+    """Nothing jumps, yet something is far out of bounds: the first value that is out of bounds at all."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+
+    def find(self, walk: Walk, found: Sequence[tuple[int, Origin]]) -> list[tuple[int, Origin]]:
+        """One origin where nothing else is; none after updates of the parameters, which make rounding grow as far.
+
+        ``coverage.far_apart`` tells what is beyond that. Gradients do not count where switching explains what they
+        differ by.
+        """
+        if found or self._evidence.updated:
+            return []
+        switched = walk.granted.get(ReluSwitching.name, 0.0) > 0
+        origin = _drift([node for node in self._evidence.nodes if not (switched and node.is_backward)])
+        return [] if origin is None else [(0, origin)]
+
+
+def _drift(judged: list[Node]) -> Origin | None:
+    if all(error_ratio(row) <= DRIFTED for node in judged for row in node.pair.rows):
+        return None
+    first = next((row for node in judged if (row := worst(node.pair.rows)) is not None and error_ratio(row) > 1), None)
+    if first is None:
+        return None
+    crossing = f"error grows by degrees and crosses the tolerance here: {describe_difference(first)}"
+    if (growth := steepest(judged)) is None or growth.row is first:
+        return origin_at(first, crossing, OriginKind.DRIFT)
+    if growth.factor > GAIN_IN_DOUBT:  # what is no drift, however much drifted before
+        difference = describe_difference(growth.row)
+        reason = f"{difference}: of the error that grows before and after, most comes in here: {growth}"
+        return origin_at(growth.row, reason, OriginKind.DRIFT)
+    return origin_at(first, f"{crossing}; it grows most at {growth}", OriginKind.DRIFT)
+
+
+def steepest(nodes: list[Node]) -> Growth | None:
+    """Find the value in forward whose error ratio grew most over what came before; None where none is beyond 1."""
+    found: Growth | None = None
+    seen = 1.0
+    for node in nodes:
+        if node.is_backward or node.is_save:
+            continue
+        arrived, given = worst(node.rows("input")), worst(node.rows(*RESULTS))
+        for row, before in ((arrived, seen), (given, max(1.0, node.ratio_taken))):
+            after = error_ratio(row) if row is not None else 0.0
+            if row is not None and after > before and (found is None or after / before > found.factor):
+                found = Growth(row, before, after)
+        seen = max(seen, node.ratio_in, node.ratio_parameters, node.ratio_out, node.ratio_without_effect)
+    return found

@@ -1,0 +1,34 @@
+"""A single layer that gives out more error than layers of its kind add, though less than a net may."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.origin.causes.found import Found
+from msprobe_ms.comparison.origin.causes.wrong_result import WrongResult
+from msprobe_ms.comparison.origin.nodes import Node
+from msprobe_ms.comparison.origin.propagation import single_layer_excess
+
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.evidence import Evidence
+    from msprobe_ms.comparison.origin.walk import Walk
+
+
+class SmallExcess:
+    """A layer whose setting differs a little: an epsilon, an approximation."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._result, self._updated = WrongResult(evidence), evidence.updated
+
+    def find(self, node: Node, unexplained: Sequence[Row], walk: Walk) -> Found | None:
+        """The output that is further apart than this layer explains."""
+        if not walk.shows_little(node):
+            return None
+        excess = single_layer_excess(node, walk.seen, updated=self._updated)
+        if excess is None:
+            return None
+        row, explained = excess
+        walk.hold(row, node, explained)
+        return Found(node, self._result.origin(node, walk))

@@ -1,0 +1,61 @@
+"""An input that differs though nothing computed before it does: data, a weight, code that was not recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msprobe_ms.comparison.model import Origin, OriginKind, Row
+from msprobe_ms.comparison.origin.causes.found import Found
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio, worst
+from msprobe_ms.comparison.origin.sentences import describe_caller, describe_difference, origin_at
+
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.evidence import Evidence
+    from msprobe_ms.comparison.origin.walk import Walk
+
+
+class WrongInput:
+    """A node that takes in more error than anything before it explains."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._unrecorded = evidence.unrecorded
+
+    def find(self, node: Node, unexplained: Sequence[Row], walk: Walk) -> Found | None:
+        """The input of the outermost call that took it in; or, if that lies in one with an error of its own, that."""
+        if not any(row.state == "input" for row in unexplained):
+            return None
+        # What encloses it took the difference in earlier, though its entry stands later.
+        outer = next((up for up in reversed([*node.ancestors()]) if up.ratio_in > walk.rest(up)), node)
+        around = outer.parent
+        if around and (around.ratio_parameters > 1 or _gives_too_much(around, walk)):
+            return walk.judge(around)  # now, as what differs inside of it will hide it
+        walk.hold_to_rest(outer)
+        return Found(outer, self._origin(outer, walk))
+
+    def _origin(self, node: Node, walk: Walk) -> Origin:
+        row = next((row for row in node.rows("input") if error_ratio(row) > 1), None) or worst(node.rows("input"))
+        assert row is not None
+        difference, nothing_before = describe_difference(row), "though nothing before it that was compared differs"
+        if (chance := walk.by_chance(row, node)) is not None and chance.up_to:
+            return origin_at(row, f"{difference}, {nothing_before}; {chance.because}", OriginKind.RANDOM)
+        if calls := self._unrecorded.calls(node.pair):
+            before = nothing_before
+            source = f"calls without a twin come right before it: {calls}: look there, or pair them by a mapping"
+        else:
+            before = "though nothing recorded before it differs"
+            if node.is_backward:
+                source = "the gradient differs on arrival: look at the loss and at what follows this node"
+            else:
+                source = "it comes from outside: input data, a weight, an argument, or code that was not recorded"
+            if places := self._unrecorded.places(node, row):
+                source += f"; {places}"
+            if not row.measured and not node.is_backward and self._unrecorded.made(node, row):
+                source += "; figures do not show the order of elements: what was made before may agree in them alone"
+        if chance is not None:
+            source += f"; {chance.because}"
+        return origin_at(row, f"{difference}, {before}; {source}{describe_caller(node)}", OriginKind.OUTSIDE)
+
+
+def _gives_too_much(node: Node, walk: Walk) -> bool:
+    return any(row.state not in ("input", "parameters") for row in walk.explain(node))

@@ -1,0 +1,59 @@
+"""What the search for origins knows before it begins: the measured pairs as nodes, and the dumps around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from msprobe_ms.comparison.model import Allowance, Pair, Row
+from msprobe_ms.comparison.origin.nodes import Node, nodes_of
+from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
+from msprobe_ms.dump.model import Entry
+
+#: The tensors of a row on both sides; None where there are none, or they cannot be read.
+Load = Callable[[Row], "tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]] | None"]
+
+
+class Evidence:
+    """The measured pairs of a comparison as nodes.
+
+    ``pairs``    in the order of execution; what an earlier search said of their rows is forgotten
+    ``nodes``    those with both sides
+    ``golden``   all entries of the golden dump in the order of execution
+    ``load``     loads the tensors of a row; None where elements were not recorded
+    ``damaged``  whether one of the dumps is not whole
+    """
+
+    def __init__(
+        self, pairs: Sequence[Pair], golden: Sequence[Entry] = (), load: Load | None = None, *, damaged: bool = False
+    ) -> None:
+        self.pairs, self.golden, self.load, self.damaged = pairs, golden, load, damaged
+        for pair in pairs:
+            for row in pair.rows:
+                row.explained = None
+        self.nodes: list[Node] = nodes_of(pairs)
+
+    def let_pass(self, found: Mapping[Row, tuple[Node, Allowance]]) -> None:
+        """Fill ``Row.explained`` of the rows of these nodes that nothing explained so far."""
+        changed: dict[Node, None] = {}
+        for row, (node, allowance) in found.items():
+            if row.explained is None:
+                row.explained = allowance
+                changed[node] = None
+        for node in changed:
+            node.measure()
+
+    @cached_property
+    def updated(self) -> bool:
+        """Whether the parameters have been through updates: most are not exactly equal."""
+        modules = [node for node in self.nodes if node.is_module_call]
+        rows = [row for node in modules for row in node.rows("parameters") if row.deviation is not None]
+        return sum(row.deviation != 0 for row in rows) > len(rows) / 2
+
+    @cached_property
+    def unrecorded(self) -> UnrecordedCode:
+        """The calls and the code between recorded calls."""
+        return UnrecordedCode(self.nodes, self.pairs, self.golden)

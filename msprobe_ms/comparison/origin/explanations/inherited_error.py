@@ -1,0 +1,31 @@
+"""What a value is computed from differs already, so that it may differ however far."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from msprobe_ms.comparison.model import Allowance, Row
+from msprobe_ms.comparison.origin.explanations.phase import Phase
+from msprobe_ms.comparison.origin.propagation import DRIFT
+
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.evidence import Evidence
+    from msprobe_ms.comparison.origin.nodes import Node
+    from msprobe_ms.comparison.origin.walk import Walk
+
+
+class InheritedError:
+    """A result or parameter after inputs that differ; an input once something jumped."""
+
+    name: ClassVar[str] = "inherited error"
+    phase: ClassVar[Phase] = Phase.WALK
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._allowance = Allowance(self.name)
+
+    def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
+        """Anything, after a jump; what differs a little may have drifted, which explains no jump."""
+        jumped = walk.seen > DRIFT
+        if row.state == "input":
+            return self._allowance if jumped else None
+        return self._allowance if node.ratio_before > (1 if jumped else DRIFT) else None

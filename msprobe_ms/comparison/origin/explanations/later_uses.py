@@ -1,0 +1,47 @@
+"""Records that are wrong where the computation is right: every later use of the very tensor agrees.
+
+Tools that record the gradient of ``cross_entropy`` with respect to its inner log-softmax leave such records.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, ClassVar
+
+from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.origin.explanations.phase import Surveyed
+from msprobe_ms.comparison.origin.nodes import error_ratio
+from msprobe_ms.comparison.tensor_identity import Fingerprint, fingerprint, norm_of
+
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.evidence import Evidence
+    from msprobe_ms.comparison.origin.nodes import Node
+
+
+class LaterUses(Surveyed):
+    """Outputs that differ and that later nodes took in, each time in agreement: same shape, same four statistics."""
+
+    name: ClassVar[str] = "later uses agree"
+
+    def __init__(self, evidence: Evidence) -> None:
+        super().__init__()
+        doubted: dict[Fingerprint, list[tuple[Node, Row]]] = defaultdict(list)
+        for node in evidence.nodes:
+            if node.ratio_out > 1:
+                for row in node.rows("output"):
+                    if error_ratio(row) > 1 and (key := fingerprint(row)) is not None:
+                        doubted[key].append((node, row))
+        # Where each was taken in last, and where last in disagreement.
+        last: dict[Fingerprint, int] = {}
+        last_differing: dict[Fingerprint, int] = {}
+        norms = {key[-1] for key in doubted}
+        for node in evidence.nodes if doubted else ():
+            for row in node.pair.rows:
+                if row.state == "input" and norm_of(row) in norms and row.matched and (key := fingerprint(row)):
+                    last[key] = node.order
+                    if error_ratio(row) > 1:
+                        last_differing[key] = node.order
+        for key, records in doubted.items():
+            for node, row in records:
+                if last.get(key, -1) > node.order >= last_differing.get(key, -1):
+                    self.let_pass(row, node)

@@ -1,0 +1,64 @@
+"""A single call in another precision."""
+
+from __future__ import annotations
+
+from compare_nodes import REST, node, only, origins
+
+from msprobe_ms.comparison.model import Pair, Row
+
+
+class TestWidths:
+    """A single call in another precision is told, though its rounding explains the difference."""
+
+    @staticmethod
+    def calls(narrow: int, count: int = 20) -> list[Pair]:
+        pairs = [node(f"Cell.{i}.Dense.forward.0", input_0=REST, output_0=REST) for i in range(count)]
+        for pair in pairs[:narrow]:
+            given = pair.rows[1]
+            assert given.target is not None
+            pair.rows[1] = Row(given.target._replace(dtype="Float16"), given.golden, None, 3e-4, 4e-3)
+        return pairs
+
+    def test_one_call_in_half_precision_is_named(self) -> None:
+        found = only(*self.calls(1))
+        assert (found.kind, found.target) == ("precision", "Cell.0.Dense.forward.0.output.0")
+        assert "its output.0 is Float16 against Float32, which hardly any other call's is" in found.reason
+        assert found.required_tolerance == 3e-4
+
+    @staticmethod
+    def narrowed_inside(narrow: int, count: int = 3) -> list[Pair]:
+        """Layers whose only recorded call takes in and gives out float16 in the first ``narrow`` of them."""
+        pairs = []
+        for number in range(count):
+            layer, product = f"Cell.{number}.Dense.forward.0", f"Primitive.matmul.MatMul.{number}.forward"
+            inside = node(product, layer, input_0=0, output_0=0.1)
+            for place, row in enumerate(inside.rows if number < narrow else ()):
+                assert row.target is not None
+                inside.rows[place] = Row(row.target._replace(dtype="Float16"), row.golden, None, 3e-4, 4e-3)
+            pairs += [inside, node(layer, None, input_0=0, output_0=0.1)]
+            pairs += [node(f"Cell.{number}.{i}.ReLU.forward.0", input_0=0.1, output_0=0.1) for i in range(12)]
+        return pairs
+
+    def test_a_call_is_named_though_its_input_was_cast_inside_the_layer_around_it(self) -> None:
+        found = only(*self.narrowed_inside(1))
+        assert (found.kind, found.target) == ("precision", "Primitive.matmul.MatMul.0.forward.output.0")
+        assert found.reason.startswith(
+            "the call around it takes in one dtype on both sides, but its output.0 is Float16"
+        )
+        assert found.reason.endswith("called in Cell.0.Dense.forward.0")
+
+    def test_where_all_calls_of_a_kind_are_narrowed_it_is_meant(self) -> None:
+        """Three of 42 calls, but all the matrix products there are."""
+        assert origins(*self.narrowed_inside(3)) == []
+
+    def test_mixed_precision_is_nobodys_fault(self) -> None:
+        assert origins(*self.calls(8)) == []
+
+
+def test_a_call_whose_result_has_no_statistics_is_named_all_the_same() -> None:
+    """An empty tensor in half precision beside one in single precision."""
+    pairs = TestWidths.calls(1)
+    row = pairs[0].rows[1]
+    row.deviation = row.tolerance = None
+    found = only(*pairs)
+    assert found.kind == "precision" and found.reason.endswith("output.0 could not be compared")

@@ -1,0 +1,37 @@
+"""A parameter that differs before anything is computed with it."""
+
+from __future__ import annotations
+
+from compare_nodes import FAULT, REST, node, only, origins
+
+
+def test_a_parameter_that_differs_is_named_once_however_often_its_module_is_called() -> None:
+    cell = "Cell.gru.GRUCell.forward."
+    assert origins(
+        node("Cell.gru.x.Dense.forward.0", f"{cell}0", input_0=0.0, parameters_weight=FAULT, output_0=0.0),
+        node(f"{cell}0", None, input_0=0.0, output_0=0.0),
+        node("Cell.gru.x.Dense.forward.1", f"{cell}1", input_0=0.0, parameters_weight=FAULT, output_0=FAULT),
+        node(f"{cell}1", None, input_0=0.0, output_0=FAULT),
+    ) == ["Cell.gru.x.Dense.forward.0.parameters.weight"]
+
+
+def test_a_parameter_that_differs_is_named_itself() -> None:
+    found = only(
+        node("Cell.a.Dense.forward.0", input_0=REST, parameters_weight=FAULT, output_0=FAULT),
+        node("Cell.b.Dense.forward.0", input_0=FAULT, parameters_weight=REST, output_0=FAULT),
+    )
+    assert (found.target, found.state) == ("Cell.a.Dense.forward.0.parameters.weight", "parameters")
+    assert "other modules" not in found.reason
+    found = only(
+        node("Cell.a.Dense.forward.0", input_0=REST, parameters_weight=FAULT, output_0=FAULT),
+        node("Cell.b.Dense.forward.0", input_0=FAULT, parameters_weight=FAULT, output_0=FAULT),
+        node("Cell.c.Dense.forward.0", input_0=FAULT, parameters_weight=REST, output_0=FAULT),
+    )
+    assert "(so do parameters of 1 of the 2 other modules with parameters)" in found.reason
+
+
+def test_a_fault_far_beyond_what_a_parameter_explains_is_told_with_it() -> None:
+    others = [node(f"Cell.{i}.Dense.forward.0", input_0=0, parameters_weight=0, output_0=REST) for i in range(2)]
+    found = only(*others, node("Cell.a.LayerNorm.forward.0", input_0=REST, parameters_weight=1.5, output_0=FAULT))
+    assert (found.kind, found.target) == ("parameter", "Cell.a.LayerNorm.forward.0.parameters.weight")
+    assert "more than the parameter explains: look at the layer's settings, too" in found.reason

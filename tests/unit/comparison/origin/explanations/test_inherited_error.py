@@ -1,0 +1,22 @@
+"""What is computed from values that differ."""
+
+from __future__ import annotations
+
+from compare_nodes import FAULT, REST, node, origins
+
+
+def test_after_an_origin_inputs_that_seem_to_agree_prove_less() -> None:
+    later = node("Cell.b.Dense.forward.0", None, (7.0, 2.0), input_0=0.7, output_0=6)
+    assert origins(node("Cell.a.Norm.forward.0", input_0=REST, output_0=FAULT), later) == [
+        "Cell.a.Norm.forward.0.output.0"
+    ]
+    assert origins(node("Cell.a.Norm.forward.0", input_0=FAULT, output_0=0.7), later) == [
+        "Cell.a.Norm.forward.0.input.0"
+    ]
+
+
+def test_after_an_origin_what_differs_a_little_has_inherited_and_not_drifted() -> None:
+    assert origins(
+        node("Cell.a.Norm.forward.0", input_0=REST, output_0=FAULT),
+        node("Cell.b.Dense.forward.0", None, (7.0, 2.0), input_0=2.3, output_0=FAULT),
+    ) == ["Cell.a.Norm.forward.0.output.0"]
