@@ -179,15 +179,15 @@ class Framework(ABC):
     @abstractmethod
     def dtype_text(self, tensor: Any) -> str: ...
 
-    def device_figures(self, tensor: Any) -> Any:
+    def device_statistics(self, tensor: Any) -> Any:
         """Max, Min, Mean, Norm, computed on the device that holds the tensor and left there; the host does not wait.
 
         None to have numpy do it on the host.
         """
         return None
 
-    def read_figures(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        """Max, Min, Mean, Norm of several tensors, each as ``device_figures`` left them, in one read-back."""
+    def read_statistics(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        """Max, Min, Mean, Norm of several tensors, each as ``device_statistics`` left them, in one read-back."""
         raise NotImplementedError
 
     def requires_grad(self, tensor: Any) -> bool | None:
@@ -318,7 +318,7 @@ class Framework(ABC):
         """Positions of those results of this operator that hold no values, only memory its backward may use."""
         return frozenset()
 
-    def opaque_calls(self) -> Sequence[tuple[Any, str]]:
+    def compiler_calls(self) -> Sequence[tuple[Any, str]]:
         """``(holder, attribute)`` of calls that compile user code: module namespaces must be genuine inside them."""
         return ()
 

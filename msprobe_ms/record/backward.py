@@ -8,12 +8,12 @@ from typing import Any
 
 from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD
 from msprobe_ms.dump.writing.json_text import Value
-from msprobe_ms.record.call_filter import Choice
 from msprobe_ms.record.calls import Call
-from msprobe_ms.record.deferred_statistics import AwaitedFigures
 from msprobe_ms.record.gradient_watch import Plan, fill
-from msprobe_ms.record.overflow import OverflowGate
-from msprobe_ms.record.values import LeafBuilder
+from msprobe_ms.record.output.deferred_statistics import DeferredStatistics
+from msprobe_ms.record.output.overflow import OverflowGate
+from msprobe_ms.record.selection.call_filter import Choice
+from msprobe_ms.record.values import ValueSerializer
 
 
 class Backward:
@@ -21,8 +21,8 @@ class Backward:
 
     def __init__(
         self,
-        store: AwaitedFigures | OverflowGate,
-        leaves: LeafBuilder,
+        store: DeferredStatistics | OverflowGate,
+        leaves: ValueSerializer,
         choice: Choice,
         guarded: Callable[[str, Callable[[], None]], None],
         is_open: Callable[[], bool],

@@ -12,7 +12,7 @@ from msprobe_ms.dump.writing.json_text import Value
 from msprobe_ms.frameworks.base import InputWatch
 from msprobe_ms.record.communication import CollectiveOperator, Communication
 from msprobe_ms.record.gradient_watch import Plan, Watch
-from msprobe_ms.record.sampling import Turn
+from msprobe_ms.record.selection.filters import Turn
 
 #: Gives a module's own parameters by name.
 Parameters = Callable[[], Iterable[tuple[str, Any]]]

@@ -16,12 +16,12 @@ from msprobe_ms.config.vocabulary import API_LEVELS, MODULE_LEVELS
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.record.arguments import is_range, no_model, unknown_arguments, weakly
-from msprobe_ms.record.dumper import StepRecording
 from msprobe_ms.record.hooks.apis import ApiHooks, ApiList, check_custom_api
 from msprobe_ms.record.modes import Dumpers
-from msprobe_ms.record.overflow import OverflowQuota
+from msprobe_ms.record.output.overflow import OverflowQuota
 from msprobe_ms.record.progress import speaks
-from msprobe_ms.record.unused_settings import Misses
+from msprobe_ms.record.selection.unused_settings import UnusedSettings
+from msprobe_ms.record.step import Step
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.gc_pause import no_garbage_collection
 from msprobe_ms.support.log import logger
@@ -100,9 +100,9 @@ class BaseDebugger(ABC):
         #: Set by who starts several times a step and knows it.
         self.starts_again = False
         self._step = 0
-        self._session: StepRecording | None = None
+        self._session: Step | None = None
         self._announced = False
-        self._misses = Misses()
+        self._misses = UnusedSettings()
         ignored = [key for key in self.config.ignored if key.rpartition(".")[2] != "precision"]
         if ignored:
             logger.info("these configuration keys have no effect here: %s", ", ".join(ignored))
@@ -143,7 +143,7 @@ class BaseDebugger(ABC):
         """As if `start` had never been given a network."""
         self.model = no_model
 
-    def _open(self) -> StepRecording | None:
+    def _open(self) -> Step | None:
         """The step's session, where this step and rank are recorded; from here on the other debugger's is over."""
         kind = type(self)
         kind.current = self

@@ -10,13 +10,13 @@ from msprobe_ms.config.vocabulary import KERNEL_KEYS, MODULE_LEVELS
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import ExecutionMode, Framework
 from msprobe_ms.frameworks.graph_observer import GraphTaps
-from msprobe_ms.record.dumper import Dumper
+from msprobe_ms.record.dynamic_step import Session
 from msprobe_ms.record.graphs.kernel_dumper import KernelDumper
 from msprobe_ms.record.graphs.recorder import tapped_by
-from msprobe_ms.record.graphs.step import GraphSession
+from msprobe_ms.record.graphs.step import GraphStep
 from msprobe_ms.record.hooks.apis import ApiHooks
-from msprobe_ms.record.overflow import OverflowQuota
-from msprobe_ms.record.step import Session
+from msprobe_ms.record.output.overflow import OverflowQuota
+from msprobe_ms.record.step import Dumper
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 
@@ -71,9 +71,9 @@ class GraphDumper(Dumper):
         self._taps = taps
         self._noted: set[str] = set()
 
-    def open(self, config: Config, step: int, rank: int | None) -> GraphSession | None:
+    def open(self, config: Config, step: int, rank: int | None) -> GraphStep | None:
         try:
-            return GraphSession.open(config, self._framework, self._taps, step, rank, self._noted)
+            return GraphStep.open(config, self._framework, self._taps, step, rank, self._noted)
         except OSError as error:
             self.refused(step, process_folder(config.dump_path, step, rank), error)
             return None

@@ -24,16 +24,15 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD, RECOMPUTE
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.record.backward import Backward
-from msprobe_ms.record.call_filter import Choice
-from msprobe_ms.record.call_site import CallSites
+from msprobe_ms.record.call_site import CallSites, Recomputation
 from msprobe_ms.record.calls import Call, OpenCalls, Parameters, Subject
-from msprobe_ms.record.deferred_statistics import AwaitedFigures
-from msprobe_ms.record.error_log import Trouble
 from msprobe_ms.record.gradient_watch import Watch
-from msprobe_ms.record.overflow import OverflowGate
-from msprobe_ms.record.recompute import Recomputation
-from msprobe_ms.record.unused_settings import Misses
-from msprobe_ms.record.values import LeafBuilder
+from msprobe_ms.record.output.deferred_statistics import DeferredStatistics
+from msprobe_ms.record.output.error_log import ErrorLog
+from msprobe_ms.record.output.overflow import OverflowGate
+from msprobe_ms.record.selection.call_filter import Choice
+from msprobe_ms.record.selection.unused_settings import UnusedSettings
+from msprobe_ms.record.values import ValueSerializer
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -46,9 +45,9 @@ class Recorder:
         self,
         config: Config,
         framework: Framework,
-        store: AwaitedFigures | OverflowGate,
-        leaves: LeafBuilder,
-        trouble: Trouble,
+        store: DeferredStatistics | OverflowGate,
+        leaves: ValueSerializer,
+        trouble: ErrorLog,
     ) -> None:
         self._framework = framework
         self._store = store
@@ -72,7 +71,7 @@ class Recorder:
         """No more calls until `resume`, only gradients of those that were recorded."""
         self.backward.pause()
 
-    def tell(self, misses: Misses) -> None:
+    def tell(self, misses: UnusedSettings) -> None:
         """Say what of the configuration selected nothing in this step."""
         calls = self._calls()
         if calls and not self._store.full:

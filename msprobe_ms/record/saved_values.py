@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.dump.names import DEBUG
 from msprobe_ms.dump.writing.json_text import Value, Whole
 from msprobe_ms.frameworks.base import Framework, Removable
-from msprobe_ms.record.deferred_statistics import AwaitedFigures
-from msprobe_ms.record.error_log import Trouble
-from msprobe_ms.record.filters import NameList
 from msprobe_ms.record.gradient_watch import Plan, fill
-from msprobe_ms.record.values import LeafBuilder, members
+from msprobe_ms.record.output.deferred_statistics import DeferredStatistics
+from msprobe_ms.record.output.error_log import ErrorLog
+from msprobe_ms.record.selection.filters import NameList
+from msprobe_ms.record.values import ValueSerializer, members
 from msprobe_ms.support.log import logger
 
 if TYPE_CHECKING:
@@ -29,7 +29,12 @@ class SavePoints:
     """What is saved in one step: entries ``{name}.{n}.debug`` and ``{name}_grad.{n}.debug``, ``n`` counts the name."""
 
     def __init__(
-        self, config: Config, framework: Framework, store: AwaitedFigures, leaves: LeafBuilder, trouble: Trouble
+        self,
+        config: Config,
+        framework: Framework,
+        store: DeferredStatistics,
+        leaves: ValueSerializer,
+        trouble: ErrorLog,
     ) -> None:
         self._framework = framework
         self._store = store

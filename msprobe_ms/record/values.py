@@ -19,8 +19,8 @@ from msprobe_ms.dump.writing.json_text import TensorLeaf, Value
 from msprobe_ms.dump.writing.memory_budget import Copy, Write
 from msprobe_ms.dump.writing.writer import TensorFiles
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.record.deferred_statistics import AwaitedFigures
-from msprobe_ms.record.error_log import Trouble
+from msprobe_ms.record.output.deferred_statistics import DeferredStatistics
+from msprobe_ms.record.output.error_log import ErrorLog
 
 #: Containers nested deeper than this become null: nobody reads them, and a cycle must end somewhere.
 _DEEPEST = 64
@@ -29,7 +29,7 @@ _DEEPEST = 64
 _LONGEST_INTEGER = 14_000
 
 
-class LeafBuilder:
+class ValueSerializer:
     """Turns values into leaves; what goes wrong is told to ``trouble``. ``md5`` adds checksums.
 
     Tensor files go to ``files``. ``on_figures`` is told the entry, the place in it (``output.0``) and the figures of
@@ -40,11 +40,11 @@ class LeafBuilder:
         self,
         framework: Framework,
         files: TensorFiles,
-        trouble: Trouble,
+        trouble: ErrorLog,
         *,
         md5: bool,
         on_figures: Callable[[str, str, Statistics], None] | None = None,
-        awaited: AwaitedFigures | None = None,
+        awaited: DeferredStatistics | None = None,
     ) -> None:
         self._framework = framework
         self._files = files
@@ -132,10 +132,10 @@ class LeafBuilder:
 
     def _on_device(self, tensor: Any) -> Sequence[Any] | None:
         """The four figures of a tensor on a device, computed there; None where that is not to be."""
-        figures = self._framework.device_figures(tensor)
+        figures = self._framework.device_statistics(tensor)
         if figures is None:
             return None
-        return self._framework.read_figures([figures])[0] if self._awaited is None else self._awaited.of(figures)
+        return self._framework.read_statistics([figures])[0] if self._awaited is None else self._awaited.of(figures)
 
     def _copied(self, tensor: Any, array: np.ndarray | None) -> Write:
         array = self._framework.to_numpy(tensor) if array is None else array

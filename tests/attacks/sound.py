@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import xlsxwriter
 
-from msprobe_ms.dump.writing.records import entry
+from msprobe_ms.dump.writing.journal import encode_entry
 from msprobe_ms.dump.writing.writer import DumpStore
 
 VALUES = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
@@ -188,4 +188,4 @@ def pickled(function: Any, *arguments: Any) -> bytes:
 
 
 def record(name: str, fields: Mapping[str, str]) -> bytes:
-    return entry(name, fields.items(), None, None)
+    return encode_entry(name, fields.items(), None, None)

@@ -11,8 +11,8 @@ from msprobe_ms.dump.kernels.entries import kernel_entries
 from msprobe_ms.dump.kernels.kernel_file import KernelFile
 from msprobe_ms.dump.names import INCOMPLETE
 from msprobe_ms.dump.writing.export import dump_head, write_json
+from msprobe_ms.dump.writing.journal import Envelope
 from msprobe_ms.dump.writing.json_text import encode_text, field_text
-from msprobe_ms.dump.writing.records import Envelope
 from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.permissions import DEFAULT, Permissions

@@ -11,7 +11,7 @@ from typing import Any
 from msprobe_ms.dump.kernels.folders import KernelFolder, find_kernel_folders, need_kernel_folders, read_folders
 from msprobe_ms.dump.kernels.index import write_index
 from msprobe_ms.dump.kernels.kernel_file import KernelFile
-from msprobe_ms.dump.writing.recover import Recovered
+from msprobe_ms.dump.writing.export import Recovered
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.regular import open_regular
 

@@ -28,7 +28,7 @@ class _Breaks(dict[int, str]):
 _BREAKS = _Breaks((depth, "\n" + " " * depth) for depth in range(64))
 
 
-class AwaitedFigure:
+class DeferredStatistic:
     """A figure that is still on its device; ``value`` is there before it is turned into text, or nothing is known."""
 
     __slots__ = ("value",)
@@ -38,7 +38,7 @@ class AwaitedFigure:
 
 
 #: A figure, at hand or not.
-Figure = Statistic | AwaitedFigure
+Figure = Statistic | DeferredStatistic
 
 
 class TensorLeaf(NamedTuple):
@@ -133,7 +133,7 @@ def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
 
 
 def _figure(value: Figure) -> str:
-    return value_text(value.value if isinstance(value, AwaitedFigure) else value, 0)
+    return value_text(value.value if isinstance(value, DeferredStatistic) else value, 0)
 
 
 class Whole(NamedTuple):

@@ -11,9 +11,18 @@ from errno import ENOENT
 from pathlib import Path
 from typing import Protocol
 
-from msprobe_ms.dump.writing import records
 from msprobe_ms.dump.writing.export import Progress, export
-from msprobe_ms.dump.writing.journal import JOURNAL_NAME, JournalWriter
+from msprobe_ms.dump.writing.journal import (
+    CALL_SITE,
+    ENTRY,
+    ENVELOPE,
+    JOURNAL_NAME,
+    Envelope,
+    JournalWriter,
+    encode_call_site,
+    encode_entry,
+    encode_envelope,
+)
 from msprobe_ms.dump.writing.json_text import Value, Whole, field_text
 from msprobe_ms.dump.writing.memory_budget import Copy, Memory, OutOfMemory, Write
 from msprobe_ms.support.atomic import replacing
@@ -39,7 +48,7 @@ def entry_record(
 ) -> bytes:
     """What `DumpStore.entry` writes for these arguments."""
     texts = [(field, field_text(field, value)) for field, value in fields]
-    return records.entry(name, texts, parent, call_site, stays=stays)
+    return encode_entry(name, texts, parent, call_site, stays=stays)
 
 
 class TensorFiles(Protocol):
@@ -100,14 +109,14 @@ class DumpStore:
         if tensors:
             permissions.make_folder(self._tensor_folder)
         data_dir = str(self._tensor_folder.resolve()) if tensors else None
-        envelope = records.envelope(records.Envelope(task, level, framework, data_dir, extra_info))
-        self._journal = JournalWriter(folder / JOURNAL_NAME, records.ENVELOPE, envelope, permissions)
+        envelope = encode_envelope(Envelope(task, level, framework, data_dir, extra_info))
+        self._journal = JournalWriter(folder / JOURNAL_NAME, ENVELOPE, envelope, permissions)
 
     def call_site(self, number: int, frames: Sequence[str]) -> None:
         """Record a call site. Raises OSError when the disk refuses, OutOfMemory when the index is full."""
         if not self._index.take(sum(map(len, frames)) + _FRAME * len(frames)):
             raise self._no_room()
-        self._journal.append(records.CALL_SITE, records.call_site(number, frames))
+        self._journal.append(CALL_SITE, encode_call_site(number, frames))
 
     def entry(
         self,
@@ -135,7 +144,7 @@ class DumpStore:
             self._index_is_full = self._index_is_full or not self._index.take(_ENTRY + len(name))
             if self._index_is_full:
                 raise self._no_room()
-        self._journal.append(records.ENTRY, record)
+        self._journal.append(ENTRY, record)
         self.entries += 1
         if complete:
             self._begun.discard(name)

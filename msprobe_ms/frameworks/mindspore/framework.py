@@ -117,10 +117,10 @@ class MindSpore(Framework):
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 
-    def device_figures(self, tensor: Any) -> Any:
+    def device_statistics(self, tensor: Any) -> Any:
         return device_statistics.figures(tensor) if self._on_device else None
 
-    def read_figures(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
+    def read_statistics(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
         return device_statistics.read(figures)
 
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
@@ -277,7 +277,7 @@ class MindSpore(Framework):
             return frozenset()
         return _SCRATCH_ON_CPU.get(operator, frozenset())
 
-    def opaque_calls(self) -> Sequence[tuple[Any, str]]:
+    def compiler_calls(self) -> Sequence[tuple[Any, str]]:
         # Reached only when something is compiled, not when it runs again.
         executors = [getattr(_c_expression, name, None) for name in ("JitExecutor_", "GraphExecutor_")]
         return [(executor, "compile") for executor in executors if hasattr(executor, "compile")]

@@ -73,12 +73,12 @@ class PyTorch(TorchModules):
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 
-    def device_figures(self, tensor: Any) -> Any:
+    def device_statistics(self, tensor: Any) -> Any:
         if not device_statistics.is_on_device(tensor):
             return None
         return device_statistics.figures(_strided(tensor), _WIDER.get(tensor.dtype))
 
-    def read_figures(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
+    def read_statistics(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
         return device_statistics.read(figures)
 
     def requires_grad(self, tensor: Any) -> bool | None:
@@ -161,7 +161,7 @@ class PyTorch(TorchModules):
             found.append(Namespace("torch.distributed", "Distributed", torch.distributed, True))
         return found
 
-    def opaque_calls(self) -> Sequence[tuple[Any, str]]:
+    def compiler_calls(self) -> Sequence[tuple[Any, str]]:
         compilers: list[tuple[Any, str]] = [(torch.jit, name) for name in ("script", "trace", "trace_module")]
         if (optimized := _optimized_module()) is not None:
             compilers.append((optimized, "__call__"))

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.config.vocabulary import KERNEL_KEYS
 from msprobe_ms.dump.writing.writer import move_aside, process_folder
 from msprobe_ms.frameworks.base import ExecutionMode, Framework
-from msprobe_ms.record.dumper import Dumper
 from msprobe_ms.record.graphs import kernel_config
-from msprobe_ms.record.graphs.environment import Environment
-from msprobe_ms.record.graphs.kernel_config import NOWHERE, Document
-from msprobe_ms.record.graphs.kernel_step import CHECKS, KernelRecording
-from msprobe_ms.record.graphs.plain_path import plain_path
+from msprobe_ms.record.graphs.kernel_config import NOWHERE, Document, Environment, plain_path
+from msprobe_ms.record.graphs.kernel_step import CHECKS, KernelStep
 from msprobe_ms.record.hooks.apis import ApiHooks
-from msprobe_ms.record.overflow import OverflowQuota
+from msprobe_ms.record.output.overflow import OverflowQuota
 from msprobe_ms.record.progress import Status
+from msprobe_ms.record.step import Dumper
 from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
@@ -107,7 +105,7 @@ class KernelDumper(Dumper):
         if idle:
             logger.info("these configuration keys have no effect on kernels here: %s", ", ".join(idle))
 
-    def open(self, config: Config, step: int, rank: int | None) -> KernelRecording | None:
+    def open(self, config: Config, step: int, rank: int | None) -> KernelStep | None:
         if not self._active:
             return None
         self._tell_changed(config)
@@ -122,7 +120,7 @@ class KernelDumper(Dumper):
             return None
         categories = kernel_config.categories(config, self._dump.version) if self._reduces else None
         status = Status(config, rank)
-        return KernelRecording(config, self._framework, self._dump, folder, data_folder, step, categories, status)
+        return KernelStep(config, self._framework, self._dump, folder, data_folder, step, categories, status)
 
     def _tell_changed(self, config: Config) -> None:
         mode = self._framework.execution_mode()

@@ -14,7 +14,7 @@ from msprobe_ms.dump.kernels.reduce import reduce
 from msprobe_ms.frameworks.base import Framework, KernelDump
 from msprobe_ms.record.graphs.kernel_config import NOWHERE
 from msprobe_ms.record.progress import Status
-from msprobe_ms.record.unused_settings import Misses
+from msprobe_ms.record.selection.unused_settings import UnusedSettings
 from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.log import logger
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CHECKS = ("overflow_check", "exception_dump")
 
 
-class KernelRecording:
+class KernelStep:
     """Lets the framework dump between start and stop, and indexes at the end what it wrote."""
 
     #: Gradients come inside graphs, unseen.
@@ -77,7 +77,7 @@ class KernelRecording:
             self._recording = False
             self._dump.pause(NOWHERE)
 
-    def finish(self, misses: Misses) -> None:
+    def finish(self, misses: UnusedSettings) -> None:
         self.stop()
         if os.getpid() != self._process:
             return

@@ -18,13 +18,13 @@ from msprobe_ms.dump.writing.json_text import TensorLeaf, Value
 from msprobe_ms.dump.writing.writer import DumpStore
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_observer import Described, Figures, Layout, Path, Place, Tapped, Unknown
-from msprobe_ms.record.call_filter import Choice
 from msprobe_ms.record.calls import Call, Subject
-from msprobe_ms.record.error_log import Trouble
 from msprobe_ms.record.gradient_watch import Plan, fill
-from msprobe_ms.record.overflow import OverflowGate
-from msprobe_ms.record.unused_settings import Misses
-from msprobe_ms.record.values import LeafBuilder
+from msprobe_ms.record.output.error_log import ErrorLog
+from msprobe_ms.record.output.overflow import OverflowGate
+from msprobe_ms.record.selection.call_filter import Choice
+from msprobe_ms.record.selection.unused_settings import UnusedSettings
+from msprobe_ms.record.values import ValueSerializer
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -71,8 +71,8 @@ class GraphRecorder:
         config: Config,
         framework: Framework,
         store: DumpStore | OverflowGate,
-        leaves: LeafBuilder,
-        trouble: Trouble,
+        leaves: ValueSerializer,
+        trouble: ErrorLog,
     ) -> None:
         self._framework = framework
         self._store = store
@@ -103,7 +103,7 @@ class GraphRecorder:
             self._closed = True
             self._flights.clear()
 
-    def tell(self, misses: Misses) -> None:
+    def tell(self, misses: UnusedSettings) -> None:
         """Say what of the configuration selected nothing in this step."""
         calls = {base: count for base, count in self._counters.items() if f".{PARAMETERS_GRAD}." not in base}
         if calls and not self._store.full:

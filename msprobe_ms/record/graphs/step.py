@@ -14,13 +14,13 @@ from msprobe_ms.dump.writing.memory_budget import MIB, Memory
 from msprobe_ms.dump.writing.writer import DumpStore, process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_observer import Figures, GraphTaps, Layout, Place
-from msprobe_ms.record.error_log import Trouble
 from msprobe_ms.record.graphs.recorder import GraphRecorder
 from msprobe_ms.record.hooks.modules import named_bases
+from msprobe_ms.record.output.error_log import ErrorLog
+from msprobe_ms.record.output.tensor_writer import TensorWriter
 from msprobe_ms.record.progress import Status
-from msprobe_ms.record.tensor_writer import TensorWorker
-from msprobe_ms.record.unused_settings import Misses
-from msprobe_ms.record.values import LeafBuilder
+from msprobe_ms.record.selection.unused_settings import UnusedSettings
+from msprobe_ms.record.values import ValueSerializer
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 
@@ -33,12 +33,12 @@ class _Part:
 
     def __init__(self, config: Config, framework: Framework, store: DumpStore, noted: set[str]) -> None:
         self.store = store
-        self.trouble = Trouble(store, noted)
+        self.trouble = ErrorLog(store, noted)
         self.worker = None
         if config.async_dump and config.stores_files:
-            self.worker = TensorWorker(store, Memory(config.max_memory * MIB), self.trouble)
+            self.worker = TensorWriter(store, Memory(config.max_memory * MIB), self.trouble)
             self.worker.run(framework.quiet)
-        leaves = LeafBuilder(
+        leaves = ValueSerializer(
             framework,
             self.worker or store,
             self.trouble,
@@ -52,7 +52,7 @@ class _Part:
             self.worker.close()
 
 
-class GraphSession:
+class GraphStep:
     """Everything a step's recording of compiled graphs owns. Nothing here raises into the host.
 
     The folder is made with the first call in a graph, so that a dynamic run without graphs has none.
@@ -79,10 +79,10 @@ class GraphSession:
     @staticmethod
     def open(
         config: Config, framework: Framework, taps: GraphTaps, step: int, rank: int | None, noted: set[str]
-    ) -> GraphSession:
+    ) -> GraphStep:
         """Make the step's folder at once. Raises OSError when the disk does not allow it."""
         folder = process_folder(config.dump_path, step, rank)
-        session = GraphSession(config, framework, taps, folder, Status(config, rank), noted)
+        session = GraphStep(config, framework, taps, folder, Status(config, rank), noted)
         session._open_part()
         return session
 
@@ -149,7 +149,7 @@ class GraphSession:
         if self._part is not None:
             self._part.recorder.pause()
 
-    def finish(self, misses: Misses) -> None:
+    def finish(self, misses: UnusedSettings) -> None:
         self.stop()
         self._taps.forget()
         part = self._part

@@ -10,9 +10,9 @@ from typing import Any
 from msprobe_ms.frameworks.base import CompiledCall, Framework
 from msprobe_ms.record.calls import Subject
 from msprobe_ms.record.communication import CollectiveOperator
-from msprobe_ms.record.error_log import Trouble
 from msprobe_ms.record.hooks.modules import ModuleHooks
 from msprobe_ms.record.hooks.wrapped import call_recorded
+from msprobe_ms.record.output.error_log import ErrorLog
 from msprobe_ms.record.recorder import Recorder
 from msprobe_ms.support.patching import Patch, Patches, taken_off
 
@@ -29,7 +29,7 @@ class JitHooks:
         self,
         framework: Framework,
         recorder: Recorder,
-        trouble: Trouble,
+        trouble: ErrorLog,
         modules: ModuleHooks | None,
         *,
         entries: bool,

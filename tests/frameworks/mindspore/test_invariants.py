@@ -27,11 +27,10 @@ from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.record.call_site import CallSites
-from msprobe_ms.record.filters import FieldFilter, NameList, Scope
 from msprobe_ms.record.gradient_watch import Watch
-from msprobe_ms.record.sampling import Skip
-from msprobe_ms.record.unused_settings import Misses
-from msprobe_ms.record.values import LeafBuilder
+from msprobe_ms.record.selection.filters import FieldFilter, NameList, Scope, Skip
+from msprobe_ms.record.selection.unused_settings import UnusedSettings
+from msprobe_ms.record.values import ValueSerializer
 from msprobe_ms.support.errors import UsageError
 
 ROOT = Path(msprobe_ms.__file__).parent.parent
@@ -114,11 +113,11 @@ class Failing:
 
 
 INSIDE = [
-    (LeafBuilder, "build"), (LeafBuilder, "_tensor"), (MindSpore, "to_numpy"), (MindSpore, "dtype_text"),
+    (ValueSerializer, "build"), (ValueSerializer, "_tensor"), (MindSpore, "to_numpy"), (MindSpore, "dtype_text"),
     (MindSpore, "can_watch"), (MindSpore, "watch_inputs"), (MindSpore, "watch_outputs"), (MindSpore, "parameters"),
     (MindSpore, "save_tensor"), (Watch, "plan"), (Watch, "swap"), (Watch, "restore"), (CallSites, "locate"),
     (CallSites, "depth"), (CallSites, "number"), (NameList, "accepts"), (Scope, "begins"), (Scope, "ends"),
-    (Scope, "bounds"), (Skip, "enter"), (Misses, "tell"), (FieldFilter, "keeps"), (DumpStore, "entry"),
+    (Scope, "bounds"), (Skip, "enter"), (UnusedSettings, "tell"), (FieldFilter, "keeps"), (DumpStore, "entry"),
     (DumpStore, "tensor"), (DumpStore, "call_site"), (DumpStore, "export"),
 ]  # fmt: skip
 
@@ -149,7 +148,9 @@ def test_an_error_inside_the_tool(
             assert len(step.data) >= 4
 
 
-@pytest.mark.parametrize(("holder", "name"), [(LeafBuilder, "_tensor"), (CallSites, "locate"), (DumpStore, "entry")])
+@pytest.mark.parametrize(
+    ("holder", "name"), [(ValueSerializer, "_tensor"), (CallSites, "locate"), (DumpStore, "entry")]
+)
 def test_the_users_own_interrupt_is_not_held_back(
     ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch, holder: type, name: str
 ) -> None:

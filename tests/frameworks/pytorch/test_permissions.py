@@ -15,7 +15,7 @@ import torch
 
 from msprobe_ms.cli.main import main
 from msprobe_ms.config import load_config
-from msprobe_ms.dump.writing.recover import recover
+from msprobe_ms.dump.writing.export import recover
 from msprobe_ms.dump.writing.writer import ERROR_LOG, DumpStore
 from msprobe_ms.pytorch import PrecisionDebugger
 from msprobe_ms.support.atomic import replacing

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from msprobe_ms.config.vocabulary import CASCADING_LEVELS, TENSOR_TASKS
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
-from msprobe_ms.record.calls import Call
-from msprobe_ms.record.filters import FieldFilter, NameList, Scope
-from msprobe_ms.record.sampling import Skip
-from msprobe_ms.record.unused_settings import Misses
+from msprobe_ms.record.selection.filters import FieldFilter, NameList, Scope, Skip
+from msprobe_ms.record.selection.unused_settings import UnusedSettings
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
+    from msprobe_ms.record.calls import Call
 
 
 class Choice:
@@ -96,6 +95,6 @@ class Choice:
         maker = None if module is None else module.turn
         return self._skip.enter(base, maker, is_module=False, selected=True, again=False)[1]
 
-    def tell(self, misses: Misses, calls: Mapping[str, int]) -> None:
+    def tell(self, misses: UnusedSettings, calls: Mapping[str, int]) -> None:
         """Say which keys selected nothing in the step that is over; ``calls`` counts those of each name."""
         misses.tell(self._config, calls, self._list, self._scope, self._skip, self._save_some)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msprobe_ms.dump.writing.memory_budget import Copy, Memory, OutOfMemory, Write
 from msprobe_ms.dump.writing.writer import DumpStore
-from msprobe_ms.record.error_log import Trouble
+from msprobe_ms.record.output.error_log import ErrorLog
 
 #: How long training waits for a disk that takes nothing, in seconds; and the slowest disk that does take something, in
 #: bytes a second.
@@ -27,7 +27,7 @@ class _Job(NamedTuple):
     size: int
 
 
-class TensorWorker:
+class TensorWriter:
     """Stands before a store and writes copies of its tensors later, as many as ``memory`` allows.
 
     With more, training waits for the disk; with a disk that stands still they are left out, which ``trouble`` is told.
@@ -35,7 +35,7 @@ class TensorWorker:
     Where no thread can be had, tensors are written at once.
     """
 
-    def __init__(self, store: DumpStore, memory: Memory, trouble: Trouble) -> None:
+    def __init__(self, store: DumpStore, memory: Memory, trouble: ErrorLog) -> None:
         self._store = store
         self._memory = memory
         self._trouble = trouble

@@ -16,7 +16,7 @@ from msprobe_ms.dump.names import FORWARD, parse_entry
 from msprobe_ms.dump.writing.json_text import Value
 from msprobe_ms.dump.writing.memory_budget import Copy, Memory, OutOfMemory, Write
 from msprobe_ms.dump.writing.writer import DumpStore, TensorFiles
-from msprobe_ms.record.error_log import Trouble
+from msprobe_ms.record.output.error_log import ErrorLog
 from msprobe_ms.support.log import logger
 
 #: Entries of a step that are named, before they are only counted.
@@ -76,7 +76,7 @@ class OverflowGate:
     """
 
     def __init__(
-        self, store: DumpStore, files: TensorFiles, quota: OverflowQuota, memory: Memory, trouble: Trouble
+        self, store: DumpStore, files: TensorFiles, quota: OverflowQuota, memory: Memory, trouble: ErrorLog
     ) -> None:
         self._store = store
         self._files = files

@@ -16,7 +16,7 @@ _MOST_LINES = 1000
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 
-class Trouble:
+class ErrorLog:
     """Collects the tool's errors of one step."""
 
     def __init__(self, store: DumpStore, noted: set[str]) -> None:

@@ -13,16 +13,16 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
-from msprobe_ms.dump.writing.json_text import AwaitedFigure, Figure, Value, Whole
+from msprobe_ms.dump.writing.json_text import DeferredStatistic, Figure, Value, Whole
 from msprobe_ms.dump.writing.writer import DumpStore, entry_record
-from msprobe_ms.record.error_log import Trouble
+from msprobe_ms.record.output.error_log import ErrorLog
 
 #: Tensors that one read-back is for at most. As many, or as many entries, or the first of them being as old as this in
 #: seconds when another comes, have all fetched.
 MOST, LONGEST = 1024, 1.0
 
 #: What is on a device, and the figures that are to be read from it.
-_OnDevice = tuple[Any, tuple[AwaitedFigure, ...]]
+_OnDevice = tuple[Any, tuple[DeferredStatistic, ...]]
 
 
 class _Waiting(NamedTuple):
@@ -33,13 +33,13 @@ class _Waiting(NamedTuple):
     complete: bool
 
 
-class AwaitedFigures:
+class DeferredStatistics:
     """Stands before a store. Where no figure is awaited, entries go straight on; else they wait, in their order.
 
     What waits is lost where the process is killed; a script that ends in any other way has it fetched.
     """
 
-    def __init__(self, store: DumpStore, read: Callable[[Sequence[Any]], Sequence[Iterable[Any]]], trouble: Trouble):
+    def __init__(self, store: DumpStore, read: Callable[[Sequence[Any]], Sequence[Iterable[Any]]], trouble: ErrorLog):
         """``read`` gives the four figures of each of several tensors, in one read-back."""
         self._store = store
         self._read = read
@@ -61,7 +61,7 @@ class AwaitedFigures:
 
     def of(self, figures: Any) -> Sequence[Figure]:
         """Max, Min, Mean, Norm of a tensor, of which ``figures`` is what ``read`` takes."""
-        awaited = AwaitedFigure(), AwaitedFigure(), AwaitedFigure(), AwaitedFigure()
+        awaited = DeferredStatistic(), DeferredStatistic(), DeferredStatistic(), DeferredStatistic()
         self._on_device.append((figures, awaited))
         return awaited
 
