@@ -186,7 +186,7 @@ class Framework(ABC):
         """
         return None
 
-    def read_statistics(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
+    def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
         """Max, Min, Mean, Norm of several tensors, each as ``device_statistics`` left them, in one read-back."""
         raise NotImplementedError
 
@@ -349,10 +349,11 @@ class Framework(ABC):
         """Called at every start, before anything is put in place."""
         return None
 
-    def in_step(self) -> Removable | None:
-        """From here on calls are recorded, each of which waits for its tensors: the framework need not run ahead.
+    def enter_lockstep(self) -> Removable | None:
+        """Keep the framework in lockstep with Python: calls that are recorded wait for their tensors one by one.
 
-        What to remove when they are no more, again and again until it can be; None where there is nothing to it.
+        Returns a handle whose ``remove`` lets it run ahead again and may be called repeatedly, until it could; None
+        where there is nothing to do.
         """
         return None
 

@@ -16,7 +16,7 @@ import numpy as np
 import xlsxwriter
 
 from msprobe_ms.dump.writing.journal import encode_entry
-from msprobe_ms.dump.writing.writer import DumpStore
+from msprobe_ms.dump.writing.writer import DumpStore, EntryPart
 
 VALUES = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 #: A pickle of torch that describes a tensor of 3 × 4 floats in the record ``data/0``.
@@ -107,7 +107,7 @@ def journal(folder: Path) -> Path:
     store = DumpStore(folder, task="statistics", level="L0", framework="mindspore", tensors=False)
     store.call_site(0, ["File net.py, line 1, in construct"])
     for name, body in dump_json()["data"].items():
-        store.entry(name, body.items(), None, 0)
+        store.entry(EntryPart(name, list(body.items()), None, 0))
     return folder / "dump.journal"
 
 

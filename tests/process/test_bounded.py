@@ -18,11 +18,11 @@ from recording import leaves, read_step, write_config
 
 from benchmarks.bounded.measure import MIB, Disk, peak_of
 from msprobe_ms.dump.writing import writer
-from msprobe_ms.dump.writing.memory_budget import Memory, OutOfMemory
-from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
+from msprobe_ms.dump.writing.memory_budget import MemoryBudget, OutOfMemory
+from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore, EntryPart
 from msprobe_ms.mindspore import PrecisionDebugger as MindSporeDebugger
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.record import tensor_writer
+from msprobe_ms.record.output import tensor_writer
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def test_export_takes_what_the_cap_allows(tmp_path: Path) -> None:
     """As many entries as fit, with long names, many fields and deep stacks, are exported within the cap."""
     cap = 32 * MIB
     store = DumpStore(
-        tmp_path / "rank0", task="statistics", level="L0", framework="pytorch", tensors=False, max_memory=cap
+        tmp_path / "rank0", task="statistics", level="L0", framework="pytorch", tensors=False, memory=MemoryBudget(cap)
     )
     store.call_site(0, ["File /a/b.py, line 3, in forward, \n x = layer(x)"])
     fields = [(name, [None]) for name in ("input_args", "input_kwargs", "output", "parameters")]
@@ -209,7 +209,8 @@ def test_export_takes_what_the_cap_allows(tmp_path: Path) -> None:
     recorded = 0
     with pytest.raises(OutOfMemory):  # noqa: PT012 - which entry is the last is not known
         while True:
-            store.entry(f"Module.layers.7.attention.softmax.Softmax.forward.{recorded}", fields, parent, 0)
+            name = f"Module.layers.7.attention.softmax.Softmax.forward.{recorded}"
+            store.entry(EntryPart(name, fields, parent, 0))
             recorded += 1
     assert recorded > 20_000
     assert peak_of(store.export) < cap
@@ -275,7 +276,7 @@ def test_each_pass_has_the_gradients_of_its_own(dump_path: Path) -> None:
 
 
 def test_what_another_thread_hands_back_may_be_taken_again() -> None:
-    memory = Memory(MIB)
+    memory = MemoryBudget(MIB)
     assert memory.take(MIB // 2)
     assert not memory.take(MIB // 2)
     memory.hand_back(MIB // 2)

@@ -92,7 +92,7 @@ class MindSpore(Framework):
         self._interception: kernels.Interception | None = None
         self.watches_in_place = self._graph is not None
         self._on_device = False
-        self._in_step: modes.InStep | None = None
+        self._lockstep: modes.Lockstep | None = None
 
     def prepare(self) -> None:
         self._on_device = device_statistics.is_there()
@@ -120,8 +120,8 @@ class MindSpore(Framework):
     def device_statistics(self, tensor: Any) -> Any:
         return device_statistics.figures(tensor) if self._on_device else None
 
-    def read_statistics(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        return device_statistics.read(figures)
+    def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        return device_statistics.read(on_device)
 
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
         if isinstance(value, mindspore.common.dtype.Type):
@@ -302,11 +302,11 @@ class MindSpore(Framework):
 
     how_to_uncompile = jit.HOW_TO_UNCOMPILE
 
-    def in_step(self) -> Removable | None:
+    def enter_lockstep(self) -> Removable | None:
         # What could not be removed yet goes on, for the next recording to remove.
-        if self._in_step is None or not self._in_step.holds:
-            self._in_step = modes.in_step()
-        return self._in_step
+        if self._lockstep is None or not self._lockstep.holds:
+            self._lockstep = modes.enter_lockstep()
+        return self._lockstep
 
     def quiet(self) -> AbstractContextManager[Any]:
         # Reading a tensor with asnumpy enters no graph.

@@ -78,8 +78,8 @@ class PyTorch(TorchModules):
             return None
         return device_statistics.figures(_strided(tensor), _WIDER.get(tensor.dtype))
 
-    def read_statistics(self, figures: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        return device_statistics.read(figures)
+    def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        return device_statistics.read(on_device)
 
     def requires_grad(self, tensor: Any) -> bool | None:
         return bool(tensor.requires_grad)

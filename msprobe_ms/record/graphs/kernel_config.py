@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
+from msprobe_ms.support.this_process import ThisProcess
+
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
@@ -178,12 +180,12 @@ def plain_path(folder: Path) -> Path:
     except OSError:
         beside.rmdir()
         raise
-    atexit.register(_remove, link, os.getpid())
+    atexit.register(_remove, link, ThisProcess())
     return link
 
 
-def _remove(link: Path, process: int) -> None:
+def _remove(link: Path, process: ThisProcess) -> None:
     # A forked child leaves what its parent uses.
-    if os.getpid() == process and link.is_symlink():
+    if process.is_mine and link.is_symlink():
         link.unlink()
         link.parent.rmdir()

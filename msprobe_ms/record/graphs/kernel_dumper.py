@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.config.vocabulary import KERNEL_KEYS
-from msprobe_ms.dump.writing.writer import move_aside, process_folder
+from msprobe_ms.dump.writing.writer import move_aside
 from msprobe_ms.frameworks.base import ExecutionMode, Framework
 from msprobe_ms.record.graphs import kernel_config
 from msprobe_ms.record.graphs.kernel_config import NOWHERE, Document, Environment, plain_path
@@ -47,7 +47,7 @@ class KernelDumper(Dumper):
         #: Raw files go below it, whatever the configuration says later.
         self._root = config.dump_path
         self._environment = Environment()
-        self._tell_without_effect(config, mode)
+        self._warn_of_idle_keys(config, mode)
         self._active = self._configure(config, mode)
         #: After this step nothing is recorded any more.
         self._last: float = max(config.step, default=inf)
@@ -93,7 +93,7 @@ class KernelDumper(Dumper):
             raise UsageError(f"PrecisionDebugger: MindSpore does not accept {path}: {problem}")
         return True
 
-    def _tell_without_effect(self, config: Config, mode: ExecutionMode) -> None:
+    def _warn_of_idle_keys(self, config: Config, mode: ExecutionMode) -> None:
         idle = ["api_list"] if config.api_list is not None else []
         if self._dump.on_cpu:
             idle += ["async_dump"] if config.async_dump else []
@@ -105,24 +105,19 @@ class KernelDumper(Dumper):
         if idle:
             logger.info("these configuration keys have no effect on kernels here: %s", ", ".join(idle))
 
-    def open(self, config: Config, step: int, rank: int | None) -> KernelStep | None:
+    def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> KernelStep | None:
         if not self._active:
             return None
-        self._tell_changed(config)
-        folder = process_folder(config.dump_path, step, rank)
+        self._warn_of_change(config)
         data_folder = self._root / f"rank_{self._framework.rank() or 0}" / "Net"
-        try:
-            move_aside(folder)
-            config.permissions.make_folder(folder)
-            _move_iteration_aside(data_folder, step, config.permissions)
-        except OSError as error:
-            self.refused(step, folder, error)
-            return None
+        move_aside(folder)
+        config.permissions.make_folder(folder)
+        _move_iteration_aside(data_folder, step, config.permissions)
         categories = kernel_config.categories(config, self._dump.version) if self._reduces else None
         status = Status(config, rank)
         return KernelStep(config, self._framework, self._dump, folder, data_folder, step, categories, status)
 
-    def _tell_changed(self, config: Config) -> None:
+    def _warn_of_change(self, config: Config) -> None:
         mode = self._framework.execution_mode()
         document = _configuration(config, mode, self._dump.version)[1]
         if document != self._document:

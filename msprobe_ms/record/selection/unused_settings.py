@@ -29,12 +29,12 @@ Calls = Mapping[str, int]
 
 
 class UnusedSettings:
-    """Says of each value of a key once that it selects nothing. Lives as long as its debugger."""
+    """Warns of each value of a key once that it selects nothing. Lives as long as its debugger."""
 
     def __init__(self) -> None:
-        self._told: set[tuple[str, object]] = set()
+        self._warned: set[tuple[str, object]] = set()
 
-    def tell(
+    def warn(
         self, config: Config, calls: Calls, names: NameList, scope: Scope, skip: Skip, stored: NameList | None
     ) -> None:
         """Warn of the keys of ``config`` that selected nothing of ``calls`` in the step that is over."""
@@ -42,9 +42,9 @@ class UnusedSettings:
             text = "list %s selects none of the %d names in this step%s"
             logger.warning(text, _shown(config.list), len(calls), _near_patterns(config.list, calls))
         if names.hit:
-            self._tell_patterns("list", names, "names", calls)
+            self._warn_of_patterns("list", names, "names", calls)
         if stored is not None and stored.hit:
-            self._tell_patterns("tensor_list", stored, "recorded entries", calls)
+            self._warn_of_patterns("tensor_list", stored, "recorded entries", calls)
         if config.scope is not None and not (scope.began and scope.ended):
             first, last, _ = config.scope
             end, effect = (last, "the range ends with the step") if scope.began else (first, "the range never begins")
@@ -62,16 +62,16 @@ class UnusedSettings:
             text = "skip %d passes over all of the %d calls in this step; use a smaller one"
             logger.warning(text, config.skip, skip.selected)
 
-    def _tell_patterns(self, key: str, names: NameList, what: str, calls: Calls) -> None:
+    def _warn_of_patterns(self, key: str, names: NameList, what: str, calls: Calls) -> None:
         for pattern in names.unhit:
             if self._first(key, pattern):
                 text = "%s: %s selects none of the %s in this step, other patterns do%s"
                 logger.warning(text, key, _shown(pattern), what, _near_patterns([pattern], calls))
 
     def _first(self, key: str, value: object) -> bool:
-        if (key, value) in self._told:
+        if (key, value) in self._warned:
             return False
-        self._told.add((key, value))
+        self._warned.add((key, value))
         return True
 
 
@@ -130,7 +130,7 @@ def _shown(value: object) -> str:
 
 
 def why_empty(config: Config, framework: Framework, model: Any, *, opened: bool, called: bool, compiled: bool) -> str:
-    """The probable reason; "" where `misses` says which key selected nothing.
+    """The probable reason; "" where `UnusedSettings` says which key selected nothing.
 
     ``opened`` says whether recording ever began (a window of tokens may never have come), ``called`` whether anything
     was called that could have been recorded, ``compiled`` whether a graph ran that is none at this level.

@@ -28,9 +28,9 @@ from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.record.call_site import CallSites
 from msprobe_ms.record.gradient_watch import Watch
+from msprobe_ms.record.output.values import ValueSerializer
 from msprobe_ms.record.selection.filters import FieldFilter, NameList, Scope, Skip
 from msprobe_ms.record.selection.unused_settings import UnusedSettings
-from msprobe_ms.record.values import ValueSerializer
 from msprobe_ms.support.errors import UsageError
 
 ROOT = Path(msprobe_ms.__file__).parent.parent
@@ -117,7 +117,7 @@ INSIDE = [
     (MindSpore, "can_watch"), (MindSpore, "watch_inputs"), (MindSpore, "watch_outputs"), (MindSpore, "parameters"),
     (MindSpore, "save_tensor"), (Watch, "plan"), (Watch, "swap"), (Watch, "restore"), (CallSites, "locate"),
     (CallSites, "depth"), (CallSites, "number"), (NameList, "accepts"), (Scope, "begins"), (Scope, "ends"),
-    (Scope, "bounds"), (Skip, "enter"), (UnusedSettings, "tell"), (FieldFilter, "keeps"), (DumpStore, "entry"),
+    (Scope, "bounds"), (Skip, "enter"), (UnusedSettings, "warn"), (FieldFilter, "keeps"), (DumpStore, "entry"),
     (DumpStore, "tensor"), (DumpStore, "call_site"), (DumpStore, "export"),
 ]  # fmt: skip
 

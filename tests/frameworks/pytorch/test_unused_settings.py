@@ -148,6 +148,6 @@ def test_a_large_step_is_searched_in_seconds(said: list[str], dump_path: Path) -
     }  # fmt: skip
     names = NameList(config.list)
     assert not any(names.accepts(f"{base}.forward.0") for base in calls)
-    UnusedSettings().tell(config, calls, names, Scope(Range(None, None)), Skip(1), None)
+    UnusedSettings().warn(config, calls, names, Scope(Range(None, None)), Skip(1), None)
     assert len(said) == 1 and len(said[0]) < 1000
     assert "did you mean Cell.layers.7.attention.heads." in said[0]

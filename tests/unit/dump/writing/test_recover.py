@@ -9,14 +9,14 @@ import pytest
 
 from msprobe_ms.dump.writing.export import recover
 from msprobe_ms.dump.writing.journal import ENTRY, JOURNAL_NAME
-from msprobe_ms.dump.writing.writer import DumpStore
+from msprobe_ms.dump.writing.writer import DumpStore, EntryPart
 from msprobe_ms.support.errors import DumpFormatError
 
 
 def unfinished(folder: Path, *names: str) -> None:
     store = DumpStore(folder, task="statistics", level="L0", framework="mindspore", tensors=False)
     for name in names:
-        store.entry(name, [("output", [None])])
+        store.entry(EntryPart(name, [("output", [None])]))
 
 
 def test_every_journal_below_a_folder(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from msprobe_ms.dump.writing.journal import (
     encode_entry,
     encode_envelope,
 )
-from msprobe_ms.dump.writing.writer import DumpStore, process_folder
+from msprobe_ms.dump.writing.writer import DumpStore, EntryPart, process_folder
 from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import DumpFormatError
 
@@ -45,7 +45,7 @@ def store_in(folder: Path, **keys: Any) -> DumpStore:
 
 
 def put(store: DumpStore, name: str, parent: str | None = None, site: int | None = None, **fields: Any) -> None:
-    store.entry(name, fields.items(), parent, site)
+    store.entry(EntryPart(name, list(fields.items()), parent, site))
 
 
 def read(folder: Path, name: str = "dump") -> Any:
@@ -66,7 +66,7 @@ def test_dump_json_is_what_json_writes(tmp_path: Path, entries: list[tuple[str, 
     store = store_in(folder)
     expected: dict[str, Any] = {}
     for name, fields in entries:
-        store.entry(name, fields.items())
+        store.entry(EntryPart(name, list(fields.items())))
         expected[name] = expected.pop(name, {}) | fields
     store.close()
     whole = {
