@@ -40,7 +40,7 @@ class DynamicDumper(Dumper):
                 f"{framework.mode_text()} know one of statistics, md5"
             )
         super().__init__(config, framework, apis, quota)
-        idle = [key for key in KERNEL_KEYS if getattr(config, key) != type(config).model_fields[key].default]
+        idle = [key for key in KERNEL_KEYS if config.asks_for(key)]
         if config.level == "L2" and idle:
             logger.info("these configuration keys have no effect in dynamic graphs: %s", ", ".join(idle))
         #: Modules may run in compiled graphs in between.

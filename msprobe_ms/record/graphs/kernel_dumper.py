@@ -9,7 +9,6 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.config.vocabulary import KERNEL_KEYS
 from msprobe_ms.dump.writing.writer import move_aside
 from msprobe_ms.frameworks.base import ExecutionMode, Framework
 from msprobe_ms.record.graphs import kernel_config
@@ -97,8 +96,8 @@ class KernelDumper(Dumper):
         idle = ["api_list"] if config.api_list is not None else []
         if self._dump.on_cpu:
             idle += ["async_dump"] if config.async_dump else []
-            idle += [key for key in ("device", "precision") if _asks(config, key)]
-        if (mode is ExecutionMode.KBYK or self._dump.on_cpu) and _asks(config, "file_format"):
+            idle += [key for key in ("device", "precision") if config.asks_for(key)]
+        if (mode is ExecutionMode.KBYK or self._dump.on_cpu) and config.asks_for("file_format"):
             idle.append("file_format")
         if config.task in CHECKS:
             idle += [key for key, value in (("list", config.list), ("data_mode", config.data_mode - {"all"})) if value]
@@ -166,10 +165,6 @@ def _mistakes(config: Config, mode: ExecutionMode) -> list[str]:
     if mode is ExecutionMode.GRAPH and os.environ.get("GRAPH_OP_RUN") == "1":
         found.append("GRAPH_OP_RUN=1 is set, with which graphs of jit_level O2 run kernel by kernel; unset it")
     return found
-
-
-def _asks(config: Config, key: str) -> bool:
-    return key in KERNEL_KEYS and getattr(config, key) != type(config).model_fields[key].default
 
 
 def _move_iteration_aside(data_folder: Path, step: int, permissions: Permissions) -> None:
