@@ -1,4 +1,4 @@
-"""Records a training that knows nothing of it: starts, stops and steps a debugger as networks and optimizers run."""
+"""Record a training that knows nothing of it: start, stop and step a debugger as networks and optimizers run."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class TrainingRecorder(Listener):
             self._end_step()
         if not self._began and not self._are_covered(called):
             self._choose(called, found)
-        self._tell_left_out(called)
+        self._warn_of_left_out(called)
         self._calls.update((id(network), type(network).__name__) for network in called)
         if self._running:
             return
@@ -190,7 +190,7 @@ class TrainingRecorder(Listener):
         parameters = [id(parameter) for parameter in self._find.trainable(network)]
         return bool(parameters) and self._covered.issuperset(parameters)
 
-    def _tell_left_out(self, called: Sequence[Any]) -> None:
+    def _warn_of_left_out(self, called: Sequence[Any]) -> None:
         for network in called:
             if not self._is_covered(network):
                 self._left_out.add(id(network))

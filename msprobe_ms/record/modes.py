@@ -1,4 +1,4 @@
-"""The factory: which level and task record what in which execution mode, and what opens a step there."""
+"""Choose what records: which level and task work in which execution mode, and what opens a step there."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def for_cpu(document: Document) -> Document:
 
 
 def categories(config: Config, framework_version: str) -> list[str]:
-    """The figures of each tensor that ``summary_mode`` asks for, in the framework's words."""
+    """The statistics of each tensor that ``summary_mode`` asks for, in the framework's words."""
     mode = config.summary_mode
     if mode == "statistics":
         return list(DEFAULT_CATEGORIES)

@@ -1,4 +1,4 @@
-"""Calls in which the framework reads or compiles user code: nothing of ours may be met inside them."""
+"""Remove our patches while the framework reads or compiles user code, so that it sees the original functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Suspendable(Protocol):
 
 
 class CompilerCalls:
-    """Steps aside in the framework's opaque calls: hooks are taken off, and nothing called inside is recorded."""
+    """Steps aside in calls that compile user code: hooks are taken off, and nothing called inside is recorded."""
 
     def __init__(self, framework: Framework, recorder: Recorder, hooks: Sequence[Suspendable]) -> None:
         self._recorder = recorder

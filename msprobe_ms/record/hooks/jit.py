@@ -29,7 +29,7 @@ class JitHooks:
         self,
         framework: Framework,
         recorder: Recorder,
-        trouble: ErrorLog,
+        errors: ErrorLog,
         modules: ModuleHooks | None,
         *,
         entries: bool,
@@ -43,7 +43,7 @@ class JitHooks:
         """
         self._framework = framework
         self._recorder = recorder
-        self._trouble = trouble
+        self._errors = errors
         self._modules = modules
         self._entries = entries
         self._tapped = tapped
@@ -96,7 +96,7 @@ class JitHooks:
                 self._say_what_is_hidden(compiled)
             return compiled
         except Exception as error:
-            self._trouble.report(error, PREFIX)
+            self._errors.report(error, PREFIX)
             return None
 
     def _say_what_is_hidden(self, compiled: CompiledCall) -> None:
@@ -106,7 +106,7 @@ class JitHooks:
         if not names:
             return
         shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-        self._trouble.note(
+        self._errors.note(
             f"{PREFIX}.{compiled.name} runs as one compiled graph; what is inside has no entries of its own: {shown}. "
             f"{self._framework.how_to_uncompile}"
         )

@@ -55,7 +55,7 @@ class ErrorLog:
             logger.warning("%s", text)
 
     def warn_of_count(self, folder: Path | None = None) -> None:
-        """Warn of how many errors there were, and that they are in the log of the dump in ``folder`` (its own)."""
+        """Warn of how many errors there were; their log is in ``folder``, its own where none is given."""
         if self.count:
             problems = "1 problem" if self.count == 1 else f"{self.count} problems"
             where = f"not all in {ERROR_LOG}: {self._unlogged}" if self._unlogged else f"see {ERROR_LOG}"
