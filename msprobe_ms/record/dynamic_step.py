@@ -73,7 +73,7 @@ class DynamicStep(Step):
             self._graphs.on_refusal = partial(self._errors.report, where="what runs in graphs")
         self._kernels: KernelHooks | None = None
         if config.level == "L2":
-            recorder = KernelRecorder(config, framework, dump, budget)
+            recorder = KernelRecorder(config, framework, dump)
             self._recorder: Recorder = recorder
             self._kernels = KernelHooks(framework, recorder)
         else:

@@ -125,9 +125,9 @@ class _Nodes(threading.local):
 class KernelRecorder(Recorder):
     """Records one step of one process kernel by kernel."""
 
-    def __init__(self, config: Config, framework: Framework, dump: StepDump, budget: MemoryBudget) -> None:
+    def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
         super().__init__(config, framework, dump)
-        self._budget = budget
+        self._budget = dump.budget
         self._nodes = _Nodes()
         self._known_nodes: set[Hashable] = set()
 

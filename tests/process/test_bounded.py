@@ -17,12 +17,18 @@ from mindspore import Tensor, ops
 from recording import leaves, read_step, write_config
 
 from benchmarks.bounded.measure import MIB, Disk, peak_of
+from msprobe_ms.config import load_config
 from msprobe_ms.dump.writing import writer
 from msprobe_ms.dump.writing.memory_budget import MemoryBudget, OutOfMemory
 from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore, EntryPart
+from msprobe_ms.frameworks.graph_observer import Described, Place
+from msprobe_ms.frameworks.pytorch.framework import PyTorch
 from msprobe_ms.mindspore import PrecisionDebugger as MindSporeDebugger
 from msprobe_ms.pytorch import PrecisionDebugger
+from msprobe_ms.record.graphs.recorder import GraphRecorder
 from msprobe_ms.record.output import tensor_writer
+from msprobe_ms.record.output.step_dump import StepDump
+from msprobe_ms.record.progress import Status
 
 
 @pytest.fixture
@@ -303,3 +309,27 @@ def test_what_a_call_that_raised_was_given_is_held_no_longer(dump_path: Path) ->
         f"{entry}.input.0.pt",
         f"{entry}.output.0.pt",
     ]
+
+
+def test_gradients_that_come_before_their_call_has_ended(tmp_path: Path, warnings: list[str]) -> None:
+    """Compiled graphs may hand them over in any order: copies of them wait, as many as the cap allows."""
+    config = load_config(dump_path=tmp_path, level="L0")
+    dump = StepDump(config, PyTorch(), tmp_path / "rank0", MemoryBudget(MIB), set())
+    recorder = GraphRecorder(config, PyTorch(), dump)
+    recorder.observe(["Module.fc.Linear"])
+    size = 80_000
+    call = recorder.begins(0, [Described("torch.float32", (size,), True)] * 4, {})
+    for number in range(4):
+        place = Place("input", (str(number),), True, "torch.float32")
+        recorder.value(call, place, np.full(size, number, np.float32))
+    recorder.ends(call, Described("torch.float32", (size,), True))
+    assert dump.budget.take(MIB * 3 // 4), "what waited is let go"
+    dump.sinks.close()
+    dump.close(Status(config, 0), lambda: None)
+    data = json.loads((tmp_path / "rank0" / "dump.json").read_text())["data"]
+    gradients = data["Module.fc.Linear.backward.0"]["output"]
+    assert [gradient and gradient["Max"] for gradient in gradients] == [0, 1, None, None]
+    lines = (tmp_path / "rank0" / ERROR_LOG).read_text().splitlines()
+    assert len(lines) == 2
+    assert "OutOfMemory: max_memory, 1 MiB, was in use when the gradient came before its call had ended" in lines[0]
+    assert sum("could not be recorded" in text for text in warnings) == 1

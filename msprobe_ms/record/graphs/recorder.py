@@ -14,6 +14,7 @@ import numpy as np
 
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 from msprobe_ms.dump.writing.json_text import TensorLeaf, Value
+from msprobe_ms.dump.writing.memory_budget import OutOfMemory
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_observer import Described, Figures, Layout, Path, Place, Tapped, Unknown
@@ -74,6 +75,7 @@ class GraphRecorder:
         self._sink = dump.sinks.first
         self._values = dump.values
         self._errors = dump.errors
+        self._budget = dump.budget
         self._filter = CallFilter(config)
         self._subjects: list[Subject] = []
         self._lock = threading.RLock()
@@ -162,11 +164,21 @@ class GraphRecorder:
             if place.is_gradient and flight.ended:
                 self._gradient(flight, place, value)
             elif place.is_gradient:
-                flight.early.append((place, value.copy() if isinstance(value, np.ndarray) else value))
+                self._hold(flight, place, value)
             elif flight.call.keep_forward and self._filter.keeps(FORWARD, _forward_field(place.field)):
                 entry = flight.call.forward
                 leaf = self._leaf(value, place.dtype, entry, place.field, _numbered(place.field, place.path))
                 flight.values[place.field, place.path] = leaf
+
+    def _hold(self, flight: _Flight, place: Place, value: np.ndarray | Figures) -> None:
+        """Keep a gradient until its call has ended, if there is room for a copy of it."""
+        if isinstance(value, np.ndarray):
+            if not self._budget.take_when_free(value.nbytes):
+                problem = OutOfMemory(f"{self._budget} was in use when the gradient came before its call had ended")
+                return self._errors.report(problem, flight.call.backward)
+            value = value.copy()
+        flight.early.append((place, value))
+        return None
 
     def _leaf(self, value: np.ndarray | Figures, dtype: str, entry: str, category: str, path: Path) -> Value:
         save = self._filter.saves(entry)
@@ -190,6 +202,8 @@ class GraphRecorder:
             if flight.call.keep_forward:
                 self._record_forward(flight)
             for place, value in flight.early:
+                if isinstance(value, np.ndarray):
+                    self._budget.give(value.nbytes)
                 self._gradient(flight, place, value)
             flight.early.clear()
             if not self._open:

@@ -26,6 +26,7 @@ class StepDump:
     ``errors``  what went wrong while it was recorded
     ``sinks``   what entries pass on their way to ``store``
     ``values``  turns what is recorded into leaves
+    ``budget``  counts what is held in memory meanwhile, here and in whatever else records the step
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class StepDump:
         quota: OverflowQuota | None = None,
     ) -> None:
         """Make the folder. Raises OSError when the disk does not allow it."""
+        self.budget = budget
         self.store = store = DumpStore(
             folder,
             task=config.task,
