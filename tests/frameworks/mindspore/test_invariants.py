@@ -27,6 +27,7 @@ from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.record.call_site import CallSites
+from msprobe_ms.record.debugger import BaseDebugger
 from msprobe_ms.record.gradient_watch import Watch
 from msprobe_ms.record.output.values import ValueSerializer
 from msprobe_ms.record.selection.filters import FieldFilter, NameList, Scope, Skip
@@ -484,8 +485,8 @@ def test_set_init_step_misuse(ms: Any, dump_path: Path) -> None:
 
 
 def test_calls_before_construction() -> None:
-    class Untouched(PrecisionDebugger):
-        current = None
+    class Untouched(BaseDebugger):
+        """No other class's debugger stands in for one of its own."""
 
     for name in ("start", "stop", "step", "set_init_step"):
         with pytest.raises(UsageError) as caught:
