@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.frameworks.missing import explained
 from msprobe_ms.frameworks.seeding import seed_process
-from msprobe_ms.record.debugger import BaseDebugger
+from msprobe_ms.recording.debugger import BaseDebugger
 
 try:
     from msprobe_ms.frameworks import msadapter
@@ -18,7 +18,7 @@ except ModuleNotFoundError as error:
     raise explained(error) from None
 
 if TYPE_CHECKING:
-    from msprobe_ms.record.context_manager import Recording
+    from msprobe_ms.recording.context_manager import Recording
 
 __all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "record", "seed_all"]
 
@@ -56,7 +56,7 @@ def record(
     Each recording gets a step folder of its own below ``dump_path``. What is raised inside passes, and what was
     recorded until then is there. Raises ConfigError or UsageError when an argument cannot work.
     """
-    from msprobe_ms.record.context_manager import Recording  # reads dumps, which a debugger does not
+    from msprobe_ms.recording.context_manager import Recording  # reads dumps, which a debugger does not
 
     return Recording(PrecisionDebugger(task=task, dump_path=dump_path, level=level), model)
 

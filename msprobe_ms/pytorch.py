@@ -7,8 +7,8 @@ from typing import Any
 
 from msprobe_ms.frameworks.missing import explained
 from msprobe_ms.frameworks.seeding import seed_process
-from msprobe_ms.record.context_manager import Recording
-from msprobe_ms.record.debugger import BaseDebugger
+from msprobe_ms.recording.context_manager import Recording
+from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.support.errors import UsageError
 
 try:

@@ -97,7 +97,7 @@ def _steps(text: str) -> list[int | str]:
 
 def _run(options: argparse.Namespace) -> int:
     from msprobe_ms.config import load_config
-    from msprobe_ms.record.script import run_script
+    from msprobe_ms.recording.script import run_script
 
     settings = {
         "config_path": options.config,

@@ -25,10 +25,10 @@ from msprobe_ms.frameworks.graph_observer import Described, Place
 from msprobe_ms.frameworks.pytorch.framework import PyTorch
 from msprobe_ms.mindspore import PrecisionDebugger as MindSporeDebugger
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.record.graphs.recorder import GraphRecorder
-from msprobe_ms.record.output import tensor_writer
-from msprobe_ms.record.output.step_dump import StepDump
-from msprobe_ms.record.progress import Status
+from msprobe_ms.recording.graphs.recorder import GraphRecorder
+from msprobe_ms.recording.output import tensor_writer
+from msprobe_ms.recording.output.step_dump import StepDump
+from msprobe_ms.recording.progress import Status
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 #: Parts that work inside a training process, so may import its framework; all others compare dumps without one.
-IN_TRAINING = ("msprobe_ms.frameworks", "msprobe_ms.record.hooks", "msprobe_ms.mindspore", "msprobe_ms.pytorch")
+IN_TRAINING = ("msprobe_ms.frameworks", "msprobe_ms.recording.hooks", "msprobe_ms.mindspore", "msprobe_ms.pytorch")
 
 
 @pytest.fixture(scope="module")

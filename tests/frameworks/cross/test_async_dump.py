@@ -19,7 +19,7 @@ from recording import leaves, read_step, recording, step_folder, write_config
 
 import msprobe_ms
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.record.output.tensor_writer import TensorWriter
+from msprobe_ms.recording.output.tensor_writer import TensorWriter
 
 
 def workers() -> list[FrameType]:

@@ -140,7 +140,7 @@ def test_an_api_that_raises_is_not_recorded_and_hides_nothing(ms: Any, dump_path
 def test_every_listed_api_exists_in_this_version_or_another() -> None:
     """The package's list is readable, and names mostly what this MindSpore has."""
     from msprobe_ms.frameworks.mindspore.framework import MindSpore
-    from msprobe_ms.record.hooks.apis import ApiList
+    from msprobe_ms.recording.hooks.apis import ApiList
 
     apis = ApiList(MindSpore()).apis
     counts = {space.path: len(names) for space, names in apis.items()}

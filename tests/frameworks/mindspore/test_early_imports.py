@@ -356,7 +356,7 @@ def test_large_tables_and_endless_objects_are_bounded(ms: Any, dump_path: Path, 
 
 def test_cheap(ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two hundred user modules of two hundred names are searched in a few milliseconds."""
-    from msprobe_ms.record.hooks.early_imports import EarlyBindings
+    from msprobe_ms.recording.hooks.early_imports import EarlyBindings
 
     for number in range(200):
         module = ModuleType(f"many_{number}")

@@ -26,12 +26,12 @@ import msprobe_ms
 from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.record.call_site import CallSites
-from msprobe_ms.record.debugger import BaseDebugger
-from msprobe_ms.record.gradient_watch import Watch
-from msprobe_ms.record.output.values import ValueSerializer
-from msprobe_ms.record.selection.filters import FieldFilter, NameList, Scope, Skip
-from msprobe_ms.record.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.call_site import CallSites
+from msprobe_ms.recording.debugger import BaseDebugger
+from msprobe_ms.recording.gradient_watch import Watch
+from msprobe_ms.recording.output.values import ValueSerializer
+from msprobe_ms.recording.selection.filters import FieldFilter, NameList, Scope, Skip
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.support.errors import UsageError
 
 ROOT = Path(msprobe_ms.__file__).parent.parent

@@ -23,10 +23,10 @@ from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.config import load_config
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.record.graphs.kernel_config import NOWHERE, Environment
-from msprobe_ms.record.graphs.kernel_step import KernelStep
-from msprobe_ms.record.progress import Status
-from msprobe_ms.record.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.graphs.kernel_config import NOWHERE, Environment
+from msprobe_ms.recording.graphs.kernel_step import KernelStep
+from msprobe_ms.recording.progress import Status
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.support.errors import UsageError
 from tests.process.test_distributed import environment, free_port
 

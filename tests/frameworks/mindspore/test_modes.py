@@ -16,7 +16,7 @@ from msprobe_ms.config.vocabulary import TASKS
 from msprobe_ms.frameworks.base import ExecutionMode
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.record.modes import WAYS
+from msprobe_ms.recording.modes import WAYS
 from msprobe_ms.support.errors import ConfigError, UsageError
 
 LEVELS = Level.__origin__.__args__  # type: ignore[attr-defined]

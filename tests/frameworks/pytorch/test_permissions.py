@@ -18,7 +18,7 @@ from msprobe_ms.config import load_config
 from msprobe_ms.dump.writing.export import recover
 from msprobe_ms.dump.writing.writer import ERROR_LOG, DumpStore, EntryPart
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.record.output.error_log import ErrorLog
+from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import ConfigError
 from msprobe_ms.support.permissions import DEFAULT, Permissions

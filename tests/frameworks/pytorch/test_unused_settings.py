@@ -13,8 +13,8 @@ from recording import write_config
 from torch import nn
 
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.record.selection.filters import NameList, Range, Scope, Skip
-from msprobe_ms.record.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.selection.filters import NameList, Range, Scope, Skip
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.support.log import logger
 
 

@@ -1,0 +1,238 @@
+"""Record a training that knows nothing of it: start, stop and step a debugger as networks and optimizers run."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from msprobe_ms.config.vocabulary import MODULE_LEVELS
+from msprobe_ms.frameworks.training import Listener, Networks
+from msprobe_ms.recording.debugger import BaseDebugger
+from msprobe_ms.support.errors import MsprobeError
+from msprobe_ms.support.log import logger
+from msprobe_ms.support.this_process import ThisProcess
+
+
+class StepRule:
+    """When a step ends: when each of the script's optimizers has run.
+
+    One that runs twice before another has run ends the step as well, and the other is not waited for again.
+    """
+
+    def __init__(self) -> None:
+        self._expected: set[int] | None = None
+        self._ran: set[int] = set()
+
+    def ended_by(self, optimizer: Any, alive: Iterable[Any]) -> bool:
+        """Whether the step is over now that ``optimizer`` has run; ``alive`` are the optimizers there are."""
+        there = {id(each) for each in alive}
+        expected = there if self._expected is None else self._expected & there
+        again = id(optimizer) in self._ran
+        self._ran.add(id(optimizer))
+        if not again and id(optimizer) in expected and not expected <= self._ran:
+            return False
+        if again or self._expected is None:
+            self._expected = set(self._ran)
+        self._ran.clear()
+        return True
+
+    def awaited(self, alive: Iterable[Any]) -> Sequence[Any]:
+        """Those of ``alive`` that have to run before a step is over."""
+        return [each for each in alive if self._expected is None or id(each) in self._expected]
+
+
+class TrainingRecorder(Listener):
+    """Starts, stops and steps a debugger as the training goes. Whatever fails here leaves the training alone."""
+
+    def __init__(
+        self, debugger_class: type[BaseDebugger], make_debugger: Callable[[], BaseDebugger], find: Networks
+    ) -> None:
+        self._debugger_class = debugger_class
+        self._make_debugger = make_debugger
+        self._find = find
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        #: A forked child records nothing, unless it trains: makes an optimizer itself.
+        self._process = ThisProcess()
+        self._debugger: BaseDebugger | None = None
+        self._networks: list[weakref.ref[Any]] = []
+        #: Identities of their modules and trainable parameters.
+        self._covered: set[int] = set()
+        #: Modules that were called and are not recorded: no optimizer trains them.
+        self._left_out: set[int] = set()
+        self._optimizers: list[weakref.ref[Any]] = []
+        self._rule = StepRule()
+        self._running = False
+        self._began = False
+        #: Identity and class of a network → how often it was called in this step.
+        self._calls: Counter[tuple[int, str]] = Counter()
+        self._refused = False
+        self._said: set[str] = set()
+
+    # -- what the training does ------------------------------------------------------------------------------------
+
+    def optimizer_made(self, optimizer: Any) -> None:
+        if not self._process.is_mine:
+            self._debugger_class.forget_current()  # the parent's
+            self._begin_anew()
+        first = not self._alive()
+        self._optimizers.append(weakref.ref(optimizer))
+        if first and self._debugger is not None and not self._refused:
+            self._end_step()
+            self._networks = []
+            self._debugger.set_init_step(0)
+            self._say("training begins: there is an optimizer now, and steps are counted from 0 again")
+
+    def computes(self, networks: Sequence[Any], found: str) -> None:
+        if self._refused or not self._process.is_mine:
+            return
+        try:
+            self._compute(networks, found)
+        except MsprobeError as error:
+            self._refuse(str(error))
+        except Exception as error:
+            self._refuse(f"{type(error).__name__}: {error}")
+
+    def _compute(self, called: Sequence[Any], found: str) -> None:
+        if self._debugger_class.current() not in (None, self._debugger):
+            return self._give_way()
+        if self._debugger is None:
+            self._debugger = self._make_debugger()
+            self._debugger.starts_again = True  # an optimizer ends the step
+        if self._began and not self._alive() and all(id(network) in self._covered for network in called):
+            self._end_step()
+        if not self._began and not self._are_covered(called):
+            self._choose(called, found)
+        self._warn_of_left_out(called)
+        self._calls.update((id(network), type(network).__name__) for network in called)
+        if self._running:
+            return
+        networks = [network for reference in self._networks if (network := reference()) is not None]
+        if not networks and self._debugger.config.level in MODULE_LEVELS:
+            return self._refuse(f"no network was found in what is {found}; level L1 needs none")
+        self._running = self._began = True
+        self._debugger.start(networks[0] if len(networks) == 1 else networks or None)
+
+    def pauses(self) -> None:
+        if self._running and self._debugger is not None and self._process.is_mine:
+            self._running = False
+            self._debugger.stop()
+
+    def optimizer_ran(self, optimizer: Any) -> None:
+        if not self._began or self._refused or self._debugger is None or not self._process.is_mine:
+            return
+        self.pauses()
+        alive = self._alive()
+        awaited = self._rule.awaited(alive)
+        if not self._rule.ended_by(optimizer, alive):
+            return
+        names = [type(each).__name__ for each in self._rule.awaited(alive)]
+        if optimizer in awaited and len(names) < len(awaited):
+            name = type(optimizer).__name__
+            self._say(f"the optimizer {name} ran twice before others did: they are waited for no more")
+        if len(names) > 1 and optimizer in awaited:
+            self._say(f"a step ends when each of the optimizers {', '.join(names)} has run")
+        else:
+            self._say(f"a step ends with each call of the optimizer {type(optimizer).__name__}")
+        (_, name), times = max(self._calls.items(), key=lambda each: each[1], default=((0, ""), 0))
+        if times > 1:
+            self._say_once("calls", f"a step holds all calls until then: {name} is called {times} times in this one")
+        self._end_step()
+
+    def finish(self) -> None:
+        """The script is over."""
+        if self._refused or not self._process.is_mine:
+            return
+        if self._debugger is not None:
+            self._debugger.retire()
+        elif self._debugger_class.current() is not None:
+            self._give_way()
+        else:
+            logger.warning(
+                "msprobe run: nothing is recorded: the script called no network and computed no gradients of one in "
+                "MindSpore or PyTorch, in this process, that could be seen"
+            )
+
+    # -- which networks --------------------------------------------------------------------------------------------
+
+    def _choose(self, called: Sequence[Any], found: str) -> None:
+        """Settle which networks are recorded, from here on; say so."""
+        networks = self._find.trained(called, self._alive())
+        self._networks = [weakref.ref(network) for network in networks]
+        modules = [module for network in networks for module in self._find.modules(network)]
+        parameters = [parameter for network in networks for parameter in self._find.trainable(network)]
+        self._covered = {id(each) for each in (*modules, *parameters)}
+        names = [f"{type(network).__name__} ({_source(network)})" for network in networks]
+        if len(names) > 1:
+            numbered = ", ".join(f"{number}: {name}" for number, name in enumerate(names))
+            self._say(f"the networks are {numbered}; names of their entries begin with the number")
+        else:
+            around = len(networks) == 1 and not any(network is networks[0] for network in called)
+            how = "whose parts are called" if around else found
+            self._say(f"the network is {names[0] if names else 'not known'}, {how}")
+        for network, name in zip(networks, names, strict=True):
+            if len(list(self._find.modules(network))) == 1:
+                self._say(f"{name} has no modules inside and no entry of its own; levels L1 and mix record its calls")
+        if not self._alive():
+            self._say("there is no optimizer: a step ends when the network is called again")
+
+    def _are_covered(self, called: Sequence[Any]) -> bool:
+        """Whether what is called is recorded, or known not to be."""
+        return bool(self._networks) and all(self._is_covered(network) for network in called)
+
+    def _is_covered(self, network: Any) -> bool:
+        if id(network) in self._covered or id(network) in self._left_out:
+            return True
+        parameters = [id(parameter) for parameter in self._find.trainable(network)]
+        return bool(parameters) and self._covered.issuperset(parameters)
+
+    def _warn_of_left_out(self, called: Sequence[Any]) -> None:
+        for network in called:
+            if not self._is_covered(network):
+                self._left_out.add(id(network))
+                advice = "give a list of networks to PrecisionDebugger.start"
+                why = "no optimizer trains it" if self._alive() else advice
+                self._say(f"{type(network).__name__} ({_source(network)}) is called too and not recorded: {why}")
+
+    # -- the rest --------------------------------------------------------------------------------------------------
+
+    def _alive(self) -> list[Any]:
+        return [optimizer for reference in self._optimizers if (optimizer := reference()) is not None]
+
+    def _end_step(self) -> None:
+        self.pauses()
+        if self._began and self._debugger is not None:
+            self._began = False
+            self._calls.clear()
+            self._debugger.step()
+
+    def _give_way(self) -> None:
+        """The script records itself; one recording at a time."""
+        if self._debugger is not None:
+            self._debugger.retire()
+        self._refused, self._running = True, False
+        logger.warning(
+            "msprobe run: the script uses a PrecisionDebugger of its own: it alone records, as without msprobe run"
+        )
+
+    def _refuse(self, why: str) -> None:
+        self._refused = True
+        logger.warning("msprobe run: nothing is recorded: %s; the script goes on", why)
+
+    def _say(self, text: str) -> None:
+        self._say_once(text, text)
+
+    def _say_once(self, key: str, text: str) -> None:
+        if key not in self._said and (self._debugger is None or self._debugger.speaks):
+            logger.info("msprobe run: %s", text)
+        self._said.add(key)
+
+
+def _source(network: Any) -> str:
+    """Where the network's class stands."""
+    module = sys.modules.get(type(network).__module__)
+    return str(getattr(module, "__file__", None) or type(network).__module__)

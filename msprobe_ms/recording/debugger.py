@@ -1,0 +1,391 @@
+"""``PrecisionDebugger``: what a training script holds. Start, stop and step a recording."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msprobe_ms.config.reload import FileChanges, accept_changes
+from msprobe_ms.config.values import is_range, unknown_arguments
+from msprobe_ms.config.vocabulary import API_LEVELS, MODULE_LEVELS
+from msprobe_ms.dump.writing.writer import process_folder
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.recording.hooks.apis import ApiHooks, ApiList, check_custom_api
+from msprobe_ms.recording.modes import Dumpers
+from msprobe_ms.recording.output.overflow import OverflowQuota
+from msprobe_ms.recording.progress import speaks
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.step import Step
+from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.gc_pause import no_garbage_collection
+from msprobe_ms.support.log import logger
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
+
+
+class _MethodOfCurrent:
+    """A method that may also be called on the class, as scripts do: ``PrecisionDebugger.step()``."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, instance: Any, owner: type[BaseDebugger]) -> Callable[..., Any]:
+        if instance is None:
+            instance = owner.current()
+            if instance is None:
+                name = self._method.__name__
+                raise UsageError(f"PrecisionDebugger.{name}: construct a PrecisionDebugger before calling {name}")
+        return self._method.__get__(instance, owner)
+
+
+class _Debuggers:
+    """The debuggers of a process: which one records, and which one of each class is called through its class."""
+
+    def __init__(self) -> None:
+        #: The debugger whose step is being recorded, of whatever framework.
+        self.recording: BaseDebugger | None = None
+        #: Class → its debugger that was constructed or started last.
+        self.current: dict[type[BaseDebugger], BaseDebugger] = {}
+
+    def current_of(self, kind: type[BaseDebugger]) -> BaseDebugger | None:
+        """The debugger that calls on ``kind`` go to: its own, else that of the nearest class it derives from."""
+        return next((self.current[each] for each in kind.__mro__ if each in self.current), None)
+
+    def forget(self, debugger: BaseDebugger) -> None:
+        """No call on its class goes to ``debugger`` any more."""
+        if self.current.get(type(debugger)) is debugger:
+            del self.current[type(debugger)]
+
+
+class BaseDebugger(ABC):
+    """The debugger of one framework; ``PrecisionDebugger`` of ``msprobe_ms`` and ``msprobe_ms.pytorch`` derive from it.
+
+    Only one records at a time: `start` ends the step of another, whatever its framework.
+    """
+
+    #: One for all classes.
+    _debuggers = _Debuggers()
+
+    def __init__(
+        self,
+        config_path: str | Path | None = None,
+        task: str | None = None,
+        dump_path: str | Path | None = None,
+        level: str | None = None,
+        step: Sequence[int | str] | None = None,
+        **unknown: Any,
+    ) -> None:
+        """Read the configuration; arguments that are given override the file.
+
+        Raises ConfigError, which names the file, the key, the value and what is accepted; UsageError for an unknown
+        argument.
+        """
+        if unknown:
+            raise UsageError(unknown_arguments(unknown))
+        with no_garbage_collection():  # what validates takes as long to import as all the rest
+            from msprobe_ms.config import load_config
+
+        self._read_config = partial(load_config, config_path, task=task, dump_path=dump_path, level=level, step=step)
+        self._changes = FileChanges(Path(config_path) if isinstance(config_path, (str, os.PathLike)) else None)
+        self.config: Config = self._read_config()
+        self._framework = self._load_framework()
+        self._apis: ApiHooks | None = None
+        if self.config.level in API_LEVELS:
+            self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
+        #: Gives the network given to `start` last, while its user holds it.
+        self.model: Callable[[], Any] = _no_model
+        self._quota = OverflowQuota(self.config.overflow_nums)
+        self._dumpers = Dumpers(self.config, self._framework, self._apis, self._quota)
+        self._dumper = self._dumpers.now("PrecisionDebugger")
+        self._rank_id: int | None = None
+        self._said: set[str] = set()
+        self._started = False
+        #: Whether `start` (or `save`) came in a step that is selected; None while it has not come at all.
+        self._reached: bool | None = None
+        #: Whether the disk did not let this step be recorded: what comes of it later is no whole step.
+        self._refused = False
+        #: Calls of `step`.
+        self._steps = 0
+        #: Set by who starts several times a step and knows it.
+        self.starts_again = False
+        self._step = 0
+        self._open_step: Step | None = None
+        self._announced = False
+        self._unused = UnusedSettings()
+        ignored = [key for key in self.config.ignored if key.rpartition(".")[2] != "precision"]
+        if ignored:
+            logger.info("these configuration keys have no effect here: %s", ", ".join(ignored))
+        if len(ignored) < len(self.config.ignored):
+            logger.info('precision "low" changes nothing: statistics are taken in float32 or wider, as with "high"')
+        self._debuggers.current[type(self)] = self
+        atexit.register(self._end)
+
+    @classmethod
+    def current(cls) -> BaseDebugger | None:
+        """The debugger that calls on the class go to: the one constructed or started last."""
+        return cls._debuggers.current_of(cls)
+
+    @classmethod
+    def forget_current(cls) -> None:
+        """Have calls on the class go to no debugger: in a forked child it is the parent's."""
+        if (current := cls.current()) is not None:
+            cls._debuggers.forget(current)
+
+    @abstractmethod
+    def _load_framework(self) -> Framework:
+        """The framework's side of things; imported only now."""
+
+    @_MethodOfCurrent
+    def start(self, model: Any = None, token_range: Sequence[int] | None = None, rank_id: int | None = None) -> None:
+        """Record from here to ``stop``.
+
+        ``model`` is the network (a module, or a list or tuple of them); levels L0 and mix need it. ``token_range``
+        ``[first, last]`` records only those of the model's calls within the step, for inference. ``rank_id`` names the
+        dump's folder where the framework does not know the rank.
+
+        Raises UsageError when the call cannot work.
+        """
+        self._reread_config()
+        self._check_start(model, token_range, rank_id)
+        self._started = True
+        self._note_step()
+        if self._open_step is not None and self._open_step.saw_backward and not self.starts_again:
+            goes_on = f"start: called again before step(), so that step {self._step} goes on"
+            self._say_once(logging.WARNING, f"{goes_on}; call step() after each training step")
+        self.model = _weakly(model)
+        self._rank_id = rank_id
+        self._dumper.announce(model if isinstance(model, (list, tuple)) else [] if model is None else [model])
+        opened = self._open()
+        if opened is not None and self.config.level != "debug":
+            opened.start(model, token_range)
+
+    def forget_model(self) -> None:
+        """As if `start` had never been given a network."""
+        self.model = _no_model
+
+    def _open(self) -> Step | None:
+        """Open the step where this step and rank are recorded, else None; the step of another debugger is over then."""
+        debuggers = self._debuggers
+        debuggers.current[type(self)] = self
+        if debuggers.recording is not None and debuggers.recording is not self:
+            debuggers.recording._finish()
+        self._warn_of_unselected_rank()
+        if not self._selected(self._rank_id) or (self._open_step is None and (self._overflowed() or self._is_off())):
+            return None
+        if self._refused:
+            return None
+        if self._open_step is None:
+            rank = self._rank(self._rank_id)
+            self._open_step = self._dumper.open(self.config, self._step, rank)
+            self._refused = self._open_step is None
+            if self._open_step is not None and not self._announced:
+                self._open_step.status.begin(self._open_step.folder)
+                self._announced = True
+        if self._open_step is not None:
+            debuggers.recording = self
+        return self._open_step
+
+    @_MethodOfCurrent
+    def save(self, variable: Any, name: str, save_backward: bool = True) -> None:
+        """Level debug: record ``variable`` as it is now, and the gradients of its tensors when backward reaches them.
+
+        ``variable`` is a tensor, a number, a text, or lists, tuples and dictionaries of these. Neither ``start`` nor
+        ``stop`` is needed. At the other levels the call does nothing, so that it may stay in the script.
+
+        Raises UsageError for a ``name`` that is no text.
+        """
+        if not isinstance(name, str) or not name:
+            raise UsageError(f'save: name {name!r} is not accepted; give a text, such as "loss"')
+        if self.config.level != "debug":
+            text = f'save: level {self.config.level} does not record saved values, level "debug" does'
+            return self._say_once(logging.INFO, text)
+        self._reread_config()
+        self._note_step()
+        opened = self._open()
+        if opened is not None:
+            opened.save(variable, name, bool(save_backward))
+
+    def _note_step(self) -> None:
+        self._reached = self._reached or not self.config.step or self._step in self.config.step
+
+    def _check_start(self, model: Any, token_range: Sequence[int] | None, rank_id: int | None) -> None:
+        framework, level = self._framework, self.config.level
+        models = model if isinstance(model, (list, tuple)) else [] if model is None else [model]
+        for index, each in enumerate(models):
+            if not framework.is_module(each):
+                where = f"model[{index}]" if isinstance(model, (list, tuple)) else "model"
+                raise UsageError(
+                    f"start: {where} is a {type(each).__name__}; give a {framework.module_type} or a list of them"
+                )
+        if not models and level in MODULE_LEVELS:
+            raise UsageError(f"start: level {level} records modules and needs the network: start(model)")
+        if token_range is not None and not (models and is_range(token_range)):
+            raise UsageError(f"start: token_range {token_range!r} is not accepted; give [first, last] and a model")
+        if rank_id is not None and (not isinstance(rank_id, int) or rank_id < 0):
+            raise UsageError(f"start: rank_id {rank_id!r} is not accepted; give an integer from 0 up")
+        self._follow_mode()
+
+    def _follow_mode(self) -> None:
+        """A script may change the execution mode at any time; what cannot be recorded in it is refused."""
+        dumper = self._dumpers.now("start")
+        if dumper is not self._dumper and self._open_step is not None:
+            changed = f"the execution mode changed in the middle of step {self._step}"
+            raise UsageError(f"start: {changed}; call step() before start()")
+        self._dumper = dumper
+
+    def _reread_config(self) -> None:
+        """Between steps: what the user wrote into the file since it was read last."""
+        if self._open_step is None and self.config.dump_enable is not None and self._changes.happened():
+            self.config = accept_changes(self.config, self._read_config)
+
+    def _is_off(self) -> bool:
+        return self.config.dump_enable is False
+
+    def _overflowed(self) -> bool:
+        return self.config.task == "overflow_check" and self._quota.spent
+
+    def _rank(self, rank_id: int | None) -> int | None:
+        return self._framework.rank() if rank_id is None else rank_id
+
+    def _warn_of_unselected_rank(self) -> None:
+        """Other ranks record where this is one of several; alone, taken for rank 0, it would be silence."""
+        known, ranks = self._rank(self._rank_id), self.config.rank
+        if not ranks or (known or 0) in ranks:
+            return
+        selected = ", ".join(map(str, sorted(ranks)[:10]))
+        if known is not None:
+            self._say_once(logging.DEBUG, f"rank: this process is rank {known}, recorded are {selected}")
+        else:
+            self._say_once(
+                logging.WARNING,
+                f"rank: nothing is recorded: this process is part of no distributed job that is initialised, and "
+                f"taken for rank 0; the configuration selects {selected}. "
+                f"Remove the key or add 0, or name this process's rank: start(model, rank_id={min(ranks)})",
+            )
+
+    def _selected(self, rank_id: int | None) -> bool:
+        steps, ranks = self.config.step, self.config.rank
+        return (not steps or self._step in steps) and (not ranks or (self._rank(rank_id) or 0) in ranks)
+
+    @_MethodOfCurrent
+    def stop(self) -> None:
+        """Pause recording: every hook is gone until ``start``. Gradients of recorded calls still come in."""
+        if self._open_step is not None:
+            self._open_step.stop()
+        if not self._started and self.config.level != "debug":
+            self._say_once(logging.WARNING, "stop: nothing to stop, start was not called since the last step()")
+
+    @_MethodOfCurrent
+    def forward_backward_dump_end(self) -> None:
+        """The older name of ``stop``."""
+        self.stop()
+
+    @_MethodOfCurrent
+    def register_custom_api(self, module: Any, api: str, api_prefix: str | None = None) -> None:
+        """Record calls of ``module.api`` too, at L1 and mix, as ``{api_prefix}.{api}.{n}``.
+
+        ``module`` is a module or a class written in Python; ``api_prefix`` is its name unless given. Raises UsageError.
+        """
+        check_custom_api("register_custom_api", module, api, api_prefix)
+        if self._apis is not None:
+            self._apis.register(module, api, api_prefix or module.__name__.rpartition(".")[2])
+
+    @_MethodOfCurrent
+    def restore_custom_api(self, module: Any, api: str) -> None:
+        """Undo `register_custom_api`; nothing happens to what was not registered. Raises UsageError."""
+        check_custom_api("restore_custom_api", module, api, None)
+        if self._apis is not None:
+            self._apis.unregister(module, api)
+
+    @_MethodOfCurrent
+    def step(self) -> None:
+        """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
+        self._finish()
+        self._dumpers.step_ended(self._step)
+        self._step += 1
+        self._steps += 1
+        self._started = self._refused = False
+
+    @_MethodOfCurrent
+    def set_init_step(self, step: int) -> None:
+        """Count steps from ``step``, for a training that was resumed."""
+        if not isinstance(step, int) or isinstance(step, bool) or step < 0:
+            raise UsageError(f"set_init_step: {step!r} is not accepted; give an integer from 0 up")
+        self._step = step
+
+    @property
+    def speaks(self) -> bool:
+        """Whether this process tells the user how it goes, for all ranks."""
+        return speaks(self.config, self._rank(self._rank_id))
+
+    @property
+    def folder(self) -> Path:
+        """Where this process's dump of the current step lies, or will."""
+        return process_folder(self.config.dump_path, self._step, self._framework.rank())
+
+    def begin_unused_step(self) -> None:
+        """Count on to the first step that has no dump of this process yet."""
+        while self.folder.exists():
+            self._step += 1
+
+    def retire(self) -> None:
+        """End the step, and with it this debugger: it records no more, and nothing remembers it."""
+        self._end()
+        atexit.unregister(self._end)
+        self._debuggers.forget(self)
+
+    def _end(self) -> None:
+        self._finish()
+        self._dumpers.close()
+        if self._reached or not self._steps or not self.speaks:
+            return
+        if self._reached is None:
+            needed = "save" if self.config.level == "debug" else "start"
+            logger.warning("nothing was recorded: %s was not called in any of %d steps", needed, self._steps)
+        else:
+            selected = ", ".join(map(str, sorted(self.config.step)[:10]))
+            logger.warning("nothing was recorded: no step that is selected (%s) was reached", selected)
+
+    def _finish(self) -> None:
+        opened, self._open_step = self._open_step, None
+        if self._debuggers.recording is self:
+            self._debuggers.recording = None
+        if opened is not None:
+            if self.config.level == "debug" and opened.is_empty:
+                nothing = "save: nothing was recorded: level debug records what save is given, and it was not called"
+                self._say_once(logging.WARNING, f"{nothing} in step {self._step}: debugger.save(tensor, name)")
+            opened.finish(self._unused)
+
+    def _say_once(self, level: int, text: str) -> None:
+        if text.partition(":")[0] not in self._said:
+            self._said.add(text.partition(":")[0])
+            logger.log(level, "%s", text)
+
+
+def _no_model() -> None:
+    """What stands for a network where none was given."""
+    return None
+
+
+def _weakly(model: Any) -> Callable[[], Any]:
+    """Gives ``model`` (or the list of models) back without keeping it alive; None once it is gone."""
+    if model is None:
+        return _no_model
+    if not isinstance(model, (list, tuple)):
+        return weakref.ref(model)
+    references = [weakref.ref(each) for each in model]
+
+    def give() -> Any:
+        models = [reference() for reference in references]
+        return None if any(each is None for each in models) else models
+
+    return give

@@ -1,0 +1,316 @@
+"""Calls of modules inside compiled graphs → the entries that the same calls have in a dynamic graph.
+
+The graph tells what happens as it runs, on any thread: the beginnings and ends of calls in the order of the program,
+tensors and gradients when they are there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.dump.writing.json_text import TensorLeaf, Value
+from msprobe_ms.dump.writing.memory_budget import OutOfMemory
+from msprobe_ms.dump.writing.writer import EntryPart
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.graph_observer import Described, Figures, Layout, Path, Place, Tapped, Unknown
+from msprobe_ms.recording.calls import Call, Subject
+from msprobe_ms.recording.gradient_watch import Plan, fill
+from msprobe_ms.recording.output.step_dump import StepDump
+from msprobe_ms.recording.selection.call_filter import CallFilter
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.support.this_process import ThisProcess
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
+
+#: Marks what takes no part in a backward entry: what is no tensor.
+_SKIP: Any = object()
+
+#: The fields of a forward entry in which `Place.field` stands.
+_INPUTS = ("input", "kwargs")
+
+
+def tapped_by(data_mode: Collection[str], task: str) -> Tapped:
+    """What of calls in graphs such a configuration needs."""
+    values, modes = task != "structure", set(data_mode)
+    return Tapped(
+        values=values and not modes <= {BACKWARD},
+        parameters=values and bool(modes & {"all", FORWARD, "input"}),
+        gradients=not modes <= {FORWARD},
+    )
+
+
+class _Flight:
+    """One call while its step lasts: what came of it so far."""
+
+    def __init__(self, call: Call, args: Layout, kwargs: Layout) -> None:
+        self.call = call
+        self.args, self.kwargs = args, kwargs
+        self.output: Layout = None
+        self.ended = False
+        #: Leaves by field and path, of the forward and of the backward entry.
+        self.values: dict[tuple[str, Path], Value] = {}
+        self.gradients: dict[tuple[str, Path], Value] = {}
+        #: Gradients that came before the call ended: graphs need not wait for that.
+        self.early: list[tuple[Place, np.ndarray | Figures]] = []
+        #: By field of the backward entry: its structure, and where in it the gradient of a place stands.
+        self.plans: dict[str, tuple[list[Plan], dict[tuple[str, Path], Path]]] = {}
+
+
+class GraphRecorder:
+    """Records the calls of one step that run inside graphs into its dump; nothing raises into the graph."""
+
+    def __init__(
+        self,
+        config: Config,
+        framework: Framework,
+        dump: StepDump,
+    ) -> None:
+        self._framework = framework
+        self._sink = dump.sinks.first
+        self._values = dump.values
+        self._errors = dump.errors
+        self._budget = dump.budget
+        self._filter = CallFilter(config)
+        self._subjects: list[Subject] = []
+        self._lock = threading.RLock()
+        self._flights: dict[int, _Flight] = {}
+        self._open: list[int] = []
+        self._counters: dict[str, int] = {}
+        #: By module and parameter: how many calls there were when its gradient was told last, and its index.
+        self._sums: dict[tuple[str, str], tuple[int, int]] = {}
+        #: Backward entries that came while calls were open: in a dump, as in a dynamic graph, forward comes first.
+        self._waiting: list[tuple[str, list[tuple[str, Value]], str | None]] = []
+        self._closed = False
+        self._process = ThisProcess()
+        #: Whether gradients have come.
+        self.saw_backward = False
+
+    def observe(self, bases: Sequence[str]) -> None:
+        """What the numbers of modules mean from here on: what their entries start with."""
+        self._subjects = [Subject(base, is_module=True) for base in bases]
+
+    def close(self) -> None:
+        """The step is over: what still comes belongs to nothing."""
+        with self._lock:
+            self._closed = True
+            self._flights.clear()
+
+    def warn_of_unused(self, unused: UnusedSettings) -> None:
+        """Warn of what of the configuration selected nothing in this step."""
+        calls = {base: count for base, count in self._counters.items() if f".{PARAMETERS_GRAD}." not in base}
+        if calls and not self._sink.full:
+            self._filter.warn_of_unused(unused, calls)
+
+    @property
+    def saw_calls(self) -> bool:
+        return bool(self._counters)
+
+    @property
+    def _takes(self) -> bool:
+        return not (self._closed or self._sink.full) and self._process.is_mine
+
+    def _count(self, base: str) -> int:
+        index = self._counters.get(base, 0)
+        self._counters[base] = index + 1
+        return index
+
+    def pause(self) -> None:
+        """No graph runs any more; what one that failed left open is over."""
+        with self._lock:
+            self._open.clear()
+            self._settle()
+
+    def _backward(self, entry: str, fields: list[tuple[str, Value]], parent: str | None = None) -> None:
+        self._waiting.append((entry, fields, parent))
+        if not self._open:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Nothing is open: what waited for that is recorded."""
+        waiting, self._waiting = self._waiting, []
+        for entry, fields, parent in waiting:
+            try:
+                self._sink.entry(EntryPart(entry, fields, parent))
+            except Exception as error:  # the next may find room
+                self._errors.report(error, entry)
+
+    # -- forward ---------------------------------------------------------------------------------------------------
+
+    def begins(self, module: int, args: Layout, kwargs: Layout) -> int:
+        with self._lock:
+            if not self._takes:
+                return -1
+            subject = self._subjects[module]
+            parent = self._flights[self._open[-1]].call if self._open else None
+            call = Call(subject, self._count(subject.base), parent, 0)
+            call.handled = None
+            self._filter.call_begins(call)
+            number = len(self._flights)
+            self._flights[number] = _Flight(call, args, kwargs)
+            self._open.append(number)
+            return number
+
+    def value(self, call: int, place: Place, value: np.ndarray | Figures) -> None:
+        with self._lock:
+            flight = self._flights.get(call)
+            if flight is None or not self._takes:
+                return
+            if place.is_gradient and flight.ended:
+                self._gradient(flight, place, value)
+            elif place.is_gradient:
+                self._hold(flight, place, value)
+            elif flight.call.keep_forward and self._filter.keeps(FORWARD, _forward_field(place.field)):
+                entry = flight.call.forward
+                leaf = self._leaf(value, place.dtype, entry, place.field, _numbered(place.field, place.path))
+                flight.values[place.field, place.path] = leaf
+
+    def _hold(self, flight: _Flight, place: Place, value: np.ndarray | Figures) -> None:
+        """Keep a gradient until its call has ended, if there is room for a copy of it."""
+        if isinstance(value, np.ndarray):
+            if not self._budget.take_when_free(value.nbytes):
+                problem = OutOfMemory(f"{self._budget} was in use when the gradient came before its call had ended")
+                return self._errors.report(problem, flight.call.backward)
+            value = value.copy()
+        flight.early.append((place, value))
+        return None
+
+    def _leaf(self, value: np.ndarray | Figures, dtype: str, entry: str, category: str, path: Path) -> Value:
+        save = self._filter.saves(entry)
+        if isinstance(value, np.ndarray):
+            return self._values.of_array(value, dtype, entry, category, path, save)
+        if save:
+            self._errors.note("tensors whose shape only the running graph knows have figures, but no files")
+        figures = (None,) * 4 if 0 in value.shape else value[1:]
+        return TensorLeaf(self._framework.tensor_type, dtype, value.shape, *figures)
+
+    def ends(self, call: int, output: Layout) -> None:
+        with self._lock:
+            flight = self._flights.get(call)
+            if flight is None or not self._takes:
+                return
+            while call in self._open and self._open.pop() != call:
+                continue
+            flight.output, flight.ended = output, True
+            flight.plans = {"input": _planned(flight, "input"), "output": _planned(flight, "output")}
+            self._filter.ends(flight.call.forward)
+            if flight.call.keep_forward:
+                self._record_forward(flight)
+            for place, value in flight.early:
+                if isinstance(value, np.ndarray):
+                    self._budget.give(value.nbytes)
+                self._gradient(flight, place, value)
+            flight.early.clear()
+            if not self._open:
+                self._settle()
+
+    def _record_forward(self, flight: _Flight) -> None:
+        keeps, fields = self._filter.keeps, list[tuple[str, Value]]()
+        if keeps(FORWARD, "input_args"):
+            args, kwargs = self._filled(flight, "input", flight.args), self._filled(flight, "kwargs", flight.kwargs)
+            fields += [("input_args", args)]
+            fields += [("input_kwargs", kwargs)]
+        if keeps(FORWARD, "output"):
+            output = self._filled(flight, "output", flight.output)
+            fields.append(("output", output if isinstance(output, list) else [output]))
+        if keeps(FORWARD, "parameters"):
+            named = {path[0]: leaf for (field, path), leaf in flight.values.items() if field == "parameters"}
+            if named:
+                fields.append(("parameters", named))
+        self._sink.entry(EntryPart(flight.call.forward, fields, flight.call.parent_entry(FORWARD)))
+        flight.values.clear()
+
+    def _filled(self, flight: _Flight, field: str, layout: Layout, path: Path = ()) -> Value:
+        if isinstance(layout, Described):
+            if layout.shape is not None and 0 in layout.shape:
+                return TensorLeaf(self._framework.tensor_type, layout.dtype, layout.shape, None, None, None, None)
+            return flight.values.get((field, path))
+        if isinstance(layout, list):
+            return [self._filled(flight, field, each, (*path, str(index))) for index, each in enumerate(layout)]
+        if isinstance(layout, dict):
+            return {key: self._filled(flight, field, each, (*path, key)) for key, each in layout.items()}
+        if layout is Unknown.VALUE:
+            return None
+        return self._values.build(layout, flight.call.forward, field, path, False)
+
+    # -- backward --------------------------------------------------------------------------------------------------
+
+    def _gradient(self, flight: _Flight, place: Place, value: np.ndarray | Figures) -> None:
+        call, self.saw_backward = flight.call, True
+        first, call.backward_begun = not call.backward_begun, True
+        if first:
+            self._filter.backward_begins(call)
+        if not call.keep_backward:
+            return
+        field = "output" if place.field in _INPUTS else "input"
+        if self._filter.keeps(BACKWARD, field):
+            path = flight.plans[field][1][place.field, place.path]
+            flight.gradients[field, path] = self._leaf(value, place.dtype, call.backward, field, path)
+        # Both fields are there from the first gradient on, as in a dynamic graph.
+        changed = [each for each in ("input", "output") if first or each == field]
+        fields = [(each, self._gradient_values(flight, each)) for each in changed if self._filter.keeps(BACKWARD, each)]
+        self._backward(call.backward, fields, call.parent_entry(BACKWARD))
+
+    def _gradient_values(self, flight: _Flight, field: str) -> Value:
+        return fill(flight.plans[field][0], lambda _, path: flight.gradients.get((field, path)))
+
+    def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | Figures) -> None:
+        """Loops tell what they have summed up so far, and the last is whole; a new sum begins after further calls."""
+        with self._lock:
+            if not self._takes:
+                return
+            self.saw_backward = True
+            base = self._subjects[module].base
+            calls, index = self._sums.get((base, name), (-1, 0))
+            if calls != len(self._flights):
+                index = self._count(f"{base}.{PARAMETERS_GRAD}.{name}")
+            self._sums[base, name] = len(self._flights), index
+            entry = f"{base}.{PARAMETERS_GRAD}.{index}"
+            if self._filter.parameter(entry, base):
+                leaf = self._leaf(gradient, dtype, entry, "", (name,))
+                self._backward(entry, [(name, [leaf])])
+
+
+def _forward_field(field: str) -> str:
+    return "input_args" if field in _INPUTS else field
+
+
+def _numbered(field: str, path: Path) -> Path:
+    """A result that is no tuple is the first of one."""
+    return path if path or field != "output" else ("0",)
+
+
+def _planned(flight: _Flight, field: str) -> tuple[list[Plan], dict[tuple[str, Path], Path]]:
+    """Where gradients stand in a backward entry: the plan of the field, and by place in the call the path in it."""
+    seen: list[tuple[str, Path]] = []
+
+    def plan(layout: Layout, name: str, path: Path) -> Plan:
+        if isinstance(layout, Described):
+            if not layout.takes_gradient:
+                return None
+            seen.append((name, path))
+            return len(seen) - 1
+        if isinstance(layout, list):
+            members = [plan(each, name, (*path, str(index))) for index, each in enumerate(layout)]
+            return [each for each in members if each is not _SKIP] or _SKIP
+        if isinstance(layout, dict):
+            named = {key: plan(each, name, (*path, key)) for key, each in layout.items()}
+            return {key: each for key, each in named.items() if each is not _SKIP} or _SKIP
+        return _SKIP
+
+    if field == "output":
+        plans = [plan(each, "input", (str(index),)) for index, each in enumerate(flight.args)]
+        plans += [plan(each, "kwargs", (key,)) for key, each in flight.kwargs.items()]
+    elif isinstance(flight.output, list):
+        plans = [plan(each, "output", (str(index),)) for index, each in enumerate(flight.output)]
+    else:
+        plans = [plan(flight.output, "output", ())]
+    kept = [each for each in plans if each is not _SKIP]
+    places: dict[tuple[str, Path], Path] = {}
+    fill(kept, lambda position, path: places.setdefault(seen[position], path))
+    return kept, places

@@ -1,0 +1,112 @@
+"""User code that a compiler runs: recorded as one call, or brought back to plain Python."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from msprobe_ms.frameworks.base import CompiledCall, Framework
+from msprobe_ms.recording.calls import Subject
+from msprobe_ms.recording.communication import CollectiveOperator
+from msprobe_ms.recording.hooks.modules import ModuleHooks
+from msprobe_ms.recording.hooks.wrapped import call_recorded
+from msprobe_ms.recording.output.error_log import ErrorLog
+from msprobe_ms.recording.recorder import Recorder
+from msprobe_ms.support.patching import Patch, Patches, taken_off
+
+PREFIX = "Jit"
+
+
+class JitHooks:
+    """Between ``install`` and ``remove`` compiled graphs are entries, ``Jit.{name}``; what need not be compiled is not.
+
+    What a graph hides is said once, in a warning and in the dump's error log.
+    """
+
+    def __init__(
+        self,
+        framework: Framework,
+        recorder: Recorder,
+        errors: ErrorLog,
+        modules: ModuleHooks | None,
+        *,
+        entries: bool,
+        tapped: bool = False,
+        frameworks_own: bool = False,
+    ) -> None:
+        """``entries`` says whether graphs are recorded themselves; at level L0 only modules are.
+
+        ``tapped`` says that modules inside them are recorded by other means; ``frameworks_own`` includes those that
+        are no user code, an optimizer's.
+        """
+        self._framework = framework
+        self._recorder = recorder
+        self._errors = errors
+        self._modules = modules
+        self._entries = entries
+        self._tapped = tapped
+        self._frameworks_own = frameworks_own
+        self._subjects: dict[str, Subject] = {}
+        self._searched: set[Any] = set()
+        #: Whether a graph ran that has no entry.
+        self.saw_unrecorded = False
+        graphs = [Patch(holder, name, self._wrap) for holder, name in framework.graph_calls()]
+        dynamic = [Patch(holder, name, wrap) for holder, name, wrap in framework.dynamic_instead()]
+        self._patches = Patches([*graphs, *dynamic])
+
+    def install(self) -> None:
+        self._patches.apply()
+
+    def remove(self) -> None:
+        self._patches.undo()
+
+    def suspended(self) -> AbstractContextManager[None]:
+        return taken_off(self, installed=self._patches.applied)
+
+    def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def wrapper(executor: Any, /, *args: Any, **kwargs: Any) -> Any:
+            compiled = self._described(executor, args)
+            if compiled is None:
+                return original(executor, *args, **kwargs)
+            call = functools.partial(original, executor, *args[: compiled.leading])
+            if not self._entries:
+                self.saw_unrecorded = True
+                return call(*args[compiled.leading :], **kwargs)
+            subject = self._subject(compiled)
+            return call_recorded(self._recorder, subject, call, args[compiled.leading :], kwargs)
+
+        return wrapper
+
+    def _subject(self, compiled: CompiledCall) -> Subject:
+        base = f"{PREFIX}.{compiled.name}"
+        if compiled.group is not None:
+            return Subject(base, is_module=False, compiled=True, communication=CollectiveOperator(compiled.group))
+        return self._subjects.setdefault(compiled.name, Subject(base, is_module=False, compiled=True))
+
+    def _described(self, executor: Any, args: tuple[Any, ...]) -> CompiledCall | None:
+        try:
+            compiled = self._framework.describe_graph(executor, args)
+            if compiled is not None and compiled.frameworks_own:
+                return compiled if self._frameworks_own else None
+            if compiled is not None and compiled.function not in self._searched:
+                self._searched.add(compiled.function)
+                self._say_what_is_hidden(compiled)
+            return compiled
+        except Exception as error:
+            self._errors.report(error, PREFIX)
+            return None
+
+    def _say_what_is_hidden(self, compiled: CompiledCall) -> None:
+        if self._tapped:
+            return
+        names = [(self._modules and self._modules.base_of(module)) or name for name, module in compiled.modules()]
+        if not names:
+            return
+        shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+        self._errors.note(
+            f"{PREFIX}.{compiled.name} runs as one compiled graph; what is inside has no entries of its own: {shown}. "
+            f"{self._framework.how_to_uncompile}"
+        )

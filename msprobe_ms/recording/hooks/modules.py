@@ -1,0 +1,119 @@
+"""Hooks on modules and their parameters: put on at start, gone after stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from msprobe_ms.frameworks.base import Framework, Removable
+from msprobe_ms.recording.calls import Subject
+from msprobe_ms.recording.recorder import Recorder
+
+
+def named_bases(framework: Framework, models: Any) -> Iterator[tuple[str, Any]]:
+    """What entries of each module below one model (or several) start with, ``Cell.fc1.Dense``, and the module.
+
+    A module reachable under two names has the first; the models themselves have none.
+    """
+    several, seen = isinstance(models, (list, tuple)), set[int]()
+    for index, model in enumerate(models if several else [models]):
+        head = f"{framework.module_prefix}.{index}" if several else framework.module_prefix
+        for name, module in framework.named_modules(model):
+            if name and id(module) not in seen:
+                seen.add(id(module))
+                yield f"{head}.{name}.{type(module).__name__}", module
+
+
+class ModuleHooks:
+    """The hooks on every module below one model (or several); the models themselves have no entry of their own."""
+
+    def __init__(self, framework: Framework, recorder: Recorder, models: Any) -> None:
+        self._framework = framework
+        self._recorder = recorder
+        self._calls = {
+            id(module): _ModuleCalls(framework, recorder, base, module)
+            for base, module in named_bases(framework, models)
+        }
+        self._forward: list[Removable] = []
+        self._parameters: list[Removable] = []
+
+    def base_of(self, module: Any) -> str | None:
+        """What entries of this module start with; None for one that is not below the models."""
+        calls = self._calls.get(id(module))
+        return None if calls is None else calls.base
+
+    def install(self, *, parameters: bool = True) -> None:
+        """Hook the modules, and their parameters' gradients unless ``parameters`` is False."""
+        self._install_forward()
+        if parameters:
+            self._install_parameters()
+
+    def _install_forward(self) -> None:
+        for calls in self._calls.values():
+            self._forward.extend(calls.hook())
+
+    def _install_parameters(self) -> None:
+        for calls in self._calls.values():
+            self._parameters.extend(calls.hook_parameters())
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """A compiler would compile the hooks into the user's graph."""
+        forward, parameters = bool(self._forward), bool(self._parameters)
+        self.remove_forward()
+        self.remove_parameters()
+        try:
+            yield
+        finally:
+            if forward:
+                self._install_forward()
+            if parameters:
+                self._install_parameters()
+
+    def remove_forward(self) -> None:
+        """Take the hooks off the modules; gradients of calls already made still come in."""
+        _remove(self._forward)
+
+    def remove_parameters(self) -> None:
+        """Take the hooks off the parameters."""
+        _remove(self._parameters)
+
+
+def _remove(hooks: list[Removable]) -> None:
+    while hooks:
+        hooks.pop().remove()
+
+
+class _ModuleCalls:
+    """Brings the calls of one module to the recorder. A module may be called again before its call ends."""
+
+    def __init__(self, framework: Framework, recorder: Recorder, base: str, module: Any) -> None:
+        self._framework = framework
+        self._recorder = recorder
+        self._subject = Subject(base, is_module=True)
+        self._module = module
+
+    @property
+    def base(self) -> str:
+        return self._subject.base
+
+    def hook(self) -> Sequence[Removable]:
+        return self._framework.hook_module(self._module, self.before, self.after)
+
+    def hook_parameters(self) -> Iterator[Removable]:
+        for name, parameter in self._framework.parameters(self._module):
+            report = partial(self._recorder.backward.parameter, self._subject.base, name)
+            if (hook := self._framework.hook_parameter(parameter, report)) is not None:
+                yield hook
+
+    def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        call = self._recorder.enter(self._subject)
+        return (args, kwargs) if call is None else self._recorder.before(call, args, kwargs)
+
+    def after(self, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        call = self._recorder.innermost(self._subject)
+        if call is None:
+            return output
+        return self._recorder.after(call, args, kwargs, output, partial(self._framework.parameters, self._module))

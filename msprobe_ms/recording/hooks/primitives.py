@@ -1,0 +1,117 @@
+"""Wrappers on a framework's operator objects (MindSpore's primitives), which layers call in place of functions."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Any
+
+import yaml
+
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.recording.calls import Subject
+from msprobe_ms.recording.communication import CollectiveOperator
+from msprobe_ms.recording.hooks.wrapped import call_recorded
+from msprobe_ms.recording.recorder import Recorder
+from msprobe_ms.support.patching import Patch
+
+PREFIX = "Primitive"
+
+#: Classes of operators that change their arguments.
+_IN_PLACE = re.compile(r"Assign\w*|Scatter(?!NdNonAliasing)\w*|Inplace\w*|(Sparse|Fused)?Apply\w+|\w+_")
+
+
+class PrimitiveHooks:
+    """The wrappers of one debugger on the ``__call__`` of operator classes. ``install`` and ``remove`` may be repeated.
+
+    An operator is named after the attribute under which a module of the model holds it, ``Primitive.conv2d.Conv2D``;
+    one that no module holds after its class, ``Primitive.Conv2D.Conv2D``.
+    """
+
+    def __init__(self, framework: Framework) -> None:
+        self._framework = framework
+        self._left_out = left_out(framework)
+        self._patches: dict[type, Patch] = {}
+        self._by_name: dict[str, Subject | None] = {}
+        #: By identity; the operator is kept with its subject, so that no other takes its number in memory.
+        self._by_operator: dict[int, tuple[Any, Subject | None]] = {}
+        self._recorder: Recorder | None = None
+
+    def install(self, recorder: Recorder, models: Any) -> None:
+        """Bring calls of operators to ``recorder`` until ``remove``; ``models`` is a module, several, or None."""
+        if self._framework.operators_left_out is None:
+            return
+        self._recorder = recorder
+        self._name_after_attributes(models)
+        for operator_class in self._framework.operator_classes():
+            # Classes appear as libraries are imported and operators defined.
+            if operator_class not in self._patches and operator_class.__name__ not in self._left_out:
+                self._patches[operator_class] = Patch(operator_class, "__call__", self._wrap)
+        for patch in self._patches.values():
+            patch.apply()
+
+    def remove(self) -> None:
+        """Put the classes' own ``__call__`` back."""
+        for patch in self._patches.values():
+            patch.undo()
+        self._recorder = None
+        self._by_operator = {}
+
+    def _name_after_attributes(self, models: Any) -> None:
+        several = models if isinstance(models, (list, tuple)) else [] if models is None else [models]
+        subjects: dict[str, Subject] = {}
+        for model in several:
+            for _, module in self._framework.named_modules(model):
+                for attribute, operator in self._framework.operators(module):
+                    subject = None
+                    name = self._framework.operator_name(operator)
+                    if name not in self._left_out:
+                        base = f"{PREFIX}.{attribute}.{name}"
+                        subject = subjects.get(base) or self._subject(base, operator)
+                        if subject.communication is None:  # else its group is its own
+                            subjects[base] = subject
+                    # An operator under two names goes by the first.
+                    self._by_operator.setdefault(id(operator), (operator, subject))
+
+    def _subject(self, base: str, operator: Any) -> Subject:
+        name = self._framework.operator_name(operator)
+        group = self._framework.operator_group(operator)
+        return Subject(
+            base,
+            is_module=False,
+            writes_in_place=bool(_IN_PLACE.fullmatch(name)),
+            scratch=self._framework.scratch_results(name),
+            communication=None if group is None else CollectiveOperator(group),
+        )
+
+    def _subject_of(self, operator: Any) -> Subject | None:
+        held = self._by_operator.get(id(operator))
+        if held is not None:
+            return held[1]
+        name = self._framework.operator_name(operator)
+        if name not in self._by_name:
+            subject = None if name in self._left_out else self._subject(f"{PREFIX}.{name}.{name}", operator)
+            if subject is not None and subject.communication is not None:
+                return subject  # its group is its own
+            self._by_name[name] = subject
+        return self._by_name[name]
+
+    def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def wrapper(operator: Any, /, *args: Any, **kwargs: Any) -> Any:
+            recorder = self._recorder
+            subject = None if recorder is None else self._subject_of(operator)
+            if recorder is None or subject is None:
+                return original(operator, *args, **kwargs)
+            return call_recorded(recorder, subject, functools.partial(original, operator), args, kwargs)
+
+        return wrapper
+
+
+def left_out(framework: Framework) -> frozenset[str]:
+    """Names of the operator classes that are not recorded."""
+    if framework.operators_left_out is None:
+        return frozenset()
+    content = yaml.safe_load(framework.operators_left_out.read_text(encoding="utf-8"))
+    return frozenset(name for names in content.values() for name in names)

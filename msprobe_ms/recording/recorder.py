@@ -1,0 +1,317 @@
+"""Record the calls of one step: name them, summarise what they were given and gave, hand entries to the sinks.
+
+Hooks call it in this order for every call, on the thread that makes the call::
+
+    call = recorder.enter(subject)
+    args, kwargs = recorder.before(call, args, kwargs)
+    output = recorder.after(call, args, kwargs, output, parameters)      # or recorder.abandon(call)
+
+and gradients come back through the watches that ``before`` and ``after`` set. No method raises: an error of ours is
+reported once and the host's values pass unchanged.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD, RECOMPUTE
+from msprobe_ms.dump.writing.writer import EntryPart
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.recording.backward import Backward
+from msprobe_ms.recording.call_site import CallSites, Recomputation
+from msprobe_ms.recording.calls import Call, OpenCalls, Parameters, Subject
+from msprobe_ms.recording.gradient_watch import Watch
+from msprobe_ms.recording.output.step_dump import StepDump
+from msprobe_ms.recording.selection.call_filter import CallFilter
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.support.this_process import ThisProcess
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
+
+
+class Recorder:
+    """Records the calls of one step into its dump."""
+
+    def __init__(
+        self,
+        config: Config,
+        framework: Framework,
+        dump: StepDump,
+    ) -> None:
+        self._framework = framework
+        self._sink = dump.sinks.first
+        self._values = dump.values
+        self._errors = dump.errors
+        self._filter = CallFilter(config)
+        self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
+        self._recomputation = Recomputation(framework.recomputing)
+        self._counters: dict[str, int] = {}
+        self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
+        self._thread = OpenCalls()
+        self._closed = False
+        self._process = ThisProcess()
+        self.backward = Backward(self._sink, self._values, self._filter, self._guarded, self._is_open, self._count)
+
+    def resume(self) -> None:
+        """Calls come in from here on."""
+        self.backward.resume()
+
+    def pause(self) -> None:
+        """No more calls until `resume`, only gradients of those that were recorded."""
+        self.backward.pause()
+
+    def warn_of_unused(self, unused: UnusedSettings) -> None:
+        """Warn of what of the configuration selected nothing in this step."""
+        calls = self._calls()
+        if calls and not self._sink.full:
+            self._filter.warn_of_unused(unused, calls)
+
+    def _calls(self) -> dict[str, int]:
+        """Name without direction and index → calls in this step."""
+        return {base: count for base, count in self._counters.items() if f".{PARAMETERS_GRAD}." not in base}
+
+    @property
+    def saw_calls(self) -> bool:
+        """Whether anything was called that could have been recorded, selected or not."""
+        return bool(self._counters)
+
+    def close(self) -> None:
+        """The step is over: gradients that come later belong to nothing and are dropped."""
+        self._closed = True
+
+    def _is_open(self) -> bool:
+        return not self._closed and self._process.is_mine
+
+    def _guarded(self, where: str, action: Callable[[], Any]) -> Any:
+        """What ``action`` gives, which records and calls nothing of the user's; None where it fails."""
+        thread = self._thread
+        was_busy, thread.busy = thread.busy, True
+        try:
+            with self._framework.quiet():
+                return action()
+        except Exception as error:
+            self._errors.report(error, where)
+            return None
+        finally:
+            thread.busy = was_busy
+
+    # -- forward ---------------------------------------------------------------------------------------------------
+
+    def enter(self, subject: Subject) -> Call | None:
+        """Open a call; None when it is not one of its own: inside another API, or the tool's own doing."""
+        thread = self._thread
+        if thread.busy or self._sink.full or self._closed or not self._process.is_mine or self._framework.is_tracing():
+            return None
+        if not subject.is_module and thread.calls and not thread.calls[-1].subject.is_module:
+            return None  # said before the walk of the stack: APIs and operators call each other a lot
+        thread.busy = True
+        try:
+            return self._enter(subject, thread.calls)
+        except Exception as error:
+            self._errors.report(error, subject.base)
+            return None
+        finally:
+            thread.busy = False
+
+    def _enter(self, subject: Subject, calls: list[Call]) -> Call | None:
+        depth, frames = self._sites.locate(sys._getframe(2), is_module=subject.is_module)
+        # An enclosing call always stands on a shallower stack; a deeper one left by an exception and never said so.
+        while calls and calls[-1].depth >= depth:
+            self._close(calls[-1], calls)
+        parent = next((call for call in reversed(calls) if call.subject.is_module), None)
+        call = Call(subject, self._count(subject.base), parent, depth)
+        if self._framework.in_backward():
+            call.recomputed = self._recomputation.runs(sys._getframe(2))
+        else:
+            self._framework.backward_ended()
+        self._filter.call_begins(call)
+        if frames and self._needs_site(call):
+            call.site = self._site(frames)
+        calls.append(call)
+        return call
+
+    def _needs_site(self, call: Call) -> bool:
+        return call.keep_forward
+
+    def _site(self, frames: list[tuple[CodeType, int]]) -> int:
+        number, new = self._sites.number(frames)
+        if new is not None:  # a call without its site is still a call
+            self._guarded("call site", partial(self._sink.call_site, number, new))
+        return number
+
+    def _count(self, base: str) -> int:
+        with self._lock:
+            index = self._counters.get(base, 0)
+            self._counters[base] = index + 1
+        return index
+
+    def innermost(self, subject: Subject) -> Call | None:
+        """The open call of this module that the current hook ends; None if it was never opened or has raised."""
+        thread = self._thread
+        if thread.busy:
+            return None
+        try:
+            depth = self._sites.depth(sys._getframe(1))
+            call = next((call for call in reversed(thread.calls) if call.depth <= depth), None)
+            if call is None or call.subject is not subject or call.depth != depth:
+                return None
+            if sys.exc_info()[1] is call.handled:
+                return call
+            self.abandon(call)
+        except Exception as error:
+            self._errors.report(error, subject.base)
+        return None
+
+    def before(
+        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Record the inputs as they are now and watch their gradients; the arguments to call with."""
+        if not (call.keep_forward or call.keep_backward):
+            return args, kwargs
+        thread = self._thread
+        thread.busy = True
+        try:
+            with self._framework.quiet():
+                self._record_inputs(call, args, kwargs)
+            return self._watch_inputs(call, args, kwargs)
+        except Exception as error:
+            self._errors.report(error, call.forward)
+            return args, kwargs
+        finally:
+            thread.busy = False
+
+    def _record_inputs(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if not call.keep_forward:
+            return
+        if call.subject.communication is not None:
+            args, kwargs = call.subject.communication.recorded(args, kwargs)
+        save = self._filter.saves(call.forward)
+        build = self._values.build
+        if self._filter.keeps(FORWARD, "input_args"):
+            positional = [build(value, call.forward, "input", (str(i),), save) for i, value in enumerate(args)]
+            named = {key: build(value, call.forward, "kwargs", (key,), save) for key, value in kwargs.items()}
+            call.inputs += [("input_args", positional)]
+            call.inputs += [("input_kwargs", named)]
+
+    def _watch_inputs(
+        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        in_place = call.subject.writes_in_place or "out" in kwargs or kwargs.get("inplace") is True
+        if not call.keep_backward or (in_place and not self._framework.watches_in_place):
+            return args, kwargs
+        watch = self._new_watch(parameters=not call.subject.is_module)
+        values = [*args, *kwargs.values()]
+        call.plan = watch.plan(values)
+        if not watch.tensors:
+            return args, kwargs
+        call.input_watch = self._framework.watch_inputs(
+            watch.tensors, partial(self.backward.input_gradients, call), is_module=call.subject.is_module
+        )
+        call.watch = watch
+        swapped = watch.swap(values, call.input_watch.tensors)
+        return tuple(swapped[: len(args)]), dict(zip(kwargs, swapped[len(args) :], strict=True))
+
+    def _new_watch(self, *, parameters: bool) -> Watch:
+        framework = self._framework
+        return Watch(framework.is_tensor, partial(framework.can_watch, parameters=parameters))
+
+    def after(
+        self,
+        call: Call,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        output: Any,
+        parameters: Parameters = tuple,
+    ) -> Any:
+        """Close the call and record it; the value to return instead of ``output`` (equal to it)."""
+        thread = self._thread
+        thread.busy = True
+        try:
+            # What an API without a result wrote to stands for its output.
+            result = args[0] if output is None and call.subject.writes_in_place and args else output
+            if call.subject.communication is not None and call.keep_forward:
+                result = call.subject.communication.complete(args, kwargs, output)
+            watch, inputs = self._plan_output(call, result), call.input_watch
+            self._close(call, thread.calls, watch.tensors)
+            if call.keep_forward:
+                with self._framework.quiet():
+                    self._record_output(call, result, parameters)
+            if not watch.tensors:
+                return output
+            report = partial(self.backward.output_gradients, call)
+            twins = self._framework.watch_outputs(watch.tensors, report, inputs)
+            return watch.swap([output], twins)[0]
+        except Exception as error:
+            self._errors.report(error, call.forward)
+            self.abandon(call)
+            return output
+        finally:
+            thread.busy = False
+
+    @contextmanager
+    def blind(self) -> Iterator[None]:
+        """Nothing called inside is recorded: a compiler at work, not the user's code."""
+        thread = self._thread
+        was_busy, thread.busy = thread.busy, True
+        try:
+            yield
+        finally:
+            thread.busy = was_busy
+
+    def abandon(self, call: Call) -> None:
+        """The call raised: it is closed without a record, and the exception goes its way."""
+        try:
+            self._close(call, self._thread.calls)
+            self._sink.forget(call.forward)
+        except Exception as error:
+            self._errors.report(error, call.forward)
+
+    def _close(self, call: Call, calls: list[Call], outputs: Sequence[Any] = ()) -> None:
+        """End the call, and those in it that an exception left open."""
+        while call in calls and (left := calls.pop()) is not call:
+            self._settle(left, ())
+            self._sink.forget(left.forward)
+        self._settle(call, outputs)
+
+    def _settle(self, call: Call, outputs: Sequence[Any]) -> None:
+        self._filter.ends(call.forward)
+        if call.watch is not None and call.input_watch is not None:
+            call.watch.restore()
+            call.input_watch.settle(outputs)
+        call.watch = call.input_watch = call.handled = None
+
+    def _record_output(self, call: Call, output: Any, parameters: Parameters) -> None:
+        save = self._filter.saves(call.forward)
+        build = self._values.build
+        fields = call.inputs
+        if self._filter.keeps(FORWARD, "output"):
+            scratch = call.subject.scratch
+            results = ((index, None if index in scratch else value) for index, value in enumerate(_results(output)))
+            leaves = [build(value, call.forward, "output", (str(index),), save) for index, value in results]
+            fields.append(("output", leaves))
+        if call.subject.is_module and self._filter.keeps(FORWARD, "parameters"):
+            named = {name: build(value, call.forward, "parameters", (name,), save) for name, value in parameters()}
+            if named:
+                fields.append(("parameters", named))
+        if call.recomputed:
+            fields.append((RECOMPUTE, True))
+        self._sink.entry(EntryPart(call.forward, fields, call.parent_entry(FORWARD), call.site))
+        call.inputs = []
+
+    def _plan_output(self, call: Call, output: Any) -> Watch:
+        watch = self._new_watch(parameters=False)
+        if call.keep_backward and (self._framework.watches_in_place or not call.subject.writes_in_place):
+            call.output_fields = watch.plan(_results(output))
+        return watch
+
+
+def _results(output: Any) -> Sequence[Any]:
+    """The results of a call: the members of a list or tuple, or the one value that it returned."""
+    return output if isinstance(output, (list, tuple)) and not hasattr(output, "_fields") else (output,)

@@ -1,0 +1,139 @@
+"""Level debug: record values that the script itself hands over with ``debugger.save``, and their gradients."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from msprobe_ms.dump.names import DEBUG
+from msprobe_ms.dump.writing.json_text import Value, Whole
+from msprobe_ms.dump.writing.writer import EntryPart
+from msprobe_ms.frameworks.base import Framework, Removable
+from msprobe_ms.recording.gradient_watch import Plan, fill
+from msprobe_ms.recording.output.step_dump import StepDump
+from msprobe_ms.recording.output.values import members
+from msprobe_ms.recording.selection.filters import NameList
+from msprobe_ms.support.log import logger
+from msprobe_ms.support.this_process import ThisProcess
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
+
+#: Containers nested deeper have no gradients; a cycle must end somewhere.
+_DEEPEST = 64
+
+
+class SavePoints:
+    """What is saved in one step: entries ``{name}.{n}.debug`` and ``{name}_grad.{n}.debug``, ``n`` counts the name."""
+
+    def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
+        self._framework = framework
+        self._sink = dump.sinks.first
+        self._errors = dump.errors
+        self._values = dump.values
+        self._save_all = config.task == "tensor"
+        self._save_some = NameList(config.tensor_list) if config.tensor_list else None
+        self._counters: dict[str, int] = {}
+        self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
+        self._hooks: list[Removable] = []
+        self._closed = False
+        self._process = ThisProcess()
+
+    def save(self, variable: Any, name: str, save_backward: bool) -> None:
+        """Record ``variable`` as it is now; its tensors' gradients, too, when backward reaches them. Never raises."""
+        if not self._is_open() or self._framework.is_tracing():
+            return
+        with self._lock:
+            index = self._counters.get(name, 0)
+            self._counters[name] = index + 1
+        entry = f"{name}.{index}.{DEBUG}"
+        try:
+            with self._framework.quiet():
+                leaf = self._values.build(variable, entry, "", (), self._saves(entry))
+            if leaf is None and variable is not None:
+                logger.warning("save: %s is a %s, which has no place in a dump: null", name, type(variable).__name__)
+            self._sink.entry(EntryPart(entry, [("", Whole(leaf))]))
+            if save_backward:
+                _Gradients(self, variable, f"{name}_grad.{index}.{DEBUG}").watch()
+        except Exception as error:
+            self._errors.report(error, entry)
+
+    def close(self) -> None:
+        """The step is over: gradients that come later belong to nothing."""
+        self._closed = True
+        while self._hooks:
+            self._hooks.pop().remove()
+
+    def _is_open(self) -> bool:
+        return not self._closed and self._process.is_mine
+
+    def _saves(self, entry: str) -> bool:
+        return self._save_all or (self._save_some is not None and self._save_some.accepts(entry))
+
+    def watch(self, tensor: Any, on_gradient: Any) -> None:
+        hook = self._framework.watch_gradient(tensor, on_gradient)
+        if hook is not None:
+            self._hooks.append(hook)
+
+    def gradient_leaf(self, gradient: Any, entry: str, path: tuple[str, ...]) -> Value:
+        with self._framework.quiet():
+            return self._values.build(gradient, entry, "", path, self._saves(entry))
+
+    def record_gradients(self, entry: str, value: Value) -> None:
+        self._sink.entry(EntryPart(entry, [("", Whole(value))]))
+
+    def when_open(self, entry: str, action: Any) -> None:
+        """Run ``action``, in the midst of the framework's backward: nothing may escape into it."""
+        if self._is_open():
+            try:
+                action()
+            except Exception as error:
+                self._errors.report(error, entry)
+
+
+class _Gradients:
+    """The gradients of one saved value: nested as the value is, null where none has come (yet)."""
+
+    def __init__(self, points: SavePoints, variable: Any, entry: str) -> None:
+        self._points = points
+        self._entry = entry
+        self._tensors: list[tuple[Any, tuple[str, ...]]] = []
+        self._plan = self._places(variable, ())
+        self._leaves: dict[int, Value] = {}
+
+    def _places(self, value: Any, path: tuple[str, ...]) -> Plan:
+        framework = self._points._framework
+        if framework.is_tensor(value):
+            if not framework.can_watch(value, parameters=True):
+                return None
+            self._tensors.append((value, path))
+            return len(self._tensors) - 1
+        if len(path) > _DEEPEST:
+            return None
+        if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+            return [self._places(member, (*path, str(place))) for place, member in enumerate(value)]
+        named: Mapping[Any, Any] | None = members(value)
+        if named is not None:
+            return {str(key): self._places(member, (*path, str(key))) for key, member in named.items()}
+        return None
+
+    def watch(self) -> None:
+        tensors, self._tensors = self._tensors, []  # held no longer than the value itself
+        if not tensors:
+            return
+        self._record()
+        for place, (tensor, path) in enumerate(tensors):
+            self._points.watch(tensor, partial(self._arrived, place, path))
+
+    def _arrived(self, place: int, path: tuple[str, ...], gradient: Any) -> None:
+        def record() -> None:
+            self._leaves[place] = self._points.gradient_leaf(gradient, self._entry, path)
+            self._record()
+
+        self._points.when_open(self._entry, record)
+
+    def _record(self) -> None:
+        values: Sequence[Any] = fill([self._plan], lambda place, _: self._leaves.get(place))
+        self._points.record_gradients(self._entry, values[0])

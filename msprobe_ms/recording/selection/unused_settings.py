@@ -1,0 +1,153 @@
+"""Warn of settings that selected nothing in a step, usually a typing error, and describe why a step has no entries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from msprobe_ms.config.vocabulary import MODULE_LEVELS
+from msprobe_ms.dump.names import FORWARD, MODULE_PREFIXES, EntryName, parse_entry
+from msprobe_ms.dump.patterns import words
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.recording.selection.filters import NameList, Scope, Skip
+from msprobe_ms.support.log import logger
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
+
+
+#: Names looked at for something near; patterns looked at, and names told; the mean likeness of words that is near.
+_MOST_NAMES = 20_000
+_MOST_SHOWN = 3
+_NEAR = 0.6
+
+#: Name without direction and index (``Cell.fc1.Dense``) → calls of it in the step.
+Calls = Mapping[str, int]
+
+
+class UnusedSettings:
+    """Warns of each value of a key once that it selects nothing. Lives as long as its debugger."""
+
+    def __init__(self) -> None:
+        self._warned: set[tuple[str, object]] = set()
+
+    def warn(
+        self, config: Config, calls: Calls, names: NameList, scope: Scope, skip: Skip, stored: NameList | None
+    ) -> None:
+        """Warn of the keys of ``config`` that selected nothing of ``calls`` in the step that is over."""
+        if names.asked and not names.hit and self._first("list", config.list):
+            text = "list %s selects none of the %d names in this step%s"
+            logger.warning(text, _shown(config.list), len(calls), _near_patterns(config.list, calls))
+        if names.hit:
+            self._warn_of_patterns("list", names, "names", calls)
+        if stored is not None and stored.hit:
+            self._warn_of_patterns("tensor_list", stored, "recorded entries", calls)
+        if config.scope is not None and not (scope.began and scope.ended):
+            first, last, _ = config.scope
+            end, effect = (last, "the range ends with the step") if scope.began else (first, "the range never begins")
+            if scope.began and scope.reversed:
+                if self._first("scope", end):
+                    text = "scope: %s comes before %s and not after it, %s; are they in the wrong order?"
+                    logger.warning(text, _shown(end), _shown(first), effect)
+            elif self._first("scope", end):
+                text = "scope: %s does not come in this step, %s%s"
+                logger.warning(text, _shown(end), effect, _near_end(end or "", calls))
+        if stored is not None and stored.asked and not stored.hit and self._first("tensor_list", config.tensor_list):
+            text = "tensor_list %s selects none of what is recorded in this step%s"
+            logger.warning(text, _shown(config.tensor_list), _near_patterns(config.tensor_list, calls))
+        if skip.took_none and self._first("skip", config.skip):
+            text = "skip %d passes over all of the %d calls in this step; use a smaller one"
+            logger.warning(text, config.skip, skip.selected)
+
+    def _warn_of_patterns(self, key: str, names: NameList, what: str, calls: Calls) -> None:
+        for pattern in names.unhit:
+            if self._first(key, pattern):
+                text = "%s: %s selects none of the %s in this step, other patterns do%s"
+                logger.warning(text, key, _shown(pattern), what, _near_patterns([pattern], calls))
+
+    def _first(self, key: str, value: object) -> bool:
+        if (key, value) in self._warned:
+            return False
+        self._warned.add((key, value))
+        return True
+
+
+def _near_patterns(patterns: Sequence[str], calls: Calls) -> str:
+    found = [base for pattern in patterns[:_MOST_SHOWN] for base in _nearest(words(pattern), calls)]
+    shown = list(dict.fromkeys(found))[:_MOST_SHOWN]
+    return f"; did you mean {' or '.join(shown)}?" if shown else ""
+
+
+def _near_end(end: str, calls: Calls) -> str:
+    entry = parse_entry(end)
+    if entry is None:
+        return _near_patterns([end], calls)
+    near = _nearest(words(f"{entry.prefix}.{entry.name}.{entry.class_name}"), calls)
+    if not near:
+        return ""
+    found = _entry(near[0], entry.direction, min(entry.index or 0, calls[near[0]] - 1))
+    if found == end:  # a backward, or a forward that ended with an exception
+        return "" if entry.direction == FORWARD else "; its forward came"
+    return f"; did you mean {found}?"
+
+
+def _entry(base: str, direction: str, index: int) -> str:
+    prefix, _, rest = base.partition(".")
+    if prefix in MODULE_PREFIXES:
+        return f"{base}.{direction}.{index}"
+    return str(EntryName(prefix, rest, "", direction, index))
+
+
+def _nearest(wanted: Sequence[str], calls: Calls) -> list[str]:
+    """The names whose words come nearest to those wanted, nearest first; none where nothing is near."""
+    if not wanted:
+        return []
+
+    @cache
+    def likeness(word: str, part: str) -> float:
+        return 1.0 if word == part else 0.95 * SequenceMatcher(None, word.lower(), part.lower()).ratio()
+
+    def score(parts: Sequence[str]) -> float:
+        total, place = 0.0, 0
+        for word in wanted:  # in this order
+            alike = [likeness(word, part) for part in parts[place:]]
+            best = max(alike, default=0.0)
+            total += best
+            place += alike.index(best) + 1 if best >= _NEAR else 0
+        return total / len(wanted)
+
+    scores = {base: score(words(base)) for base in list(calls)[:_MOST_NAMES]}
+    best = sorted((base for base in scores if scores[base] >= _NEAR), key=lambda base: -scores[base])
+    return best[:_MOST_SHOWN]
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else text[:199] + "…"
+
+
+def why_empty(config: Config, framework: Framework, model: Any, *, opened: bool, called: bool, compiled: bool) -> str:
+    """The probable reason; "" where `UnusedSettings` says which key selected nothing.
+
+    ``opened`` says whether recording ever began (a window of tokens may never have come), ``called`` whether anything
+    was called that could have been recorded, ``compiled`` whether a graph ran that is none at this level.
+    """
+    if not opened:
+        return "the model was not called as often as token_range says"
+    if called:
+        modes = "" if "all" in config.data_mode else ", ".join(sorted(config.data_mode))
+        return f"what was called has nothing that data_mode [{modes}] keeps" if modes else ""
+    if compiled:
+        return f"what was called ran as a compiled graph. {framework.how_to_uncompile}, or use level L1 or mix"
+    if config.level not in MODULE_LEVELS:
+        what = "kernel" if config.level == "L2" else "API that level L1 records"
+        return f"no {what} was called between start and stop"
+    models = model if isinstance(model, (list, tuple)) else [model]
+    names = " and ".join(type(each).__name__ for each in models)
+    if not any(name for each in models for name, _ in framework.named_modules(each)):
+        have = "have" if len(models) > 1 else "has"
+        return f"{names} {have} no modules inside, and the network itself has no entry; use level L1 or mix"
+    return f"no module of {names} was called between start and stop; is it the network that was given to start?"

@@ -1,0 +1,138 @@
+"""The interfaces of a recorded step, and of what opens the steps of one execution mode, as the debugger knows them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msprobe_ms.dump.writing.writer import process_folder
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.recording.hooks.apis import ApiHooks
+from msprobe_ms.recording.output.overflow import OverflowQuota
+from msprobe_ms.recording.progress import Status
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.support.log import logger
+from msprobe_ms.support.this_process import ThisProcess
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
+
+
+class Step(ABC):
+    """One step of one process, from the first ``start`` to ``step``.
+
+    Once it is open nothing here raises into the host, but for a UsageError of ``start``.
+    """
+
+    def __init__(self, config: Config, framework: Framework, status: Status) -> None:
+        self._config = config
+        self._framework = framework
+        self.status = status
+        self._process = ThisProcess()
+
+    @property
+    @abstractmethod
+    def folder(self) -> Path:
+        """Where the dump lies."""
+
+    @property
+    @abstractmethod
+    def is_empty(self) -> bool:
+        """Whether there is neither an entry nor an error that explains why."""
+
+    @property
+    def saw_backward(self) -> bool:
+        """Whether gradients have come back since the last ``start``."""
+        return False
+
+    @abstractmethod
+    def start(self, model: Any, token_range: Sequence[int] | None) -> None:
+        """Record from here on. Raises UsageError where that cannot work."""
+
+    def save(self, variable: Any, name: str, save_backward: bool) -> None:
+        """Record a value that the script hands over (level debug)."""
+        return None
+
+    def stop(self) -> None:
+        """Pause until `start`, and bring the files up to date."""
+        self._pause()
+        if self._process.is_mine:
+            self._export()
+
+    def finish(self, unused: UnusedSettings) -> None:
+        """End the step: let go of the host, then complete the files, which a forked child does not."""
+        self.stop()
+        self._release()
+        if self._process.is_mine:
+            self._complete(unused)
+
+    @abstractmethod
+    def _pause(self) -> None:
+        """Nothing more is called that is recorded."""
+
+    def _export(self) -> None:
+        """Bring the files up to date."""
+        return None
+
+    def _release(self) -> None:
+        """What still comes belongs to nothing."""
+        return None
+
+    @abstractmethod
+    def _complete(self, unused: UnusedSettings) -> None:
+        """Complete the files and say what came of the step."""
+
+
+class Dumper(ABC):
+    """What opens the steps of one debugger in one execution mode."""
+
+    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
+        self._framework = framework
+        self._apis = apis
+        self._quota = quota
+        #: What steps have warned of that holds for every step.
+        self._warned: set[str] = set()
+        #: Steps that could not be recorded, and the errors of the system that were warned of.
+        self._refused, self._reasons = list[int](), set[int | None]()
+
+    def open(self, config: Config, step: int, rank: int | None) -> Step | None:
+        """Open a step that is selected; None, with a warning, when the disk does not allow it.
+
+        ``config`` is the debugger's as it is now: a file may change while a job runs.
+        """
+        folder = process_folder(config.dump_path, step, rank)
+        try:
+            return self._open(config, folder, step, rank)
+        except OSError as error:
+            self._warn_refused(step, folder, error)
+            return None
+
+    @abstractmethod
+    def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> Step | None:
+        """The step, whose dump goes to ``folder``; None where nothing is recorded. Raises OSError."""
+
+    def announce(self, models: Sequence[Any]) -> None:
+        """``start`` was called with ``models``, whether or not the step is recorded."""
+        return None
+
+    def step_ended(self, step: int) -> None:
+        """``step`` is over; its recording, if there was one, is finished."""
+        return None
+
+    def _warn_refused(self, step: int, folder: Path, error: OSError) -> None:
+        """Warn that the disk does not let ``step`` be recorded: once for each error, however many steps meet it."""
+        self._refused.append(step)
+        if error.errno not in self._reasons:
+            self._reasons.add(error.errno)
+            logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror or error, step)
+
+    def close(self) -> None:
+        """Nothing more is recorded: put back what was changed in the process."""
+        refused, self._refused = self._refused, []
+        if len(refused) > len(self._reasons):
+            logger.warning(
+                "%d steps are not recorded, the first %d, the last %d: the disk did not allow it",
+                len(refused), refused[0], refused[-1],
+            )  # fmt: skip
