@@ -21,7 +21,7 @@ from msprobe_ms.config import selectors
 from msprobe_ms.config.values import Rejected, numbers, one_of, show
 from msprobe_ms.config.vocabulary import API_LEVELS, CATEGORIES, OTHER_TASKS, SECTION_KEYS, TASKS, TENSOR_TASKS
 from msprobe_ms.dump.patterns import Range
-from msprobe_ms.support.permissions import Permissions
+from msprobe_ms.support.files import Permissions
 
 #: Owners read and write, nobody else writes but a group, nobody executes.
 _FILE_MODE = re.compile("06(?:00|40|44|60|64)")

@@ -9,7 +9,7 @@ from typing import Any
 
 from msprobe_ms.config.values import show, show_path
 from msprobe_ms.support.errors import ConfigError
-from msprobe_ms.support.regular import open_regular
+from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.text import printable
 
 #: Largest configuration read, in bytes: a million steps, one by one, take 8 MB.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from msprobe_ms.config.values import Rejected, show, suggestion
-from msprobe_ms.dump.names import BACKWARD, FORWARD, MODULE_PREFIXES, parse_entry
+from msprobe_ms.dump.dialects import MODULE_PREFIXES
+from msprobe_ms.dump.names import BACKWARD, FORWARD, parse_entry
 from msprobe_ms.dump.patterns import PatternError, Range, is_literal, matcher
 
 _MODULE_GRAMMAR = (

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection
 from types import CodeType, FrameType
 
-from msprobe_ms.support.package import PACKAGE_FOLDER
+from msprobe_ms.support.files import PACKAGE_FOLDER
 
 #: Kinds of frames, from the hook outwards.
 _OWN, _MACHINERY, _PLUMBING, _RECOGNISABLE = range(4)

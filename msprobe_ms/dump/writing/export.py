@@ -13,9 +13,8 @@ from typing import BinaryIO, NamedTuple
 from msprobe_ms.dump.names import DEBUG, INCOMPLETE, RECOVERED
 from msprobe_ms.dump.writing.journal import JOURNAL_NAME, Contents, Envelope, IndexedEntry
 from msprobe_ms.dump.writing.json_text import Value, encode_text, value_text
-from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
-from msprobe_ms.support.permissions import DEFAULT, Permissions
+from msprobe_ms.support.files import DEFAULT, Permissions, replacing
 
 #: Called once per exported entry with how many are done and how many there are; for progress bars.
 Progress = Callable[[int, int], object]

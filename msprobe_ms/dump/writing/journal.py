@@ -22,10 +22,8 @@ from typing import Any, NamedTuple
 import orjson
 from isal import isal_zlib
 
-from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import DumpFormatError
-from msprobe_ms.support.permissions import DEFAULT, Permissions
-from msprobe_ms.support.regular import open_regular
+from msprobe_ms.support.files import DEFAULT, Permissions, open_regular, replacing
 
 MAGIC = b"msprobe_ms journal 1\n"
 #: File name of a step's journal, beside its dump.json.

@@ -18,10 +18,9 @@ from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.progress import Status
 from msprobe_ms.recording.step import Dumper
-from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.files import Permissions, replacing
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.permissions import Permissions
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config

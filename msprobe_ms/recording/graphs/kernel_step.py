@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.dump.kernels.index import write_index
-from msprobe_ms.dump.kernels.kernel_file import KernelFile
-from msprobe_ms.dump.kernels.kernel_files import read_kernel_files
+from msprobe_ms.dump.kernels.kernel_files import KernelFile, read_kernel_files
 from msprobe_ms.dump.kernels.reduce import reduce
 from msprobe_ms.frameworks.base import Framework, KernelDump
 from msprobe_ms.recording.graphs.kernel_config import NOWHERE

@@ -17,7 +17,7 @@ from msprobe_ms.dump.writing.json_text import TensorLeaf, Value
 from msprobe_ms.dump.writing.memory_budget import OutOfMemory
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.frameworks.graph_observer import Described, Figures, Layout, Path, Place, Tapped, Unknown
+from msprobe_ms.frameworks.graph_observer import Described, Layout, Path, Place, Tapped, TensorStatistics, Unknown
 from msprobe_ms.recording.calls import Call, Subject
 from msprobe_ms.recording.gradient_watch import Plan, fill
 from msprobe_ms.recording.output.step_dump import StepDump
@@ -57,7 +57,7 @@ class _Flight:
         self.values: dict[tuple[str, Path], Value] = {}
         self.gradients: dict[tuple[str, Path], Value] = {}
         #: Gradients that came before the call ended: graphs need not wait for that.
-        self.early: list[tuple[Place, np.ndarray | Figures]] = []
+        self.early: list[tuple[Place, np.ndarray | TensorStatistics]] = []
         #: By field of the backward entry: its structure, and where in it the gradient of a place stands.
         self.plans: dict[str, tuple[list[Plan], dict[tuple[str, Path], Path]]] = {}
 
@@ -156,7 +156,7 @@ class GraphRecorder:
             self._open.append(number)
             return number
 
-    def value(self, call: int, place: Place, value: np.ndarray | Figures) -> None:
+    def value(self, call: int, place: Place, value: np.ndarray | TensorStatistics) -> None:
         with self._lock:
             flight = self._flights.get(call)
             if flight is None or not self._takes:
@@ -170,7 +170,7 @@ class GraphRecorder:
                 leaf = self._leaf(value, place.dtype, entry, place.field, _numbered(place.field, place.path))
                 flight.values[place.field, place.path] = leaf
 
-    def _hold(self, flight: _Flight, place: Place, value: np.ndarray | Figures) -> None:
+    def _hold(self, flight: _Flight, place: Place, value: np.ndarray | TensorStatistics) -> None:
         """Keep a gradient until its call has ended, if there is room for a copy of it."""
         if isinstance(value, np.ndarray):
             if not self._budget.take_when_free(value.nbytes):
@@ -180,14 +180,14 @@ class GraphRecorder:
         flight.early.append((place, value))
         return None
 
-    def _leaf(self, value: np.ndarray | Figures, dtype: str, entry: str, category: str, path: Path) -> Value:
+    def _leaf(self, value: np.ndarray | TensorStatistics, dtype: str, entry: str, category: str, path: Path) -> Value:
         save = self._filter.saves(entry)
         if isinstance(value, np.ndarray):
             return self._values.of_array(value, dtype, entry, category, path, save)
         if save:
             self._errors.note("tensors whose shape only the running graph knows have figures, but no files")
         figures = (None,) * 4 if 0 in value.shape else value[1:]
-        return TensorLeaf(self._framework.tensor_type, dtype, value.shape, *figures)
+        return TensorLeaf(self._framework.dialect.tensor_type, dtype, value.shape, *figures)
 
     def ends(self, call: int, output: Layout) -> None:
         with self._lock:
@@ -228,7 +228,7 @@ class GraphRecorder:
     def _filled(self, flight: _Flight, field: str, layout: Layout, path: Path = ()) -> Value:
         if isinstance(layout, Described):
             if layout.shape is not None and 0 in layout.shape:
-                return TensorLeaf(self._framework.tensor_type, layout.dtype, layout.shape, None, None, None, None)
+                return TensorLeaf(self._framework.dialect.tensor_type, layout.dtype, layout.shape, None, None, None, None)
             return flight.values.get((field, path))
         if isinstance(layout, list):
             return [self._filled(flight, field, each, (*path, str(index))) for index, each in enumerate(layout)]
@@ -240,7 +240,7 @@ class GraphRecorder:
 
     # -- backward --------------------------------------------------------------------------------------------------
 
-    def _gradient(self, flight: _Flight, place: Place, value: np.ndarray | Figures) -> None:
+    def _gradient(self, flight: _Flight, place: Place, value: np.ndarray | TensorStatistics) -> None:
         call, self.saw_backward = flight.call, True
         first, call.backward_begun = not call.backward_begun, True
         if first:
@@ -259,7 +259,7 @@ class GraphRecorder:
     def _gradient_values(self, flight: _Flight, field: str) -> Value:
         return fill(flight.plans[field][0], lambda _, path: flight.gradients.get((field, path)))
 
-    def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | Figures) -> None:
+    def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | TensorStatistics) -> None:
         """Loops tell what they have summed up so far, and the last is whole; a new sum begins after further calls."""
         with self._lock:
             if not self._takes:

@@ -12,7 +12,7 @@ import numpy as np
 from msprobe_ms.dump.writing.memory_budget import MIB, MemoryBudget
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.frameworks.graph_observer import Figures, GraphTaps, Layout, Place
+from msprobe_ms.frameworks.graph_observer import GraphTaps, Layout, Place, TensorStatistics
 from msprobe_ms.recording.graphs.recorder import GraphRecorder
 from msprobe_ms.recording.hooks.modules import named_bases
 from msprobe_ms.recording.output.step_dump import StepDump
@@ -197,7 +197,7 @@ class GraphStep(Step):
         part = self._made()
         return -1 if part is None else part.recorder.begins(module, args, kwargs)
 
-    def value(self, call: int, place: Place, value: np.ndarray | Figures) -> None:
+    def value(self, call: int, place: Place, value: np.ndarray | TensorStatistics) -> None:
         if self._part is not None:
             self._part.recorder.value(call, place, value)
 
@@ -205,7 +205,7 @@ class GraphStep(Step):
         if self._part is not None:
             self._part.recorder.ends(call, output)
 
-    def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | Figures) -> None:
+    def parameter_gradient(self, module: int, name: str, dtype: str, gradient: np.ndarray | TensorStatistics) -> None:
         part = self._made()
         if part is not None:
             part.recorder.parameter_gradient(module, name, dtype, gradient)

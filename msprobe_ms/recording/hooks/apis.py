@@ -12,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from msprobe_ms.config.values import show
 from msprobe_ms.frameworks.base import Framework, Namespace
 from msprobe_ms.recording.calls import Subject
 from msprobe_ms.recording.communication import Communication
@@ -22,6 +21,7 @@ from msprobe_ms.recording.hooks.wrapped import call_recorded
 from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.support.errors import ConfigError, UsageError
 from msprobe_ms.support.patching import Patch, do_all
+from msprobe_ms.support.text import show
 from msprobe_ms.support.yaml_files import UnreadableError, read_texts
 
 #: Set on classes whose attributes can be replaced: made by Python code (``Py_TPFLAGS_HEAPTYPE``).

@@ -19,7 +19,7 @@ from functools import partial
 from types import CellType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
-from msprobe_ms.support.package import PACKAGE_FOLDER
+from msprobe_ms.support.files import PACKAGE_FOLDER
 from msprobe_ms.support.patching import do_all
 
 #: Longest list, dictionary or tuple that is searched: a table of functions, not data.

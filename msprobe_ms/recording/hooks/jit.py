@@ -105,7 +105,7 @@ class JitHooks:
         names = [(self._modules and self._modules.base_of(module)) or name for name, module in compiled.modules()]
         if not names:
             return
-        shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+        shown = listed(names, most=20)
         self._errors.note(
             f"{PREFIX}.{compiled.name} runs as one compiled graph; what is inside has no entries of its own: {shown}. "
             f"{self._framework.how_to_uncompile}"

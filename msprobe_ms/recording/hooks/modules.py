@@ -19,7 +19,7 @@ def named_bases(framework: Framework, models: Any) -> Iterator[tuple[str, Any]]:
     """
     several, seen = isinstance(models, (list, tuple)), set[int]()
     for index, model in enumerate(models if several else [models]):
-        head = f"{framework.module_prefix}.{index}" if several else framework.module_prefix
+        head = f"{framework.dialect.module_prefix}.{index}" if several else framework.dialect.module_prefix
         for name, module in framework.named_modules(model):
             if name and id(module) not in seen:
                 seen.add(id(module))

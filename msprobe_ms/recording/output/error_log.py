@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from msprobe_ms.dump.writing.writer import ERROR_LOG
+from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.permissions import DEFAULT, Permissions
 from msprobe_ms.support.text import printable
 
 #: Lines written to the error log of one step; an error in a hot path must not fill the disk it failed on.

@@ -44,7 +44,7 @@ class StepDump:
             folder,
             task=config.task,
             level=config.level,
-            framework=framework.name,
+            framework=framework.dialect.name,
             tensors=config.stores_files,
             extra_info=config.extra_info,
             permissions=config.permissions,

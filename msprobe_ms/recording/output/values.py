@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from msprobe_ms.arrays.chunked_statistics import Parts, is_large
-from msprobe_ms.arrays.npy_writer import write_npy
-from msprobe_ms.arrays.statistics import checksum, statistics
-from msprobe_ms.arrays.statistics_cache import Memo
+from msprobe_ms.arrays.npy import write_npy
+from msprobe_ms.arrays.statistics import ChunkedStatistics, StatisticsCache, checksum, is_large, statistics
 from msprobe_ms.dump.names import data_name
 from msprobe_ms.dump.writing.json_text import TensorLeaf, Value
 from msprobe_ms.dump.writing.memory_budget import Copy, Write
@@ -43,7 +41,7 @@ class ValueSerializer:
         self._from_device = sinks.from_device
         self._errors = errors
         self._md5 = md5
-        self._memo = Memo()
+        self._known = StatisticsCache()
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf (or list or object of leaves) of ``value``, which stands at ``entry``.``category``.``path``.
@@ -62,7 +60,7 @@ class ValueSerializer:
     ) -> Value:
         """The leaf of a tensor of dtype ``dtype`` that is at hand as an array, as `build` gives it."""
         try:
-            return self._array(array, entry, category, path, save, self._framework.tensor_type, dtype)
+            return self._array(array, entry, category, path, save, self._framework.dialect.tensor_type, dtype)
         except Exception as error:
             self._errors.report(error, ".".join((entry, category, *path)))
             return None
@@ -92,22 +90,22 @@ class ValueSerializer:
         numbers: Sequence[Any] | None = None if save or self._md5 else self._on_device(tensor)
         array, md5, size = None, None, 0
         if numbers is None and is_large(tensor.shape) and framework.copies(tensor):
-            whole = Parts(framework.in_parts(tensor), md5=self._md5)
-            numbers, md5, size = whole.figures, whole.md5, whole.nbytes
+            whole = ChunkedStatistics(framework.in_parts(tensor), md5=self._md5)
+            numbers, md5, size = whole.statistics, whole.md5, whole.nbytes
         elif numbers is None:
             array = framework.to_numpy(tensor)
-            numbers, crc = self._memo.summary(framework.place(tensor, array), array)
+            numbers, crc = self._known.statistics(framework.place(tensor, array), array)
             size = array.nbytes
             if self._md5:
                 md5 = f"{crc:08x}" if array.flags.c_contiguous else checksum(array)
         maximum, minimum, mean, norm = numbers
         file = None
         if save:
-            name = data_name(entry, category, path, framework.file_suffix)
+            name = data_name(entry, category, path, framework.dialect.file_suffix)
             copy = Copy(size, partial(self._copied, tensor, array))
             file = self._written(entry, name, partial(framework.save_tensor, tensor, array), copy)
         return TensorLeaf(
-            framework.tensor_type,
+            framework.dialect.tensor_type,
             framework.dtype_text(tensor),
             tuple(tensor.shape),
             maximum,

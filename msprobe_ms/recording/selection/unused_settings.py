@@ -9,7 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.config.vocabulary import MODULE_LEVELS
-from msprobe_ms.dump.names import FORWARD, MODULE_PREFIXES, EntryName, parse_entry
+from msprobe_ms.dump.dialects import MODULE_PREFIXES
+from msprobe_ms.dump.names import FORWARD, EntryName, parse_entry
 from msprobe_ms.dump.patterns import words
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.selection.filters import NameList, Scope, Skip

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msprobe_ms.arrays.npy import write_npy
+from msprobe_ms.support.files import replacing
 
-from msprobe_ms.arrays.npy_writer import write_npy
 from msprobe_ms.dump.writing.export import export
 from msprobe_ms.dump.writing.journal import (
     CALL_SITE,
@@ -27,7 +28,6 @@ from msprobe_ms.dump.writing.journal import (
     encode_envelope,
 )
 from msprobe_ms.dump.writing.writer import DumpStore, EntryPart, process_folder
-from msprobe_ms.support.atomic import replacing
 from msprobe_ms.support.errors import DumpFormatError
 
 texts = st.text(max_size=8)
