@@ -99,7 +99,7 @@ class DumpStore:
         self.folder = folder
         self.entries = 0
         self._permissions = permissions
-        self._knownry = memory or MemoryBudget(1 << 40)
+        self._memory = memory or MemoryBudget(1 << 40)
         self._index_is_full = False
         #: Entries of which another part is expected.
         self._begun: set[str] = set()
@@ -120,7 +120,7 @@ class DumpStore:
 
     def call_site(self, number: int, frames: Sequence[str]) -> None:
         """Record a call site. Raises OSError when the disk refuses, OutOfMemory when the index is full."""
-        if not self._knownry.stay(sum(map(len, frames)) + _FRAME * len(frames)):
+        if not self._memory.stay(sum(map(len, frames)) + _FRAME * len(frames)):
             raise self._no_room()
         self._journal.append(CALL_SITE, encode_call_site(number, frames))
 
@@ -130,7 +130,7 @@ class DumpStore:
         record, name = part.encode(), part.name
         if name not in self._begun:
             # For none any more, once it was so for one: another's name may be a byte shorter.
-            self._index_is_full = self._index_is_full or not self._knownry.stay(_ENTRY + len(name))
+            self._index_is_full = self._index_is_full or not self._memory.stay(_ENTRY + len(name))
             if self._index_is_full:
                 raise self._no_room()
         self._journal.append(ENTRY, record)
@@ -144,7 +144,7 @@ class DumpStore:
         """The call of an entry raised; there is nothing of it here."""
 
     def _no_room(self) -> OutOfMemory:
-        return OutOfMemory(f"{self._knownry} holds no more entries of one step")
+        return OutOfMemory(f"{self._memory} holds no more entries of one step")
 
     def tensor(self, data_name: str, write: Write, entry: str = "", copy: Copy | None = None) -> bool:
         """Write one tensor file of ``entry`` through ``write``; it is whole or absent.
