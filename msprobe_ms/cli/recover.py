@@ -18,7 +18,7 @@ def add_recover(commands: Any) -> None:
 
 def _recover(options: argparse.Namespace) -> int:
     from msprobe_ms.dump.kernels.index import recover_kernels
-    from msprobe_ms.dump.writing.recover import recover
+    from msprobe_ms.dump.writing.export import recover
 
     failed = False
     indexed = list(recover_kernels(options.folder)) if options.folder.is_dir() else []

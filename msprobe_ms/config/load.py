@@ -11,16 +11,14 @@ from pydantic import BaseModel, ValidationError
 
 from msprobe_ms.config.model import (
     GENERAL_KEYS,
-    SECTION_KEYS,
     Config,
     GeneralWithoutEffect,
     SectionWithoutEffect,
-    section_keys,
 )
 from msprobe_ms.config.paths import beside_or_here, writable_folder
 from msprobe_ms.config.read import read_object
 from msprobe_ms.config.values import Rejected
-from msprobe_ms.config.vocabulary import KERNEL_KEYS, OTHER_TASKS, TASKS
+from msprobe_ms.config.vocabulary import KERNEL_KEYS, OTHER_TASKS, SECTION_KEYS, TASKS
 from msprobe_ms.support.errors import ConfigError
 from msprobe_ms.support.text import printable, show, show_path, suggestion
 
@@ -114,7 +112,7 @@ def _unknown_keys(general: dict[str, Any], section: dict[str, Any], active: str)
         if key not in known:
             home = f'this key belongs in the section "{active}"' if key in SECTION_KEYS else ""
             yield (key,), home or _unknown(key, GENERAL_KEYS, known)
-    useful = section_keys(active)
+    useful = [key for key, tasks in SECTION_KEYS.items() if active in tasks]
     known = (*useful, *KERNEL_KEYS, *SectionWithoutEffect.model_fields)
     for key in section:
         if key not in known:

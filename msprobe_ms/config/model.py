@@ -19,7 +19,7 @@ from pydantic import (
 
 from msprobe_ms.config import selectors
 from msprobe_ms.config.values import Rejected, numbers, one_of
-from msprobe_ms.config.vocabulary import API_LEVELS, CATEGORIES, KERNEL_KEYS, OTHER_TASKS, TASKS, TENSOR_TASKS
+from msprobe_ms.config.vocabulary import API_LEVELS, CATEGORIES, OTHER_TASKS, SECTION_KEYS, TASKS, TENSOR_TASKS
 from msprobe_ms.dump.patterns import Range
 from msprobe_ms.support.files import Permissions
 from msprobe_ms.support.text import show
@@ -162,6 +162,10 @@ class Config(BaseModel):
         """Whether tensors themselves may be written, all of them or those that ``tensor_list`` names."""
         return self.task in TENSOR_TASKS or bool(self.tensor_list)
 
+    def asks_for(self, key: str) -> bool:
+        """Whether ``key`` has another value than the one that it has where it is not given."""
+        return getattr(self, key) != type(self).model_fields[key].default
+
     @field_validator("scope", mode="plain")
     @classmethod
     def _scope_is_a_range(cls, scope: object, info: ValidationInfo) -> Range | None:
@@ -253,14 +257,5 @@ class SectionWithoutEffect(_WithoutEffect):
     port: int = -1
 
 
-#: The keys of `Config` that stand in a task's section; the others stand at the top of the file.
-SECTION_KEYS = (
-    "scope", "list", "skip", "tensor_list", "data_mode", "summary_mode", "overflow_nums", *KERNEL_KEYS,
-)  # fmt: skip
+#: The keys of `Config` that stand at the top of a file.
 GENERAL_KEYS = tuple(key for key in Config.model_fields if key not in (*SECTION_KEYS, "ignored"))
-
-
-def section_keys(task: str) -> tuple[str, ...]:
-    """Return the keys of `Config` that the section of ``task`` may hold."""
-    only = {"overflow_nums": ("overflow_check",), **KERNEL_KEYS}
-    return tuple(key for key in SECTION_KEYS if task in only.get(key, (task,)))

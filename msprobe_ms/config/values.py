@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msprobe_ms.support.text import show, suggestion
 
@@ -81,3 +81,29 @@ def _bounded(spans: list[range]) -> frozenset[int]:
 
 def _too_many() -> str:
     return f"more than {MOST_NUMBERS} numbers are not accepted; use fewer, or [] for all"
+
+
+#: Arguments of other debuggers of the family, and where their matter goes here.
+_ELSEWHERE = {
+    "model": "the network goes to start(model)",
+    "token_range": "it goes to start(model, token_range)",
+    "rank_id": "it goes to start(model, rank_id=…)",
+    "config": "the file is config_path",
+}
+
+
+def unknown_arguments(unknown: Iterable[str]) -> str:
+    """Describe arguments that ``PrecisionDebugger`` does not know, a line each."""
+    accepted = ("config_path", "task", "dump_path", "level", "step")
+    lines = []
+    for name in unknown:
+        hint = _ELSEWHERE.get(name, "every other key goes into the file that config_path names")
+        lines.append(f"PrecisionDebugger: {name}: unknown argument{suggestion(name, accepted)}; {hint}")
+    return "\n".join([*lines, f"accepted are {', '.join(accepted)}"])
+
+
+def is_range(value: object) -> bool:
+    """Whether ``value`` is ``[first, last]``, two integers from 0 up in this order."""
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        return False
+    return all(isinstance(end, int) and not isinstance(end, bool) for end in value) and 0 <= value[0] <= value[1]

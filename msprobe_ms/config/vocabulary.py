@@ -37,3 +37,10 @@ KERNEL_KEYS = {
     "file_format": ("tensor",),
     "check_mode": ("overflow_check",),
 }
+
+#: Keys that stand in the section of a task → the tasks whose section may hold them; others stand at the top of a file.
+SECTION_KEYS = {
+    **dict.fromkeys(("scope", "list", "skip", "tensor_list", "data_mode", "summary_mode"), TASKS),
+    "overflow_nums": ("overflow_check",),
+    **KERNEL_KEYS,
+}

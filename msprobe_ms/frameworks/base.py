@@ -313,7 +313,7 @@ class Framework(ABC):
         """Positions of those results of this operator that hold no values, only memory its backward may use."""
         return frozenset()
 
-    def opaque_calls(self) -> Sequence[tuple[Any, str]]:
+    def compiler_calls(self) -> Sequence[tuple[Any, str]]:
         """``(holder, attribute)`` of calls that compile user code: module namespaces must be genuine inside them."""
         return ()
 
@@ -344,10 +344,11 @@ class Framework(ABC):
         """Called at every start, before anything is put in place."""
         return None
 
-    def in_step(self) -> Removable | None:
-        """From here on calls are recorded, each of which waits for its tensors: the framework need not run ahead.
+    def enter_lockstep(self) -> Removable | None:
+        """Keep the framework in lockstep with Python: calls that are recorded wait for their tensors one by one.
 
-        What to remove when they are no more, again and again until it can be; None where there is nothing to it.
+        Returns a handle whose ``remove`` lets it run ahead again and may be called repeatedly, until it could; None
+        where there is nothing to do.
         """
         return None
 

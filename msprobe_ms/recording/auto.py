@@ -1,8 +1,7 @@
-"""Records a training that knows nothing of it: starts, stops and steps a debugger as networks and optimizers run."""
+"""Record a training that knows nothing of it: start, stop and step a debugger as networks and optimizers run."""
 
 from __future__ import annotations
 
-import os
 import sys
 import weakref
 from collections import Counter
@@ -14,6 +13,7 @@ from msprobe_ms.frameworks.training import Listener, Networks
 from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.this_process import ThisProcess
 
 
 class StepRule:
@@ -56,8 +56,8 @@ class TrainingRecorder(Listener):
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        #: A forked child (a data loader's worker) records nothing, unless it trains: makes an optimizer itself.
-        self._process = os.getpid()
+        #: A forked child records nothing, unless it trains: makes an optimizer itself.
+        self._process = ThisProcess()
         self._debugger: BaseDebugger | None = None
         self._networks: list[weakref.ref[Any]] = []
         #: Identities of their modules and trainable parameters.
@@ -76,8 +76,8 @@ class TrainingRecorder(Listener):
     # -- what the training does ------------------------------------------------------------------------------------
 
     def optimizer_made(self, optimizer: Any) -> None:
-        if os.getpid() != self._process:
-            self._debugger_class.current = None  # the parent's
+        if not self._process.is_mine:
+            self._debugger_class.forget_current()  # the parent's
             self._begin_anew()
         first = not self._alive()
         self._optimizers.append(weakref.ref(optimizer))
@@ -88,7 +88,7 @@ class TrainingRecorder(Listener):
             self._say("training begins: there is an optimizer now, and steps are counted from 0 again")
 
     def computes(self, networks: Sequence[Any], found: str) -> None:
-        if self._refused or os.getpid() != self._process:
+        if self._refused or not self._process.is_mine:
             return
         try:
             self._compute(networks, found)
@@ -98,7 +98,7 @@ class TrainingRecorder(Listener):
             self._refuse(f"{type(error).__name__}: {error}")
 
     def _compute(self, called: Sequence[Any], found: str) -> None:
-        if self._debugger_class.current not in (None, self._debugger):
+        if self._debugger_class.current() not in (None, self._debugger):
             return self._give_way()
         if self._debugger is None:
             self._debugger = self._make_debugger()
@@ -107,7 +107,7 @@ class TrainingRecorder(Listener):
             self._end_step()
         if not self._began and not self._are_covered(called):
             self._choose(called, found)
-        self._tell_left_out(called)
+        self._warn_of_left_out(called)
         self._calls.update((id(network), type(network).__name__) for network in called)
         if self._running:
             return
@@ -118,12 +118,12 @@ class TrainingRecorder(Listener):
         self._debugger.start(networks[0] if len(networks) == 1 else networks or None)
 
     def pauses(self) -> None:
-        if self._running and self._debugger is not None and os.getpid() == self._process:
+        if self._running and self._debugger is not None and self._process.is_mine:
             self._running = False
             self._debugger.stop()
 
     def optimizer_ran(self, optimizer: Any) -> None:
-        if not self._began or self._refused or self._debugger is None or os.getpid() != self._process:
+        if not self._began or self._refused or self._debugger is None or not self._process.is_mine:
             return
         self.pauses()
         alive = self._alive()
@@ -145,11 +145,11 @@ class TrainingRecorder(Listener):
 
     def finish(self) -> None:
         """The script is over."""
-        if self._refused or os.getpid() != self._process:
+        if self._refused or not self._process.is_mine:
             return
         if self._debugger is not None:
             self._debugger.retire()
-        elif self._debugger_class.current is not None:
+        elif self._debugger_class.current() is not None:
             self._give_way()
         else:
             logger.warning(
@@ -190,7 +190,7 @@ class TrainingRecorder(Listener):
         parameters = [id(parameter) for parameter in self._find.trainable(network)]
         return bool(parameters) and self._covered.issuperset(parameters)
 
-    def _tell_left_out(self, called: Sequence[Any]) -> None:
+    def _warn_of_left_out(self, called: Sequence[Any]) -> None:
         for network in called:
             if not self._is_covered(network):
                 self._left_out.add(id(network))

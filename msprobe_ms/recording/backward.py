@@ -1,4 +1,4 @@
-"""Gradients on their way back: they become the backward entries of calls, and the gradients of parameters."""
+"""Record gradients on their way back: the backward entries of calls, and the gradients of parameters."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD
 from msprobe_ms.dump.writing.json_text import Value
-from msprobe_ms.recording.call_filter import Choice
+from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.recording.calls import Call
-from msprobe_ms.recording.deferred_statistics import AwaitedFigures
 from msprobe_ms.recording.gradient_watch import Plan, fill
-from msprobe_ms.recording.overflow import OverflowGate
-from msprobe_ms.recording.values import LeafBuilder
+from msprobe_ms.recording.output.entry_sink import EntrySink
+from msprobe_ms.recording.output.values import ValueSerializer
+from msprobe_ms.recording.selection.call_filter import CallFilter
 
 
 class Backward:
@@ -21,18 +21,18 @@ class Backward:
 
     def __init__(
         self,
-        store: AwaitedFigures | OverflowGate,
-        leaves: LeafBuilder,
-        choice: Choice,
+        sink: EntrySink,
+        values: ValueSerializer,
+        call_filter: CallFilter,
         guarded: Callable[[str, Callable[[], None]], None],
         is_open: Callable[[], bool],
         count: Callable[[str], int],
     ) -> None:
         """``guarded`` records without letting errors out, ``is_open`` says whether the step still takes records,
         ``count`` numbers the entries of one name."""
-        self._store = store
-        self._leaves = leaves
-        self._choice = choice
+        self._sink = sink
+        self._values = values
+        self._filter = call_filter
         self._guarded = guarded
         self._is_open = is_open
         self._count = count
@@ -69,7 +69,7 @@ class Backward:
         self.seen = True
         first, call.backward_begun = not call.backward_begun, True
         if first:
-            self._choice.backward_begins(call)
+            self._filter.backward_begins(call)
         return first
 
     def _call_begins(self, call: Call, gradients: Sequence[Any]) -> None:
@@ -79,23 +79,23 @@ class Backward:
             fields = self._field(call, "input", call.output_fields, gradients, call.output_leaves)
             if first:
                 fields += self._field(call, "output", call.plan, ())
-            self._store.entry(call.backward, fields, call.parent_entry(BACKWARD), complete=not more)
+            self._sink.entry(EntryPart(call.backward, fields, call.parent_entry(BACKWARD), complete=not more))
         if not more:
-            self._choice.ends(call.backward)
+            self._filter.ends(call.backward)
 
     def _part_came(self, call: Call) -> None:
         """Take note of the time: where a branch takes no part in this backward, nobody says that this was the last."""
         self._begin(call)
         call.came_in_parts = True
         if call.keep_backward:
-            self._store.entry(call.backward, (), call.parent_entry(BACKWARD), complete=False)
+            self._sink.entry(EntryPart(call.backward, (), call.parent_entry(BACKWARD), complete=False))
 
     def _call_ends(self, call: Call, gradients: Sequence[Any]) -> None:
         self._begin(call)
         if call.keep_backward:
             fields = self._field(call, "output", call.plan, gradients)
-            self._store.entry(call.backward, fields, call.parent_entry(BACKWARD), stays=call.came_in_parts)
-        self._choice.ends(call.backward)
+            self._sink.entry(EntryPart(call.backward, fields, call.parent_entry(BACKWARD), stays=call.came_in_parts))
+        self._filter.ends(call.backward)
 
     def _field(
         self,
@@ -106,15 +106,15 @@ class Backward:
         known: dict[tuple[str, ...], Value] | None = None,
     ) -> list[tuple[str, Value]]:
         """``known``: leaves of gradients that came before, by their path; these are added, or begin another pass."""
-        if not self._choice.keeps(BACKWARD, field):
+        if not self._filter.keeps(BACKWARD, field):
             return []
-        save = self._choice.saves(call.backward)
+        save = self._filter.saves(call.backward)
         leaves, new = {} if known is None else known, dict[tuple[str, ...], Value]()
 
         def read(position: int, path: tuple[str, ...]) -> None:
             gradient = gradients[position] if position < len(gradients) else None
             if gradient is not None:
-                new[path] = self._leaves.build(gradient, call.backward, field, path, save)
+                new[path] = self._values.build(gradient, call.backward, field, path, save)
 
         fill(plan, read)
         if new.keys() & leaves.keys():
@@ -133,9 +133,9 @@ class Backward:
                 return
             self._late.add((base, name))
         entry = f"{base}.{PARAMETERS_GRAD}.{self._count(f'{base}.{PARAMETERS_GRAD}.{name}')}"
-        if self._choice.parameter(entry, base):
-            leaf = self._leaves.build(gradient, entry, "", (name,), self._choice.saves(entry))
-            self._store.entry(entry, [(name, [leaf])])
+        if self._filter.parameter(entry, base):
+            leaf = self._values.build(gradient, entry, "", (name,), self._filter.saves(entry))
+            self._sink.entry(EntryPart(entry, [(name, [leaf])]))
 
     def _record(self, where: str, action: Callable[[], None]) -> None:
         if self._is_open():

@@ -1,9 +1,10 @@
-"""Where in the user's code a call was made, found in one cheap walk of the Python stack."""
+"""Where in the user's code a call was made, and whether backward made it again: walks of the Python stack."""
 
 from __future__ import annotations
 
 import linecache
 import os
+from collections.abc import Collection
 from types import CodeType, FrameType
 
 from msprobe_ms.support.files import PACKAGE_FOLDER
@@ -91,3 +92,26 @@ class CallSites:
 def _frame_text(code: CodeType, line: int) -> str:
     source = linecache.getline(code.co_filename, line).strip()
     return f"File {code.co_filename}, line {line}, in {code.co_name}, \n {source}"
+
+
+class Recomputation:
+    """Tells by the functions through which a framework recomputes: ``(path fragment of the file, function name)``."""
+
+    def __init__(self, functions: Collection[tuple[str, str]]) -> None:
+        self._functions = [(part.replace("/", os.sep), name) for part, name in functions]
+        self._known: dict[CodeType, bool] = {}
+
+    def runs(self, frame: FrameType | None) -> bool:
+        """Whether ``frame`` was reached through one of them."""
+        known = self._known
+        while frame is not None:
+            code = frame.f_code
+            recomputes = known.get(code)
+            if recomputes is None:
+                recomputes = known[code] = any(
+                    code.co_name == name and part in code.co_filename for part, name in self._functions
+                )
+            if recomputes:
+                return True
+            frame = frame.f_back
+        return False

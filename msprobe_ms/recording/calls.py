@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.dump.writing.json_text import Value
 from msprobe_ms.frameworks.base import InputWatch
 from msprobe_ms.recording.communication import CollectiveOperator, Communication
 from msprobe_ms.recording.gradient_watch import Plan, Watch
-from msprobe_ms.recording.sampling import Turn
+from msprobe_ms.recording.selection.filters import Turn
+
+if TYPE_CHECKING:
+    from msprobe_ms.recording.kernel_recorder import WrittenTensors
 
 #: Gives a module's own parameters by name.
 Parameters = Callable[[], Iterable[tuple[str, Any]]]
@@ -41,7 +44,7 @@ class Subject:
         self.scratch = scratch
         #: Of what exchanges tensors with other processes; functions that do have no backward.
         self.communication = communication
-        #: One graph, whose kernels nobody sees.
+        #: Whether it runs as one compiled graph, whose kernels cannot be intercepted.
         self.compiled = compiled
 
     def entry(self, direction: str, index: int) -> str:
@@ -82,8 +85,8 @@ class Call:
         #: Leaves of gradients that came, by their path: further ones may come with those of other results.
         self.output_leaves: dict[tuple[str, ...], Value] = {}
         self.backward_begun = self.came_in_parts = False
-        #: At level L2: what the kernels seen in it wrote.
-        self.launched: list[Any] = []
+        #: At level L2: what the kernels seen in it wrote, once there was one.
+        self.launched: WrittenTensors | None = None
         #: The exception that the caller was handling when it made the call; another one at its end is the call's own.
         self.handled = sys.exc_info()[1]
 

@@ -1,4 +1,4 @@
-"""``record``: one step recorded in a ``with`` block, without a configuration file, and what was recorded as values."""
+"""Record one step in a ``with`` block, without a configuration file, and read what was recorded as values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_SHOWN = 8
 
 
 class RecordedValue:
-    """One value of a call: a tensor's figures, its numbers when asked for; or a plain value."""
+    """One value of a call: a tensor's statistics, its numbers when asked for; or a plain value."""
 
     def __init__(self, item: Item, tensors: Tensors) -> None:
         self._item = item
@@ -64,8 +64,8 @@ class RecordedValue:
             return "nothing"
         if item.kind == "value":
             return f"{item.type} {self.value}"
-        figures = (("Max", item.maximum), ("Min", item.minimum), ("Mean", item.mean), ("Norm", item.norm))
-        shown = " ".join(f"{name} {figure:.6g}" for name, figure in figures if isinstance(figure, (int, float)))
+        statistics = (("Max", item.maximum), ("Min", item.minimum), ("Mean", item.mean), ("Norm", item.norm))
+        shown = " ".join(f"{name} {number:.6g}" for name, number in statistics if isinstance(number, (int, float)))
         return f"{item.dtype} {item.shape} {shown}".rstrip()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,16 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.config.reload import FileChanges, accept_changes
+from msprobe_ms.config.values import is_range, unknown_arguments
 from msprobe_ms.config.vocabulary import API_LEVELS, MODULE_LEVELS
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.recording.arguments import is_range, no_model, unknown_arguments, weakly
-from msprobe_ms.recording.dumper import StepRecording
 from msprobe_ms.recording.hooks.apis import ApiHooks, ApiList, check_custom_api
 from msprobe_ms.recording.modes import Dumpers
-from msprobe_ms.recording.overflow import OverflowQuota
+from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.progress import speaks
-from msprobe_ms.recording.unused_settings import Misses
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.step import Step
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.gc_pause import no_garbage_collection
 from msprobe_ms.support.log import logger
@@ -39,23 +40,40 @@ class _MethodOfCurrent:
 
     def __get__(self, instance: Any, owner: type[BaseDebugger]) -> Callable[..., Any]:
         if instance is None:
-            instance = owner.current
+            instance = owner.current()
             if instance is None:
                 name = self._method.__name__
                 raise UsageError(f"PrecisionDebugger.{name}: construct a PrecisionDebugger before calling {name}")
         return self._method.__get__(instance, owner)
 
 
+class _Debuggers:
+    """The debuggers of a process: which one records, and which one of each class is called through its class."""
+
+    def __init__(self) -> None:
+        #: The debugger whose step is being recorded, of whatever framework.
+        self.recording: BaseDebugger | None = None
+        #: Class → its debugger that was constructed or started last.
+        self.current: dict[type[BaseDebugger], BaseDebugger] = {}
+
+    def current_of(self, kind: type[BaseDebugger]) -> BaseDebugger | None:
+        """The debugger that calls on ``kind`` go to: its own, else that of the nearest class it derives from."""
+        return next((self.current[each] for each in kind.__mro__ if each in self.current), None)
+
+    def forget(self, debugger: BaseDebugger) -> None:
+        """No call on its class goes to ``debugger`` any more."""
+        if self.current.get(type(debugger)) is debugger:
+            del self.current[type(debugger)]
+
+
 class BaseDebugger(ABC):
     """The debugger of one framework; ``PrecisionDebugger`` of ``msprobe_ms`` and ``msprobe_ms.pytorch`` derive from it.
 
-    Only one records at a time: `start` ends the step of another.
+    Only one records at a time: `start` ends the step of another, whatever its framework.
     """
 
-    #: The debugger constructed or started last: what calls on the class go to.
-    current: BaseDebugger | None = None
-    #: The debugger whose step is being recorded.
-    recording: BaseDebugger | None = None
+    #: One for all classes.
+    _debuggers = _Debuggers()
 
     def __init__(
         self,
@@ -84,7 +102,7 @@ class BaseDebugger(ABC):
         if self.config.level in API_LEVELS:
             self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
         #: Gives the network given to `start` last, while its user holds it.
-        self.model: Callable[[], Any] = no_model
+        self.model: Callable[[], Any] = _no_model
         self._quota = OverflowQuota(self.config.overflow_nums)
         self._dumpers = Dumpers(self.config, self._framework, self._apis, self._quota)
         self._dumper = self._dumpers.now("PrecisionDebugger")
@@ -100,16 +118,27 @@ class BaseDebugger(ABC):
         #: Set by who starts several times a step and knows it.
         self.starts_again = False
         self._step = 0
-        self._session: StepRecording | None = None
+        self._open_step: Step | None = None
         self._announced = False
-        self._misses = Misses()
+        self._unused = UnusedSettings()
         ignored = [key for key in self.config.ignored if key.rpartition(".")[2] != "precision"]
         if ignored:
             logger.info("these configuration keys have no effect here: %s", ", ".join(ignored))
         if len(ignored) < len(self.config.ignored):
             logger.info('precision "low" changes nothing: statistics are taken in float32 or wider, as with "high"')
-        type(self).current = self
+        self._debuggers.current[type(self)] = self
         atexit.register(self._end)
+
+    @classmethod
+    def current(cls) -> BaseDebugger | None:
+        """The debugger that calls on the class go to: the one constructed or started last."""
+        return cls._debuggers.current_of(cls)
+
+    @classmethod
+    def forget_current(cls) -> None:
+        """Have calls on the class go to no debugger: in a forked child it is the parent's."""
+        if (current := cls.current()) is not None:
+            cls._debuggers.forget(current)
 
     @abstractmethod
     def _load_framework(self) -> Framework:
@@ -129,41 +158,41 @@ class BaseDebugger(ABC):
         self._check_start(model, token_range, rank_id)
         self._started = True
         self._note_step()
-        if self._session is not None and self._session.saw_backward and not self.starts_again:
+        if self._open_step is not None and self._open_step.saw_backward and not self.starts_again:
             goes_on = f"start: called again before step(), so that step {self._step} goes on"
             self._say_once(logging.WARNING, f"{goes_on}; call step() after each training step")
-        self.model = weakly(model)
+        self.model = _weakly(model)
         self._rank_id = rank_id
         self._dumper.announce(model if isinstance(model, (list, tuple)) else [] if model is None else [model])
-        session = self._open()
-        if session is not None and self.config.level != "debug":
-            session.start(model, token_range)
+        opened = self._open()
+        if opened is not None and self.config.level != "debug":
+            opened.start(model, token_range)
 
     def forget_model(self) -> None:
         """As if `start` had never been given a network."""
-        self.model = no_model
+        self.model = _no_model
 
-    def _open(self) -> StepRecording | None:
-        """The step's session, where this step and rank are recorded; from here on the other debugger's is over."""
-        kind = type(self)
-        kind.current = self
-        if kind.recording is not None and kind.recording is not self:
-            kind.recording._finish()
-        self._tell_unselected_rank()
-        if not self._selected(self._rank_id) or (self._session is None and (self._overflowed() or self._is_off())):
+    def _open(self) -> Step | None:
+        """Open the step where this step and rank are recorded, else None; the step of another debugger is over then."""
+        debuggers = self._debuggers
+        debuggers.current[type(self)] = self
+        if debuggers.recording is not None and debuggers.recording is not self:
+            debuggers.recording._finish()
+        self._warn_of_unselected_rank()
+        if not self._selected(self._rank_id) or (self._open_step is None and (self._overflowed() or self._is_off())):
             return None
         if self._refused:
             return None
-        if self._session is None:
+        if self._open_step is None:
             rank = self._rank(self._rank_id)
-            self._session = self._dumper.open(self.config, self._step, rank)
-            self._refused = self._session is None
-            if self._session is not None and not self._announced:
-                self._session.status.begin(self._session.folder)
+            self._open_step = self._dumper.open(self.config, self._step, rank)
+            self._refused = self._open_step is None
+            if self._open_step is not None and not self._announced:
+                self._open_step.status.begin(self._open_step.folder)
                 self._announced = True
-        if self._session is not None:
-            kind.recording = self
-        return self._session
+        if self._open_step is not None:
+            debuggers.recording = self
+        return self._open_step
 
     @_MethodOfCurrent
     def save(self, variable: Any, name: str, save_backward: bool = True) -> None:
@@ -181,9 +210,9 @@ class BaseDebugger(ABC):
             return self._say_once(logging.INFO, text)
         self._reread_config()
         self._note_step()
-        session = self._open()
-        if session is not None:
-            session.save(variable, name, bool(save_backward))
+        opened = self._open()
+        if opened is not None:
+            opened.save(variable, name, bool(save_backward))
 
     def _note_step(self) -> None:
         self._reached = self._reached or not self.config.step or self._step in self.config.step
@@ -208,14 +237,14 @@ class BaseDebugger(ABC):
     def _follow_mode(self) -> None:
         """A script may change the execution mode at any time; what cannot be recorded in it is refused."""
         dumper = self._dumpers.now("start")
-        if dumper is not self._dumper and self._session is not None:
+        if dumper is not self._dumper and self._open_step is not None:
             changed = f"the execution mode changed in the middle of step {self._step}"
             raise UsageError(f"start: {changed}; call step() before start()")
         self._dumper = dumper
 
     def _reread_config(self) -> None:
         """Between steps: what the user wrote into the file since it was read last."""
-        if self._session is None and self.config.dump_enable is not None and self._changes.happened():
+        if self._open_step is None and self.config.dump_enable is not None and self._changes.happened():
             self.config = accept_changes(self.config, self._read_config)
 
     def _is_off(self) -> bool:
@@ -227,7 +256,7 @@ class BaseDebugger(ABC):
     def _rank(self, rank_id: int | None) -> int | None:
         return self._framework.rank() if rank_id is None else rank_id
 
-    def _tell_unselected_rank(self) -> None:
+    def _warn_of_unselected_rank(self) -> None:
         """Other ranks record where this is one of several; alone, taken for rank 0, it would be silence."""
         known, ranks = self._rank(self._rank_id), self.config.rank
         if not ranks or (known or 0) in ranks:
@@ -250,8 +279,8 @@ class BaseDebugger(ABC):
     @_MethodOfCurrent
     def stop(self) -> None:
         """Pause recording: every hook is gone until ``start``. Gradients of recorded calls still come in."""
-        if self._session is not None:
-            self._session.stop()
+        if self._open_step is not None:
+            self._open_step.stop()
         if not self._started and self.config.level != "debug":
             self._say_once(logging.WARNING, "stop: nothing to stop, start was not called since the last step()")
 
@@ -312,8 +341,7 @@ class BaseDebugger(ABC):
         """End the step, and with it this debugger: it records no more, and nothing remembers it."""
         self._end()
         atexit.unregister(self._end)
-        if type(self).current is self:
-            type(self).current = None
+        self._debuggers.forget(self)
 
     def _end(self) -> None:
         self._finish()
@@ -328,16 +356,36 @@ class BaseDebugger(ABC):
             logger.warning("nothing was recorded: no step that is selected (%s) was reached", selected)
 
     def _finish(self) -> None:
-        session, self._session = self._session, None
-        if type(self).recording is self:
-            type(self).recording = None
-        if session is not None:
-            if self.config.level == "debug" and session.is_empty:
+        opened, self._open_step = self._open_step, None
+        if self._debuggers.recording is self:
+            self._debuggers.recording = None
+        if opened is not None:
+            if self.config.level == "debug" and opened.is_empty:
                 nothing = "save: nothing was recorded: level debug records what save is given, and it was not called"
                 self._say_once(logging.WARNING, f"{nothing} in step {self._step}: debugger.save(tensor, name)")
-            session.finish(self._misses)
+            opened.finish(self._unused)
 
     def _say_once(self, level: int, text: str) -> None:
         if text.partition(":")[0] not in self._said:
             self._said.add(text.partition(":")[0])
             logger.log(level, "%s", text)
+
+
+def _no_model() -> None:
+    """What stands for a network where none was given."""
+    return None
+
+
+def _weakly(model: Any) -> Callable[[], Any]:
+    """Gives ``model`` (or the list of models) back without keeping it alive; None once it is gone."""
+    if model is None:
+        return _no_model
+    if not isinstance(model, (list, tuple)):
+        return weakref.ref(model)
+    references = [weakref.ref(each) for each in model]
+
+    def give() -> Any:
+        models = [reference() for reference in references]
+        return None if any(each is None for each in models) else models
+
+    return give

@@ -12,27 +12,63 @@ from __future__ import annotations
 import re
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.dump.names import BACKWARD, FORWARD, api_entry
 from msprobe_ms.dump.writing.json_text import Value
-from msprobe_ms.dump.writing.memory_budget import MIB
+from msprobe_ms.dump.writing.memory_budget import MemoryBudget
+from msprobe_ms.dump.writing.writer import EntryPart
+from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.calls import Call, Parameters
+from msprobe_ms.recording.output.step_dump import StepDump
+from msprobe_ms.recording.output.values import members
 from msprobe_ms.recording.recorder import Recorder
-from msprobe_ms.recording.values import members
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
 PREFIX = "Kernel"
 
-#: After how many tensors what is held of a call is counted.
-_FORGETS = 16
-
 #: Values nested deeper are not searched for tensors; a cycle must end somewhere.
 _DEEPEST = 8
+
+
+class WrittenTensors:
+    """Tensors that kernels wrote into, the latest of them: as many as the budget allows, which counts them.
+
+    What is forgotten may be taken for something that no kernel wrote, and be recorded once more.
+    """
+
+    __slots__ = ("_budget", "_framework", "_sizes", "tensors")
+
+    def __init__(self, framework: Framework, budget: MemoryBudget, given: Iterable[Any] = ()) -> None:
+        """``given`` are tensors that somebody else holds and no kernel wrote."""
+        self._framework = framework
+        self._budget = budget
+        self.tensors = list(given)
+        #: Bytes of the last of them, which are counted.
+        self._sizes: deque[int] = deque()
+
+    def add(self, written: Iterable[Any]) -> None:
+        """Hold tensors, instead of the oldest where there is no room."""
+        for tensor in written:
+            size = self._framework.memory(tensor)[1]
+            while not (counted := self._budget.take_when_free(size)) and self._sizes:
+                del self.tensors[len(self.tensors) - len(self._sizes)]
+                self._budget.give(self._sizes.popleft())
+            if counted:
+                self.tensors.append(tensor)
+                self._sizes.append(size)
+
+    def release(self) -> Sequence[Any]:
+        """Hold them no longer; the tensors."""
+        while self._sizes:
+            self._budget.give(self._sizes.popleft())
+        tensors, self.tensors = self.tensors, []
+        return tensors
 
 
 class _Launch:
@@ -66,8 +102,13 @@ class _Node:
         self._recorder = recorder
         self.name = name
         self.call = call
-        #: What came in, and what kernels seen made of it.
-        self.reached: list[Any] = []
+        #: What came in, and what kernels seen made of it, while backward runs through the node.
+        self.reached: WrittenTensors | None = None
+
+    def release(self) -> Sequence[Any]:
+        """Hold no tensors any longer; those that were held."""
+        reached, self.reached = self.reached, None
+        return () if reached is None else reached.release()
 
     def begins(self, grad_outputs: Sequence[Any]) -> None:
         self._recorder.node_begins(self, grad_outputs)
@@ -84,9 +125,9 @@ class _Nodes(threading.local):
 class KernelRecorder(Recorder):
     """Records one step of one process kernel by kernel."""
 
-    def __init__(self, config: Config, *args: Any, **kwargs: Any) -> None:
-        super().__init__(config, *args, **kwargs)
-        self._most_held = config.max_memory * MIB
+    def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
+        super().__init__(config, framework, dump)
+        self._budget = dump.budget
         self._nodes = _Nodes()
         self._known_nodes: set[Hashable] = set()
 
@@ -94,14 +135,20 @@ class KernelRecorder(Recorder):
 
     def kernel(self, operator: str, inputs: Sequence[Any], launch: Callable[[], Any]) -> Any:
         """Launch one kernel and record it."""
-        if self._thread.busy or self._store.full or not self._is_open() or self._framework.is_tracing():
+        if (
+            self._thread.busy
+            or self._sink.full
+            or self._closed
+            or not self._process.is_mine
+            or self._framework.is_tracing()
+        ):
             return launch()
         begun = self._guarded(operator, partial(self._before_launch, operator, inputs, sys._getframe(1)))
         try:
             results = launch()
         except BaseException:
             if begun is not None:
-                self._choice.ends(begun.entry)
+                self._filter.ends(begun.entry)
             raise
         if begun is not None:
             self._guarded(begun.entry, partial(self._after_launch, begun, results))
@@ -111,7 +158,7 @@ class KernelRecorder(Recorder):
         calls, nodes = self._thread.calls, self._nodes.running
         in_backward = self._framework.in_backward()
         if nodes and not in_backward:
-            nodes.clear()  # a backward that raised never said so
+            self._drop(nodes)  # a backward that raised never said so
         frames = None
         if calls and calls[-1].subject.is_module:
             depth, frames = self._sites.locate(frame, is_module=False)
@@ -121,12 +168,13 @@ class KernelRecorder(Recorder):
         recomputed = call is not None and call.recomputed
         begun = _Launch(call, nodes[-1] if nodes else None, backward=in_backward and not recomputed)
         begun.recomputed = recomputed
-        begun.reads_gradient = begun.node is not None and self._reads(begun.node.reached, inputs)
+        reached = None if begun.node is None else begun.node.reached
+        begun.reads_gradient = reached is not None and self._reads(reached.tensors, inputs)
         base = f"{PREFIX}.{operator}"
         begun.entry = api_entry(PREFIX, operator, self._count(f"{base}.{begun.direction}"), begun.direction)
         owner = begun.node.call if begun.direction == BACKWARD and begun.node is not None else call
         begun.parent = _parent(owner, begun.direction)
-        begun.kept = self._choice.kernel_begins(begun.entry, base, owner, begun.direction)
+        begun.kept = self._filter.kernel_begins(begun.entry, base, owner, begun.direction)
         if begun.kept:
             begun.scratch = self._framework.scratch_results(operator)
             begun.site = owner.site if owner is not None and not owner.subject.is_module else None
@@ -143,32 +191,34 @@ class KernelRecorder(Recorder):
 
     def _record_arguments(self, begun: _Launch, inputs: Sequence[Any]) -> None:
         field = "input_args" if begun.direction == FORWARD else "input"
-        if self._choice.keeps(begun.direction, field):
+        if self._filter.keeps(begun.direction, field):
             begun.fields.append((field, self._leaves_of(begun.entry, field, inputs)))
             if begun.direction == FORWARD:
                 begun.fields.append(("input_kwargs", {}))
 
     def _leaves_of(self, entry: str, field: str, values: Sequence[Any]) -> Value:
-        category, save = field.removesuffix("_args"), self._choice.saves(entry)
-        return [self._leaves.build(value, entry, category, (str(i),), save) for i, value in enumerate(values)]
+        category, save = field.removesuffix("_args"), self._filter.saves(entry)
+        return [self._values.build(value, entry, category, (str(i),), save) for i, value in enumerate(values)]
 
     def _after_launch(self, begun: _Launch, results: Any) -> None:
         written = list(self._tensors(results))
         if begun.call is not None and not begun.call.subject.is_module:
-            self._remember(begun.call.launched, written)
-        if begun.reads_gradient and begun.node is not None:
-            self._remember(begun.node.reached, written)
-        self._choice.ends(begun.entry)
+            if begun.call.launched is None:
+                begun.call.launched = WrittenTensors(self._framework, self._budget)
+            begun.call.launched.add(written)
+        if begun.reads_gradient and begun.node is not None and begun.node.reached is not None:
+            begun.node.reached.add(written)
+        self._filter.ends(begun.entry)
         if not begun.kept:
             return
-        if self._choice.keeps(begun.direction, "output"):
+        if self._filter.keeps(begun.direction, "output"):
             values = results if isinstance(results, (list, tuple)) else (results,)
             scratch = begun.scratch
             shown = [None if place in scratch else value for place, value in enumerate(values)]
             begun.fields.append(("output", self._leaves_of(begun.entry, "output", shown)))
         if begun.recomputed:
             begun.fields.append(("recompute", True))
-        self._store.entry(begun.entry, begun.fields, begun.parent, begun.site)
+        self._sink.entry(EntryPart(begun.entry, begun.fields, begun.parent, begun.site))
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
@@ -204,7 +254,7 @@ class KernelRecorder(Recorder):
     ) -> Any:
         """Close the call; record it where kernels of it ran unseen."""
         if _is_one_kernel(call):
-            call.launched = []
+            self._take_launched(call)
             result = super().after(call, args, kwargs, output, parameters)
         else:
             result = output
@@ -212,6 +262,15 @@ class KernelRecorder(Recorder):
         if not call.subject.is_module:
             self._guarded(call.forward, partial(self._observe_nodes, call, args, result))
         return result
+
+    def _take_launched(self, call: Call) -> Sequence[Any]:
+        """What kernels seen in the call wrote, which is held no longer."""
+        launched, call.launched = call.launched, None
+        return () if launched is None else launched.release()
+
+    def _settle(self, call: Call, outputs: Sequence[Any]) -> None:
+        self._take_launched(call)
+        super()._settle(call, outputs)
 
     def _observe_nodes(self, call: Call, args: tuple[Any, ...], result: Any) -> None:
         def observer(name: str) -> _Node | None:
@@ -221,7 +280,7 @@ class KernelRecorder(Recorder):
         self._framework.observe_nodes(tensors, self._known_nodes, observer)
 
     def _after_call(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        launched, call.launched = call.launched, []
+        launched = self._take_launched(call)
         self._close(call, self._thread.calls)
         if call.subject.is_module or not call.keep_forward:
             return
@@ -241,7 +300,7 @@ class KernelRecorder(Recorder):
     def node_begins(self, node: _Node, grad_outputs: Sequence[Any]) -> None:
         """Backward runs into ``node``."""
         if not self._thread.busy and self._is_open():
-            node.reached = list(self._tensors(grad_outputs))
+            node.reached = WrittenTensors(self._framework, self._budget, self._tensors(grad_outputs))
             self._nodes.running.append(node)
 
     def node_ends(self, node: _Node, grad_inputs: Sequence[Any], grad_outputs: Sequence[Any]) -> None:
@@ -249,40 +308,33 @@ class KernelRecorder(Recorder):
         running = self._nodes.running
         if self._thread.busy or node not in running or not self._is_open():
             return
-        while running.pop() is not node:
-            continue
+        self._drop(running, node)
         self.backward.seen = True
         self._guarded(node.name, partial(self._after_node, node, grad_inputs, grad_outputs))
 
     def _after_node(self, node: _Node, grad_inputs: Sequence[Any], grad_outputs: Sequence[Any]) -> None:
-        reached, node.reached = node.reached, []
+        reached = node.release()
         gradients = list(self._tensors(grad_inputs))
         if self._nodes.running:  # a backward within a backward
-            self._nodes.running[-1].reached += gradients
-        if self._store.full or all(self._any_in([gradient], reached) for gradient in gradients):
+            outer = self._nodes.running[-1]
+            if outer.reached is not None:
+                outer.reached.add(gradients)
+        if self._sink.full or all(self._any_in([gradient], reached) for gradient in gradients):
             return
         base = f"{PREFIX}.{node.name}Grad"
         entry = api_entry(PREFIX, f"{node.name}Grad", self._count(f"{base}.{BACKWARD}"), BACKWARD)
-        if self._choice.kernel_begins(entry, base, node.call, BACKWARD):
+        if self._filter.kernel_begins(entry, base, node.call, BACKWARD):
             sides = (("input", grad_outputs), ("output", grad_inputs))
-            kept = [(field, values) for field, values in sides if self._choice.keeps(BACKWARD, field)]
+            kept = [(field, values) for field, values in sides if self._filter.keeps(BACKWARD, field)]
             fields = [(field, self._leaves_of(entry, field, values)) for field, values in kept]
-            self._store.entry(entry, fields, _parent(node.call, BACKWARD), node.call.site)
-        self._choice.ends(entry)
+            self._sink.entry(EntryPart(entry, fields, _parent(node.call, BACKWARD), node.call.site))
+        self._filter.ends(entry)
 
-    def _remember(self, known: list[Any], written: Sequence[Any]) -> None:
-        """Add to what kernels wrote, and now and then forget the oldest that are more than memory allows.
-
-        What is forgotten may be taken for something that no kernel wrote, and be recorded once more.
-        """
-        known += written
-        if len(known) % _FORGETS < len(written):
-            held = 0
-            for place in reversed(range(len(known))):
-                held += self._framework.memory(known[place])[1]
-                if held > self._most_held:
-                    del known[: place + 1]
-                    return
+    @staticmethod
+    def _drop(running: list[_Node], until: _Node | None = None) -> None:
+        """Take nodes off from the innermost one on, the last is ``until``, which keeps its tensors."""
+        while running and (node := running.pop()) is not until:
+            node.release()
 
     # -- who wrote what --------------------------------------------------------------------------------------------
 

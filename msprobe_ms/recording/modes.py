@@ -1,22 +1,22 @@
-"""The factory: which level and task record what in which execution mode, and what opens a step there."""
+"""Choose what records: which level and task work in which execution mode, and what opens a step there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msprobe_ms.config.vocabulary import KERNEL_KEYS, MODULE_LEVELS
-from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import ExecutionMode, Framework
 from msprobe_ms.frameworks.graph_observer import GraphTaps
-from msprobe_ms.recording.dumper import Dumper
+from msprobe_ms.recording.dynamic_step import DynamicStep
 from msprobe_ms.recording.graphs.kernel_dumper import KernelDumper
 from msprobe_ms.recording.graphs.recorder import tapped_by
-from msprobe_ms.recording.graphs.step import GraphSession
+from msprobe_ms.recording.graphs.step import GraphStep
 from msprobe_ms.recording.hooks.apis import ApiHooks
-from msprobe_ms.recording.overflow import OverflowQuota
-from msprobe_ms.recording.step import Session
+from msprobe_ms.recording.output.overflow import OverflowQuota
+from msprobe_ms.recording.step import Dumper
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 
@@ -40,11 +40,9 @@ class DynamicDumper(Dumper):
                 f"{framework.mode_text()} know one of statistics, md5"
             )
         super().__init__(config, framework, apis, quota)
-        idle = [key for key in KERNEL_KEYS if getattr(config, key) != type(config).model_fields[key].default]
+        idle = [key for key in KERNEL_KEYS if config.asks_for(key)]
         if config.level == "L2" and idle:
             logger.info("these configuration keys have no effect in dynamic graphs: %s", ", ".join(idle))
-        #: What steps have warned of that holds for every step.
-        self._noted: set[str] = set()
         #: Modules may run in compiled graphs in between.
         self._taps: GraphTaps | None = None
         if config.level in MODULE_LEVELS and config.task in TAPPED_TASKS:
@@ -52,12 +50,8 @@ class DynamicDumper(Dumper):
                 tapped_by(config.data_mode, config.task), config.dump_path, config.permissions
             )
 
-    def open(self, config: Config, step: int, rank: int | None) -> Session | None:
-        try:
-            return Session.open(config, self._framework, self._apis, step, rank, self._quota, self._noted, self._taps)
-        except OSError as error:
-            self.refused(step, process_folder(config.dump_path, step, rank), error)
-            return None
+    def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> DynamicStep:
+        return DynamicStep(config, self._framework, self._apis, step, rank, self._quota, self._warned, self._taps)
 
 
 class GraphDumper(Dumper):
@@ -69,14 +63,9 @@ class GraphDumper(Dumper):
         if taps is None:
             raise UsageError(f"level {config.level}: {framework.no_graph_taps}")
         self._taps = taps
-        self._noted: set[str] = set()
 
-    def open(self, config: Config, step: int, rank: int | None) -> GraphSession | None:
-        try:
-            return GraphSession.open(config, self._framework, self._taps, step, rank, self._noted)
-        except OSError as error:
-            self.refused(step, process_folder(config.dump_path, step, rank), error)
-            return None
+    def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> GraphStep:
+        return GraphStep.open(config, self._framework, self._taps, step, rank, self._warned)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""One step being recorded: names calls, summarises what they were given and gave, hands records to the store.
+"""Record the calls of one step: name them, summarise what they were given and gave, hand entries to the sinks.
 
 Hooks call it in this order for every call, on the thread that makes the call::
 
@@ -12,7 +12,6 @@ reported once and the host's values pass unchanged.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -22,47 +21,43 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD, RECOMPUTE
+from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.backward import Backward
-from msprobe_ms.recording.call_filter import Choice
-from msprobe_ms.recording.call_site import CallSites
+from msprobe_ms.recording.call_site import CallSites, Recomputation
 from msprobe_ms.recording.calls import Call, OpenCalls, Parameters, Subject
-from msprobe_ms.recording.deferred_statistics import AwaitedFigures
-from msprobe_ms.recording.error_log import Trouble
 from msprobe_ms.recording.gradient_watch import Watch
-from msprobe_ms.recording.overflow import OverflowGate
-from msprobe_ms.recording.recompute import Recomputation
-from msprobe_ms.recording.unused_settings import Misses
-from msprobe_ms.recording.values import LeafBuilder
+from msprobe_ms.recording.output.step_dump import StepDump
+from msprobe_ms.recording.selection.call_filter import CallFilter
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.support.this_process import ThisProcess
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
 
 class Recorder:
-    """Records one step of one process into one store."""
+    """Records the calls of one step into its dump."""
 
     def __init__(
         self,
         config: Config,
         framework: Framework,
-        store: AwaitedFigures | OverflowGate,
-        leaves: LeafBuilder,
-        trouble: Trouble,
+        dump: StepDump,
     ) -> None:
         self._framework = framework
-        self._store = store
-        self._leaves = leaves
-        self._trouble = trouble
-        self._choice = Choice(config)
+        self._sink = dump.sinks.first
+        self._values = dump.values
+        self._errors = dump.errors
+        self._filter = CallFilter(config)
         self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
         self._recomputation = Recomputation(framework.recomputing)
         self._counters: dict[str, int] = {}
         self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
         self._thread = OpenCalls()
         self._closed = False
-        self._process = os.getpid()
-        self.backward = Backward(store, leaves, self._choice, self._guarded, self._is_open, self._count)
+        self._process = ThisProcess()
+        self.backward = Backward(self._sink, self._values, self._filter, self._guarded, self._is_open, self._count)
 
     def resume(self) -> None:
         """Calls come in from here on."""
@@ -72,11 +67,11 @@ class Recorder:
         """No more calls until `resume`, only gradients of those that were recorded."""
         self.backward.pause()
 
-    def tell(self, misses: Misses) -> None:
-        """Say what of the configuration selected nothing in this step."""
+    def warn_of_unused(self, unused: UnusedSettings) -> None:
+        """Warn of what of the configuration selected nothing in this step."""
         calls = self._calls()
-        if calls and not self._store.full:
-            self._choice.tell(misses, calls)
+        if calls and not self._sink.full:
+            self._filter.warn_of_unused(unused, calls)
 
     def _calls(self) -> dict[str, int]:
         """Name without direction and index → calls in this step."""
@@ -92,8 +87,7 @@ class Recorder:
         self._closed = True
 
     def _is_open(self) -> bool:
-        # A forked child (a data loader's worker) inherits the hooks but must not write into its parent's dump.
-        return not self._closed and os.getpid() == self._process
+        return not self._closed and self._process.is_mine
 
     def _guarded(self, where: str, action: Callable[[], Any]) -> Any:
         """What ``action`` gives, which records and calls nothing of the user's; None where it fails."""
@@ -103,7 +97,7 @@ class Recorder:
             with self._framework.quiet():
                 return action()
         except Exception as error:
-            self._trouble.report(error, where)
+            self._errors.report(error, where)
             return None
         finally:
             thread.busy = was_busy
@@ -113,7 +107,7 @@ class Recorder:
     def enter(self, subject: Subject) -> Call | None:
         """Open a call; None when it is not one of its own: inside another API, or the tool's own doing."""
         thread = self._thread
-        if thread.busy or self._store.full or not self._is_open() or self._framework.is_tracing():
+        if thread.busy or self._sink.full or self._closed or not self._process.is_mine or self._framework.is_tracing():
             return None
         if not subject.is_module and thread.calls and not thread.calls[-1].subject.is_module:
             return None  # said before the walk of the stack: APIs and operators call each other a lot
@@ -121,7 +115,7 @@ class Recorder:
         try:
             return self._enter(subject, thread.calls)
         except Exception as error:
-            self._trouble.report(error, subject.base)
+            self._errors.report(error, subject.base)
             return None
         finally:
             thread.busy = False
@@ -137,7 +131,7 @@ class Recorder:
             call.recomputed = self._recomputation.runs(sys._getframe(2))
         else:
             self._framework.backward_ended()
-        self._choice.call_begins(call)
+        self._filter.call_begins(call)
         if frames and self._needs_site(call):
             call.site = self._site(frames)
         calls.append(call)
@@ -149,7 +143,7 @@ class Recorder:
     def _site(self, frames: list[tuple[CodeType, int]]) -> int:
         number, new = self._sites.number(frames)
         if new is not None:  # a call without its site is still a call
-            self._guarded("call site", partial(self._store.call_site, number, new))
+            self._guarded("call site", partial(self._sink.call_site, number, new))
         return number
 
     def _count(self, base: str) -> int:
@@ -172,7 +166,7 @@ class Recorder:
                 return call
             self.abandon(call)
         except Exception as error:
-            self._trouble.report(error, subject.base)
+            self._errors.report(error, subject.base)
         return None
 
     def before(
@@ -188,7 +182,7 @@ class Recorder:
                 self._record_inputs(call, args, kwargs)
             return self._watch_inputs(call, args, kwargs)
         except Exception as error:
-            self._trouble.report(error, call.forward)
+            self._errors.report(error, call.forward)
             return args, kwargs
         finally:
             thread.busy = False
@@ -198,9 +192,9 @@ class Recorder:
             return
         if call.subject.communication is not None:
             args, kwargs = call.subject.communication.recorded(args, kwargs)
-        save = self._choice.saves(call.forward)
-        build = self._leaves.build
-        if self._choice.keeps(FORWARD, "input_args"):
+        save = self._filter.saves(call.forward)
+        build = self._values.build
+        if self._filter.keeps(FORWARD, "input_args"):
             positional = [build(value, call.forward, "input", (str(i),), save) for i, value in enumerate(args)]
             named = {key: build(value, call.forward, "kwargs", (key,), save) for key, value in kwargs.items()}
             call.inputs += [("input_args", positional)]
@@ -255,7 +249,7 @@ class Recorder:
             twins = self._framework.watch_outputs(watch.tensors, report, inputs)
             return watch.swap([output], twins)[0]
         except Exception as error:
-            self._trouble.report(error, call.forward)
+            self._errors.report(error, call.forward)
             self.abandon(call)
             return output
         finally:
@@ -275,40 +269,40 @@ class Recorder:
         """The call raised: it is closed without a record, and the exception goes its way."""
         try:
             self._close(call, self._thread.calls)
-            self._store.forget(call.forward)
+            self._sink.forget(call.forward)
         except Exception as error:
-            self._trouble.report(error, call.forward)
+            self._errors.report(error, call.forward)
 
     def _close(self, call: Call, calls: list[Call], outputs: Sequence[Any] = ()) -> None:
         """End the call, and those in it that an exception left open."""
         while call in calls and (left := calls.pop()) is not call:
             self._settle(left, ())
-            self._store.forget(left.forward)
+            self._sink.forget(left.forward)
         self._settle(call, outputs)
 
     def _settle(self, call: Call, outputs: Sequence[Any]) -> None:
-        self._choice.ends(call.forward)
+        self._filter.ends(call.forward)
         if call.watch is not None and call.input_watch is not None:
             call.watch.restore()
             call.input_watch.settle(outputs)
         call.watch = call.input_watch = call.handled = None
 
     def _record_output(self, call: Call, output: Any, parameters: Parameters) -> None:
-        save = self._choice.saves(call.forward)
-        build = self._leaves.build
+        save = self._filter.saves(call.forward)
+        build = self._values.build
         fields = call.inputs
-        if self._choice.keeps(FORWARD, "output"):
+        if self._filter.keeps(FORWARD, "output"):
             scratch = call.subject.scratch
             results = ((index, None if index in scratch else value) for index, value in enumerate(_results(output)))
             leaves = [build(value, call.forward, "output", (str(index),), save) for index, value in results]
             fields.append(("output", leaves))
-        if call.subject.is_module and self._choice.keeps(FORWARD, "parameters"):
+        if call.subject.is_module and self._filter.keeps(FORWARD, "parameters"):
             named = {name: build(value, call.forward, "parameters", (name,), save) for name, value in parameters()}
             if named:
                 fields.append(("parameters", named))
         if call.recomputed:
             fields.append((RECOMPUTE, True))
-        self._store.entry(call.forward, fields, call.parent_entry(FORWARD), call.site)
+        self._sink.entry(EntryPart(call.forward, fields, call.parent_entry(FORWARD), call.site))
         call.inputs = []
 
     def _plan_output(self, call: Call, output: Any) -> Watch:

@@ -1,8 +1,7 @@
-"""Level debug: values that the script itself hands over with ``debugger.save``, and their gradients."""
+"""Level debug: record values that the script itself hands over with ``debugger.save``, and their gradients."""
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -10,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.dump.names import DEBUG
 from msprobe_ms.dump.writing.json_text import Value, Whole
+from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework, Removable
-from msprobe_ms.recording.deferred_statistics import AwaitedFigures
-from msprobe_ms.recording.error_log import Trouble
-from msprobe_ms.recording.filters import NameList
 from msprobe_ms.recording.gradient_watch import Plan, fill
-from msprobe_ms.recording.values import LeafBuilder, members
+from msprobe_ms.recording.output.step_dump import StepDump
+from msprobe_ms.recording.output.values import members
+from msprobe_ms.recording.selection.filters import NameList
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.this_process import ThisProcess
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -28,20 +28,18 @@ _DEEPEST = 64
 class SavePoints:
     """What is saved in one step: entries ``{name}.{n}.debug`` and ``{name}_grad.{n}.debug``, ``n`` counts the name."""
 
-    def __init__(
-        self, config: Config, framework: Framework, store: AwaitedFigures, leaves: LeafBuilder, trouble: Trouble
-    ) -> None:
+    def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
         self._framework = framework
-        self._store = store
-        self._trouble = trouble
-        self._leaves = leaves
+        self._sink = dump.sinks.first
+        self._errors = dump.errors
+        self._values = dump.values
         self._save_all = config.task == "tensor"
         self._save_some = NameList(config.tensor_list) if config.tensor_list else None
         self._counters: dict[str, int] = {}
         self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
         self._hooks: list[Removable] = []
         self._closed = False
-        self._process = os.getpid()
+        self._process = ThisProcess()
 
     def save(self, variable: Any, name: str, save_backward: bool) -> None:
         """Record ``variable`` as it is now; its tensors' gradients, too, when backward reaches them. Never raises."""
@@ -53,14 +51,14 @@ class SavePoints:
         entry = f"{name}.{index}.{DEBUG}"
         try:
             with self._framework.quiet():
-                leaf = self._leaves.build(variable, entry, "", (), self._saves(entry))
+                leaf = self._values.build(variable, entry, "", (), self._saves(entry))
             if leaf is None and variable is not None:
                 logger.warning("save: %s is a %s, which has no place in a dump: null", name, type(variable).__name__)
-            self._store.entry(entry, [("", Whole(leaf))])
+            self._sink.entry(EntryPart(entry, [("", Whole(leaf))]))
             if save_backward:
                 _Gradients(self, variable, f"{name}_grad.{index}.{DEBUG}").watch()
         except Exception as error:
-            self._trouble.report(error, entry)
+            self._errors.report(error, entry)
 
     def close(self) -> None:
         """The step is over: gradients that come later belong to nothing."""
@@ -69,8 +67,7 @@ class SavePoints:
             self._hooks.pop().remove()
 
     def _is_open(self) -> bool:
-        # A forked child (a data loader's worker) must not write into its parent's dump.
-        return not self._closed and os.getpid() == self._process
+        return not self._closed and self._process.is_mine
 
     def _saves(self, entry: str) -> bool:
         return self._save_all or (self._save_some is not None and self._save_some.accepts(entry))
@@ -82,10 +79,10 @@ class SavePoints:
 
     def gradient_leaf(self, gradient: Any, entry: str, path: tuple[str, ...]) -> Value:
         with self._framework.quiet():
-            return self._leaves.build(gradient, entry, "", path, self._saves(entry))
+            return self._values.build(gradient, entry, "", path, self._saves(entry))
 
     def record_gradients(self, entry: str, value: Value) -> None:
-        self._store.entry(entry, [("", Whole(value))])
+        self._sink.entry(EntryPart(entry, [("", Whole(value))]))
 
     def when_open(self, entry: str, action: Any) -> None:
         """Run ``action``, in the midst of the framework's backward: nothing may escape into it."""
@@ -93,7 +90,7 @@ class SavePoints:
             try:
                 action()
             except Exception as error:
-                self._trouble.report(error, entry)
+                self._errors.report(error, entry)
 
 
 class _Gradients:

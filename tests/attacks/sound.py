@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import xlsxwriter
 
-from msprobe_ms.dump.writing.records import entry
-from msprobe_ms.dump.writing.writer import DumpStore
+from msprobe_ms.dump.writing.journal import encode_entry
+from msprobe_ms.dump.writing.writer import DumpStore, EntryPart
 
 VALUES = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 #: A pickle of torch that describes a tensor of 3 × 4 floats in the record ``data/0``.
@@ -107,7 +107,7 @@ def journal(folder: Path) -> Path:
     store = DumpStore(folder, task="statistics", level="L0", framework="mindspore", tensors=False)
     store.call_site(0, ["File net.py, line 1, in construct"])
     for name, body in dump_json()["data"].items():
-        store.entry(name, body.items(), None, 0)
+        store.entry(EntryPart(name, list(body.items()), None, 0))
     return folder / "dump.journal"
 
 
@@ -188,4 +188,4 @@ def pickled(function: Any, *arguments: Any) -> bytes:
 
 
 def record(name: str, fields: Mapping[str, str]) -> bytes:
-    return entry(name, fields.items(), None, None)
+    return encode_entry(name, fields.items(), None, None)

@@ -20,15 +20,15 @@ from typing import Any
 
 import torch
 
-import msprobe_ms.recording.deferred_statistics
+import msprobe_ms.recording.output.deferred_statistics
 from msprobe_ms.frameworks.pytorch import device_statistics
 from msprobe_ms.pytorch import PrecisionDebugger
 
 PACKAGE = Path(msprobe_ms.__file__).parent
-STORING = ("dump", "arrays/npy.py", "recording/tensor_writer.py", "support/files.py")
+STORING = ("dump", "arrays/npy.py", "recording/output/tensor_writer.py", "support/files.py")
 FILES = {
     "files": (*(str(PACKAGE / name) for name in STORING), queue.__file__, threading.__file__),
-    "device": (str(PACKAGE / "recording" / "deferred_statistics.py"), device_statistics.__file__),
+    "device": (str(PACKAGE / "recording" / "output" / "deferred_statistics.py"), device_statistics.__file__),
 }
 SECTIONS = {
     "files": {"task": "tensor", "level": "mix", "async_dump": True},
@@ -60,7 +60,7 @@ def main(folder: Path, stride: int, kind: str) -> None:
     config.write_text(json.dumps({**SECTIONS[kind], "dump_path": str(folder / "dump")}))
     if kind == "device":
         device_statistics.is_on_device = lambda tensor: True
-        msprobe_ms.recording.deferred_statistics.MOST = 3
+        msprobe_ms.recording.output.deferred_statistics.MOST = 3
     debugger = PrecisionDebugger(config)
     net = torch.nn.Linear(2, 2)
 

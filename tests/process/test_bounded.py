@@ -16,12 +16,18 @@ import torch
 from mindspore import Tensor, ops
 from recording import leaves, read_step, write_config
 
+from msprobe_ms.config import load_config
 from msprobe_ms.dump.writing import writer
-from msprobe_ms.dump.writing.memory_budget import Memory, OutOfMemory
-from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
+from msprobe_ms.dump.writing.memory_budget import MemoryBudget, OutOfMemory
+from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore, EntryPart
+from msprobe_ms.frameworks.graph_observer import Described, Place
+from msprobe_ms.frameworks.pytorch.framework import PyTorch
 from msprobe_ms.mindspore import PrecisionDebugger as MindSporeDebugger
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.recording import tensor_writer
+from msprobe_ms.recording.graphs.recorder import GraphRecorder
+from msprobe_ms.recording.output import tensor_writer
+from msprobe_ms.recording.output.step_dump import StepDump
+from msprobe_ms.recording.progress import Status
 from torture.bounded import MIB, Disk, peak_of
 
 
@@ -201,7 +207,7 @@ def test_export_takes_what_the_cap_allows(tmp_path: Path) -> None:
     """As many entries as fit, with long names, many fields and deep stacks, are exported within the cap."""
     cap = 32 * MIB
     store = DumpStore(
-        tmp_path / "rank0", task="statistics", level="L0", framework="pytorch", tensors=False, max_memory=cap
+        tmp_path / "rank0", task="statistics", level="L0", framework="pytorch", tensors=False, memory=MemoryBudget(cap)
     )
     store.call_site(0, ["File /a/b.py, line 3, in forward, \n x = layer(x)"])
     fields = [(name, [None]) for name in ("input_args", "input_kwargs", "output", "parameters")]
@@ -209,7 +215,8 @@ def test_export_takes_what_the_cap_allows(tmp_path: Path) -> None:
     recorded = 0
     with pytest.raises(OutOfMemory):  # noqa: PT012 - which entry is the last is not known
         while True:
-            store.entry(f"Module.layers.7.attention.softmax.Softmax.forward.{recorded}", fields, parent, 0)
+            name = f"Module.layers.7.attention.softmax.Softmax.forward.{recorded}"
+            store.entry(EntryPart(name, fields, parent, 0))
             recorded += 1
     assert recorded > 20_000
     assert peak_of(store.export) < cap
@@ -275,7 +282,7 @@ def test_each_pass_has_the_gradients_of_its_own(dump_path: Path) -> None:
 
 
 def test_what_another_thread_hands_back_may_be_taken_again() -> None:
-    memory = Memory(MIB)
+    memory = MemoryBudget(MIB)
     assert memory.take(MIB // 2)
     assert not memory.take(MIB // 2)
     memory.hand_back(MIB // 2)
@@ -302,3 +309,27 @@ def test_what_a_call_that_raised_was_given_is_held_no_longer(dump_path: Path) ->
         f"{entry}.input.0.pt",
         f"{entry}.output.0.pt",
     ]
+
+
+def test_gradients_that_come_before_their_call_has_ended(tmp_path: Path, warnings: list[str]) -> None:
+    """Compiled graphs may hand them over in any order: copies of them wait, as many as the cap allows."""
+    config = load_config(dump_path=tmp_path, level="L0")
+    dump = StepDump(config, PyTorch(), tmp_path / "rank0", MemoryBudget(MIB), set())
+    recorder = GraphRecorder(config, PyTorch(), dump)
+    recorder.observe(["Module.fc.Linear"])
+    size = 80_000
+    call = recorder.begins(0, [Described("torch.float32", (size,), True)] * 4, {})
+    for number in range(4):
+        place = Place("input", (str(number),), True, "torch.float32")
+        recorder.value(call, place, np.full(size, number, np.float32))
+    recorder.ends(call, Described("torch.float32", (size,), True))
+    assert dump.budget.take(MIB * 3 // 4), "what waited is let go"
+    dump.sinks.close()
+    dump.close(Status(config, 0), lambda: None)
+    data = json.loads((tmp_path / "rank0" / "dump.json").read_text())["data"]
+    gradients = data["Module.fc.Linear.backward.0"]["output"]
+    assert [gradient and gradient["Max"] for gradient in gradients] == [0, 1, None, None]
+    lines = (tmp_path / "rank0" / ERROR_LOG).read_text().splitlines()
+    assert len(lines) == 2
+    assert "OutOfMemory: max_memory, 1 MiB, was in use when the gradient came before its call had ended" in lines[0]
+    assert sum("could not be recorded" in text for text in warnings) == 1

@@ -21,7 +21,7 @@ from repository import ROOT
 
 import msprobe_ms
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
+from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore, EntryPart
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.support.errors import DumpFormatError
 from tests.frameworks.mindspore.test_invariants import X, gradients, small
@@ -179,7 +179,7 @@ def test_a_folder_that_cannot_be_listed(ms: Any, dump_path: Path, voice: Voice) 
 def test_a_stale_dump_is_no_whole_one(tmp_path: Path) -> None:
     """Exported at a stop, and what was lost after that can no longer be told in it: the journal says so."""
     store = DumpStore(tmp_path / "rank0", task="statistics", level="L0", framework="mindspore", tensors=False)
-    store.entry("Cell.fc.Dense.forward.0", [])
+    store.entry(EntryPart("Cell.fc.Dense.forward.0", []))
     store.export()
     store.incomplete = "something"
     (tmp_path / "rank0/stack.json").unlink()

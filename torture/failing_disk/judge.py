@@ -20,8 +20,8 @@ import msprobe_ms
 from msprobe_ms.arrays.torch_file import load_tensor
 from msprobe_ms.dump.reading.locate import DUMP_FILES
 from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.dump.writing.export import recover
 from msprobe_ms.dump.writing.journal import JOURNAL_NAME
-from msprobe_ms.dump.writing.recover import recover
 from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import logger

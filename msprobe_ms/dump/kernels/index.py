@@ -17,10 +17,9 @@ from msprobe_ms.dump.kernels.entries import kernel_entries
 from msprobe_ms.dump.kernels.folders import KernelFolder, find_kernel_folders, need_kernel_folders, read_folders
 from msprobe_ms.dump.kernels.kernel_files import KernelFile
 from msprobe_ms.dump.names import INCOMPLETE
-from msprobe_ms.dump.writing.export import dump_head, write_json
+from msprobe_ms.dump.writing.export import Recovered, dump_head, write_json
+from msprobe_ms.dump.writing.journal import Envelope
 from msprobe_ms.dump.writing.json_text import encode_text, field_text
-from msprobe_ms.dump.writing.records import Envelope
-from msprobe_ms.dump.writing.recover import Recovered
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.files import DEFAULT, Permissions, open_regular, replacing
 from msprobe_ms.support.log import logger

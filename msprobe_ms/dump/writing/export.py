@@ -1,17 +1,19 @@
-"""A journal → dump.json, stack.json, construct.json (at level debug: debug.json), each whole or absent."""
+"""Write dump.json, stack.json, construct.json (at level debug: debug.json) from a journal, each whole or absent.
+
+Dumps whose process died before it could do so are recovered the same way.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from msprobe_ms.dump.names import DEBUG, INCOMPLETE, RECOVERED
-from msprobe_ms.dump.writing.journal import JOURNAL_NAME
+from msprobe_ms.dump.writing.journal import JOURNAL_NAME, Contents, Envelope, IndexedEntry
 from msprobe_ms.dump.writing.json_text import Value, encode_text, value_text
-from msprobe_ms.dump.writing.records import Contents, EntryPart, Envelope
-from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.errors import DumpFormatError, MsprobeError
 from msprobe_ms.support.files import DEFAULT, Permissions, replacing
 
 #: Called once per exported entry with how many are done and how many there are; for progress bars.
@@ -93,16 +95,44 @@ def _write_dump(
     target.write(b"\n }" if contents.entries else b"}")
 
 
-def _body(part: EntryPart, journal: BinaryIO, *, saved: bool) -> bytes:
+def _body(part: IndexedEntry, journal: BinaryIO, *, saved: bool) -> bytes:
     fields = _fields(part, journal)
     if saved:
         return fields[0]  # a saved value is the whole entry
     return b"{\n" + b",\n".join(fields) + b"\n  }" if fields else b"{}"
 
 
-def _fields(part: EntryPart, journal: BinaryIO) -> list[bytes]:
+def _fields(part: IndexedEntry, journal: BinaryIO) -> list[bytes]:
     texts = []
     for offset, length in part.fields.values():
         journal.seek(offset)
         texts.append(journal.read(length))
     return texts
+
+
+class Recovered(NamedTuple):
+    """One rebuilt dump, or why it could not be."""
+
+    folder: Path
+    entries: int
+    problem: str = ""
+
+
+def recover(path: Path) -> Iterator[Recovered]:
+    """Export every journal in or below ``path``; journals stay where they are, so doing it twice does no harm.
+
+    Raises DumpFormatError when ``path`` does not exist or holds no journal.
+    """
+    if not path.is_dir():
+        raise DumpFormatError(f"{path}: not a folder; give a dump folder, one of its steps, or a rank of a step")
+    journals = sorted(path.rglob(JOURNAL_NAME))
+    if not journals:
+        raise DumpFormatError(
+            f"{path}: nothing to recover here or below: no {JOURNAL_NAME}. A dump that ended in good order has none; "
+            "its dump.json is complete"
+        )
+    for journal in journals:
+        try:
+            yield Recovered(journal.parent, export(journal.parent, recovered=True))
+        except (MsprobeError, OSError) as error:
+            yield Recovered(journal.parent, 0, str(error))

@@ -28,8 +28,8 @@ class _Breaks(dict[int, str]):
 _BREAKS = _Breaks((depth, "\n" + " " * depth) for depth in range(64))
 
 
-class AwaitedFigure:
-    """A figure that is still on its device; ``value`` is there before it is turned into text, or nothing is known."""
+class DeferredStatistic:
+    """A statistic still on its device; ``value`` is there before it is turned into text, or nothing is known."""
 
     __slots__ = ("value",)
 
@@ -37,8 +37,8 @@ class AwaitedFigure:
         self.value: Statistic = None
 
 
-#: A figure, at hand or not.
-Figure = Statistic | AwaitedFigure
+#: A statistic, at hand or not.
+EntryStatistic = Statistic | DeferredStatistic
 
 
 class TensorLeaf(NamedTuple):
@@ -47,10 +47,10 @@ class TensorLeaf(NamedTuple):
     type: str
     dtype: str
     shape: Sequence[int]
-    maximum: Figure
-    minimum: Figure
-    mean: Figure
-    norm: Figure
+    maximum: EntryStatistic
+    minimum: EntryStatistic
+    mean: EntryStatistic
+    norm: EntryStatistic
     requires_grad: bool | None = None
     data_name: str | None = None
     md5: str | None = None
@@ -115,13 +115,13 @@ def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
     else:
         sizes, filled = "", empty
     # Nearly all are finite floats; the others have a function.
-    figures = [
-        float.__repr__(value) if type(value) is float and value - value == 0.0 else _figure(value)
+    numbers = [
+        float.__repr__(value) if type(value) is float and value - value == 0.0 else _statistic_text(value)
         for value in (leaf.maximum, leaf.minimum, leaf.mean, leaf.norm)
     ]
     text = (
-        f"{kind}{leaf.type}{dtype}{leaf.dtype}{shape}{sizes}{filled}{figures[0]}"
-        f"{minimum}{figures[1]}{mean}{figures[2]}{norm}{figures[3]}"
+        f"{kind}{leaf.type}{dtype}{leaf.dtype}{shape}{sizes}{filled}{numbers[0]}"
+        f"{minimum}{numbers[1]}{mean}{numbers[2]}{norm}{numbers[3]}"
     )
     if leaf.requires_grad is not None:
         text += required if leaf.requires_grad else unneeded
@@ -132,8 +132,8 @@ def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
     return text + end
 
 
-def _figure(value: Figure) -> str:
-    return value_text(value.value if isinstance(value, AwaitedFigure) else value, 0)
+def _statistic_text(value: EntryStatistic) -> str:
+    return value_text(value.value if isinstance(value, DeferredStatistic) else value, 0)
 
 
 class Whole(NamedTuple):

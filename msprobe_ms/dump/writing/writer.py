@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from errno import ENOENT
 from pathlib import Path
-from typing import Protocol
 
-from msprobe_ms.dump.writing import records
 from msprobe_ms.dump.writing.export import Progress, export
-from msprobe_ms.dump.writing.journal import JOURNAL_NAME, JournalWriter
+from msprobe_ms.dump.writing.journal import (
+    CALL_SITE,
+    ENTRY,
+    ENVELOPE,
+    JOURNAL_NAME,
+    Envelope,
+    JournalWriter,
+    encode_call_site,
+    encode_entry,
+    encode_envelope,
+)
 from msprobe_ms.dump.writing.json_text import Value, Whole, field_text
-from msprobe_ms.dump.writing.memory_budget import Copy, Memory, OutOfMemory, Write
+from msprobe_ms.dump.writing.memory_budget import Copy, MemoryBudget, OutOfMemory, Write
 from msprobe_ms.support.files import DEFAULT, Permissions, replacing
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.text import printable
 
-#: Bytes that the index of a journal takes for an entry (with `memory`'s own for anything), and for a frame, as measured
-#: with some room.
+#: Bytes that the index of a journal takes for an entry (with what `MemoryBudget` adds for anything), and for a frame,
+#: as measured with some room.
 _ENTRY, _FRAME = 256, 256
 
 TENSOR_FOLDER = "dump_tensor_data"
@@ -33,23 +40,32 @@ def process_folder(dump_path: Path, step: int, rank: int | None) -> Path:
     return dump_path / f"step{step}" / (f"proc{os.getpid()}" if rank is None else f"rank{rank}")
 
 
-def entry_record(
-    name: str, fields: Iterable[tuple[str, Value | Whole]], parent: str | None, call_site: int | None, *, stays: bool
-) -> bytes:
-    """What `DumpStore.entry` writes for these arguments."""
-    texts = [(field, field_text(field, value)) for field, value in fields]
-    return records.entry(name, texts, parent, call_site, stays=stays)
+@dataclass(slots=True)
+class EntryPart:
+    """An entry of a dump, or one of several parts of it, of which later fields win.
 
+    ``name``       ``Cell.fc1.Dense.forward.0``
+    ``fields``     pairs of name and value
+    ``parent``     the entry of the enclosing module, if any
+    ``call_site``  the number that `DumpStore.call_site` was given for it, if any
+    ``complete``   False for a part after which another is expected
+    ``stays``      the entry keeps its place; else it is that of its last part
+    """
 
-class TensorFiles(Protocol):
-    """Where tensor files go: a `DumpStore`, or what stands before it."""
+    name: str
+    fields: Sequence[tuple[str, Value | Whole]]
+    parent: str | None = None
+    call_site: int | None = None
+    complete: bool = True
+    stays: bool = False
+    _record: bytes = field(default=b"", init=False, repr=False)
 
-    def tensor(self, data_name: str, write: Write, entry: str, copy: Copy | None = None) -> bool:
-        """``write`` writes a tensor as it is now; what does not do so at once has ``copy`` make a copy of it.
-
-        False where there will be no file, which is said if its entry is recorded.
-        """
-        ...
+    def encode(self) -> bytes:
+        """Encode the part as a record of a journal, once: a second call gives the same bytes."""
+        if not self._record:
+            texts = [(name, field_text(name, value)) for name, value in self.fields]
+            self._record = encode_entry(self.name, texts, self.parent, self.call_site, stays=self.stays)
+        return self._record
 
 
 class DumpStore:
@@ -72,18 +88,18 @@ class DumpStore:
         tensors: bool,
         extra_info: bool = True,
         permissions: Permissions = DEFAULT,
-        max_memory: int = 1 << 40,
+        memory: MemoryBudget | None = None,
     ) -> None:
         """Create ``folder``; a dump that already lies there is moved aside, never mixed with or lost.
 
-        ``max_memory``: bytes that the index of the journal may take when it is exported.
+        ``memory`` counts what the index of the journal takes when it is exported; None for no limit.
 
         Raises OSError when the folder cannot be made or written.
         """
         self.folder = folder
         self.entries = 0
         self._permissions = permissions
-        self._index = Memory(max_memory)
+        self._memory = memory or MemoryBudget(1 << 40)
         self._index_is_full = False
         #: Entries of which another part is expected.
         self._begun: set[str] = set()
@@ -99,44 +115,27 @@ class DumpStore:
         if tensors:
             permissions.make_folder(self._tensor_folder)
         data_dir = str(self._tensor_folder.resolve()) if tensors else None
-        envelope = records.envelope(records.Envelope(task, level, framework, data_dir, extra_info))
-        self._journal = JournalWriter(folder / JOURNAL_NAME, records.ENVELOPE, envelope, permissions)
+        envelope = encode_envelope(Envelope(task, level, framework, data_dir, extra_info))
+        self._journal = JournalWriter(folder / JOURNAL_NAME, ENVELOPE, envelope, permissions)
 
     def call_site(self, number: int, frames: Sequence[str]) -> None:
         """Record a call site. Raises OSError when the disk refuses, OutOfMemory when the index is full."""
-        if not self._index.take(sum(map(len, frames)) + _FRAME * len(frames)):
+        if not self._memory.stay(sum(map(len, frames)) + _FRAME * len(frames)):
             raise self._no_room()
-        self._journal.append(records.CALL_SITE, records.call_site(number, frames))
+        self._journal.append(CALL_SITE, encode_call_site(number, frames))
 
-    def entry(
-        self,
-        name: str,
-        fields: Iterable[tuple[str, Value | Whole]],
-        parent: str | None = None,
-        call_site: int | None = None,
-        *,
-        complete: bool = True,
-        stays: bool = False,
-    ) -> None:
-        """Record an entry, or a further part of one: ``fields`` are pairs of name and value.
-
-        ``complete`` is False for a part after which another is expected. An entry's place is that of its last part,
-        but for one that ``stays`` behind the part before.
-
-        Raises OSError when the disk refuses, OutOfMemory when the index is full.
-        """
-        self.add(name, entry_record(name, fields, parent, call_site, stays=stays), complete=complete)
-
-    def add(self, name: str, record: bytes, *, complete: bool) -> None:
-        """Store an entry or a part of one that is a record already (`entry_record`); raises what `entry` raises."""
+    def entry(self, part: EntryPart) -> None:
+        """Record an entry, or a further part of one. Raises OSError when the disk refuses, OutOfMemory when the index
+        is full."""
+        record, name = part.encode(), part.name
         if name not in self._begun:
             # For none any more, once it was so for one: another's name may be a byte shorter.
-            self._index_is_full = self._index_is_full or not self._index.take(_ENTRY + len(name))
+            self._index_is_full = self._index_is_full or not self._memory.stay(_ENTRY + len(name))
             if self._index_is_full:
                 raise self._no_room()
-        self._journal.append(records.ENTRY, record)
+        self._journal.append(ENTRY, record)
         self.entries += 1
-        if complete:
+        if part.complete:
             self._begun.discard(name)
         else:
             self._begun.add(name)
@@ -145,7 +144,7 @@ class DumpStore:
         """The call of an entry raised; there is nothing of it here."""
 
     def _no_room(self) -> OutOfMemory:
-        return OutOfMemory(f"{self._index} holds no more entries of one step")
+        return OutOfMemory(f"{self._memory} holds no more entries of one step")
 
     def tensor(self, data_name: str, write: Write, entry: str = "", copy: Copy | None = None) -> bool:
         """Write one tensor file of ``entry`` through ``write``; it is whole or absent.
@@ -167,10 +166,9 @@ class DumpStore:
         with replacing(self._tensor_folder / data_name, self._permissions) as file:
             write(file)
 
-    def error(self, text: str) -> None:
-        line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(text)}\n"
-        with self._permissions.append(self.folder / ERROR_LOG) as log:
-            log.write(line.encode())
+    def mark_incomplete(self, text: str) -> None:
+        """Have dump.json say that something is missing, and in words what."""
+        self.incomplete = text
 
     def export(self, progress: Progress | None = None) -> None:
         """Bring dump.json, stack.json and construct.json up to date, if anything was recorded since the last time."""
@@ -190,11 +188,6 @@ class DumpStore:
         self.folder, self._tensor_folder = folder, folder / TENSOR_FOLDER
         self._exported = None
 
-    @property
-    def is_bare(self) -> bool:
-        """Whether there is neither an entry nor a line in the error log."""
-        return not self.entries and not (self.folder / ERROR_LOG).exists()
-
     def discard(self) -> None:
         """Remove the dump, which has no entries. Raises OSError."""
         self.discarded = True
@@ -202,15 +195,6 @@ class DumpStore:
             self._journal.close()
         finally:
             shutil.rmtree(self.folder)
-
-    def absorb(self, other: DumpStore) -> None:
-        """Take over the error log of another dump, which has no entries, and remove that. Raises OSError."""
-        try:
-            if (log := other.folder / ERROR_LOG).exists():
-                with self._permissions.append(self.folder / ERROR_LOG) as mine:
-                    mine.write(log.read_bytes())
-        finally:
-            other.discard()
 
     def close(self, progress: Progress | None = None) -> None:
         """Export and remove the journal: from here on the JSON files are the dump.

@@ -89,7 +89,7 @@ class MindSpore(Framework):
         self._interception: kernels.Interception | None = None
         self.watches_in_place = self._graph is not None
         self._on_device = False
-        self._in_step: modes.InStep | None = None
+        self._lockstep: modes.Lockstep | None = None
 
     def prepare(self) -> None:
         self._on_device = device_statistics.is_there()
@@ -274,7 +274,7 @@ class MindSpore(Framework):
             return frozenset()
         return _SCRATCH_ON_CPU.get(operator, frozenset())
 
-    def opaque_calls(self) -> Sequence[tuple[Any, str]]:
+    def compiler_calls(self) -> Sequence[tuple[Any, str]]:
         # Reached only when something is compiled, not when it runs again.
         executors = [getattr(_c_expression, name, None) for name in ("JitExecutor_", "GraphExecutor_")]
         return [(executor, "compile") for executor in executors if hasattr(executor, "compile")]
@@ -299,11 +299,11 @@ class MindSpore(Framework):
 
     how_to_uncompile = jit.HOW_TO_UNCOMPILE
 
-    def in_step(self) -> Removable | None:
+    def enter_lockstep(self) -> Removable | None:
         # What could not be removed yet goes on, for the next recording to remove.
-        if self._in_step is None or not self._in_step.holds:
-            self._in_step = modes.in_step()
-        return self._in_step
+        if self._lockstep is None or not self._lockstep.holds:
+            self._lockstep = modes.enter_lockstep()
+        return self._lockstep
 
     def quiet(self) -> AbstractContextManager[Any]:
         # Reading a tensor with asnumpy enters no graph.

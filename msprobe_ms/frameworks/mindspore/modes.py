@@ -33,8 +33,8 @@ def mode_text() -> str:
     return f"compiled graphs (GRAPH_MODE, jit_level {jit_level()})"
 
 
-class InStep:
-    """Dynamic graphs run in step with Python from here on, as they do inside MindSpore's ``saved_tensors_hooks``.
+class Lockstep:
+    """Dynamic graphs run in lockstep with Python from here on, as they do inside MindSpore's ``saved_tensors_hooks``.
 
     Else threads run operators and build the gradient graph behind Python's back, and whoever looks at either waits for
     all of them, call by call; on few cores the waiting takes longer than the step.
@@ -56,7 +56,7 @@ class InStep:
             self._executor.enable_frontend_and_bprop_pipeline()
 
 
-def in_step() -> InStep | None:
+def enter_lockstep() -> Lockstep | None:
     """None where that is not known (before 2.8), and on devices, where nothing waits for every call."""
     known = hasattr(PyNativeExecutor_, "disable_frontend_and_bprop_pipeline")
-    return InStep() if known and not device_statistics.is_there() else None
+    return Lockstep() if known and not device_statistics.is_there() else None

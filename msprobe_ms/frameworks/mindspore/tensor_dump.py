@@ -6,7 +6,6 @@ graph is compiled; when a graph has run, what they wrote is read, told and remov
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -27,6 +26,7 @@ from msprobe_ms.frameworks.mindspore.tensor_dump_files import PATIENCE, QUIET, F
 from msprobe_ms.frameworks.mindspore.tensor_dump_names import Compiled, Given, ParameterOf
 from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.patching import Patch
+from msprobe_ms.support.this_process import ThisProcess
 
 #: What TensorDump puts numbers in for.
 _EXPANDED = ("{step}", "{rank}")
@@ -57,7 +57,7 @@ class TensorDumpTaps(CompiledTaps):
         self._scratch: Path | None = None
         self._compiled = Compiled()
         self._events: FileEvents | None = None
-        self._process = os.getpid()
+        self._process = ThisProcess()
         self._operators = operators
 
     def _made_parts(self) -> Parts:
@@ -114,7 +114,7 @@ class TensorDumpTaps(CompiledTaps):
     @property
     def _is_ours(self) -> bool:
         """Whether the files are this process's, and not those of the one that it was forked from."""
-        return os.getpid() == self._process
+        return self._process.is_mine
 
     def wait(self) -> None:
         super().wait()

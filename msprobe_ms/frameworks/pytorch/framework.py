@@ -160,7 +160,7 @@ class PyTorch(TorchModules):
             found.append(Namespace("torch.distributed", "Distributed", torch.distributed, True))
         return found
 
-    def opaque_calls(self) -> Sequence[tuple[Any, str]]:
+    def compiler_calls(self) -> Sequence[tuple[Any, str]]:
         compilers: list[tuple[Any, str]] = [(torch.jit, name) for name in ("script", "trace", "trace_module")]
         if (optimized := _optimized_module()) is not None:
             compilers.append((optimized, "__call__"))

@@ -1,4 +1,4 @@
-"""The configuration files of MindSpore's own kernel dump: what each key of ours becomes there.
+"""The configuration files of MindSpore's own kernel dump, what each key of ours becomes there, and how it is found.
 
 Layouts and names are those of the msprobe family, so that its tools know the files.
 """
@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
+from msprobe_ms.support.this_process import ThisProcess
+
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
+
+import atexit
+import os
+import re
+import tempfile
+from pathlib import Path
 
 #: A configuration of the kernel dump, as it is written.
 Document = dict[str, Any]
@@ -74,7 +82,7 @@ def for_cpu(document: Document) -> Document:
 
 
 def categories(config: Config, framework_version: str) -> list[str]:
-    """The figures of each tensor that ``summary_mode`` asks for, in the framework's words."""
+    """The statistics of each tensor that ``summary_mode`` asks for, in the framework's words."""
     mode = config.summary_mode
     if mode == "statistics":
         return list(DEFAULT_CATEGORIES)
@@ -124,3 +132,60 @@ def _end_to_end(config: Config) -> Document:
     if config.task in ("statistics", "exception_dump"):
         settings |= {"stat_calc_mode": config.device, "device_stat_precision_mode": config.precision}
     return settings
+
+
+class Environment:
+    """Sets variables of this process, and puts back what was there."""
+
+    def __init__(self) -> None:
+        #: Name → the value before, the value set; None for no value.
+        self._changed: dict[str, tuple[str | None, str | None]] = {}
+
+    def set(self, name: str, value: str | None) -> None:
+        """Give ``name`` this value; None takes it out."""
+        before = self._changed[name][0] if name in self._changed else os.environ.get(name)
+        self._changed[name] = (before, value)
+        _put(name, value)
+
+    def put_back(self) -> None:
+        """As before, but for what somebody else has changed meanwhile."""
+        changed, self._changed = self._changed, {}
+        for name, (before, value) in changed.items():
+            if os.environ.get(name) == value:
+                _put(name, before)
+
+
+def _put(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+#: What MindSpore accepts: letters, digits, and these.
+_PLAIN = re.compile(r"[A-Za-z0-9_/-]+")
+
+
+def plain_path(folder: Path) -> Path:
+    """``folder`` itself, or a link to it of plain letters, which goes when the process ends.
+
+    Raises OSError when no link can be made.
+    """
+    if _PLAIN.fullmatch(str(folder)):
+        return folder
+    beside = Path(tempfile.mkdtemp(prefix="msprobe_"))
+    link = beside / "dump"
+    try:
+        link.symlink_to(folder, target_is_directory=True)
+    except OSError:
+        beside.rmdir()
+        raise
+    atexit.register(_remove, link, ThisProcess())
+    return link
+
+
+def _remove(link: Path, process: ThisProcess) -> None:
+    # A forked child leaves what its parent uses.
+    if process.is_mine and link.is_symlink():
+        link.unlink()
+        link.parent.rmdir()

@@ -9,18 +9,15 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.config.vocabulary import KERNEL_KEYS
-from msprobe_ms.dump.writing.writer import move_aside, process_folder
+from msprobe_ms.dump.writing.writer import move_aside
 from msprobe_ms.frameworks.base import ExecutionMode, Framework
-from msprobe_ms.recording.dumper import Dumper
 from msprobe_ms.recording.graphs import kernel_config
-from msprobe_ms.recording.graphs.environment import Environment
-from msprobe_ms.recording.graphs.kernel_config import NOWHERE, Document
-from msprobe_ms.recording.graphs.kernel_step import CHECKS, KernelRecording
-from msprobe_ms.recording.graphs.plain_path import plain_path
+from msprobe_ms.recording.graphs.kernel_config import NOWHERE, Document, Environment, plain_path
+from msprobe_ms.recording.graphs.kernel_step import CHECKS, KernelStep
 from msprobe_ms.recording.hooks.apis import ApiHooks
-from msprobe_ms.recording.overflow import OverflowQuota
+from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.progress import Status
+from msprobe_ms.recording.step import Dumper
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.files import Permissions, replacing
 from msprobe_ms.support.log import logger
@@ -48,7 +45,7 @@ class KernelDumper(Dumper):
         #: Raw files go below it, whatever the configuration says later.
         self._root = config.dump_path
         self._environment = Environment()
-        self._tell_without_effect(config, mode)
+        self._warn_of_idle_keys(config, mode)
         self._active = self._configure(config, mode)
         #: After this step nothing is recorded any more.
         self._last: float = max(config.step, default=inf)
@@ -94,36 +91,31 @@ class KernelDumper(Dumper):
             raise UsageError(f"PrecisionDebugger: MindSpore does not accept {path}: {problem}")
         return True
 
-    def _tell_without_effect(self, config: Config, mode: ExecutionMode) -> None:
+    def _warn_of_idle_keys(self, config: Config, mode: ExecutionMode) -> None:
         idle = ["api_list"] if config.api_list is not None else []
         if self._dump.on_cpu:
             idle += ["async_dump"] if config.async_dump else []
-            idle += [key for key in ("device", "precision") if _asks(config, key)]
-        if (mode is ExecutionMode.KBYK or self._dump.on_cpu) and _asks(config, "file_format"):
+            idle += [key for key in ("device", "precision") if config.asks_for(key)]
+        if (mode is ExecutionMode.KBYK or self._dump.on_cpu) and config.asks_for("file_format"):
             idle.append("file_format")
         if config.task in CHECKS:
             idle += [key for key, value in (("list", config.list), ("data_mode", config.data_mode - {"all"})) if value]
         if idle:
             logger.info("these configuration keys have no effect on kernels here: %s", ", ".join(idle))
 
-    def open(self, config: Config, step: int, rank: int | None) -> KernelRecording | None:
+    def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> KernelStep | None:
         if not self._active:
             return None
-        self._tell_changed(config)
-        folder = process_folder(config.dump_path, step, rank)
+        self._warn_of_change(config)
         data_folder = self._root / f"rank_{self._framework.rank() or 0}" / "Net"
-        try:
-            move_aside(folder)
-            config.permissions.make_folder(folder)
-            _move_iteration_aside(data_folder, step, config.permissions)
-        except OSError as error:
-            self.refused(step, folder, error)
-            return None
+        move_aside(folder)
+        config.permissions.make_folder(folder)
+        _move_iteration_aside(data_folder, step, config.permissions)
         categories = kernel_config.categories(config, self._dump.version) if self._reduces else None
         status = Status(config, rank)
-        return KernelRecording(config, self._framework, self._dump, folder, data_folder, step, categories, status)
+        return KernelStep(config, self._framework, self._dump, folder, data_folder, step, categories, status)
 
-    def _tell_changed(self, config: Config) -> None:
+    def _warn_of_change(self, config: Config) -> None:
         mode = self._framework.execution_mode()
         document = _configuration(config, mode, self._dump.version)[1]
         if document != self._document:
@@ -172,10 +164,6 @@ def _mistakes(config: Config, mode: ExecutionMode) -> list[str]:
     if mode is ExecutionMode.GRAPH and os.environ.get("GRAPH_OP_RUN") == "1":
         found.append("GRAPH_OP_RUN=1 is set, with which graphs of jit_level O2 run kernel by kernel; unset it")
     return found
-
-
-def _asks(config: Config, key: str) -> bool:
-    return key in KERNEL_KEYS and getattr(config, key) != type(config).model_fields[key].default
 
 
 def _move_iteration_aside(data_folder: Path, step: int, permissions: Permissions) -> None:

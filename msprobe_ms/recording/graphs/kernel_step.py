@@ -13,7 +13,8 @@ from msprobe_ms.dump.kernels.reduce import reduce
 from msprobe_ms.frameworks.base import Framework, KernelDump
 from msprobe_ms.recording.graphs.kernel_config import NOWHERE
 from msprobe_ms.recording.progress import Status
-from msprobe_ms.recording.unused_settings import Misses
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.step import Step
 from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.log import logger
 
@@ -24,11 +25,8 @@ if TYPE_CHECKING:
 CHECKS = ("overflow_check", "exception_dump")
 
 
-class KernelRecording:
+class KernelStep(Step):
     """Lets the framework dump between start and stop, and indexes at the end what it wrote."""
-
-    #: Gradients come inside graphs, unseen.
-    saw_backward = False
 
     def __init__(
         self,
@@ -41,20 +39,24 @@ class KernelRecording:
         categories: Sequence[str] | None,
         status: Status,
     ) -> None:
-        """``categories`` are the figures to which tensors are reduced; None keeps what the framework wrote."""
-        self._config = config
-        self._framework = framework
+        """``categories`` are the statistics to which tensors are reduced; None keeps what the framework wrote."""
+        super().__init__(config, framework, status)
         self._dump = dump
-        self.folder = folder
+        self._folder = folder
         self._data_folder = data_folder
         self._step = step
         self._categories = categories
-        self.status = status
         self._cells: dict[str, str] = {}
         self._recording = False
-        self.is_empty = True
-        # A forked child inherits this but must not write into its parent's dump.
-        self._process = os.getpid()
+        self._is_empty = True
+
+    @property
+    def folder(self) -> Path:
+        return self._folder
+
+    @property
+    def is_empty(self) -> bool:
+        return self._is_empty
 
     def start(self, model: Any, token_range: Sequence[int] | None) -> None:
         if token_range is not None:
@@ -68,18 +70,12 @@ class KernelRecording:
         self._recording = True
         self._dump.record(self._step)
 
-    def save(self, variable: Any, name: str, save_backward: bool) -> None:
-        return None
-
-    def stop(self) -> None:
-        if self._recording and os.getpid() == self._process:
+    def _pause(self) -> None:
+        if self._recording and self._process.is_mine:
             self._recording = False
             self._dump.pause(NOWHERE)
 
-    def finish(self, misses: Misses) -> None:
-        self.stop()
-        if os.getpid() != self._process:
-            return
+    def _complete(self, unused: UnusedSettings) -> None:
         try:
             self._index()
         except (OSError, MsprobeError) as error:
@@ -89,7 +85,7 @@ class KernelRecording:
     def _index(self) -> None:
         config = self._config
         files = read_kernel_files(self._data_folder.glob(f"*/{self._step}/*"))
-        self.is_empty = all(file.is_parameter for file in files)
+        self._is_empty = all(file.is_parameter for file in files)
         if self.is_empty and config.task in CHECKS:
             return self._forget(files)
         entries = write_index(
@@ -105,7 +101,7 @@ class KernelRecording:
         if self._categories is not None:
             self._reduce(files, self._categories)
         if self.is_empty:
-            self._tell_if_empty()
+            self._warn_of_emptiness()
         self.status.end(self.folder, entries)
 
     def _reduce(self, files: Sequence[KernelFile], categories: Sequence[str]) -> None:
@@ -120,7 +116,7 @@ class KernelRecording:
             file.path.unlink(missing_ok=True)
         self.folder.rmdir()
 
-    def _tell_if_empty(self) -> None:
+    def _warn_of_emptiness(self) -> None:
         named = " that list names" if self._config.list else ""
         logger.warning(
             "%s: nothing was recorded: no kernel of a compiled graph%s ran between start and stop, or MindSpore had "

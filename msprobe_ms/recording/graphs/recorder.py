@@ -6,7 +6,6 @@ tensors and gradients when they are there.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,16 +14,16 @@ import numpy as np
 
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 from msprobe_ms.dump.writing.json_text import TensorLeaf, Value
-from msprobe_ms.dump.writing.writer import DumpStore
+from msprobe_ms.dump.writing.memory_budget import OutOfMemory
+from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_observer import Described, Layout, Path, Place, Tapped, TensorStatistics, Unknown
-from msprobe_ms.recording.call_filter import Choice
 from msprobe_ms.recording.calls import Call, Subject
-from msprobe_ms.recording.error_log import Trouble
 from msprobe_ms.recording.gradient_watch import Plan, fill
-from msprobe_ms.recording.overflow import OverflowGate
-from msprobe_ms.recording.unused_settings import Misses
-from msprobe_ms.recording.values import LeafBuilder
+from msprobe_ms.recording.output.step_dump import StepDump
+from msprobe_ms.recording.selection.call_filter import CallFilter
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.support.this_process import ThisProcess
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -64,21 +63,20 @@ class _Flight:
 
 
 class GraphRecorder:
-    """Records the calls of one step that run inside graphs into one store; nothing raises into the graph."""
+    """Records the calls of one step that run inside graphs into its dump; nothing raises into the graph."""
 
     def __init__(
         self,
         config: Config,
         framework: Framework,
-        store: DumpStore | OverflowGate,
-        leaves: LeafBuilder,
-        trouble: Trouble,
+        dump: StepDump,
     ) -> None:
         self._framework = framework
-        self._store = store
-        self._leaves = leaves
-        self._trouble = trouble
-        self._choice = Choice(config)
+        self._sink = dump.sinks.first
+        self._values = dump.values
+        self._errors = dump.errors
+        self._budget = dump.budget
+        self._filter = CallFilter(config)
         self._subjects: list[Subject] = []
         self._lock = threading.RLock()
         self._flights: dict[int, _Flight] = {}
@@ -89,7 +87,7 @@ class GraphRecorder:
         #: Backward entries that came while calls were open: in a dump, as in a dynamic graph, forward comes first.
         self._waiting: list[tuple[str, list[tuple[str, Value]], str | None]] = []
         self._closed = False
-        self._process = os.getpid()
+        self._process = ThisProcess()
         #: Whether gradients have come.
         self.saw_backward = False
 
@@ -103,11 +101,11 @@ class GraphRecorder:
             self._closed = True
             self._flights.clear()
 
-    def tell(self, misses: Misses) -> None:
-        """Say what of the configuration selected nothing in this step."""
+    def warn_of_unused(self, unused: UnusedSettings) -> None:
+        """Warn of what of the configuration selected nothing in this step."""
         calls = {base: count for base, count in self._counters.items() if f".{PARAMETERS_GRAD}." not in base}
-        if calls and not self._store.full:
-            self._choice.tell(misses, calls)
+        if calls and not self._sink.full:
+            self._filter.warn_of_unused(unused, calls)
 
     @property
     def saw_calls(self) -> bool:
@@ -115,7 +113,7 @@ class GraphRecorder:
 
     @property
     def _takes(self) -> bool:
-        return not (self._closed or self._store.full) and os.getpid() == self._process
+        return not (self._closed or self._sink.full) and self._process.is_mine
 
     def _count(self, base: str) -> int:
         index = self._counters.get(base, 0)
@@ -138,9 +136,9 @@ class GraphRecorder:
         waiting, self._waiting = self._waiting, []
         for entry, fields, parent in waiting:
             try:
-                self._store.entry(entry, fields, parent)
+                self._sink.entry(EntryPart(entry, fields, parent))
             except Exception as error:  # the next may find room
-                self._trouble.report(error, entry)
+                self._errors.report(error, entry)
 
     # -- forward ---------------------------------------------------------------------------------------------------
 
@@ -152,7 +150,7 @@ class GraphRecorder:
             parent = self._flights[self._open[-1]].call if self._open else None
             call = Call(subject, self._count(subject.base), parent, 0)
             call.handled = None
-            self._choice.call_begins(call)
+            self._filter.call_begins(call)
             number = len(self._flights)
             self._flights[number] = _Flight(call, args, kwargs)
             self._open.append(number)
@@ -166,18 +164,28 @@ class GraphRecorder:
             if place.is_gradient and flight.ended:
                 self._gradient(flight, place, value)
             elif place.is_gradient:
-                flight.early.append((place, value.copy() if isinstance(value, np.ndarray) else value))
-            elif flight.call.keep_forward and self._choice.keeps(FORWARD, _forward_field(place.field)):
+                self._hold(flight, place, value)
+            elif flight.call.keep_forward and self._filter.keeps(FORWARD, _forward_field(place.field)):
                 entry = flight.call.forward
                 leaf = self._leaf(value, place.dtype, entry, place.field, _numbered(place.field, place.path))
                 flight.values[place.field, place.path] = leaf
 
-    def _leaf(self, value: np.ndarray | TensorStatistics, dtype: str, entry: str, category: str, path: Path) -> Value:
-        save = self._choice.saves(entry)
+    def _hold(self, flight: _Flight, place: Place, value: np.ndarray | TensorStatistics) -> None:
+        """Keep a gradient until its call has ended, if there is room for a copy of it."""
         if isinstance(value, np.ndarray):
-            return self._leaves.of_array(value, dtype, entry, category, path, save)
+            if not self._budget.take_when_free(value.nbytes):
+                problem = OutOfMemory(f"{self._budget} was in use when the gradient came before its call had ended")
+                return self._errors.report(problem, flight.call.backward)
+            value = value.copy()
+        flight.early.append((place, value))
+        return None
+
+    def _leaf(self, value: np.ndarray | TensorStatistics, dtype: str, entry: str, category: str, path: Path) -> Value:
+        save = self._filter.saves(entry)
+        if isinstance(value, np.ndarray):
+            return self._values.of_array(value, dtype, entry, category, path, save)
         if save:
-            self._trouble.note("tensors whose shape only the running graph knows have figures, but no files")
+            self._errors.note("tensors whose shape only the running graph knows have figures, but no files")
         figures = (None,) * 4 if 0 in value.shape else value[1:]
         return TensorLeaf(self._framework.dialect.tensor_type, dtype, value.shape, *figures)
 
@@ -190,17 +198,19 @@ class GraphRecorder:
                 continue
             flight.output, flight.ended = output, True
             flight.plans = {"input": _planned(flight, "input"), "output": _planned(flight, "output")}
-            self._choice.ends(flight.call.forward)
+            self._filter.ends(flight.call.forward)
             if flight.call.keep_forward:
                 self._record_forward(flight)
             for place, value in flight.early:
+                if isinstance(value, np.ndarray):
+                    self._budget.give(value.nbytes)
                 self._gradient(flight, place, value)
             flight.early.clear()
             if not self._open:
                 self._settle()
 
     def _record_forward(self, flight: _Flight) -> None:
-        keeps, fields = self._choice.keeps, list[tuple[str, Value]]()
+        keeps, fields = self._filter.keeps, list[tuple[str, Value]]()
         if keeps(FORWARD, "input_args"):
             args, kwargs = self._filled(flight, "input", flight.args), self._filled(flight, "kwargs", flight.kwargs)
             fields += [("input_args", args)]
@@ -212,7 +222,7 @@ class GraphRecorder:
             named = {path[0]: leaf for (field, path), leaf in flight.values.items() if field == "parameters"}
             if named:
                 fields.append(("parameters", named))
-        self._store.entry(flight.call.forward, fields, flight.call.parent_entry(FORWARD))
+        self._sink.entry(EntryPart(flight.call.forward, fields, flight.call.parent_entry(FORWARD)))
         flight.values.clear()
 
     def _filled(self, flight: _Flight, field: str, layout: Layout, path: Path = ()) -> Value:
@@ -227,7 +237,7 @@ class GraphRecorder:
             return {key: self._filled(flight, field, each, (*path, key)) for key, each in layout.items()}
         if layout is Unknown.VALUE:
             return None
-        return self._leaves.build(layout, flight.call.forward, field, path, False)
+        return self._values.build(layout, flight.call.forward, field, path, False)
 
     # -- backward --------------------------------------------------------------------------------------------------
 
@@ -235,16 +245,16 @@ class GraphRecorder:
         call, self.saw_backward = flight.call, True
         first, call.backward_begun = not call.backward_begun, True
         if first:
-            self._choice.backward_begins(call)
+            self._filter.backward_begins(call)
         if not call.keep_backward:
             return
         field = "output" if place.field in _INPUTS else "input"
-        if self._choice.keeps(BACKWARD, field):
+        if self._filter.keeps(BACKWARD, field):
             path = flight.plans[field][1][place.field, place.path]
             flight.gradients[field, path] = self._leaf(value, place.dtype, call.backward, field, path)
         # Both fields are there from the first gradient on, as in a dynamic graph.
         changed = [each for each in ("input", "output") if first or each == field]
-        fields = [(each, self._gradient_values(flight, each)) for each in changed if self._choice.keeps(BACKWARD, each)]
+        fields = [(each, self._gradient_values(flight, each)) for each in changed if self._filter.keeps(BACKWARD, each)]
         self._backward(call.backward, fields, call.parent_entry(BACKWARD))
 
     def _gradient_values(self, flight: _Flight, field: str) -> Value:
@@ -262,7 +272,7 @@ class GraphRecorder:
                 index = self._count(f"{base}.{PARAMETERS_GRAD}.{name}")
             self._sums[base, name] = len(self._flights), index
             entry = f"{base}.{PARAMETERS_GRAD}.{index}"
-            if self._choice.parameter(entry, base):
+            if self._filter.parameter(entry, base):
                 leaf = self._leaf(gradient, dtype, entry, "", (name,))
                 self._backward(entry, [(name, [leaf])])
 

@@ -1,8 +1,7 @@
-"""One step of the modules inside compiled graphs, from the first ``start`` to ``step``: its store, its recorder."""
+"""One step of the modules inside compiled graphs: its dump and its recorder, made with the first call."""
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msprobe_ms.dump.writing.memory_budget import MIB, Memory
-from msprobe_ms.dump.writing.writer import DumpStore, process_folder
+from msprobe_ms.dump.writing.memory_budget import MIB, MemoryBudget
+from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Layout, Place, TensorStatistics
-from msprobe_ms.recording.error_log import Trouble
 from msprobe_ms.recording.graphs.recorder import GraphRecorder
 from msprobe_ms.recording.hooks.modules import named_bases
+from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.progress import Status
-from msprobe_ms.recording.tensor_writer import TensorWorker
-from msprobe_ms.recording.unused_settings import Misses
-from msprobe_ms.recording.values import LeafBuilder
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.step import Step
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 
@@ -31,60 +29,50 @@ if TYPE_CHECKING:
 class _Part:
     """What there is of a step from its first call on."""
 
-    def __init__(self, config: Config, framework: Framework, store: DumpStore, noted: set[str]) -> None:
-        self.store = store
-        self.trouble = Trouble(store, noted)
-        self.worker = None
-        if config.async_dump and config.stores_files:
-            self.worker = TensorWorker(store, Memory(config.max_memory * MIB), self.trouble)
-            self.worker.run(framework.quiet)
-        leaves = LeafBuilder(
-            framework,
-            self.worker or store,
-            self.trouble,
-            md5=config.summary_mode == "md5",
-        )
-        self.recorder = GraphRecorder(config, framework, store, leaves, self.trouble)
-
-    def finish(self) -> None:
-        self.recorder.close()
-        if self.worker is not None:
-            self.worker.close()
+    def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
+        self.dump = dump
+        dump.sinks.start(framework.quiet)
+        self.recorder = GraphRecorder(config, framework, dump)
 
 
-class GraphSession:
-    """Everything a step's recording of compiled graphs owns. Nothing here raises into the host.
+class GraphStep(Step):
+    """One step of the modules inside compiled graphs, which tell of it as they run.
 
     The folder is made with the first call in a graph, so that a dynamic run without graphs has none.
     """
 
     def __init__(
-        self, config: Config, framework: Framework, taps: GraphTaps, folder: Path, status: Status, noted: set[str]
+        self,
+        config: Config,
+        framework: Framework,
+        taps: GraphTaps,
+        folder: Path,
+        status: Status,
+        warned_before: set[str],
+        budget: MemoryBudget,
     ) -> None:
-        self._config = config
-        self._framework = framework
+        super().__init__(config, framework, status)
         self._taps = taps
         self._folder = folder
-        self.status = status
-        self._noted = noted
+        self._warned_before = warned_before
+        self._budget = budget
         self._bases: list[str] = []
         self._part: _Part | None = None
-        #: Told once when the folder cannot be made; from then on nothing is recorded.
-        self.refused: Callable[[OSError], None] = self._tell_refused
+        #: Called once when the folder cannot be made; from then on nothing is recorded.
+        self.on_refusal: Callable[[OSError], None] = self._warn_refused
         self._broken = False
         self._making = threading.RLock()
         self._recording = False
-        self._process = os.getpid()
 
     @staticmethod
     def open(
-        config: Config, framework: Framework, taps: GraphTaps, step: int, rank: int | None, noted: set[str]
-    ) -> GraphSession:
+        config: Config, framework: Framework, taps: GraphTaps, step: int, rank: int | None, warned_before: set[str]
+    ) -> GraphStep:
         """Make the step's folder at once. Raises OSError when the disk does not allow it."""
-        folder = process_folder(config.dump_path, step, rank)
-        session = GraphSession(config, framework, taps, folder, Status(config, rank), noted)
-        session._open_part()
-        return session
+        folder, budget = process_folder(config.dump_path, step, rank), MemoryBudget(config.max_memory * MIB)
+        opened = GraphStep(config, framework, taps, folder, Status(config, rank), warned_before, budget)
+        opened._open_part()
+        return opened
 
     def _made(self) -> _Part | None:
         with self._making:  # whatever threads call graphs, there is one dump
@@ -93,26 +81,16 @@ class GraphSession:
                     return self._open_part()
                 except OSError as error:
                     self._broken = True
-                    self.refused(error)
+                    self.on_refusal(error)
             return self._part
 
     def _open_part(self) -> _Part:
-        config = self._config
-        store = DumpStore(
-            self._folder,
-            task=config.task,
-            level=config.level,
-            framework=self._framework.dialect.name,
-            tensors=config.stores_files,
-            extra_info=config.extra_info,
-            permissions=config.permissions,
-            max_memory=config.max_memory * MIB,
-        )
-        self._part = part = _Part(config, self._framework, store, self._noted)
+        dump = StepDump(self._config, self._framework, self._folder, self._budget, self._warned_before)
+        self._part = part = _Part(self._config, self._framework, dump)
         part.recorder.observe(self._bases)
         return part
 
-    def _tell_refused(self, error: OSError) -> None:
+    def _warn_refused(self, error: OSError) -> None:
         reason = error.strerror or error
         logger.warning("%s: %s; what runs in graphs is not recorded, training goes on", self._folder, reason)
 
@@ -128,89 +106,72 @@ class GraphSession:
         if self._part is not None:
             self._part.recorder.observe(self._bases)
         self._recording = True
-        self._guarded(lambda: self._taps.install(modules, self), "start")
-
-    def stop(self) -> None:
-        self.pause()
-        if self._part is not None and os.getpid() == self._process:
-            part = self._part
-            if part.worker is not None:
-                part.worker.drain()
-            with self.status.exporting() as progress:
-                self._guarded(lambda: part.store.export(progress), "stop", lost=False)
+        self._guard(lambda: self._taps.install(modules, self), "start")
 
     def pause(self) -> None:
-        """Graphs that are called from here on run without observers; what was launched has told all it had to."""
+        """Run graphs that are called from here on without observers; what was launched has told all it had to."""
         if not self._recording:
             return
         self._recording = False
-        self._guarded(self._taps.wait, "stop")
-        self._guarded(self._taps.remove, "stop", lost=False)
+        self._guard(self._taps.wait, "stop")
+        self._guard(self._taps.remove, "stop", lost=False)
         if self._part is not None:
             self._part.recorder.pause()
 
-    def finish(self, misses: Misses) -> None:
-        self.stop()
-        self._taps.forget()
-        part = self._part
-        if part is None:
-            return
-        part.finish()
-        if os.getpid() != self._process:
-            return
-        self._tell_if_empty(part)
-        self._guarded(lambda: self._close(part), "step", lost=False)
-        if self.status.speaks:
-            self._guarded(lambda: part.recorder.tell(misses), "step", lost=False)
-        part.trouble.tell(part.store.folder)
+    def _pause(self) -> None:
+        self.pause()
 
-    def _close(self, part: _Part) -> None:
-        with self.status.exporting() as progress:
-            part.store.close(progress)
-        self.status.end(part.store.folder, part.store.exported_entries)
-
-    def dissolve(self, store: DumpStore) -> None:
-        """Instead of `finish`, where no call in a graph has an entry: what was said goes to the log of ``store``."""
-        self._taps.forget()
+    def _export(self) -> None:
         if (part := self._part) is not None:
-            part.finish()
-            self._guarded(lambda: store.absorb(part.store), "step", lost=False)
-            part.trouble.tell(store.folder)
+            part.dump.guard(lambda: part.dump.export(self.status), "stop", lost=False)
 
-    def _tell_if_empty(self, part: _Part) -> None:
-        if not (self.is_empty and self._bases is not None and not part.recorder.saw_calls):
+    def _release(self) -> None:
+        self._taps.forget()
+        if self._part is not None:
+            self._part.recorder.close()
+
+    def _complete(self, unused: UnusedSettings) -> None:
+        if (part := self._part) is None:
             return
-        logger.warning(
-            "%s: nothing was recorded: no module of the network ran in a graph between start and stop; is it the "
-            "network that was given to start?",
-            part.store.folder,
-        )
+        part.dump.guard(part.dump.sinks.close, "step")
+        if part.dump.is_empty and not part.recorder.saw_calls:
+            logger.warning(
+                "%s: nothing was recorded: no module of the network ran in a graph between start and stop; is it the "
+                "network that was given to start?",
+                part.dump.folder,
+            )
+        part.dump.close(self.status, lambda: part.recorder.warn_of_unused(unused))
 
-    def save(self, variable: Any, name: str, save_backward: bool) -> None:
-        """Level debug is not recorded here."""
+    def dissolve(self, into: StepDump) -> None:
+        """Instead of `finish`, where no call in a graph has an entry: what was said goes to the log of ``into``."""
+        self._release()
+        if (part := self._part) is not None:
+            part.dump.guard(part.dump.sinks.close, "step")
+            part.dump.guard(lambda: into.absorb(part.dump), "step", lost=False)
+            part.dump.errors.warn_of_count(into.folder)
 
     @property
     def folder(self) -> Path:
-        return self._folder if self._part is None else self._part.store.folder
+        return self._folder if self._part is None else self._part.dump.folder
 
     def move(self, folder: Path) -> None:
         """Have the dump elsewhere. Raises OSError."""
         if self._part is not None:
-            self._part.store.move(folder)
+            self._part.dump.move(folder)
 
     @property
     def is_empty(self) -> bool:
-        return self._part is None or not (self._part.store.entries or self._part.trouble.count)
+        return self._part is None or self._part.dump.is_empty
 
     @property
     def has_entries(self) -> bool:
-        return self._part is not None and self._part.store.entries > 0
+        return self._part is not None and self._part.dump.store.entries > 0
 
     @property
     def saw_backward(self) -> bool:
         return self._part is not None and self._part.recorder.saw_backward
 
-    def _guarded(self, action: Callable[[], None], where: str, *, lost: bool = True) -> None:
+    def _guard(self, action: Callable[[], None], where: str, *, lost: bool = True) -> None:
         try:
             action()
         except Exception as error:
@@ -221,7 +182,7 @@ class GraphSession:
     def untold(self, module: int | None, what: str) -> None:
         part = self._made()
         if part is not None:
-            part.trouble.note(
+            part.dump.errors.note(
                 f"a compiled graph: what runs inside is not recorded: {what}"
                 if module is None
                 else f"{self._bases[module]}: not recorded in compiled graphs: {what}"
@@ -230,7 +191,7 @@ class GraphSession:
     def notice(self, text: str) -> None:
         part = self._made()
         if part is not None:
-            part.trouble.note(text)
+            part.dump.errors.note(text)
 
     def begins(self, module: int, args: Layout, kwargs: Layout) -> int:
         part = self._made()
@@ -252,4 +213,4 @@ class GraphSession:
     def failed(self, error: Exception, where: str, *, lost: bool = True) -> None:
         part = self._made()
         if part is not None:
-            part.trouble.report(error, where, lost=lost)
+            part.dump.errors.report(error, where, lost=lost)

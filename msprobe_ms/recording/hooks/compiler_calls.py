@@ -1,4 +1,4 @@
-"""Calls in which the framework reads or compiles user code: nothing of ours may be met inside them."""
+"""Remove our patches while the framework reads or compiles user code, so that it sees the original functions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Suspendable(Protocol):
     def suspended(self) -> AbstractContextManager[None]: ...
 
 
-class OpaqueCalls:
-    """Steps aside in the framework's opaque calls: hooks are taken off, and nothing called inside is recorded."""
+class CompilerCalls:
+    """Steps aside in calls that compile user code: hooks are taken off, and nothing called inside is recorded."""
 
     def __init__(self, framework: Framework, recorder: Recorder, hooks: Sequence[Suspendable]) -> None:
         self._recorder = recorder
         self._hooks = hooks
-        self._patches = Patches(Patch(holder, name, self._wrap) for holder, name in framework.opaque_calls())
+        self._patches = Patches(Patch(holder, name, self._wrap) for holder, name in framework.compiler_calls())
 
     def install(self) -> None:
         self._patches.apply()

@@ -10,9 +10,9 @@ from typing import Any
 from msprobe_ms.frameworks.base import CompiledCall, Framework
 from msprobe_ms.recording.calls import Subject
 from msprobe_ms.recording.communication import CollectiveOperator
-from msprobe_ms.recording.error_log import Trouble
 from msprobe_ms.recording.hooks.modules import ModuleHooks
 from msprobe_ms.recording.hooks.wrapped import call_recorded
+from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.support.patching import Patch, Patches, taken_off
 from msprobe_ms.support.text import listed
@@ -30,7 +30,7 @@ class JitHooks:
         self,
         framework: Framework,
         recorder: Recorder,
-        trouble: Trouble,
+        errors: ErrorLog,
         modules: ModuleHooks | None,
         *,
         entries: bool,
@@ -44,7 +44,7 @@ class JitHooks:
         """
         self._framework = framework
         self._recorder = recorder
-        self._trouble = trouble
+        self._errors = errors
         self._modules = modules
         self._entries = entries
         self._tapped = tapped
@@ -97,7 +97,7 @@ class JitHooks:
                 self._say_what_is_hidden(compiled)
             return compiled
         except Exception as error:
-            self._trouble.report(error, PREFIX)
+            self._errors.report(error, PREFIX)
             return None
 
     def _say_what_is_hidden(self, compiled: CompiledCall) -> None:
@@ -107,7 +107,7 @@ class JitHooks:
         if not names:
             return
         shown = listed(names, most=20)
-        self._trouble.note(
+        self._errors.note(
             f"{PREFIX}.{compiled.name} runs as one compiled graph; what is inside has no entries of its own: {shown}. "
             f"{self._framework.how_to_uncompile}"
         )

@@ -19,7 +19,7 @@ from recording import leaves, read_step, recording, step_folder, write_config
 
 import msprobe_ms
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.recording.tensor_writer import TensorWorker
+from msprobe_ms.recording.output.tensor_writer import TensorWriter
 
 
 def workers() -> list[FrameType]:
@@ -30,7 +30,7 @@ def workers() -> list[FrameType]:
 
 def _works(frame: FrameType | None) -> bool:
     while frame is not None:
-        if frame.f_code is TensorWorker._work.__code__:
+        if frame.f_code is TensorWriter._work.__code__:
             return True
         frame = frame.f_back
     return False

@@ -18,7 +18,7 @@ from mindspore import Parameter, Tensor, ops
 from recording import step_folder, write_config
 
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.dump.writing.recover import recover
+from msprobe_ms.dump.writing.export import recover
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.pytorch import PrecisionDebugger as TorchDebugger
 from msprobe_ms.support.errors import ConfigError, UsageError

@@ -14,7 +14,7 @@ import pytest
 from mindspore import Tensor, _c_expression, amp, nn, ops
 from recording import FIGURES, leaves, read_step, recording, write_config
 
-import msprobe_ms.recording.deferred_statistics
+import msprobe_ms.recording.output.deferred_statistics
 from msprobe_ms.arrays.statistics import statistics
 from msprobe_ms.frameworks.mindspore import device_statistics
 from msprobe_ms.frameworks.mindspore.arrays import to_numpy
@@ -34,7 +34,7 @@ def reads(ms: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         counts.append(len(found))
         return read(found)
 
-    monkeypatch.setattr(msprobe_ms.recording.deferred_statistics, "LONGEST", 1000.0)
+    monkeypatch.setattr(msprobe_ms.recording.output.deferred_statistics, "LONGEST", 1000.0)
     monkeypatch.setattr(device_statistics, "is_there", lambda: True)
     monkeypatch.setattr(device_statistics, "read", counting)
     return counts

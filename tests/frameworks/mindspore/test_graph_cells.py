@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -488,3 +490,22 @@ def test_two_compiled_ranks(tmp_path: Path) -> None:
         (outer,) = step.forward("Cell.summed.Summed")["output"]
         np.testing.assert_array_equal(step.array(inner), np.full((4, 2), 3 * (rank + 1)))
         np.testing.assert_array_equal(step.array(outer), np.full((4, 2), 3 + 6))
+
+
+def test_a_forked_child_ends_a_step_whose_files_a_thread_writes(dump_path: Path, compiled: Any) -> None:
+    """The thread is the parent's: in a child there is nobody to wait for, and the parent's dump is left alone."""
+    net, x = nets_compiled.make(nets_compiled.Loop)
+    debugger = PrecisionDebugger(write_config(dump_path, task="tensor", async_dump=True))
+    debugger.start(net)
+    net(x)
+    if (child := os.fork()) == 0:
+        signal.alarm(60)  # ends it, should it wait
+        debugger.stop()
+        debugger.step()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    debugger.stop()
+    debugger.step()
+    step = read_step(dump_path)
+    assert step.data
+    assert all("data_name" in leaf for _, leaf in leaves(step.data))

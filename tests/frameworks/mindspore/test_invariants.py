@@ -27,11 +27,11 @@ from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.recording.call_site import CallSites
-from msprobe_ms.recording.filters import FieldFilter, NameList, Scope
+from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.recording.gradient_watch import Watch
-from msprobe_ms.recording.sampling import Skip
-from msprobe_ms.recording.unused_settings import Misses
-from msprobe_ms.recording.values import LeafBuilder
+from msprobe_ms.recording.output.values import ValueSerializer
+from msprobe_ms.recording.selection.filters import FieldFilter, NameList, Scope, Skip
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.support.errors import UsageError
 
 ROOT = Path(msprobe_ms.__file__).parent.parent
@@ -114,11 +114,11 @@ class Failing:
 
 
 INSIDE = [
-    (LeafBuilder, "build"), (LeafBuilder, "_tensor"), (MindSpore, "to_numpy"), (MindSpore, "dtype_text"),
+    (ValueSerializer, "build"), (ValueSerializer, "_tensor"), (MindSpore, "to_numpy"), (MindSpore, "dtype_text"),
     (MindSpore, "can_watch"), (MindSpore, "watch_inputs"), (MindSpore, "watch_outputs"), (MindSpore, "parameters"),
     (MindSpore, "save_tensor"), (Watch, "plan"), (Watch, "swap"), (Watch, "restore"), (CallSites, "locate"),
     (CallSites, "depth"), (CallSites, "number"), (NameList, "accepts"), (Scope, "begins"), (Scope, "ends"),
-    (Scope, "bounds"), (Skip, "enter"), (Misses, "tell"), (FieldFilter, "keeps"), (DumpStore, "entry"),
+    (Scope, "bounds"), (Skip, "enter"), (UnusedSettings, "warn"), (FieldFilter, "keeps"), (DumpStore, "entry"),
     (DumpStore, "tensor"), (DumpStore, "call_site"), (DumpStore, "export"),
 ]  # fmt: skip
 
@@ -149,7 +149,9 @@ def test_an_error_inside_the_tool(
             assert len(step.data) >= 4
 
 
-@pytest.mark.parametrize(("holder", "name"), [(LeafBuilder, "_tensor"), (CallSites, "locate"), (DumpStore, "entry")])
+@pytest.mark.parametrize(
+    ("holder", "name"), [(ValueSerializer, "_tensor"), (CallSites, "locate"), (DumpStore, "entry")]
+)
 def test_the_users_own_interrupt_is_not_held_back(
     ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch, holder: type, name: str
 ) -> None:
@@ -483,8 +485,8 @@ def test_set_init_step_misuse(ms: Any, dump_path: Path) -> None:
 
 
 def test_calls_before_construction() -> None:
-    class Untouched(PrecisionDebugger):
-        current = None
+    class Untouched(BaseDebugger):
+        """No other class's debugger stands in for one of its own."""
 
     for name in ("start", "stop", "step", "set_init_step"):
         with pytest.raises(UsageError) as caught:

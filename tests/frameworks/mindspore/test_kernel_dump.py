@@ -23,11 +23,10 @@ from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.config import load_config
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.recording.graphs.environment import Environment
-from msprobe_ms.recording.graphs.kernel_config import NOWHERE
-from msprobe_ms.recording.graphs.kernel_step import KernelRecording
+from msprobe_ms.recording.graphs.kernel_config import NOWHERE, Environment
+from msprobe_ms.recording.graphs.kernel_step import KernelStep
 from msprobe_ms.recording.progress import Status
-from msprobe_ms.recording.unused_settings import Misses
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.support.errors import UsageError
 from tests.process.test_distributed import environment, free_port
 
@@ -485,13 +484,13 @@ def test_where_the_device_found_nothing_wrong_there_is_no_step(dump_path: Path, 
     folder, data_folder = dump_path / "step0" / "rank0", dump_path / "rank_0" / "Net"
     folder.mkdir(parents=True)
     lay_out(data_folder / "0" / "0", {"Parameter.fc_weight.output.0": np.zeros(3, np.float32)})
-    recording = KernelRecording(config, MindSpore(), Idle(), folder, data_folder, 0, None, Status(config, 0))  # type: ignore[arg-type]
-    recording.finish(Misses())
+    recording = KernelStep(config, MindSpore(), Idle(), folder, data_folder, 0, None, Status(config, 0))  # type: ignore[arg-type]
+    recording.finish(UnusedSettings())
     assert not folder.exists() and not list(data_folder.rglob("*.npy"))
 
     folder.mkdir(parents=True)
     lay_out(data_folder / "0" / "0", {"MatMul.Default_fc-Dense_MatMul-op0.output.0": np.full(3, np.inf, np.float32)})
-    recording.finish(Misses())
+    recording.finish(UnusedSettings())
     assert list(read_dump(folder).entries) == ["Kernel.MatMul.0.forward"]
 
 

@@ -16,8 +16,7 @@ from mindspore import Tensor, nn, ops
 from recording import FIGURES, leaves, read_step, recording, step_folder, write_config
 
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.recording.filters import FieldFilter, NameList, Range, Scope
-from msprobe_ms.recording.sampling import Skip, Turn
+from msprobe_ms.recording.selection.filters import FieldFilter, NameList, Range, Scope, Skip, Turn
 
 
 class Block(nn.Cell):

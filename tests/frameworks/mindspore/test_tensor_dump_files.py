@@ -26,8 +26,8 @@ from msprobe_ms.frameworks.mindspore.tensor_dump_files import wait_for_files
 from msprobe_ms.frameworks.mindspore.tensor_dump_names import FileName, Kind, read_name
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.recording.graphs.recorder import tapped_by
-from msprobe_ms.recording.graphs.step import GraphSession
-from msprobe_ms.recording.unused_settings import Misses
+from msprobe_ms.recording.graphs.step import GraphStep
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 
 ms = pytest.importorskip("mindspore")
 nets = pytest.importorskip("nets_mindspore")
@@ -63,7 +63,7 @@ def written(net: nn.Cell, dump_path: Path, **keys: Any) -> Iterator[Callable[[],
     """Record a step by files that MindSpore's own operators write; gives their folder when they have been written."""
     config = load_config(write_config(dump_path, **keys))
     taps = TensorDumpTaps(tapped_by(config.data_mode, config.task), dump_path)
-    session = GraphSession.open(config, MindSpore(), taps, 0, None, set())
+    session = GraphStep.open(config, MindSpore(), taps, 0, None, set())
     session.start(net)
 
     def folder() -> Path:
@@ -75,7 +75,7 @@ def written(net: nn.Cell, dump_path: Path, **keys: Any) -> Iterator[Callable[[],
         yield folder
     taps.wait()
     session.stop()
-    session.finish(Misses())
+    session.finish(UnusedSettings())
 
 
 def file_of(folder: Path, net: nn.Cell, cell: str, kind: Kind, nth: int = 0) -> Path:

@@ -14,7 +14,7 @@ import torch
 from recording import FIGURES, leaves
 from torch import nn
 
-import msprobe_ms.recording.deferred_statistics
+import msprobe_ms.recording.output.deferred_statistics
 from msprobe_ms.frameworks.pytorch import device_statistics
 from msprobe_ms.pytorch import PrecisionDebugger
 
@@ -77,8 +77,8 @@ def test_a_dump_is_the_hosts_with_few_read_backs(
     tmp_path: Path, level: str, most: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     on_host, host = step(tmp_path / "host", level)
-    monkeypatch.setattr(msprobe_ms.recording.deferred_statistics, "MOST", most)
-    monkeypatch.setattr(msprobe_ms.recording.deferred_statistics, "LONGEST", 1000.0)
+    monkeypatch.setattr(msprobe_ms.recording.output.deferred_statistics, "MOST", most)
+    monkeypatch.setattr(msprobe_ms.recording.output.deferred_statistics, "LONGEST", 1000.0)
     reads = request.getfixturevalue("reads")
     on_device, device = step(tmp_path / "device", level)
     assert list(on_host) == list(on_device)
@@ -118,7 +118,7 @@ def test_what_waits_is_there_when_the_script_fails(tmp_path: Path) -> None:
 
 
 def test_an_entry_waits_no_longer_than_said(tmp_path: Path, reads: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(msprobe_ms.recording.deferred_statistics, "LONGEST", 0.0)
+    monkeypatch.setattr(msprobe_ms.recording.output.deferred_statistics, "LONGEST", 0.0)
     step(tmp_path, "L0")
     assert len(reads) > 5
 

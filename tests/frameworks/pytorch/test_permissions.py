@@ -15,9 +15,10 @@ import torch
 
 from msprobe_ms.cli.main import main
 from msprobe_ms.config import load_config
-from msprobe_ms.dump.writing.recover import recover
-from msprobe_ms.dump.writing.writer import ERROR_LOG, DumpStore
+from msprobe_ms.dump.writing.export import recover
+from msprobe_ms.dump.writing.writer import ERROR_LOG, DumpStore, EntryPart
 from msprobe_ms.pytorch import PrecisionDebugger
+from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.support.errors import ConfigError
 from msprobe_ms.support.files import DEFAULT, Permissions, replacing
 from tests.attacks import sound
@@ -100,13 +101,17 @@ def store(folder: Path, permissions: Permissions) -> DumpStore:
     return DumpStore(folder, task="tensor", level="L0", framework="pytorch", tensors=True, permissions=permissions)
 
 
+def errors(dump: DumpStore, permissions: Permissions) -> ErrorLog:
+    return ErrorLog(dump.folder, set(), dump.mark_incomplete, permissions)
+
+
 def test_journal_log_and_what_is_recovered(tmp_path: Path) -> None:
     """A killed process's dump is recovered by somebody with another umask."""
     with umask(0o000):
         killed = store(tmp_path / "rank0", Permissions.of_files(0o660))
-        killed.entry("Cell.a.B.forward.0", [("output", "[]")])
+        killed.entry(EntryPart("Cell.a.B.forward.0", [("output", "[]")]))
         killed.tensor("a.npy", lambda file: file.write(b"a") and None)
-        killed.error("odd \x1b[31m\n2026")
+        errors(killed, Permissions.of_files(0o660)).write("odd \x1b[31m\n2026")
     with umask(0o077):
         list(recover(tmp_path))
     assert modes(tmp_path / "rank0") == ({0o660}, {0o770})
@@ -119,7 +124,7 @@ def test_an_error_log_that_is_a_link_is_not_written(tmp_path: Path) -> None:
     dump = store(tmp_path / "rank0", DEFAULT)
     (dump.folder / ERROR_LOG).symlink_to(tmp_path / "precious")
     with pytest.raises(OSError, match="symbolic links"):
-        dump.error("odd")
+        errors(dump, DEFAULT).write("odd")
     assert (tmp_path / "precious").read_text() == "kept"
 
 

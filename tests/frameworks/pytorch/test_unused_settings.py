@@ -13,9 +13,8 @@ from recording import write_config
 from torch import nn
 
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.recording.filters import NameList, Range, Scope
-from msprobe_ms.recording.sampling import Skip
-from msprobe_ms.recording.unused_settings import Misses
+from msprobe_ms.recording.selection.filters import NameList, Range, Scope, Skip
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.support.log import logger
 
 
@@ -149,6 +148,6 @@ def test_a_large_step_is_searched_in_seconds(said: list[str], dump_path: Path) -
     }  # fmt: skip
     names = NameList(config.list)
     assert not any(names.accepts(f"{base}.forward.0") for base in calls)
-    Misses().tell(config, calls, names, Scope(Range(None, None)), Skip(1), None)
+    UnusedSettings().warn(config, calls, names, Scope(Range(None, None)), Skip(1), None)
     assert len(said) == 1 and len(said[0]) < 1000
     assert "did you mean Cell.layers.7.attention.heads." in said[0]

@@ -13,9 +13,16 @@ from rank_dumps import write_run
 import msprobe_ms
 from msprobe_ms.cli.main import main
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.dump.writing import records
-from msprobe_ms.dump.writing.journal import JOURNAL_NAME, JournalWriter
-from msprobe_ms.dump.writing.recover import recover
+from msprobe_ms.dump.writing.export import recover
+from msprobe_ms.dump.writing.journal import (
+    ENTRY,
+    ENVELOPE,
+    JOURNAL_NAME,
+    Envelope,
+    JournalWriter,
+    encode_entry,
+    encode_envelope,
+)
 
 
 @pytest.fixture
@@ -93,10 +100,10 @@ def test_a_step_that_was_never_finished_is_not_the_first_that_diverges(tmp_path:
 def _killed(folder: Path, entries: dict[str, dict[str, object]]) -> Path:
     """A rank's folder as a killed process leaves it: a journal alone."""
     folder.mkdir(parents=True)
-    envelope = records.envelope(records.Envelope("statistics", "mix", "mindspore", None))
-    journal = JournalWriter(folder / JOURNAL_NAME, records.ENVELOPE, envelope)
+    envelope = encode_envelope(Envelope("statistics", "mix", "mindspore", None))
+    journal = JournalWriter(folder / JOURNAL_NAME, ENVELOPE, envelope)
     for name, body in entries.items():
         fields = [(key, f'  "{key}": {json.dumps(value)}') for key, value in body.items()]
-        journal.append(records.ENTRY, records.entry(name, fields, None, None))
+        journal.append(ENTRY, encode_entry(name, fields, None, None))
     journal.close()
     return folder

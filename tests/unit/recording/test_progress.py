@@ -9,7 +9,7 @@ import pytest
 
 from msprobe_ms.config import load_config
 from msprobe_ms.dump.writing.export import export
-from msprobe_ms.dump.writing.writer import DumpStore
+from msprobe_ms.dump.writing.writer import DumpStore, EntryPart
 from msprobe_ms.recording.progress import Status
 
 
@@ -21,7 +21,7 @@ class _Terminal(io.StringIO):
 def _written(folder: Path, entries: int) -> DumpStore:
     store = DumpStore(folder, task="statistics", level="L1", framework="pytorch", tensors=False)
     for number in range(entries):
-        store.entry(f"Functional.relu.{number}.forward", [("input_args", [number])])
+        store.entry(EntryPart(f"Functional.relu.{number}.forward", [("input_args", [number])]))
     return store
 
 

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from msprobe_ms.dump.writing import records
-from msprobe_ms.dump.writing.journal import JOURNAL_NAME
-from msprobe_ms.dump.writing.recover import recover
-from msprobe_ms.dump.writing.writer import DumpStore
+from msprobe_ms.dump.writing.export import recover
+from msprobe_ms.dump.writing.journal import ENTRY, JOURNAL_NAME
+from msprobe_ms.dump.writing.writer import DumpStore, EntryPart
 from msprobe_ms.support.errors import DumpFormatError
 
 
 def unfinished(folder: Path, *names: str) -> None:
     store = DumpStore(folder, task="statistics", level="L0", framework="mindspore", tensors=False)
     for name in names:
-        store.entry(name, [("output", [None])])
+        store.entry(EntryPart(name, [("output", [None])]))
 
 
 def test_every_journal_below_a_folder(tmp_path: Path) -> None:
@@ -38,7 +37,7 @@ def test_one_broken_journal_does_not_keep_the_others(tmp_path: Path) -> None:
     unfinished(tmp_path / "c", "c")
     (tmp_path / "a" / JOURNAL_NAME).write_bytes(b"not one")
     store = DumpStore(tmp_path / "d", task="statistics", level="L0", framework="mindspore", tensors=False)
-    store._journal.append(records.ENTRY, b"damaged by something that also made a checksum")
+    store._journal.append(ENTRY, b"damaged by something that also made a checksum")
     found = {each.folder.name: (each.entries, each.problem) for each in recover(tmp_path)}
     assert found["b"] == found["c"] == (1, "")
     assert found["a"][0] == found["d"][0] == 0

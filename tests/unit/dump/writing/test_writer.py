@@ -15,10 +15,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from msprobe_ms.arrays.npy import write_npy
-from msprobe_ms.dump.writing import records
 from msprobe_ms.dump.writing.export import export
-from msprobe_ms.dump.writing.journal import JOURNAL_NAME, JournalWriter
-from msprobe_ms.dump.writing.writer import DumpStore, process_folder
+from msprobe_ms.dump.writing.journal import (
+    CALL_SITE,
+    ENTRY,
+    ENVELOPE,
+    JOURNAL_NAME,
+    Envelope,
+    JournalWriter,
+    encode_entry,
+    encode_envelope,
+)
+from msprobe_ms.dump.writing.writer import DumpStore, EntryPart, process_folder
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import replacing
 
@@ -37,7 +45,7 @@ def store_in(folder: Path, **keys: Any) -> DumpStore:
 
 
 def put(store: DumpStore, name: str, parent: str | None = None, site: int | None = None, **fields: Any) -> None:
-    store.entry(name, fields.items(), parent, site)
+    store.entry(EntryPart(name, list(fields.items()), parent, site))
 
 
 def read(folder: Path, name: str = "dump") -> Any:
@@ -58,7 +66,7 @@ def test_dump_json_is_what_json_writes(tmp_path: Path, entries: list[tuple[str, 
     store = store_in(folder)
     expected: dict[str, Any] = {}
     for name, fields in entries:
-        store.entry(name, fields.items())
+        store.entry(EntryPart(name, list(fields.items())))
         expected[name] = expected.pop(name, {}) | fields
     store.close()
     whole = {
@@ -258,23 +266,23 @@ def test_files_of_the_users_in_the_folder_are_left_alone(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("kind", "payload"),
     [
-        (records.ENTRY, b"not json"),
-        (records.ENTRY, b"{}"),
-        (records.ENTRY, b'["a", null, null, [["x", 5]]]\nabc'),
-        (records.ENTRY, b'["a", null, null, [["x", -5]]]\nabc'),
-        (records.ENTRY, b'[["a"], null, null, []]\n'),
-        (records.ENTRY, b'["a", ["p"], null, []]\n'),
-        (records.ENTRY, b'["a", null, null, 7]\n'),
-        (records.ENTRY, b"[" * 100_000),
-        (records.CALL_SITE, b"7"),
-        (records.CALL_SITE, b"\xff\xfe"),
-        (records.ENVELOPE, b"[1]"),
-        (records.ENVELOPE, b"null"),
+        (ENTRY, b"not json"),
+        (ENTRY, b"{}"),
+        (ENTRY, b'["a", null, null, [["x", 5]]]\nabc'),
+        (ENTRY, b'["a", null, null, [["x", -5]]]\nabc'),
+        (ENTRY, b'[["a"], null, null, []]\n'),
+        (ENTRY, b'["a", ["p"], null, []]\n'),
+        (ENTRY, b'["a", null, null, 7]\n'),
+        (ENTRY, b"[" * 100_000),
+        (CALL_SITE, b"7"),
+        (CALL_SITE, b"\xff\xfe"),
+        (ENVELOPE, b"[1]"),
+        (ENVELOPE, b"null"),
     ],
 )
 def test_a_record_that_is_not_one_of_a_dump(tmp_path: Path, kind: bytes, payload: bytes) -> None:
     path = tmp_path / JOURNAL_NAME
-    journal = JournalWriter(path, records.ENVELOPE, records.envelope(records.Envelope("statistics", "mix", "x", None)))
+    journal = JournalWriter(path, ENVELOPE, encode_envelope(Envelope("statistics", "mix", "x", None)))
     journal.append(kind, payload)
     journal.close()
     with pytest.raises(DumpFormatError, match=rf"{re.escape(str(path))}: the record at byte \d+ is not one of a dump"):
@@ -284,9 +292,9 @@ def test_a_record_that_is_not_one_of_a_dump(tmp_path: Path, kind: bytes, payload
 
 def test_parents_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
     path = tmp_path / JOURNAL_NAME
-    journal = JournalWriter(path, records.ENVELOPE, records.envelope(records.Envelope("statistics", "mix", "x", None)))
+    journal = JournalWriter(path, ENVELOPE, encode_envelope(Envelope("statistics", "mix", "x", None)))
     for name, parent in (("a", "b"), ("b", "a"), ("c", "c"), ("d", "a")):
-        journal.append(records.ENTRY, records.entry(name, [], parent, None))
+        journal.append(ENTRY, encode_entry(name, [], parent, None))
     journal.close()
     assert export(tmp_path) == 4
     assert read(tmp_path, "construct") == {"c": "c", "d": "a", "a": "b", "b": "a"}
@@ -295,7 +303,7 @@ def test_parents_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
 def test_unknown_kinds_of_records_are_passed_over(tmp_path: Path) -> None:
     """A later version may write more."""
     journal = JournalWriter(
-        tmp_path / JOURNAL_NAME, records.ENVELOPE, records.envelope(records.Envelope("statistics", "mix", "x", None))
+        tmp_path / JOURNAL_NAME, ENVELOPE, encode_envelope(Envelope("statistics", "mix", "x", None))
     )
     journal.append(b"?", b"later")
     journal.close()

@@ -1,4 +1,4 @@
-"""Task overflow_check: only calls that hold an infinity or a NaN are recorded, with their tensors.
+"""Task overflow_check: record only calls that hold an infinity or a NaN, with their tensors.
 
 What is written: docs/format.md, "Overflow check".
 """
@@ -8,19 +8,22 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from msprobe_ms.arrays.statistics import Statistics
-from msprobe_ms.dump.names import FORWARD, parse_entry
-from msprobe_ms.dump.writing.json_text import Value
-from msprobe_ms.dump.writing.memory_budget import Copy, Memory, OutOfMemory, Write
-from msprobe_ms.dump.writing.writer import DumpStore, TensorFiles
-from msprobe_ms.recording.error_log import Trouble
+from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD, parse_entry
+from msprobe_ms.dump.writing.json_text import TensorLeaf, Value, Whole
+from msprobe_ms.dump.writing.memory_budget import Copy, MemoryBudget, OutOfMemory, Write
+from msprobe_ms.dump.writing.writer import EntryPart
+from msprobe_ms.recording.output.entry_sink import EntrySink
+from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.support.log import logger
 
 #: Entries of a step that are named, before they are only counted.
-_MOST_TOLD = 10
+_MOST_NAMED = 10
+
+#: Fields of an entry → what names of their items begin with.
+_CATEGORIES = {"input_args": "input", "input_kwargs": "kwargs"}
 
 _FRAME = re.compile(r"File (.+), line (\d+), in ")
 
@@ -31,7 +34,7 @@ class OverflowQuota:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._taken = 0
-        self._told = False
+        self._warned = False
         self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
 
     @property
@@ -46,10 +49,10 @@ class OverflowQuota:
             self._taken += 1
         return True
 
-    def tell(self) -> None:
-        """Say once that it is spent."""
-        if self.spent and not self._told:
-            self._told = True
+    def warn_when_spent(self) -> None:
+        """Warn once when it is spent."""
+        if self.spent and not self._warned:
+            self._warned = True
             logger.warning("overflow_check: overflow_nums %d is reached, recording ends", self._limit)
 
 
@@ -59,7 +62,7 @@ class _Held:
     __slots__ = ("bad", "fields", "files", "without_file")
 
     def __init__(self) -> None:
-        self.fields: dict[str, Value] = {}
+        self.fields: dict[str, Value | Whole] = {}
         #: By name of the file: what writes it, and the bytes that keeps.
         self.files: dict[str, tuple[Write, int]] = {}
         #: Names of files for which there was no room.
@@ -69,20 +72,17 @@ class _Held:
 
 
 class OverflowGate:
-    """Stands before the store: holds each entry and its tensors until its call is over, passes it on if it overflows.
+    """An `EntrySink` that holds each entry and its tensors until its call is over, and hands it on if it overflows.
 
     That holds the tensors of the calls that are open, one inside the other, and of those whose backward has begun, as
-    far as ``memory`` goes.
+    far as ``budget`` goes.
     """
 
-    def __init__(
-        self, store: DumpStore, files: TensorFiles, quota: OverflowQuota, memory: Memory, trouble: Trouble
-    ) -> None:
-        self._store = store
-        self._files = files
+    def __init__(self, sink: EntrySink, quota: OverflowQuota, budget: MemoryBudget, errors: ErrorLog) -> None:
+        self._sink = sink
         self._quota = quota
-        self._memory = memory
-        self._trouble = trouble
+        self._budget = budget
+        self._errors = errors
         self._held: dict[str, _Held] = {}
         self._recorded: set[str] = set()
         #: Call sites as ``file:line``, and those of forward calls, for their backward.
@@ -96,59 +96,47 @@ class OverflowGate:
 
     def call_site(self, number: int, frames: Sequence[str]) -> None:
         self._places[number] = _place(frames)
-        self._store.call_site(number, frames)
-
-    def figures(self, entry: str, item: str, figures: Statistics) -> None:
-        """Take note of the figures of a tensor: ``output.0`` of ``entry``."""
-        bad = [value for value in figures[:2] if isinstance(value, float) and not math.isfinite(value)]
-        if bad and (held := self._hold(entry)).bad is None:
-            held.bad = item, "a NaN" if any(map(math.isnan, bad)) else "an infinity"
+        self._sink.call_site(number, frames)
 
     def tensor(self, data_name: str, write: Write, entry: str, copy: Copy | None = None) -> bool:
         """Hold a copy, if there is room for one."""
         if copy is None:
-            return self._files.tensor(data_name, write, entry)
-        if not self._memory.take(copy.size):
+            return self._sink.tensor(data_name, write, entry)
+        if not self._budget.take(copy.size):
             self._hold(entry).without_file.append(data_name)
             return False
         try:
             self._hold(entry).files[data_name] = copy.make(), copy.size
         except BaseException:
-            self._memory.give(copy.size)
+            self._budget.give(copy.size)
             raise
         return True
 
-    def entry(
-        self,
-        name: str,
-        fields: Iterable[tuple[str, Value]],
-        parent: str | None = None,
-        call_site: int | None = None,
-        *,
-        complete: bool = True,
-        stays: bool = False,
-    ) -> None:
-        held = self._hold(name)
-        held.fields.update(fields)
-        if complete:
+    def entry(self, part: EntryPart) -> None:
+        """Record an entry that overflows; hold a part of which more is expected, drop what is whole and does not."""
+        name, held = part.name, self._hold(part.name)
+        held.fields.update(part.fields)
+        if held.bad is None:
+            held.bad = _first_not_finite(name, part.fields)
+        if part.complete:
             del self._held[name]
-        if call_site is not None:
-            self._sites[name] = call_site
+        if part.call_site is not None:
+            self._sites[name] = part.call_site
         if name not in self._recorded:
             if held.bad is None or not self._quota.take():
-                if complete:
+                if part.complete:
                     self._let_go(held)
                 return
             self._recorded.add(name)
-            self._tell(name, *held.bad)
+            self._warn(name, *held.bad)
         for data_name, write, size in self._let_go(held):
             try:
-                self._files.tensor(data_name, write, name, Copy(size, partial(_itself, write)))
+                self._sink.tensor(data_name, write, name, Copy(size, partial(_itself, write)))
             except Exception as error:  # the entry is worth recording all the same
-                self._trouble.report(error, data_name)
-        self._store.entry(name, held.fields.items(), parent, call_site, stays=stays)
+                self._errors.report(error, data_name)
+        self._sink.entry(EntryPart(name, list(held.fields.items()), part.parent, part.call_site, stays=part.stays))
         for data_name in held.without_file:
-            self._trouble.report(OutOfMemory(f"{self._memory} was in use for the calls that were open"), data_name)
+            self._errors.report(OutOfMemory(f"{self._budget} was in use for the calls that were open"), data_name)
         held.fields, held.without_file = {}, []
 
     def forget(self, name: str) -> None:
@@ -160,25 +148,52 @@ class OverflowGate:
         """The tensors held, which are no longer."""
         files, held.files = held.files, {}
         for _, size in files.values():
-            self._memory.give(size)
+            self._budget.give(size)
         return [(name, write, size) for name, (write, size) in files.items()]
 
-    def _tell(self, name: str, item: str, what: str) -> None:
-        if len(self._recorded) <= _MOST_TOLD:
+    def _warn(self, name: str, item: str, what: str) -> None:
+        if len(self._recorded) <= _MOST_NAMED:
             parsed = parse_entry(name)
             forward = name if parsed is None else str(parsed.in_direction(FORWARD))
             place = self._places.get(self._sites.get(forward, -1), "")
             logger.warning("overflow_check: %s: %s holds %s%s", name, item, what, place and f", called at {place}")
-        self._quota.tell()
+        self._quota.warn_when_spent()
 
-    def tell(self) -> None:
-        """The step is over: say how many there were, where not all were named."""
-        if len(self._recorded) > _MOST_TOLD:
+    def warn_of_unnamed(self) -> None:
+        """Warn of how many calls of the step overflowed, where not all were named."""
+        if len(self._recorded) > _MOST_NAMED:
             text = "overflow_check: %d calls of this step hold an infinity or a NaN; the first %d are named above"
-            logger.warning(text, len(self._recorded), _MOST_TOLD)
+            logger.warning(text, len(self._recorded), _MOST_NAMED)
 
     def _hold(self, entry: str) -> _Held:
         return self._held.setdefault(entry, _Held())
+
+
+def _first_not_finite(entry: str, fields: Iterable[tuple[str, Value | Whole]]) -> tuple[str, str] | None:
+    """The first tensor whose Max or Min is not finite, ``output.0``, and what it holds; None where there is none."""
+    for field, value in fields:
+        if f".{PARAMETERS_GRAD}." in entry and isinstance(value, list):
+            (value,) = value  # the field is named like the parameter and holds its gradient alone
+        found = _not_finite(value)
+        if found is not None:
+            path, what = found
+            return ".".join((_CATEGORIES.get(field, field), *path)), what
+    return None
+
+
+def _not_finite(value: Value | Whole) -> tuple[list[str], str] | None:
+    if isinstance(value, TensorLeaf):
+        bad = [end for end in (value.maximum, value.minimum) if isinstance(end, float) and not math.isfinite(end)]
+        return ([], "a NaN" if any(map(math.isnan, bad)) else "an infinity") if bad else None
+    named: Iterable[tuple[object, Value]] = ()
+    if isinstance(value, Mapping):
+        named = value.items()
+    elif isinstance(value, (list, tuple)):
+        named = enumerate(value)
+    for key, member in named:
+        if (found := _not_finite(member)) is not None:
+            return [str(key), *found[0]], found[1]
+    return None
 
 
 def _itself(write: Write) -> Write:

@@ -1,4 +1,4 @@
-"""What of one step is recorded: the keys of the configuration that select, asked as calls are made."""
+"""Decide what of one step is recorded: the keys of the configuration that select, asked as calls are made."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 from msprobe_ms.config.vocabulary import CASCADING_LEVELS, TENSOR_TASKS
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
-from msprobe_ms.recording.calls import Call
-from msprobe_ms.recording.filters import FieldFilter, NameList, Scope
-from msprobe_ms.recording.sampling import Skip
-from msprobe_ms.recording.unused_settings import Misses
+from msprobe_ms.recording.selection.filters import FieldFilter, NameList, Scope, Skip
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
+    from msprobe_ms.recording.calls import Call
 
 
-class Choice:
+class CallFilter:
     """``list``, ``scope``, ``skip``, ``data_mode`` and ``tensor_list``. Lives for one step."""
 
     def __init__(self, config: Config) -> None:
@@ -40,7 +39,7 @@ class Choice:
         return self._save_all or (self._save_some is not None and self._save_some.accepts(entry))
 
     def call_begins(self, call: Call) -> None:
-        """A call begins: mark what of it is recorded."""
+        """Set ``keep_forward`` and ``keep_backward`` of a call that begins, from list, scope, skip and data_mode."""
         in_scope = self._scope.begins(call.forward)
         forward, backward = self._list.accepts(call.forward), self._list.accepts(call.backward)
         if self._cascades and call.parent is not None:
@@ -96,6 +95,6 @@ class Choice:
         maker = None if module is None else module.turn
         return self._skip.enter(base, maker, is_module=False, selected=True, again=False)[1]
 
-    def tell(self, misses: Misses, calls: Mapping[str, int]) -> None:
-        """Say which keys selected nothing in the step that is over; ``calls`` counts those of each name."""
-        misses.tell(self._config, calls, self._list, self._scope, self._skip, self._save_some)
+    def warn_of_unused(self, unused: UnusedSettings, calls: Mapping[str, int]) -> None:
+        """Warn of keys that selected nothing in the step that is over; ``calls`` counts those of each name."""
+        unused.warn(self._config, calls, self._list, self._scope, self._skip, self._save_some)

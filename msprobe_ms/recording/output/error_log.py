@@ -1,14 +1,18 @@
-"""What happens to the tool's own errors: a line in the dump's error log and one warning a kind. Nothing is raised."""
+"""Report the tool's own errors: a line in the dump's error log and one warning a kind. Nothing is raised."""
 
 from __future__ import annotations
 
 import errno
+import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from msprobe_ms.dump.writing.writer import ERROR_LOG, DumpStore
+from msprobe_ms.dump.writing.writer import ERROR_LOG
+from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.text import printable
 
 #: Lines written to the error log of one step; an error in a hot path must not fill the disk it failed on.
 _MOST_LINES = 1000
@@ -16,13 +20,23 @@ _MOST_LINES = 1000
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 
-class Trouble:
-    """Collects the tool's errors of one step."""
+class ErrorLog:
+    """Collects the tool's errors of one step, in the file `ERROR_LOG` of its folder."""
 
-    def __init__(self, store: DumpStore, noted: set[str]) -> None:
-        """``noted`` is what earlier steps have warned of; this one adds to it."""
-        self._store = store
-        self._noted = noted
+    def __init__(
+        self,
+        folder: Path,
+        warned_before: set[str],
+        on_loss: Callable[[str], None],
+        permissions: Permissions = DEFAULT,
+    ) -> None:
+        """``warned_before`` is what earlier steps have warned of; this one adds to it. ``on_loss`` is told in words
+        what should have been recorded and is not, each time that it is more."""
+        #: The dump's folder; to be set anew where that is moved.
+        self.folder = folder
+        self._permissions = permissions
+        self._warned_before = warned_before
+        self._on_loss = on_loss
         self._warned: set[str] = set()
         self.count = 0
         #: Errors that cost something that should have been recorded, and the first of them.
@@ -35,17 +49,17 @@ class Trouble:
         if text not in self._warned:
             self._warned.add(text)
             with suppress(OSError):
-                self._store.error(text)
-        if text not in self._noted:
-            self._noted.add(text)
+                self.write(text)
+        if text not in self._warned_before:
+            self._warned_before.add(text)
             logger.warning("%s", text)
 
-    def tell(self, folder: Path) -> None:
-        """Say how many errors there were, and that they are in the log of the dump in ``folder``."""
+    def warn_of_count(self, folder: Path | None = None) -> None:
+        """Warn of how many errors there were; their log is in ``folder``, its own where none is given."""
         if self.count:
             problems = "1 problem" if self.count == 1 else f"{self.count} problems"
             where = f"not all in {ERROR_LOG}: {self._unlogged}" if self._unlogged else f"see {ERROR_LOG}"
-            logger.warning("%s: %s, %s", folder, problems, where)
+            logger.warning("%s: %s, %s", folder or self.folder, problems, where)
 
     def report(self, error: BaseException, where: str, *, lost: bool = True) -> None:
         """Log ``error``, which happened while recording ``where``.
@@ -61,15 +75,15 @@ class Trouble:
             text = " ".join(str(error).split("\n", 1)[0].split())  # frameworks append whole call stacks
             line = f"{where}: {kind}: {text}"
             if lost:
-                self._mark(line)
+                self._count_loss(line)
             if self._is_new(error, f"{kind} {place}"):
                 why = "the disk is full or read-only" if getattr(error, "errno", None) in _NO_ROOM else text
                 logger.warning(
                     "%s could not be recorded: %s: %s. Training goes on; further cases are only in %s",
-                    where, kind, why, self._store.folder / ERROR_LOG,
+                    where, kind, why, self.folder / ERROR_LOG,
                 )  # fmt: skip
             if self.count <= _MOST_LINES:
-                self._log(f"{line} ({place})")
+                self._write_or_remember(f"{line} ({place})")
         except Exception:  # Reporting is the last resort; there is nowhere left to say that it failed.
             return
 
@@ -77,19 +91,36 @@ class Trouble:
         """Whether nobody was told of such an error: of the system, in any step; of another kind, in this one."""
         known = self._warned
         if isinstance(error, OSError) and error.errno is not None:
-            known, kind = self._noted, f"errno {error.errno}"
+            known, kind = self._warned_before, f"errno {error.errno}"
         new = kind not in known
         known.add(kind)
         return new
 
-    def _mark(self, line: str) -> None:
+    def _count_loss(self, line: str) -> None:
         self._lost += 1
         self._first_lost = self._first_lost or line
         times = "" if self._lost == 1 else f" (the first of {self._lost} problems)"
-        self._store.incomplete = f"{self._first_lost}{times}; see {ERROR_LOG}"
+        self._on_loss(f"{self._first_lost}{times}; see {ERROR_LOG}")
 
-    def _log(self, line: str) -> None:
+    def _write_or_remember(self, line: str) -> None:
         try:
-            self._store.error(line)
+            self.write(line)
         except OSError as error:
             self._unlogged = self._unlogged or f"{line} ({error.strerror or error})"
+
+    def write(self, text: str) -> None:
+        """Append a line to the file. Raises OSError when the disk refuses."""
+        line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(text)}\n"
+        with self._permissions.append(self.folder / ERROR_LOG) as log:
+            log.write(line.encode())
+
+    @property
+    def is_written(self) -> bool:
+        """Whether there is a line in the file."""
+        return (self.folder / ERROR_LOG).exists()
+
+    def absorb(self, other: ErrorLog) -> None:
+        """Append the lines of another dump's log. Raises OSError."""
+        if other.is_written:
+            with self._permissions.append(self.folder / ERROR_LOG) as mine:
+                mine.write((other.folder / ERROR_LOG).read_bytes())

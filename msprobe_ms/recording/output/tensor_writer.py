@@ -1,4 +1,4 @@
-"""``async_dump``: tensor files written by a thread of their own, so that training goes on meanwhile."""
+"""``async_dump``: write tensor files in a thread of their own, so that training goes on meanwhile."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager
 from queue import SimpleQueue
 from typing import NamedTuple
 
-from msprobe_ms.dump.writing.memory_budget import Copy, Memory, OutOfMemory, Write
+from msprobe_ms.dump.writing.memory_budget import Copy, MemoryBudget, OutOfMemory, Write
 from msprobe_ms.dump.writing.writer import DumpStore
-from msprobe_ms.recording.error_log import Trouble
+from msprobe_ms.recording.output.error_log import ErrorLog
 
 #: How long training waits for a disk that takes nothing, in seconds; and the slowest disk that does take something, in
 #: bytes a second.
@@ -27,24 +27,29 @@ class _Job(NamedTuple):
     size: int
 
 
-class TensorWorker:
-    """Stands before a store and writes copies of its tensors later, as many as ``memory`` allows.
+class TensorWriter:
+    """An `EntrySink` that writes copies of tensors later, as many as ``budget`` allows; entries go straight on.
 
-    With more, training waits for the disk; with a disk that stands still they are left out, which ``trouble`` is told.
+    With more, training waits for the disk; with a disk that stands still they are left out, which is reported.
     There is no lock that both sides take: a signal handler may end the recording in the middle of `tensor`.
     Where no thread can be had, tensors are written at once.
     """
 
-    def __init__(self, store: DumpStore, memory: Memory, trouble: Trouble) -> None:
+    #: The store records all that it is given.
+    full = False
+
+    def __init__(self, store: DumpStore, budget: MemoryBudget, errors: ErrorLog) -> None:
         self._store = store
-        self._memory = memory
-        self._trouble = trouble
+        self._budget = budget
+        self._errors = errors
+        #: When the file that is being written must be done, or the disk stands still.
+        self._due = budget.due
+        # Handed on as they come.
+        self.call_site, self.entry, self.forget = store.call_site, store.entry, store.forget
         #: An event in the place of a job is set when everything before it is done.
         self._jobs: SimpleQueue[_Job | threading.Event | None] = SimpleQueue()
         #: Set when the thread is over; None where there is none.
         self._over: threading.Event | None = None
-        #: When the file that is being written must be done, or the disk stands still; 0 while nothing waits.
-        self._due = 0.0
 
     def run(self, unrecorded: Callable[[], AbstractContextManager[None]]) -> None:
         """Begin. Writing may call the framework, which happens inside ``unrecorded()``."""
@@ -53,11 +58,11 @@ class TensorWorker:
             # `threading.Thread.start` waits for ever for a thread that has no memory to begin.
             _thread.start_new_thread(self._work, (unrecorded, begun, over))
         except RuntimeError as error:
-            return self._trouble.report(error, "async_dump", lost=False)
+            return self._errors.report(error, "async_dump", lost=False)
         if not begun.wait(_BEGINNING):
             late = TimeoutError(f"the thread that writes tensors did not begin within {_BEGINNING} s")
             self._jobs.put(None)  # should it begin after all
-            return self._trouble.report(late, "async_dump", lost=False)
+            return self._errors.report(late, "async_dump", lost=False)
         self._over = over
 
     def tensor(self, data_name: str, write: Write, entry: str, copy: Copy | None = None) -> bool:
@@ -67,27 +72,20 @@ class TensorWorker:
         """
         if self._over is None or self._store.refuses(entry):
             return self._store.tensor(data_name, write, entry)
-        if copy is None or not self._memory.fits(copy.size):
+        if copy is None or not self._budget.fits(copy.size):
             self.drain()
             return self._store.tensor(data_name, write, entry)
-        self._take(copy.size)
+        if not self._budget.take_when_free(copy.size):
+            raise OutOfMemory(f"{self._budget} is in use and the disk takes nothing")
         try:
             job = _Job(data_name, copy.make(), copy.size)
         except BaseException:
-            self._memory.give(copy.size)
+            self._budget.give(copy.size)
             raise
         self._jobs.put(job)
-        if not self._due:
-            self._due = _deadline(copy.size)
+        if not self._due.get(self):
+            self._due[self] = _deadline(copy.size)
         return True
-
-    def _take(self, size: int) -> None:
-        """Count memory, as soon as there is enough. Raises OutOfMemory."""
-        while not self._memory.take(size):
-            left = self._due - time.monotonic()
-            # The disk may have begun with another file meanwhile, which has a time of its own.
-            if left <= 0 or not (self._memory.wait(left) or time.monotonic() < self._due):
-                raise OutOfMemory(f"{self._memory} is in use and the disk takes nothing")
 
     def drain(self) -> None:
         """Wait until everything given so far is on disk."""
@@ -121,15 +119,16 @@ class TensorWorker:
         if isinstance(job, threading.Event):
             job.set()
             return True
-        self._due, size = _deadline(job.size), job.size
+        size = job.size
+        self._due[self] = _deadline(size)
         try:
             with unrecorded():
                 self._store.write(job.data_name, job.write)
         except Exception as error:
-            self._trouble.report(error, job.data_name)
+            self._errors.report(error, job.data_name)
         del job
-        self._due = 0.0 if self._jobs.empty() else _deadline(0)
-        self._memory.hand_back(size)
+        self._due[self] = 0.0 if self._jobs.empty() else _deadline(0)
+        self._budget.hand_back(size)
         return True
 
 

@@ -1,4 +1,4 @@
-"""What to say at the end of a step in which a key of the configuration selected nothing: usually a typing error."""
+"""Warn of settings that selected nothing in a step, usually a typing error, and describe why a step has no entries."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from msprobe_ms.config.vocabulary import MODULE_LEVELS
 from msprobe_ms.dump.dialects import MODULE_PREFIXES
 from msprobe_ms.dump.names import FORWARD, EntryName, parse_entry
 from msprobe_ms.dump.patterns import words
-from msprobe_ms.recording.filters import NameList, Scope
-from msprobe_ms.recording.sampling import Skip
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.recording.selection.filters import NameList, Scope, Skip
 from msprobe_ms.support.log import logger
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
+
 
 #: Names looked at for something near; patterns looked at, and names told; the mean likeness of words that is near.
 _MOST_NAMES = 20_000
@@ -27,13 +29,13 @@ _NEAR = 0.6
 Calls = Mapping[str, int]
 
 
-class Misses:
-    """Says of each value of a key once that it selects nothing. Lives as long as its debugger."""
+class UnusedSettings:
+    """Warns of each value of a key once that it selects nothing. Lives as long as its debugger."""
 
     def __init__(self) -> None:
-        self._told: set[tuple[str, object]] = set()
+        self._warned: set[tuple[str, object]] = set()
 
-    def tell(
+    def warn(
         self, config: Config, calls: Calls, names: NameList, scope: Scope, skip: Skip, stored: NameList | None
     ) -> None:
         """Warn of the keys of ``config`` that selected nothing of ``calls`` in the step that is over."""
@@ -41,9 +43,9 @@ class Misses:
             text = "list %s selects none of the %d names in this step%s"
             logger.warning(text, _shown(config.list), len(calls), _near_patterns(config.list, calls))
         if names.hit:
-            self._tell_patterns("list", names, "names", calls)
+            self._warn_of_patterns("list", names, "names", calls)
         if stored is not None and stored.hit:
-            self._tell_patterns("tensor_list", stored, "recorded entries", calls)
+            self._warn_of_patterns("tensor_list", stored, "recorded entries", calls)
         if config.scope is not None and not (scope.began and scope.ended):
             first, last, _ = config.scope
             end, effect = (last, "the range ends with the step") if scope.began else (first, "the range never begins")
@@ -61,16 +63,16 @@ class Misses:
             text = "skip %d passes over all of the %d calls in this step; use a smaller one"
             logger.warning(text, config.skip, skip.selected)
 
-    def _tell_patterns(self, key: str, names: NameList, what: str, calls: Calls) -> None:
+    def _warn_of_patterns(self, key: str, names: NameList, what: str, calls: Calls) -> None:
         for pattern in names.unhit:
             if self._first(key, pattern):
                 text = "%s: %s selects none of the %s in this step, other patterns do%s"
                 logger.warning(text, key, _shown(pattern), what, _near_patterns([pattern], calls))
 
     def _first(self, key: str, value: object) -> bool:
-        if (key, value) in self._told:
+        if (key, value) in self._warned:
             return False
-        self._told.add((key, value))
+        self._warned.add((key, value))
         return True
 
 
@@ -126,3 +128,27 @@ def _nearest(wanted: Sequence[str], calls: Calls) -> list[str]:
 def _shown(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 200 else text[:199] + "…"
+
+
+def why_empty(config: Config, framework: Framework, model: Any, *, opened: bool, called: bool, compiled: bool) -> str:
+    """The probable reason; "" where `UnusedSettings` says which key selected nothing.
+
+    ``opened`` says whether recording ever began (a window of tokens may never have come), ``called`` whether anything
+    was called that could have been recorded, ``compiled`` whether a graph ran that is none at this level.
+    """
+    if not opened:
+        return "the model was not called as often as token_range says"
+    if called:
+        modes = "" if "all" in config.data_mode else ", ".join(sorted(config.data_mode))
+        return f"what was called has nothing that data_mode [{modes}] keeps" if modes else ""
+    if compiled:
+        return f"what was called ran as a compiled graph. {framework.how_to_uncompile}, or use level L1 or mix"
+    if config.level not in MODULE_LEVELS:
+        what = "kernel" if config.level == "L2" else "API that level L1 records"
+        return f"no {what} was called between start and stop"
+    models = model if isinstance(model, (list, tuple)) else [model]
+    names = " and ".join(type(each).__name__ for each in models)
+    if not any(name for each in models for name, _ in framework.named_modules(each)):
+        have = "have" if len(models) > 1 else "has"
+        return f"{names} {have} no modules inside, and the network itself has no entry; use level L1 or mix"
+    return f"no module of {names} was called between start and stop; is it the network that was given to start?"

@@ -1,24 +1,26 @@
-"""Arguments and results of calls → leaves (docs/format.md, "Tensor leaves"); tensor files are written on the way."""
+"""Turn arguments and results of calls into the values of a dump (docs/format.md, "Tensor leaves").
+
+Tensor files are written on the way.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from msprobe_ms.arrays.npy import write_npy
-from msprobe_ms.arrays.statistics import ChunkedStatistics, Statistics, StatisticsCache, checksum, is_large, statistics
+from msprobe_ms.arrays.statistics import ChunkedStatistics, StatisticsCache, checksum, is_large, statistics
 from msprobe_ms.dump.names import data_name
 from msprobe_ms.dump.writing.json_text import TensorLeaf, Value
 from msprobe_ms.dump.writing.memory_budget import Copy, Write
-from msprobe_ms.dump.writing.writer import TensorFiles
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.recording.deferred_statistics import AwaitedFigures
-from msprobe_ms.recording.error_log import Trouble
+from msprobe_ms.recording.output.error_log import ErrorLog
+from msprobe_ms.recording.output.sinks import Sinks
 
 #: Containers nested deeper than this become null: nobody reads them, and a cycle must end somewhere.
 _DEEPEST = 64
@@ -27,29 +29,18 @@ _DEEPEST = 64
 _LONGEST_INTEGER = 14_000
 
 
-class LeafBuilder:
-    """Turns values into leaves; what goes wrong is told to ``trouble``. ``md5`` adds checksums.
+class ValueSerializer:
+    """Turns values into leaves; what goes wrong is reported to ``errors``. ``md5`` adds checksums.
 
-    Tensor files go to ``files``. ``on_figures`` is told the entry, the place in it (``output.0``) and the figures of
-    every tensor. Figures on a device are left to ``awaited``, or read at once without it.
+    Tensor files go to ``sinks``, which also say what stands for statistics that are left on a device.
     """
 
-    def __init__(
-        self,
-        framework: Framework,
-        files: TensorFiles,
-        trouble: Trouble,
-        *,
-        md5: bool,
-        on_figures: Callable[[str, str, Statistics], None] | None = None,
-        awaited: AwaitedFigures | None = None,
-    ) -> None:
+    def __init__(self, framework: Framework, sinks: Sinks, errors: ErrorLog, *, md5: bool) -> None:
         self._framework = framework
-        self._files = files
-        self._trouble = trouble
+        self._store_tensor = sinks.first.tensor
+        self._from_device = sinks.from_device
+        self._errors = errors
         self._md5 = md5
-        self._on_figures = on_figures
-        self._awaited = awaited
         self._known = StatisticsCache()
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
@@ -61,7 +52,7 @@ class LeafBuilder:
         try:
             return self._build(value, entry, category, path, save)
         except Exception as error:
-            self._trouble.report(error, ".".join((entry, category, *path)))
+            self._errors.report(error, ".".join((entry, category, *path)))
             return None
 
     def of_array(
@@ -71,7 +62,7 @@ class LeafBuilder:
         try:
             return self._array(array, entry, category, path, save, self._framework.dialect.tensor_type, dtype)
         except Exception as error:
-            self._trouble.report(error, ".".join((entry, category, *path)))
+            self._errors.report(error, ".".join((entry, category, *path)))
             return None
 
     def _build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
@@ -96,20 +87,18 @@ class LeafBuilder:
 
     def _tensor(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> TensorLeaf:
         framework = self._framework
-        figures: Sequence[Any] | None = None if save or self._md5 else self._on_device(tensor)
+        numbers: Sequence[Any] | None = None if save or self._md5 else self._on_device(tensor)
         array, md5, size = None, None, 0
-        if figures is None and is_large(tensor.shape) and framework.copies(tensor):
+        if numbers is None and is_large(tensor.shape) and framework.copies(tensor):
             whole = ChunkedStatistics(framework.in_parts(tensor), md5=self._md5)
-            figures, md5, size = whole.statistics, whole.md5, whole.nbytes
-        elif figures is None:
+            numbers, md5, size = whole.statistics, whole.md5, whole.nbytes
+        elif numbers is None:
             array = framework.to_numpy(tensor)
-            figures, crc = self._known.statistics(framework.place(tensor, array), array)
+            numbers, crc = self._known.statistics(framework.place(tensor, array), array)
             size = array.nbytes
             if self._md5:
                 md5 = f"{crc:08x}" if array.flags.c_contiguous else checksum(array)
-        if self._on_figures is not None:
-            self._on_figures(entry, _item(category, path), Statistics(*figures))
-        maximum, minimum, mean, norm = figures
+        maximum, minimum, mean, norm = numbers
         file = None
         if save:
             name = data_name(entry, category, path, framework.dialect.file_suffix)
@@ -129,11 +118,9 @@ class LeafBuilder:
         )
 
     def _on_device(self, tensor: Any) -> Sequence[Any] | None:
-        """The four figures of a tensor on a device, computed there; None where that is not to be."""
-        figures = self._framework.device_statistics(tensor)
-        if figures is None:
-            return None
-        return self._framework.read_statistics([figures])[0] if self._awaited is None else self._awaited.of(figures)
+        """The four statistics of a tensor on a device, computed there; None where that is not to be."""
+        on_device = self._framework.device_statistics(tensor)
+        return None if on_device is None else self._from_device(on_device)
 
     def _copied(self, tensor: Any, array: np.ndarray | None) -> Write:
         array = self._framework.to_numpy(tensor) if array is None else array
@@ -142,29 +129,23 @@ class LeafBuilder:
     def _array(
         self, array: np.ndarray, entry: str, category: str, path: tuple[str, ...], save: bool, kind: str, dtype: str
     ) -> TensorLeaf:
-        figures = statistics(array)
-        if self._on_figures is not None:
-            self._on_figures(entry, _item(category, path), figures)
+        numbers = statistics(array)
         file = None
         if save:
             name = data_name(entry, category, path, ".npy")
             copy = Copy(array.nbytes, lambda: partial(write_npy, array=array.copy()))
             file = self._written(entry, name, partial(write_npy, array=array), copy)
         md5 = checksum(array) if self._md5 else None
-        return TensorLeaf(kind, dtype, array.shape, *figures, None, file, md5)
+        return TensorLeaf(kind, dtype, array.shape, *numbers, None, file, md5)
 
     def _written(self, entry: str, file: str, write: Write, copy: Copy) -> str | None:
-        """The name of a tensor file after writing it; None when that fails: the figures are still worth recording."""
+        """The name of a tensor file after writing it; None when that fails: its statistics are still recorded."""
         try:
-            there = self._files.tensor(file, write, entry, copy)
+            there = self._store_tensor(file, write, entry, copy)
         except Exception as error:
-            self._trouble.report(error, file)
+            self._errors.report(error, file)
             return None
         return file if there else None
-
-
-def _item(category: str, path: tuple[str, ...]) -> str:
-    return ".".join(part for part in (category, *path) if part)
 
 
 def members(value: Any) -> Mapping[Any, Any] | None:

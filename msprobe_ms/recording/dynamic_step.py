@@ -1,0 +1,270 @@
+"""One step of what Python calls, one by one: its dump, its recorder, its hooks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msprobe_ms.config.vocabulary import MODULE_LEVELS
+from msprobe_ms.dump.writing.memory_budget import MIB, MemoryBudget
+from msprobe_ms.dump.writing.writer import process_folder
+from msprobe_ms.frameworks.base import Framework, Removable
+from msprobe_ms.frameworks.graph_observer import GraphTaps
+from msprobe_ms.recording.graphs.step import GraphStep
+from msprobe_ms.recording.hooks.apis import ApiHooks
+from msprobe_ms.recording.hooks.compiler_calls import CompilerCalls
+from msprobe_ms.recording.hooks.jit import JitHooks
+from msprobe_ms.recording.hooks.kernels import KernelHooks
+from msprobe_ms.recording.hooks.modules import ModuleHooks
+from msprobe_ms.recording.hooks.token_window import TokenWindow
+from msprobe_ms.recording.kernel_recorder import KernelRecorder
+from msprobe_ms.recording.output.overflow import OverflowQuota
+from msprobe_ms.recording.output.step_dump import StepDump
+from msprobe_ms.recording.progress import Status
+from msprobe_ms.recording.recorder import Recorder
+from msprobe_ms.recording.saved_values import SavePoints
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings, why_empty
+from msprobe_ms.recording.step import Step
+from msprobe_ms.support.log import logger
+
+if TYPE_CHECKING:
+    from msprobe_ms.config import Config
+
+#: What ran in compiled graphs and what did not get folders of their own, below the dump path, where there is both.
+GRAPH, PYNATIVE = "graph", "pynative"
+
+
+class DynamicStep(Step):
+    """One step recorded by hooks on what Python calls, with a dump of its own for modules in compiled graphs."""
+
+    def __init__(
+        self,
+        config: Config,
+        framework: Framework,
+        apis: ApiHooks | None,
+        step: int,
+        rank: int | None,
+        quota: OverflowQuota,
+        warned_before: set[str],
+        taps: GraphTaps | None = None,
+    ) -> None:
+        """Make the step's folder. Raises OSError when the disk does not allow it.
+
+        ``warned_before`` holds warnings that hold for every step and need not come again. ``taps`` reach modules that
+        run in compiled graphs.
+        """
+        super().__init__(config, framework, Status(config, rank))
+        budget = MemoryBudget(config.max_memory * MIB)
+        folder = process_folder(config.dump_path, step, rank)
+        self._dump = dump = StepDump(
+            config, framework, folder, budget, warned_before, quota if config.task == "overflow_check" else None
+        )
+        self._errors = dump.errors
+        #: Where the dump goes when there is one of graphs, too.
+        self._beside = process_folder(config.dump_path / PYNATIVE, step, rank)
+        self._graphs: GraphStep | None = None
+        if taps is not None:
+            apart = process_folder(config.dump_path / GRAPH, step, rank)
+            self._graphs = GraphStep(config, framework, taps, apart, Status(config, rank), warned_before, budget)
+            self._graphs.on_refusal = partial(self._errors.report, where="what runs in graphs")
+        self._kernels: KernelHooks | None = None
+        if config.level == "L2":
+            recorder = KernelRecorder(config, framework, dump)
+            self._recorder: Recorder = recorder
+            self._kernels = KernelHooks(framework, recorder)
+        else:
+            self._recorder = Recorder(config, framework, dump)
+        dump.sinks.start(self._recorder.blind)
+        self._saves = SavePoints(config, framework, dump)
+        self._apis = apis
+        self._model: Any = None
+        self._modules: ModuleHooks | None = None
+        self._jit: JitHooks | None = None
+        self._compiler_calls: CompilerCalls | None = None
+        self._window: TokenWindow | None = None
+        self._model_calls = itertools.count()
+        self._recording = self._opened = False
+        #: Holds the framework in lockstep with Python while calls are recorded.
+        self._lockstep: Removable | None = None
+
+    def start(self, model: Any, token_range: Sequence[int] | None) -> None:
+        if self._compiler_calls is not None:
+            self.stop()
+        try:
+            self._framework.prepare()
+            self._model = model
+            if self._config.level in MODULE_LEVELS or (self._kernels is not None and model is not None):
+                self._drop_parameter_hooks()
+                self._modules = ModuleHooks(self._framework, self._recorder, model)
+            else:
+                self._modules = None
+            self._jit = JitHooks(
+                self._framework,
+                self._recorder,
+                self._errors,
+                self._modules,
+                entries=self._apis is not None,
+                tapped=self._graphs is not None,
+                frameworks_own=self._kernels is not None,
+            )
+            if token_range is not None:
+                root = model[0] if isinstance(model, (list, tuple)) else model
+                self._window = TokenWindow(
+                    self._framework, root, token_range, self._model_calls, self._open, self._remove_hooks
+                )
+            hooks = [hooks for hooks in (self._window, self._modules, self._apis, self._jit) if hooks is not None]
+            self._compiler_calls = CompilerCalls(self._framework, self._recorder, hooks)
+            self._compiler_calls.install()
+            if self._window is not None:
+                self._window.install()
+            else:
+                self._open()
+        except Exception as error:
+            self._errors.report(error, "start")
+
+    def _open(self) -> None:
+        """Put hooks and wrappers in place, unless they are."""
+        if self._recording:
+            return
+        self._recording = self._opened = True
+        try:
+            self._recorder.resume()
+            if self._modules is not None:
+                self._modules.install(parameters=self._kernels is None)
+            if self._apis is not None:
+                self._apis.install(self._recorder, self._model)
+            if self._jit is not None:
+                self._jit.install()
+            if self._kernels is not None:
+                self._kernels.install()
+            if self._graphs is not None:
+                self._graphs.start(self._model)
+            self._leave_lockstep()
+            self._lockstep = self._framework.enter_lockstep()
+        except Exception as error:
+            self._errors.report(error, "start")
+
+    def _remove_hooks(self) -> None:
+        """Take them away again."""
+        if not self._recording:
+            return
+        self._recording = False
+        if self._graphs is not None:
+            self._graphs.pause()
+        self._recorder.pause()
+        try:
+            with ExitStack() as removing:  # all of them, whatever fails; the last of these first
+                removing.callback(self._leave_lockstep)
+                # Before its backward ran, a step still waits for parameter gradients; `step` ends that.
+                if self._recorder.backward.seen:
+                    removing.callback(self._drop_parameter_hooks)
+                if self._modules is not None:
+                    removing.callback(self._modules.remove_forward)
+                for hooks in (self._apis, self._jit, self._kernels):
+                    if hooks is not None:
+                        removing.callback(hooks.remove)
+        except Exception as error:
+            self._errors.report(error, "stop", lost=False)
+
+    def _leave_lockstep(self) -> None:
+        if self._lockstep is not None:
+            self._lockstep.remove()
+
+    def _pause(self) -> None:
+        self._remove_hooks()
+        try:
+            if self._compiler_calls is not None:
+                self._compiler_calls.remove()
+            if self._window is not None:
+                self._window.remove()
+            self._compiler_calls = self._window = None
+            self._framework.backward_ended(everywhere=True)
+        except Exception as error:
+            self._errors.report(error, "stop", lost=False)
+
+    def _export(self) -> None:
+        try:
+            self._dump.export(self.status)
+            if self._graphs is not None and self._graphs.has_entries:
+                self._graphs.stop()
+        except Exception as error:  # what was recorded is in the journal
+            self._errors.report(error, "stop", lost=False)
+
+    def save(self, variable: Any, name: str, save_backward: bool) -> None:
+        self._saves.save(variable, name, save_backward)
+
+    @property
+    def folder(self) -> Path:
+        return self._dump.folder
+
+    @property
+    def is_empty(self) -> bool:
+        return self._dump.is_empty and self._process.is_mine
+
+    @property
+    def saw_backward(self) -> bool:
+        return self._recorder.backward.seen
+
+    def _release(self) -> None:
+        if self.is_empty and (self._graphs is None or not self._graphs.has_entries):
+            self._warn_of_emptiness()
+        self._model = None
+        self._drop_parameter_hooks()
+        self._recorder.close()
+        self._saves.close()
+
+    def _complete(self, unused: UnusedSettings) -> None:
+        try:
+            self._leave_lockstep()
+            self._dump.sinks.close()  # other threads may have added something since `stop`
+            if self._graphs is not None:
+                self._complete_graphs(self._graphs, unused)
+        except Exception as error:
+            self._errors.report(error, "step")
+        if self._dump.store.discarded:
+            self._errors.warn_of_count()
+        else:
+            self._dump.close(self.status, partial(self._recorder.warn_of_unused, unused))
+
+    def _complete_graphs(self, graphs: GraphStep, unused: UnusedSettings) -> None:
+        """What ran in graphs and what did not get folders of their own where there is both, and no others."""
+        folder, apart = self.folder, graphs.folder
+        try:
+            if not graphs.has_entries:
+                return graphs.dissolve(self._dump)
+            if self._dump.is_bare:
+                self._dump.store.discard()
+                graphs.move(folder)
+            else:
+                self._dump.move(self._beside)
+        except OSError as error:  # each stays where it is
+            self._errors.report(error, "step", lost=False)
+        finally:
+            for left in (folder.parent, apart.parent, apart.parent.parent):
+                with suppress(OSError):  # other ranks may still be in there
+                    left.rmdir()
+        return graphs.finish(unused)
+
+    def _warn_of_emptiness(self) -> None:
+        config, jit = self._config, self._jit
+        # Jit hooks are there once `start` was called; no overflow, no entries.
+        if jit is None or config.task == "overflow_check":
+            return
+        try:
+            called = self._recorder.saw_calls
+            why = why_empty(
+                config, self._framework, self._model,
+                opened=self._opened, called=called, compiled=jit.saw_unrecorded,
+            )  # fmt: skip
+            if why:
+                logger.warning("%s: nothing was recorded: %s", self.folder, why)
+        except Exception as error:
+            self._errors.report(error, "step")
+
+    def _drop_parameter_hooks(self) -> None:
+        if self._modules is not None:
+            self._modules.remove_parameters()

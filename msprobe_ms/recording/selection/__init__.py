@@ -1,0 +1,1 @@
+"""What of a step is recorded."""

@@ -1,0 +1,68 @@
+"""The tool's own errors of a step: a line in the log of its folder, a warning a kind, and word of what is lost."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from msprobe_ms.dump.writing.writer import ERROR_LOG
+from msprobe_ms.recording.output.error_log import ErrorLog
+
+
+@pytest.fixture
+def losses() -> list[str]:
+    return []
+
+
+def lines(folder: Path) -> list[str]:
+    return (folder / ERROR_LOG).read_text().splitlines()
+
+
+def test_what_is_lost_is_said_to_whoever_wants_to_know(tmp_path: Path, losses: list[str], warnings: list[str]) -> None:
+    errors = ErrorLog(tmp_path, set(), losses.append)
+    errors.report(ValueError("first\nand a call stack"), "Cell.fc.Dense.forward.0")
+    errors.report(ValueError("second"), "Cell.fc.Dense.forward.1")
+    errors.report(KeyError("costs nothing"), "stop", lost=False)
+    first = f"Cell.fc.Dense.forward.0: ValueError: first; see {ERROR_LOG}"
+    assert losses == [first, first.replace(";", " (the first of 2 problems);")]
+    assert len(lines(tmp_path)) == 3
+    assert "Training goes on; further cases are only in" in warnings[0]
+    errors.warn_of_count()
+    assert warnings[-1] == f"{tmp_path}: 3 problems, see {ERROR_LOG}"
+
+
+def test_an_error_of_the_system_is_warned_of_once_in_all_steps(tmp_path: Path, warnings: list[str]) -> None:
+    before: set[str] = set()
+    for step in range(3):
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        ErrorLog(folder, before, lambda text: None).report(OSError(errno.ENOSPC, "No space left on device"), "a.npy")
+        assert len(lines(folder)) == 1
+    assert len(warnings) == 1
+    assert "the disk is full or read-only" in warnings[0]
+
+
+def test_a_log_whose_folder_was_moved_goes_on_there(tmp_path: Path) -> None:
+    (tmp_path / "rank0").mkdir()
+    errors = ErrorLog(tmp_path / "rank0", set(), lambda text: None)
+    assert not errors.is_written
+    errors.note("one")
+    errors.folder = (tmp_path / "rank0").rename(tmp_path / "moved")
+    errors.note("two")
+    errors.note("two")
+    assert [line.rpartition(" ")[2] for line in lines(tmp_path / "moved")] == ["one", "two"]
+
+
+def test_a_log_takes_over_the_lines_of_another(tmp_path: Path) -> None:
+    logs = []
+    for name in ("kept", "empty", "discarded"):
+        (tmp_path / name).mkdir()
+        logs.append(ErrorLog(tmp_path / name, set(), lambda text: None))
+    kept, empty, discarded = logs
+    kept.note("one")
+    discarded.note("two")
+    kept.absorb(empty)
+    kept.absorb(discarded)
+    assert [line.rpartition(" ")[2] for line in lines(tmp_path / "kept")] == ["one", "two"]
