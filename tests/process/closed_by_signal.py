@@ -28,7 +28,7 @@ PACKAGE = Path(msprobe_ms.__file__).parent
 STORING = ("dump", "arrays/npy_writer.py", "recording/tensor_writer.py", "support/atomic.py")
 FILES = {
     "files": (*(str(PACKAGE / name) for name in STORING), queue.__file__, threading.__file__),
-    "device": (str(PACKAGE / "record" / "deferred_statistics.py"), device_statistics.__file__),
+    "device": (str(PACKAGE / "recording" / "deferred_statistics.py"), device_statistics.__file__),
 }
 SECTIONS = {
     "files": {"task": "tensor", "level": "mix", "async_dump": True},

@@ -16,6 +16,7 @@ from typing import Any
 import nets_mindspore as nets
 import numpy as np
 import pytest
+from forked import run_forked
 from kernel_dumps import lay_out
 from recording import step_folder, write_config
 
@@ -32,6 +33,8 @@ from msprobe_ms.support.errors import UsageError
 from tests.process.test_distributed import environment, free_port
 
 SCRIPT = Path(__file__).with_name("compiled_steps.py")
+#: MindSpore reads the configuration of a kernel dump at its first graph, not before.
+IMPORTS = "mindspore,msprobe_ms.mindspore,msprobe_ms.config.load"
 FIGURES = ("Max", "Min", "Mean", "Norm")
 
 
@@ -39,9 +42,8 @@ class Run:
     """What a scenario printed last, its log, and its dump."""
 
     def __init__(self, folder: Path, scenario: str, keys: Any = None, *, jit_level: str = "O0", **variables: str):
-        command = [sys.executable, str(SCRIPT), scenario, str(folder), json.dumps(keys), jit_level]
-        ended = subprocess.run(
-            command, env={**environment(), **variables}, capture_output=True, text=True, timeout=300, check=False
+        ended = run_forked(
+            SCRIPT, scenario, folder, json.dumps(keys), jit_level, imports=IMPORTS, env={**environment(), **variables}
         )
         self.folder, self.dump, self.returncode = folder, folder / "dump", ended.returncode
         self.log = "\n".join(line for line in ended.stderr.splitlines() if "[WARNING] ME" not in line)

@@ -12,6 +12,7 @@ import weakref
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -194,12 +195,17 @@ def train(
     return seen
 
 
+@cache
+def trained_alone(net: str) -> list[torch.Tensor]:
+    return train(*NETS[net], lambda _: None)
+
+
 @pytest.mark.parametrize("task", ["statistics", "tensor"])
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("net", NETS)
 def test_neutral(net: str, level: str, task: str, dump_path: Path) -> None:
     """Loss, gradients, buffers and random state are bit-identical with and without the tool."""
-    plain = train(*NETS[net], lambda _: None)
+    plain = trained_alone(net)
     recorded = train(*NETS[net], lambda _: PrecisionDebugger(dump_path=dump_path, level=level, task=task))
     assert len(plain) == len(recorded)
     assert all(torch.equal(one, other) for one, other in zip(plain, recorded, strict=True))
