@@ -50,6 +50,7 @@ def ordinary_user() -> Iterator[Path]:
     """A folder whose parents all may enter, seen by a user to whom permissions apply (root gives its own up)."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o755)
+    load_config()  # modules and codecs that are imported when first used may lie where this user cannot go
     root = os.geteuid() == 0
     if root:
         os.chown(folder, 65534, 65534)
