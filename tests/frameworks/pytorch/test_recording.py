@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from combinations import pairwise
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -200,9 +201,7 @@ def trained_alone(net: str) -> list[torch.Tensor]:
     return train(*NETS[net], lambda _: None)
 
 
-@pytest.mark.parametrize("task", ["statistics", "tensor"])
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize(("net", "level", "task"), pairwise([*NETS], LEVELS, ["statistics", "tensor"]))
 def test_neutral(net: str, level: str, task: str, dump_path: Path) -> None:
     """Loss, gradients, buffers and random state are bit-identical with and without the tool."""
     plain = trained_alone(net)
