@@ -1,8 +1,9 @@
 """Python scripts in processes of their own, forked from one that has imported the framework: an import takes seconds.
 
-A script begins as it would in a fresh interpreter, in its folder and environment and with its arguments, but for what
-``imports`` names, and what the framework read from the environment when it was imported (``at_import``). Tests of
-imports, of the interpreter's start, of tracebacks or of hash seeds need `subprocess.run`.
+A script begins as it would in a fresh interpreter, in its folder and environment and with its arguments, but that its
+framework and this package are imported, and that the framework read its environment then (``at_import``). What it
+prints goes to files. Tests of imports, of the interpreter's start, of tracebacks, hash seeds or pipes need
+`subprocess.run`.
 """
 
 from __future__ import annotations
@@ -23,10 +24,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from repository import PYTHONPATH
+
+#: Framework → what is imported beforehand. The first optimizer of PyTorch imports the last, for two seconds.
+IMPORTS = {
+    "mindspore": ("mindspore", "msprobe_ms.mindspore", "msprobe_ms.config.load"),
+    "torch": ("torch", "msprobe_ms.pytorch", "msprobe_ms.config.load", "torch._dynamo"),
+}
+
 
 def run_forked(
     *arguments: str | Path,
-    imports: str,
+    framework: str,
     cwd: str | Path | None = None,
     env: Mapping[str, str] | None = None,
     at_import: Mapping[str, str] | None = None,
@@ -34,9 +43,9 @@ def run_forked(
 ) -> subprocess.CompletedProcess[str]:
     """Run ``python *arguments`` (a file, ``-c`` or ``-m``) to its end; what it printed, and how it ended.
 
-    ``imports`` are the modules imported before, separated by commas. Raises subprocess.TimeoutExpired.
+    ``framework`` is mindspore or torch. Raises subprocess.TimeoutExpired.
     """
-    server = _server(imports, tuple(sorted((at_import or {}).items())), os.getpid())
+    server = _server(framework, tuple(sorted((at_import or {}).items())), os.getpid())
     command = [*map(str, arguments)]
     with tempfile.TemporaryDirectory() as folder:
         streams = [str(Path(folder, name)) for name in ("stdout", "stderr")]
@@ -48,15 +57,15 @@ def run_forked(
 
 
 @cache
-def _server(imports: str, at_import: tuple[tuple[str, str], ...], owner: int) -> _Server:
+def _server(framework: str, at_import: tuple[tuple[str, str], ...], owner: int) -> _Server:
     """One for each process of tests that asks; it ends with it."""
-    return _Server(imports, dict(at_import))
+    return _Server(framework, dict(at_import))
 
 
 class _Server:
-    def __init__(self, imports: str, at_import: dict[str, str]) -> None:
+    def __init__(self, framework: str, at_import: dict[str, str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, __file__, imports], env={**os.environ, **at_import}, text=True,
+            [sys.executable, __file__, framework], env={**os.environ, "PYTHONPATH": PYTHONPATH, **at_import}, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
         atexit.register(self._process.kill)
@@ -80,9 +89,9 @@ class _Server:
 # -- the process that has imported the framework -----------------------------------------------------------------------
 
 
-def _serve(imports: str) -> None:
+def _serve(framework: str) -> None:
     """Fork for each line of ``stdin``; answer with the process's id, then, when it is over, with its exit status."""
-    for name in filter(None, imports.split(",")):
+    for name in IMPORTS[framework]:
         __import__(name)
     gc.freeze()  # what is imported is looked through by no child's collector, which would copy all of it
     for line in sys.stdin:

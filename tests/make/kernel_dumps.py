@@ -41,7 +41,7 @@ def compiled_dump(
     configuration = path.with_suffix(".json")
     configuration.write_text(json.dumps(settings))
     variables = {**os.environ, "MINDSPORE_DUMP_CONFIG": str(configuration)}
-    ended = run_forked(SCRIPT, *map(str, (epsilon, scale, steps, kind)), imports="mindspore", env=variables, cwd=path)
+    ended = run_forked(SCRIPT, *map(str, (epsilon, scale, steps, kind)), framework="mindspore", env=variables, cwd=path)
     assert ended.returncode == 0, ended.stderr
     return path
 

@@ -17,13 +17,6 @@ from repository import ROOT
 
 from msprobe_ms.dump.reading.reader import read_dump
 
-#: Framework → what a script that uses it finds imported.
-IMPORTS = {
-    "mindspore": "mindspore,msprobe_ms.mindspore,msprobe_ms.config.load",
-    # The first optimizer imports the last, for two seconds.
-    "torch": "torch,msprobe_ms.pytorch,msprobe_ms.config.load,torch._dynamo",
-}
-
 PYTORCH = """
 import torch
 from torch import nn
@@ -98,7 +91,7 @@ def python(folder: Path, *arguments: str, fresh: bool) -> CompletedProcess[str]:
     code = (folder / "train.py").read_text() if (folder / "train.py").exists() else ""
     frameworks = [name for name in ("mindspore", "torch") if f"import {name}" in code]
     if not fresh and frameworks:
-        return run_forked(*arguments, imports=IMPORTS[frameworks[0]], cwd=folder, env=environment)
+        return run_forked(*arguments, framework=frameworks[0], cwd=folder, env=environment)
     return subprocess.run(
         [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=300,
         check=False,

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from forked import run_forked
 from kernel_dumps import lay_out
+from processes import environment, free_port
 from recording import step_folder, write_config
 
 from msprobe_ms.comparison.run import Options, compare_dumps
@@ -30,11 +31,8 @@ from msprobe_ms.recording.graphs.kernel_step import KernelRecording
 from msprobe_ms.recording.progress import Status
 from msprobe_ms.recording.unused_settings import Misses
 from msprobe_ms.support.errors import UsageError
-from tests.process.test_distributed import environment, free_port
 
 SCRIPT = Path(__file__).with_name("compiled_steps.py")
-#: MindSpore reads the configuration of a kernel dump at its first graph, not before.
-IMPORTS = "mindspore,msprobe_ms.mindspore,msprobe_ms.config.load"
 FIGURES = ("Max", "Min", "Mean", "Norm")
 
 
@@ -42,9 +40,8 @@ class Run:
     """What a scenario printed last, its log, and its dump."""
 
     def __init__(self, folder: Path, scenario: str, keys: Any = None, *, jit_level: str = "O0", **variables: str):
-        ended = run_forked(
-            SCRIPT, scenario, folder, json.dumps(keys), jit_level, imports=IMPORTS, env={**environment(), **variables}
-        )
+        arguments = scenario, folder, json.dumps(keys), jit_level
+        ended = run_forked(SCRIPT, *arguments, framework="mindspore", env={**environment(), **variables})
         self.folder, self.dump, self.returncode = folder, folder / "dump", ended.returncode
         self.log = "\n".join(line for line in ended.stderr.splitlines() if "[WARNING] ME" not in line)
         lines = ended.stdout.splitlines()

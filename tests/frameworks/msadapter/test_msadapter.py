@@ -28,8 +28,6 @@ HERE = Path(__file__).parent
 #: On the path, ``torch`` is mindtorch.
 ON_MINDSPORE = HERE / "fixture"
 SCRIPTS = HERE / "scripts"
-#: Not `torch`: it is another on another path.
-IMPORTS = "mindspore,msprobe_ms.mindspore,msprobe_ms.config.load"
 WAYS = ("value_and_grad", "grad", "backward")
 LEVELS = ("L0", "L1", "mix")
 
@@ -40,7 +38,7 @@ def run_script(*arguments: str | Path, cwd: Path, path: tuple[Path, ...] = (ON_M
     places = [*map(str, path), str(ROOT), str(alias), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
     done = run_forked(
-        *arguments, imports=IMPORTS if path else "torch", at_import={"GLOG_v": "3"}, cwd=cwd, env=environment
+        *arguments, framework="mindspore" if path else "torch", at_import={"GLOG_v": "3"}, cwd=cwd, env=environment
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
