@@ -1,5 +1,6 @@
 # make demo   train a small net with the dump on and compare it with a PyTorch dump
 # make test   lint, then the tests (PYTEST_ARGS="-q tests/unit/dump/test_names.py" chooses)
+# make check  lint, then the tests that need neither a framework nor processes of their own: under a minute
 # make lint   ruff, mypy and the direction of imports
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
 # make bench  what recording and comparing cost, in one table (BENCH_ARGS="--peer /path/to/bin/python")
@@ -20,7 +21,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
-.PHONY: demo test lint faults bench neutral bounded failing-disk kills fuzz torture clean
+.PHONY: demo test check lint faults bench neutral bounded failing-disk kills fuzz torture clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -29,6 +30,10 @@ demo: .venv/installed-mindspore
 test: lint
 	$(BIN)/python -m compileall -q msprobe_ms
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: lint
+	$(BIN)/python -m compileall -q msprobe_ms
+	$(BIN)/python -m pytest -q -n 2 -m "not processes" tests/unit
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from forked import run_forked
 
 #: Graphs are compiled from source: the training is a file.
 SCRIPT = Path(__file__).with_name("kernel_training.py")
@@ -41,13 +40,9 @@ def compiled_dump(
     }  # fmt: skip
     configuration = path.with_suffix(".json")
     configuration.write_text(json.dumps(settings))
-    subprocess.run(
-        [sys.executable, str(SCRIPT), str(epsilon), str(scale), str(steps), kind],
-        env={**os.environ, "MINDSPORE_DUMP_CONFIG": str(configuration)},
-        cwd=path,
-        check=True,
-        capture_output=True,
-    )
+    variables = {**os.environ, "MINDSPORE_DUMP_CONFIG": str(configuration)}
+    ended = run_forked(SCRIPT, *map(str, (epsilon, scale, steps, kind)), framework="mindspore", env=variables, cwd=path)
+    assert ended.returncode == 0, ended.stderr
     return path
 
 

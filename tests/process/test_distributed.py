@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from repository import PYTHONPATH
+from processes import environment, free_port
 
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.locate import find_dumps
@@ -22,18 +20,6 @@ from msprobe_ms.dump.reading.reader import read_dump
 
 HERE = Path(__file__).parent
 WORLD = {"type": "mindspore.ProcessGroup", "group_ranks": [0, 1], "group_id": "77849d8c"}
-
-
-def environment() -> dict[str, str]:
-    # msrun starts the `python` it finds.
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "PYTHONPATH": PYTHONPATH, "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def msrun(folder: Path, *arguments: str) -> list[dict[str, Any]]:

@@ -20,12 +20,10 @@ WAYS = ("plain", "segments", "forward", "exception", "record", "custom", "finish
 
 LEVELS = {"mindspore": ("L0", "L1", "mix", "L2"), "pytorch": ("L0", "L1", "mix")}
 
-RECORDINGS = [
-    (framework, f"{level} {task}")
-    for framework, levels in LEVELS.items()
-    for level in levels
-    for task in ("statistics", "tensor")
-]
+TASKS = ("statistics", "tensor")
+
+#: In the plain way; in each other way a level has one of the tasks.
+RECORDINGS = [(name, f"{level} {task}") for name, levels in LEVELS.items() for level in levels for task in TASKS]
 
 #: A few of the places that must differ while a step is recorded, or the walk sees nothing.
 SEEN = {
@@ -57,20 +55,32 @@ def walked(framework: str) -> dict[str, list[str]]:
     return json.loads(finished.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize(("framework", "recording"), RECORDINGS)
+@pytest.mark.parametrize(("framework", "level"), [(name, level) for name, levels in LEVELS.items() for level in levels])
 @pytest.mark.parametrize("way", WAYS)
-def test_everything_is_as_before(framework: str, way: str, recording: str) -> None:
-    found = {name: places for name, places in walked(framework).items() if name.startswith(f"{way} {recording} ")}
+def test_everything_is_as_before(framework: str, way: str, level: str) -> None:
+    found = {name: places for name, places in walked(framework).items() if name.startswith(f"{way} {level} ")}
     while_recording = [name for name in found if name.endswith("RECORDING")]
-    assert len(found) - len(while_recording) >= 2
+    recordings = {" ".join(name.split()[:3]) for name in found}
+    assert len(recordings) == (2 if way == "plain" else 1)
+    for recording in recordings:
+        assert sum(name.startswith(f"{recording} ") and name not in while_recording for name in found) >= 2
     assert {name: places for name, places in found.items() if places and name not in while_recording} == {}
 
 
-@pytest.mark.parametrize("recording", [recording for framework, recording in RECORDINGS if framework == "mindspore"])
-def test_everything_is_as_before_with_model(recording: str) -> None:
-    found = {name: places for name, places in walked("mindspore").items() if name.startswith(f"Model {recording} ")}
-    assert {name.rpartition(f"{recording} ")[2] for name in found} == {"left", "left by an exception", "calls"}
+@pytest.mark.parametrize("level", LEVELS["mindspore"])
+def test_everything_is_as_before_with_model(level: str) -> None:
+    found = {name: places for name, places in walked("mindspore").items() if name.startswith(f"Model {level} ")}
+    assert {name.split(maxsplit=3)[3] for name in found} == {"left", "left by an exception", "calls"}
     assert not any(found.values()), found
+
+
+@pytest.mark.parametrize("framework", LEVELS)
+def test_both_tasks_are_recorded_in_every_way_and_at_every_level(framework: str) -> None:
+    recorded = {tuple(name.split()[:3]) for name in walked(framework) if len(name.split()) > 3}
+    assert {(way, task) for way, _, task in recorded} >= {(way, task) for way in WAYS for task in TASKS}
+    assert {(level, task) for way, level, task in recorded if way != "plain"} == {
+        (level, task) for level in LEVELS[framework] for task in TASKS
+    }
 
 
 @pytest.mark.parametrize("framework", ["mindspore", "pytorch"])

@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import numpy as np
 import pytest
+from forked import run_forked
 from repository import ROOT
 
 from msprobe_ms.dump.reading.reader import read_dump
@@ -70,21 +72,30 @@ globals()["train_" + sys.argv[1]]()
 """  # noqa: E501
 
 
-def run(folder: Path, *arguments: str, code: str | None = None) -> subprocess.CompletedProcess[str]:
-    """``msprobe run`` in ``folder``, where ``code`` is train.py."""
+def run(folder: Path, *arguments: str, code: str | None = None, fresh: bool = False) -> CompletedProcess[str]:
+    """``msprobe run`` in ``folder``, where ``code`` is train.py.
+
+    The framework that it imports has been imported before, unless the interpreter is to be ``fresh``.
+    """
     if code is not None:
         (folder / "train.py").write_text(code)
+    return python(folder, "-m", "msprobe_ms", "run", *arguments, fresh=fresh)
+
+
+def plain(folder: Path, *arguments: str, fresh: bool = False) -> CompletedProcess[str]:
+    return python(folder, *arguments, fresh=fresh)
+
+
+def python(folder: Path, *arguments: str, fresh: bool) -> CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "msprobe_ms", "run", *arguments]
+    code = (folder / "train.py").read_text() if (folder / "train.py").exists() else ""
+    frameworks = [name for name in ("mindspore", "torch") if f"import {name}" in code]
+    if not fresh and frameworks:
+        return run_forked(*arguments, framework=frameworks[0], cwd=folder, env=environment)
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
-
-
-def plain(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=300, check=False
-    )
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=300,
+        check=False,
+    )  # fmt: skip
 
 
 def dump_of(folder: Path, step: int) -> Any:
@@ -101,7 +112,7 @@ def names_by_step(folder: Path) -> list[list[str]]:
 def test_a_pytorch_script_is_recorded_step_by_step(tmp_path: Path) -> None:
     config = {"task": "tensor", "level": "mix", "dump_path": "dump", "tensor": {}}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    result = run(tmp_path, "--config", "config.json", "train.py", code=PYTORCH)
+    result = run(tmp_path, "--config", "config.json", "train.py", code=PYTORCH, fresh=True)
     assert result.returncode == 0, result.stderr
     assert "msprobe run: the network is Net (train.py), the outermost module called" in result.stderr
     assert "msprobe run: a step ends with each call of the optimizer SGD" in result.stderr
@@ -134,7 +145,7 @@ def test_a_pytorch_script_is_recorded_step_by_step(tmp_path: Path) -> None:
 )
 def test_a_mindspore_script_is_recorded_step_by_step(tmp_path: Path, form: str, found: str) -> None:
     arguments = ("--level", "mix", "--dump_path", "dump", "train.py", form)
-    result = run(tmp_path, *arguments, code=MINDSPORE)
+    result = run(tmp_path, *arguments, code=MINDSPORE, fresh=form == "functional")
     assert result.returncode == 0, result.stderr
     assert f"msprobe run: the network is Net (train.py), {found}" in result.stderr
     assert "msprobe run: a step ends with each call of the optimizer SGD" in result.stderr
@@ -592,7 +603,7 @@ if __name__ == "__main__":
 
 def test_workers_of_data_loaders_write_nothing(tmp_path: Path) -> None:
     """They call networks too, and those that are spawned import the script anew."""
-    result = run(tmp_path, "--level", "mix", "--dump_path", "dump", "train.py", code=WORKERS)
+    result = run(tmp_path, "--level", "mix", "--dump_path", "dump", "train.py", code=WORKERS, fresh=True)
     assert result.returncode == 0, result.stderr
     assert all("Module.0.Linear.parameters_grad.0" in names for names in names_by_step(tmp_path))
     assert len(names_by_step(tmp_path)) == 2

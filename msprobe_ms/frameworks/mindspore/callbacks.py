@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from mindspore.train import Callback
 
@@ -10,7 +10,6 @@ from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 
 
-@runtime_checkable
 class Debugger(Protocol):
     """What a callback asks of a ``PrecisionDebugger``."""
 
@@ -118,7 +117,9 @@ class InitialStep(Callback):
 
 
 def _check(callback: Callback, debugger: object) -> None:
-    if isinstance(debugger, Debugger) and not isinstance(debugger, type):
+    # Not isinstance: asked of a protocol, it leaves annotations in Python's own ABC.
+    asked = (name for name in vars(Debugger) if not name.startswith("_"))
+    if not isinstance(debugger, type) and all(callable(getattr(debugger, name, None)) for name in asked):
         return
     name = type(callback).__name__
     if isinstance(debugger, type):

@@ -13,6 +13,7 @@ from typing import Any
 import mindspore
 import numpy as np
 import pytest
+from combinations import pairwise
 from mindspore import Parameter, Tensor, nn, ops
 from recording import Step, read_step, recording
 
@@ -795,15 +796,15 @@ def doubled_in_place(x: Tensor) -> Tensor:
     return x * 2
 
 
-@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
-@pytest.mark.parametrize("child", [doubled, doubled_in_place])
-@pytest.mark.parametrize(
-    "body",
-    [
-        body_view_given, body_row_of_a_result, body_chain, body_reshaped, body_constant_mask, body_same_object,
-        body_identity_and_write, body_identity_of_an_argument_used_again,
-    ],
+BODIES = (
+    body_view_given, body_row_of_a_result, body_chain, body_reshaped, body_constant_mask, body_same_object,
+    body_identity_and_write, body_identity_of_an_argument_used_again,
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "level", "child"), pairwise(BODIES, ["L0", "L1", "mix"], [doubled, doubled_in_place])
+)
 def test_views_and_aliases(ms: Any, dump_path: Path, body: Any, child: Any, level: str) -> None:
     run(
         lambda: Net(

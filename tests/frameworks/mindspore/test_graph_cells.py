@@ -16,12 +16,12 @@ import nets_compiled
 import numpy as np
 import pytest
 from compare_parts import compared
+from processes import environment, free_port
 from recording import Step, assert_figures, leaves, read_step, recording, write_config
 
 from msprobe_ms.comparison.run import Options
 from msprobe_ms.mindspore import MsprobeStep, PrecisionDebugger
 from msprobe_ms.support.errors import UsageError
-from tests.process.test_distributed import environment, free_port
 
 ms = pytest.importorskip("mindspore")
 nets = pytest.importorskip("nets_mindspore")

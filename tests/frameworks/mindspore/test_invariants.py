@@ -19,6 +19,7 @@ from typing import Any
 import mindspore
 import numpy as np
 import pytest
+from forked import run_forked
 from mindspore import Tensor, nn, ops
 from recording import leaves, read_step, recording, step_folder, write_config
 
@@ -386,8 +387,7 @@ def test_a_script_that_just_ends(tmp_path: Path) -> None:
     """)
     )
     for how, code in (("end", 0), ("raise", 3)):
-        command = [sys.executable, str(script), str(tmp_path / how), how]
-        run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        run = run_forked(script, tmp_path / how, how, framework="mindspore")
         assert run.returncode == code, run.stderr
         recorded = [name for name in read_step(tmp_path / how).data if name.startswith("Cell.")]
         assert recorded == ["Cell.0.Dense.forward.0", "Cell.1.ReLU.forward.0"]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import mindspore
 import numpy as np
 import pytest
+from combinations import pairwise
 from mindspore import Tensor, nn, ops
 from recording import ERROR_LOG, Step, leaves, read_step, recording, write_config
 from repository import ROOT
@@ -410,23 +412,28 @@ def trainer(net: nn.Cell) -> nn.Cell:
     return cell
 
 
-@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
-@pytest.mark.parametrize("compiled_before", [False, True])
+#: Name of its entry → how a whole step is compiled.
+WHOLE_STEPS: dict[str, Callable[[Any], Any]] = {
+    "after_grad": lambda net: mindspore.jit(mindspore.value_and_grad(net, None, net.trainable_params())),
+    "step": lambda net: graph_of_a_step(mindspore.value_and_grad(net, None, net.trainable_params())),
+    "TrainOneStepCell": lambda net: mindspore.jit(trainer(net)),
+}
+
+
+@cache
+def of_a_whole_step(name: str) -> list[Any]:
+    """What it computes without the tool."""
+    return [value.asnumpy() for value in tensors(WHOLE_STEPS[name](Around(Affine()))(x))]
+
+
 @pytest.mark.parametrize(
-    ("name", "compile_step"),
-    [
-        ("after_grad", lambda net: mindspore.jit(mindspore.value_and_grad(net, None, net.trainable_params()))),
-        ("step", lambda net: graph_of_a_step(mindspore.value_and_grad(net, None, net.trainable_params()))),
-        ("TrainOneStepCell", lambda net: mindspore.jit(trainer(net))),
-    ],
-)  # fmt: skip
-def test_a_whole_step_in_one_graph(
-    ms: Any, dump_path: Path, name: str, compile_step: Callable[[Any], Any], compiled_before: bool, level: str
-) -> None:
+    ("name", "level", "compiled_before"), pairwise([*WHOLE_STEPS], ["L0", "L1", "mix"], [False, True])
+)
+def test_a_whole_step_in_one_graph(ms: Any, dump_path: Path, name: str, compiled_before: bool, level: str) -> None:
     """Forward and backward in one graph: its results are seen, and at L0 and mix the Cells inside."""
+    expected = of_a_whole_step(name)
     net = Around(Affine())
-    expected = [value.asnumpy() for value in tensors(compile_step(net)(x))]
-    step_of = compile_step(net)
+    step_of = WHOLE_STEPS[name](net)
     if compiled_before:
         step_of(x)
     with recording(net, dump_path, level=level, task="tensor"):
@@ -589,23 +596,34 @@ def test_cells_of_an_object_are_said(ms: Any, dump_path: Path, name: str) -> Non
     assert "held (SequentialCell), held.0 (Dense), table['nets'][1] (Dense)." in said
 
 
-@pytest.mark.parametrize(
-    ("name", "transform"),
-    [
-        ("after_vmap", lambda function: mindspore.vmap(function)(x)),
-        ("_wrap_container", lambda function: mindspore.jvp(function, x, x)),
-        ("wrapped", lambda function: mindspore.jacfwd(function)(x)),
-        ("wrapped", lambda function: mindspore.jacrev(function)(x)),
-    ],
-)
-@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
-def test_transforms_that_compile(ms: Any, dump_path: Path, name: str, transform: Any, level: str) -> None:
+#: Name of its entry, and what compiles.
+TRANSFORMS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "vmap": ("after_vmap", lambda function: mindspore.vmap(function)(x)),
+    "jvp": ("_wrap_container", lambda function: mindspore.jvp(function, x, x)),
+    "jacfwd": ("wrapped", lambda function: mindspore.jacfwd(function)(x)),
+    "jacrev": ("wrapped", lambda function: mindspore.jacrev(function)(x)),
+}
+
+
+@cache
+def transformed(kind: str) -> tuple[nn.Cell, list[bytes]]:
+    """A net, and what its transform computes without the tool."""
     net = nn.SequentialCell(nn.Dense(2, 2))
 
     def function(a: Tensor) -> Tensor:
         return net(a)
 
-    expected = [value.asnumpy().tobytes() for value in tensors(transform(function))]
+    return net, [value.asnumpy().tobytes() for value in tensors(TRANSFORMS[kind][1](function))]
+
+
+@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
+@pytest.mark.parametrize("kind", TRANSFORMS)
+def test_transforms_that_compile(ms: Any, dump_path: Path, kind: str, level: str) -> None:
+    (name, transform), (net, expected) = TRANSFORMS[kind], transformed(kind)
+
+    def function(a: Tensor) -> Tensor:
+        return net(a)
+
     with recording(net, dump_path, level=level):
         assert [value.asnumpy().tobytes() for value in tensors(transform(function))] == expected
     step = read_step(dump_path, troubles=True)

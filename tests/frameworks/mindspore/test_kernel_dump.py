@@ -16,7 +16,9 @@ from typing import Any
 import nets_mindspore as nets
 import numpy as np
 import pytest
+from forked import run_forked
 from kernel_dumps import lay_out
+from processes import environment, free_port
 from recording import step_folder, write_config
 
 from msprobe_ms.comparison.run import Options, compare_dumps
@@ -28,7 +30,6 @@ from msprobe_ms.recording.graphs.kernel_step import KernelStep
 from msprobe_ms.recording.progress import Status
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.support.errors import UsageError
-from tests.process.test_distributed import environment, free_port
 
 SCRIPT = Path(__file__).with_name("compiled_steps.py")
 FIGURES = ("Max", "Min", "Mean", "Norm")
@@ -38,10 +39,8 @@ class Run:
     """What a scenario printed last, its log, and its dump."""
 
     def __init__(self, folder: Path, scenario: str, keys: Any = None, *, jit_level: str = "O0", **variables: str):
-        command = [sys.executable, str(SCRIPT), scenario, str(folder), json.dumps(keys), jit_level]
-        ended = subprocess.run(
-            command, env={**environment(), **variables}, capture_output=True, text=True, timeout=300, check=False
-        )
+        arguments = scenario, folder, json.dumps(keys), jit_level
+        ended = run_forked(SCRIPT, *arguments, framework="mindspore", env={**environment(), **variables})
         self.folder, self.dump, self.returncode = folder, folder / "dump", ended.returncode
         self.log = "\n".join(line for line in ended.stderr.splitlines() if "[WARNING] ME" not in line)
         lines = ended.stdout.splitlines()

@@ -6,14 +6,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from forked import run_forked
 from recording import leaves, write_config
 from repository import ROOT
 
@@ -37,13 +36,9 @@ def run_script(*arguments: str | Path, cwd: Path, path: tuple[Path, ...] = (ON_M
     """Run Python and return what it printed; ``path`` goes before everything else."""
     alias = ROOT / "msprobe_ms" / "compat"
     places = [*map(str, path), str(ROOT), str(alias), *filter(None, [os.environ.get("PYTHONPATH")])]
-    done = subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(places), "GLOG_v": "3"},
-        capture_output=True,
-        text=True,
-        check=False,
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
+    done = run_forked(
+        *arguments, framework="mindspore" if path else "torch", at_import={"GLOG_v": "3"}, cwd=cwd, env=environment
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

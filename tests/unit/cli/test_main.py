@@ -87,6 +87,7 @@ def test_reports_are_never_overwritten(both: tuple[Path, Path], tmp_path: Path) 
     assert len(list((tmp_path / "out").glob("compare_result_*.csv"))) == 3
 
 
+@pytest.mark.processes
 def test_steps_with_several_ranks_are_compared_rank_by_rank(
     both: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,6 +145,7 @@ def test_a_wrong_compare_json_is_named(
     assert printed.startswith(f"msprobe: {path}: {text}") and 'expected {"npu_path"' in printed
 
 
+@pytest.mark.processes
 def test_the_command_needs_no_framework() -> None:
     code = (
         "import sys\n"
@@ -191,12 +193,14 @@ def test_a_killed_dump_is_not_taken_for_a_whole_one(
     assert "a journal but no dump.json" in capsys.readouterr().err
 
 
+@pytest.mark.processes
 def test_a_reader_that_leaves_early_is_no_error(both: tuple[Path, Path], tmp_path: Path) -> None:
     command = f"{sys.executable} -m msprobe_ms compare -tp {both[0]} -gp {both[1]} -o {tmp_path}/out | true"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.processes
 def test_help_is_printed_without_a_command() -> None:
     done = subprocess.run(PROGRAM, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "compare" in done.stdout

@@ -125,6 +125,7 @@ def test_what_cannot_be_compared_is_named(both: tuple[Path, Path], tmp_path: Pat
         msprobe_ms.compare(read_dump(both[0]), write_run(tmp_path / "run", ranks=2))
 
 
+@pytest.mark.processes
 def test_many_ranks_and_steps(tmp_path: Path) -> None:
     good = write_run(tmp_path / "good", steps=2, ranks=3)
     bad = write_run(tmp_path / "bad", steps=2, ranks=3, faulty=1, from_step=1)
@@ -192,6 +193,7 @@ def test_what_failed_is_not_in_it(tmp_path: Path) -> None:
     assert ((0, 0) in result, (0, 1) in result, (9, 9) in result, "x" in result) == (True, False, False, False)
 
 
+@pytest.mark.processes
 def test_of_whole_roots_the_place_in_the_step_is_told(tmp_path: Path) -> None:
     good = write_run(tmp_path / "good", steps=2, ranks=1)
     bad = write_run(tmp_path / "bad", steps=2, ranks=1, faulty=0, from_step=1)
@@ -201,6 +203,7 @@ def test_of_whole_roots_the_place_in_the_step_is_told(tmp_path: Path) -> None:
         msprobe_ms.assert_consistent(bad, good)
 
 
+@pytest.mark.processes
 def test_a_process_without_a_rank_is_rank_minus_one(tmp_path: Path) -> None:
     good = write_run(tmp_path / "good", steps=2, ranks=1)
     for step in range(2):
@@ -208,6 +211,7 @@ def test_a_process_without_a_rank_is_rank_minus_one(tmp_path: Path) -> None:
     assert list(msprobe_ms.compare(good, good)) == [(0, -1), (1, -1)]
 
 
+@pytest.mark.processes
 def test_notebooks_show_a_table_that_nothing_from_a_dump_can_break_out_of(tmp_path: Path) -> None:
     ones = np.ones(4, np.float32)
     for side, factor in (("good", 1), ("bad", 2)):
@@ -261,6 +265,7 @@ def test_compare_is_a_plain_function() -> None:
     assert list(inspect.signature(msprobe_ms.compare).parameters)[:3] == ["target", "golden", "layer_mapping"]
 
 
+@pytest.mark.processes
 def test_importing_costs_nothing() -> None:
     """No framework, no pandas, no cluster: neither by the import nor by a comparison."""
     code = (

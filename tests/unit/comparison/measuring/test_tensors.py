@@ -62,6 +62,7 @@ def pids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
+@pytest.mark.processes
 def test_processes_find_what_one_finds(tmp_path: Path, many: None, monkeypatch: pytest.MonkeyPatch) -> None:
     target, golden = write_dump(tmp_path / "target", 1.5), write_dump(tmp_path / "golden", 1.0)
     (target / "dump_tensor_data" / "Functional.relu.3.forward.output.0.npy").write_bytes(b"\x93NUMPY")

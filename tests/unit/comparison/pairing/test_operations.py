@@ -125,6 +125,7 @@ def test_words_of_groups_and_families_are_final() -> None:
     assert [word for word in words if word in known.synonyms and known.synonyms[word] != word] == []
 
 
+@pytest.mark.processes
 def test_the_table_is_made_from_the_public_pairs(tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.csv"
     pairs.write_text(

@@ -406,6 +406,7 @@ def test_bare_lm_compares_and_writes_the_mapping(tmp_path: Path, capsys: pytest.
     assert tables[0] == tables[1]
 
 
+@pytest.mark.processes
 def test_the_mapping_written_once_serves_all_ranks_that_are_like_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -427,6 +428,7 @@ def test_the_mapping_written_once_serves_all_ranks_that_are_like_it(
     assert [path.read_text() for path in tables[0]] == [path.read_text() for path in tables[1]]
 
 
+@pytest.mark.processes
 def test_a_rank_that_pairs_otherwise_has_a_mapping_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

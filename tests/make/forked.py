@@ -1,0 +1,155 @@
+"""Python scripts in processes of their own, forked from one that has imported the framework: an import takes seconds.
+
+A script begins as it would in a fresh interpreter, in its folder and environment and with its arguments, but that its
+framework and this package are imported, and that the framework read its environment then (``at_import``). What it
+prints goes to files. Tests of imports, of the interpreter's start, of tracebacks, hash seeds or pipes need
+`subprocess.run`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import types
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from repository import PYTHONPATH
+
+#: Framework → what is imported beforehand. The first optimizer of PyTorch imports the last, for two seconds.
+IMPORTS = {
+    "mindspore": ("mindspore", "msprobe_ms.mindspore", "msprobe_ms.config.load"),
+    "torch": ("torch", "msprobe_ms.pytorch", "msprobe_ms.config.load", "torch._dynamo"),
+}
+
+
+def run_forked(
+    *arguments: str | Path,
+    framework: str,
+    cwd: str | Path | None = None,
+    env: Mapping[str, str] | None = None,
+    at_import: Mapping[str, str] | None = None,
+    timeout: float = 300,
+) -> subprocess.CompletedProcess[str]:
+    """Run ``python *arguments`` (a file, ``-c`` or ``-m``) to its end; what it printed, and how it ended.
+
+    ``framework`` is mindspore or torch. Raises subprocess.TimeoutExpired.
+    """
+    server = _server(framework, tuple(sorted((at_import or {}).items())), os.getpid())
+    command = [*map(str, arguments)]
+    with tempfile.TemporaryDirectory() as folder:
+        streams = [str(Path(folder, name)) for name in ("stdout", "stderr")]
+        environment = {**(os.environ if env is None else env), **(at_import or {})}
+        request = {"command": command, "cwd": str(cwd or os.getcwd()), "env": environment, "streams": streams}
+        status = server.run(json.dumps(request), timeout)
+        output, errors = (Path(stream).read_text(errors="replace") for stream in streams)
+    return subprocess.CompletedProcess([sys.executable, *command], status, output, errors)
+
+
+@cache
+def _server(framework: str, at_import: tuple[tuple[str, str], ...], owner: int) -> _Server:
+    """One for each process of tests that asks; it ends with it."""
+    return _Server(framework, dict(at_import))
+
+
+class _Server:
+    def __init__(self, framework: str, at_import: dict[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, framework], env={**os.environ, "PYTHONPATH": PYTHONPATH, **at_import}, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        atexit.register(self._process.kill)
+
+    def run(self, request: str, timeout: float) -> int:
+        assert self._process.stdin is not None
+        print(request, file=self._process.stdin, flush=True)
+        child = self._answer()
+        assert self._process.stdout is not None
+        if not select.select([self._process.stdout], [], [], timeout)[0]:
+            os.kill(child, signal.SIGKILL)
+            self._answer()
+            raise subprocess.TimeoutExpired(request, timeout)
+        return self._answer()
+
+    def _answer(self) -> int:
+        assert self._process.stdout is not None
+        return int(self._process.stdout.readline())
+
+
+# -- the process that has imported the framework -----------------------------------------------------------------------
+
+
+def _serve(framework: str) -> None:
+    """Fork for each line of ``stdin``; answer with the process's id, then, when it is over, with its exit status."""
+    for name in IMPORTS[framework]:
+        __import__(name)
+    gc.freeze()  # what is imported is looked through by no child's collector, which would copy all of it
+    for line in sys.stdin:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, which only wait here
+            child = os.fork()
+        if child == 0:
+            return _become(**json.loads(line))
+        print(child, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+def _become(command: list[str], cwd: str, env: dict[str, str], streams: list[str]) -> None:
+    """Run a command as this process's only one."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for descriptor, file in enumerate(streams, 1):
+        os.dup2(os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), descriptor)
+    os.chdir(cwd)
+    del sys.path[: 1 + len(_places())]
+    os.environ.clear()
+    os.environ.update(env)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()
+    try:
+        _execute(command)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+            trace = trace.tb_next
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        sys.exit(1)
+
+
+def _places() -> list[str]:
+    return [os.path.abspath(place) for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place]
+
+
+def _execute(command: list[str]) -> None:
+    kind, arguments = (command[0], command[1:]) if command[0] in ("-c", "-m") else ("", command)
+    first = {"-c": "", "-m": os.getcwd()}.get(kind) if kind else str(Path(arguments[0]).resolve().parent)
+    sys.path[:0] = [first, *_places()]  # type: ignore[list-item]
+    sys.argv[:] = ["-c", *arguments[1:]] if kind == "-c" else arguments
+    main: Any = types.ModuleType("__main__")
+    sys.modules["__main__"] = main
+    if kind == "-m":
+        import runpy
+
+        runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+    elif kind == "-c":
+        main.__dict__.update(__builtins__=__builtins__)
+        exec(compile(arguments[0], "<string>", "exec", dont_inherit=True), main.__dict__)
+    else:
+        file = os.path.abspath(arguments[0])
+        main.__dict__.update(__builtins__=__builtins__, __file__=file, __cached__=None)
+        exec(compile(Path(file).read_bytes(), file, "exec", dont_inherit=True), main.__dict__)
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1])
