@@ -12,7 +12,7 @@ from pathlib import Path
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.comparison.measuring.measure import Progress, measure
 from msprobe_ms.comparison.measuring.tensors import load_both
-from msprobe_ms.comparison.model import Comparison, Outcome, Pair
+from msprobe_ms.comparison.model import Comparison, Origin, Outcome, Pair
 from msprobe_ms.comparison.origin.causes.slow_drift import steepest
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.fused_parts import name_fused_parts
@@ -88,17 +88,22 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool =
             more=profile.more_metrics, algorithms=profile.algorithms, alone=alone,
         )  # fmt: skip
     damage = [f"{side}: {dump.damage}" for side, dump in (("target", target), ("golden", golden)) if dump.damage]
-    evidence = evidence_of(pairs, target, golden)
-    origins, random = split_random(find_origins(evidence))
+    origins, random, growth = _origins(pairs, target, golden)
     origins = origins if options.fuzzy else note_shifted_calls(origins, pairs)
     origins = name_fused_parts(origins, pairs, target, golden)
     ends = [] if damage else early_ends(pairs, target, golden)
-    comparison = Comparison(mode, pairs, origins, random, damage, ends)
+    comparison = Comparison(mode, pairs, origins, random, damage, ends, growth)
     comparison.verdict = verdict_of(comparison)
-    if not origins and far_apart(pairs):
-        comparison.growth = str(steepest(evidence.nodes) or "")
     judge(comparison, profile)
     return comparison
+
+
+def _origins(pairs: list[Pair], target: Dump, golden: Dump) -> tuple[list[Origin], list[Origin], str]:
+    """Origins of error, random operations, and where error grows most if inputs lie far apart all the same."""
+    evidence = evidence_of(pairs, target, golden)
+    origins, random = split_random(find_origins(evidence))
+    growth = steepest(evidence.nodes) if not origins and far_apart(pairs) else None
+    return origins, random, str(growth or "")
 
 
 def evidence_of(pairs: list[Pair], target: Dump, golden: Dump) -> Evidence:

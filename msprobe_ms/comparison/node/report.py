@@ -31,7 +31,7 @@ from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import CompareError, MsprobeError
 from msprobe_ms.support.text import listed, one_a_line
 
-#: Values of a node told element by element, the most strained first; consumers and frames told.
+#: Values of a node told element by element, those furthest beyond their tolerance first; consumers and frames told.
 _IN_DETAIL, _USERS, _FRAMES, _CALLS = 2, 3, 5, 6
 _UNSAFE = re.compile(r"[^\w.@-]")
 _LONGEST_NAME = 150

@@ -29,8 +29,8 @@ class Node:
                   the calls whose gradients a parameter gradient sums
     ``before``    of a save: the one before it
     ``ratio_in``, ``ratio_parameters``, ``ratio_out``  the largest error ratios of its inputs, parameters and results
-    ``ratio_without_effect``, ``ratio_without_effect_inside``  the largest error ratio of its parameters that differ
-                  without effect, which ``ratio_parameters`` leaves out; and of those of the calls inside it
+    ``ratio_without_effect``, ``ratio_without_effect_inside``  the largest error ratio of its values that differ without
+                  effect, which the others leave out; and of those of the calls inside it
     """
 
     order: int
@@ -57,15 +57,15 @@ class Node:
         for row in self.pair.rows:
             ratio = error_ratio(row)
             if ratio:
-                state = row.state
-                if state == "input":
-                    ratio_in = max(ratio_in, ratio)
-                elif state != "parameters":
-                    ratio_out = max(ratio_out, ratio)
-                elif row.explained is not None and row.explained.effect is Effect.NO_EFFECT:
+                state, explained = row.state, row.explained
+                if explained is not None and explained.effect is Effect.NO_EFFECT:
                     without_effect = max(without_effect, ratio)
-                else:
+                elif state == "input":
+                    ratio_in = max(ratio_in, ratio)
+                elif state == "parameters":
                     ratio_parameters = max(ratio_parameters, ratio)
+                else:
+                    ratio_out = max(ratio_out, ratio)
         self.ratio_in, self.ratio_parameters, self.ratio_out = ratio_in, ratio_parameters, ratio_out
         if without_effect != self.ratio_without_effect:
             self.ratio_without_effect = without_effect

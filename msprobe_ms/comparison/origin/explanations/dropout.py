@@ -19,6 +19,7 @@ from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Allowance, Effect, Row
 from msprobe_ms.comparison.origin.explanations.phase import Phase
 from msprobe_ms.comparison.origin.explanations.random_numbers import SEED
+from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.scale import element_count, magnitude, root_mean_square
 
 if TYPE_CHECKING:
@@ -62,10 +63,7 @@ class Dropout:
         """Anything where elements show two masks; nothing, but a sentence, where statistics allow for such."""
         if node.is_backward or node.is_save:
             return None
-        # Where functions are recorded dropout has its own entry.
-        if row.state != "input" and not (
-            node.children and all(child.parsed and child.parsed.is_module for child in node.children)
-        ):
+        if row.state != "input" and not _runs_code_of_the_users(node):
             return None
         found = masked(row, self._load)
         if found is Masked.PROBABLY:
@@ -73,6 +71,12 @@ class Dropout:
         if found is Masked.PERHAPS and (row.state != "input" or self._unrecorded.made(node, row)):
             return Allowance(self.name, 0.0, _PERHAPS_MASKED, Effect.RANDOM)
         return None
+
+
+def _runs_code_of_the_users(node: Node) -> bool:
+    """Whether it is a module that calls others; where functions are recorded, dropout has its own entry."""
+    modules = bool(node.children) and all(child.parsed and child.parsed.is_module for child in node.children)
+    return modules and node.kind is not Kind.COLLECTIVE
 
 
 class Masked(Enum):
