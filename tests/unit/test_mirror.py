@@ -13,44 +13,42 @@ UNIT = Path(__file__).parent
 
 #: Folder → modules that other files test: frameworks by tests/frameworks, others by those of what uses them.
 WITHOUT = """
-arrays: chunked_statistics dtypes kl_divergence narrow_floats npy_reader npy_writer torch_file torch_pickle
-cli: common compare convert kernels weights
-comparison/api: assertion compared compared_ranks dataframe notebook
-comparison: comparable model run scale statistics tensor_identity verdict
+arrays: dtypes kl_divergence npy torch_file torch_pickle
+cli: common compare convert kernels recover run weights
+comparison/api: assertion compared notebook
+comparison: comparable model run scale settings statistics tensor_identity verdict
 comparison/kernels: compare first_nonfinite table
-comparison/many: cluster collectives run shared_mapping summary terminal trend
+comparison/many: cluster run shared_mapping summary terminal trend
 comparison/measuring: deviation tolerances
 comparison/node: element_text lookup producers_consumers report status
-comparison/origin: drift fused_parts inheritance nodes precision reasons
-comparison/origin/explanations: dropout inner_gradients relu_switching
-comparison/pairing: api_names call_groups early_end entries fused_modules fused_tensors fusing group_pairs keys
-    matches modules running_statistics unpaired_scopes
-comparison/pairing/automatic: containers evidence fused layer_kinds layers opaque_layers outline rules
+comparison/origin/causes: found small_excess
+comparison/origin: evidence fused_parts walk
+comparison/origin/explanations: dropout inner_gradients phase
+comparison/pairing: api_names entries fused_modules fused_tensors matches modules unpaired_scopes
+comparison/pairing/automatic: containers evidence fused layer_kinds layers outline rules
 comparison/pairing/rules: data
-comparison/reporting: advice_texts advisor csv_table row_columns
-comparison/reporting/profiles: base latest latest_rules own_rules v110 v110_rules wording
+comparison/reporting: advisor colours csv_table row_columns
+comparison/reporting/profiles: base latest v110 wording
 compat/msprobe/mindspore/common: utils
 compat: neighbour
 config: model paths read reload selectors values vocabulary
-convert: run source write
+.: convert mindspore pytorch
 dump: columns model
-dump/kernels: entries folders graphs in_memory index index_root kernel_file kernel_files launches reduce tables
-    unwritten
+dump/kernels: entries folders index kernel_files launches reduce
 dump/reading: entries locate tensors
-dump/writing: export memory_budget records
-frameworks: base gradient_graph graph_observer missing msadapter seeding torch_modules training
+dump/writing: export
+frameworks: base gradient_graph graph_observer msadapter seeding torch_modules training
 frameworks/mindspore: arrays autograd callbacks device_statistics framework graph_callbacks graph_compilation
-    graph_source identity_nodes jit kernel_dump kernels modes random_state structures tensor_dump tensor_dump_files
-    tensor_dump_names training
+    graph_source jit kernels modes random_state tensor_dump tensor_dump_files tensor_dump_names training
 frameworks/pytorch: autograd device_statistics framework random_state training
-.: mindspore pytorch
-recording: arguments auto backward call_filter call_site calls communication context_manager debugger
-    deferred_statistics dumper empty_step error_log filters kernel_recorder modes overflow recompute recorder sampling
-    saved_values script step tensor_writer unused_settings values
-recording/graphs: environment kernel_dumper kernel_step plain_path recorder step
+recording: auto backward call_site calls communication context_manager debugger dynamic_step kernel_recorder modes
+    recorder saved_values script step
+recording/graphs: kernel_dumper kernel_step recorder step
 recording/hooks: apis compiler_calls early_imports jit kernels modules primitives token_window wrapped
-support: atomic errors gc_pause log package patching permissions regular workers
-weights: compare fused mindspore_file model numpy_archive open raw report safetensors torch_checkpoint torch_state
+recording/output: deferred_statistics entry_sink overflow sinks step_dump tensor_writer values
+recording/selection: call_filter filters unused_settings
+support: errors files gc_pause log patching workers
+weights: compare fused mindspore_file model numpy_archive open report safetensors torch_checkpoint torch_state
 """
 
 
