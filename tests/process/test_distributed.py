@@ -162,9 +162,11 @@ def test_only_the_selected_rank_is_recorded(tmp_path: Path) -> None:
 
 #: Sixteen processes that begin at the same time, each a rank; the framework is imported once for all.
 SHARED = """
-import os, sys, torch
+import gc, os, sys, torch
+import msprobe_ms.config.load
 from msprobe_ms.pytorch import PrecisionDebugger
 torch.set_num_threads(1)
+gc.freeze()  # or each process looks through all of PyTorch as it ends
 dump_path = sys.argv[1]
 children = []
 for rank in range(16):
