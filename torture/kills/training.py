@@ -7,6 +7,7 @@ with two lines of JSON a plan: the training's process id, and its exit status wh
 from __future__ import annotations
 
 import faulthandler
+import gc
 import importlib
 import os
 import signal
@@ -66,6 +67,7 @@ def leave(debugger: Any) -> None:
 def main(name: str) -> None:
     framework = importlib.import_module(f"torture.kills.{name}_training")
     end_with_parent()
+    gc.freeze()  # what is imported is looked through by no child's collector, which would copy all of it
     for line in sys.stdin:
         plan, folder = Plan.from_json(line)
         pid = os.fork()

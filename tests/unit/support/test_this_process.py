@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from msprobe_ms.support.this_process import ThisProcess
 
 
+@pytest.mark.processes
 def test_a_forked_child_is_another_process() -> None:
     process = ThisProcess()
     assert process.is_mine
