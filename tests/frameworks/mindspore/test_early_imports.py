@@ -343,9 +343,9 @@ def test_large_tables_and_endless_objects_are_bounded(ms: Any, dump_path: Path, 
     for tree in user.FOREST:
         tree.children = [user.Tree(0) for _ in range(100)]
     debugger = PrecisionDebugger(dump_path=dump_path, level="L1")
-    begin = time.process_time()
+    begin = time.thread_time()
     debugger.start()
-    seconds = time.process_time() - begin
+    seconds = time.thread_time() - begin
     assert id(user.DATA[0]) == RELU and id(user.relu) != RELU and hasattr(user.tree.act[0], "__wrapped__")
     debugger.stop()
     debugger.step()
@@ -365,10 +365,10 @@ def test_cheap(ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     early, wrappers = EarlyBindings(), {id(ops.relu): (ops.relu, abs)}
     seconds = []
     for _ in range(5):
-        begin = time.process_time()
+        begin = time.thread_time()
         early.install(wrappers, [])
         early.remove()
-        seconds.append(time.process_time() - begin)
+        seconds.append(time.thread_time() - begin)
     print(f"{min(seconds) * 1e3:.1f} ms")
     assert min(seconds) < 0.1
     assert vars(sys.modules["many_0"])["relu"] is ops.relu

@@ -155,9 +155,9 @@ def test_the_table_costs_little_of_a_large_comparison(tmp_path):
         "pytorch", *(entry(name.replace("Cell", "Module").replace("Dense", "Linear"), items) for name in names)
     )
     pairs = pair(target, golden, Mappings())
-    begin = time.process_time()
+    begin = time.thread_time()
     write_pairing(pairs, tmp_path, "x")
-    assert time.process_time() - begin < 0.6
+    assert time.thread_time() - begin < 0.6
 
 
 # What a data mapping says beyond one name beside one.
