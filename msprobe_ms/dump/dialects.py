@@ -1,4 +1,4 @@
-"""Dialects: what is known offline of each framework whose dumps are written or read. A new framework is one record."""
+"""Dialects: what is known offline of each framework whose dumps are written or read, one record each."""
 
 from __future__ import annotations
 

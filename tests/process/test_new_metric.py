@@ -1,4 +1,4 @@
-"""A new metric is one entry of ``METRICS``: every table that shows its like has it (CONTRIBUTING.md, "A metric").
+"""A new metric is one entry of ``METRICS``: every table shows it (CONTRIBUTING.md, "A metric of tensors").
 
 The package is copied, the entry added to the copy, and the copy compares two dumps and two checkpoints.
 """
