@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.frameworks import explain_missing
 from msprobe_ms.frameworks.seeding import seed_process
 from msprobe_ms.recording.debugger import BaseDebugger
+from msprobe_ms.support.errors import UsageError
 
 try:
     from msprobe_ms.frameworks import msadapter
-    from msprobe_ms.frameworks.mindspore.callbacks import InitialStep, MsprobeStep
+    from msprobe_ms.frameworks.mindspore.callbacks import InitialStep, RecordedSteps
     from msprobe_ms.frameworks.mindspore.framework import MindSpore
     from msprobe_ms.frameworks.mindspore.random_state import seed_framework, set_dropout
 except ModuleNotFoundError as error:
@@ -33,14 +34,41 @@ class PrecisionDebugger(BaseDebugger):
         return msadapter.MSAdapter() if msadapter.is_in_use() else MindSpore()
 
 
+class MsprobeStep(RecordedSteps):
+    """Records each step of ``Model.train``: ``model.train(epochs, data, callbacks=[MsprobeStep(debugger)])``.
+
+    The network is the one given to ``debugger.start(model)`` before training, else the Model's own. A step that raises
+    is ended too: its files are complete and every hook is gone when the exception leaves ``Model.train``. Raises
+    UsageError for what is no PrecisionDebugger.
+    """
+
+    def __init__(self, debugger: BaseDebugger) -> None:
+        _check_debugger(self, debugger)
+        super().__init__(debugger)
+
+
 class MsprobeInitStep(InitialStep):
     """Numbers steps from where a resumed training goes on: ``callbacks=[MsprobeInitStep(), MsprobeStep(debugger)]``.
 
     Without ``debugger`` it is the one constructed last. Raises UsageError for what is no PrecisionDebugger.
     """
 
-    def latest_debugger(self) -> Any:
-        return PrecisionDebugger
+    def __init__(self, debugger: BaseDebugger | None = None) -> None:
+        if debugger is not None:
+            _check_debugger(self, debugger)
+        super().__init__(debugger or PrecisionDebugger)  # what is called on the class goes to the last
+
+
+def _check_debugger(callback: object, debugger: object) -> None:
+    if isinstance(debugger, BaseDebugger):
+        return
+    if isinstance(debugger, type):
+        given = f"the class {debugger.__name__}"
+    else:
+        given = f"{repr(debugger)[:100]}, a {type(debugger).__name__},"
+    name = type(callback).__name__
+    accepted = f"give a PrecisionDebugger: {name}(PrecisionDebugger(config_path))"
+    raise UsageError(f"{name}: {given} is not accepted; {accepted}")
 
 
 def record(

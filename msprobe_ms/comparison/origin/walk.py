@@ -9,6 +9,7 @@ from msprobe_ms.comparison.origin.causes import CAUSES, Cause, Found
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.explanations import EXPLANATIONS, Explanation, Phase
 from msprobe_ms.comparison.origin.explanations.phase import Surveyed
+from msprobe_ms.comparison.origin.explanations.rounding import Rounding
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
 from msprobe_ms.comparison.origin.propagation import DRIFT, bitwise_floor
@@ -37,12 +38,12 @@ class Walk:
         self._explanations: dict[Phase, list[Explanation]] = {phase: [] for phase in Phase}
         for each in EXPLANATIONS:
             explanation = each(evidence)
-            self._explanations[each.phase].append(explanation)
             if isinstance(explanation, Surveyed):
                 for row, tried in self.tried.items():
-                    found = explanation.found.get(row)
-                    tried.append((explanation.name, found[1] if found else None))
+                    tried.append((explanation.name, explanation.allowance(row)))
                 evidence.let_pass(explanation.found)
+            else:
+                self._explanations[each.phase].append(explanation)
         self._causes: list[Cause] = [each(evidence) for each in CAUSES]
         #: How many layers that round were found equal to the bit; several of them leave no noise to hide in.
         self._equal_layers = 0
@@ -144,7 +145,7 @@ class Walk:
 
     def hold(self, row: Row, node: Node, up_to: float) -> None:
         """Hold a row of an origin to the deviation ``up_to`` instead of its tolerance."""
-        row.explained = Allowance("rounding", up_to, effect=Effect.HOLDS)
+        row.explained = Allowance(Rounding.name, up_to, effect=Effect.HOLDS)
         node.measure()
 
     def _note(self, found: Found) -> None:

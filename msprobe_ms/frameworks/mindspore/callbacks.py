@@ -1,41 +1,18 @@
-"""Recording under ``mindspore.train.Model``: ``MsprobeStep`` starts and ends steps, ``MsprobeInitStep`` counts them."""
+"""Callbacks of ``mindspore.train.Model`` that start, end and count the steps of a debugger."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from mindspore.train import Callback
 
-from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 
 
-class Debugger(Protocol):
-    """What a callback asks of a ``PrecisionDebugger``."""
+class RecordedSteps(Callback):
+    """Starts a debugger at the beginning of each step of ``Model.train``, and ends its step with that."""
 
-    def start(self, model: Any = None) -> None: ...
-
-    def stop(self) -> None: ...
-
-    def step(self) -> None: ...
-
-    def set_init_step(self, step: int) -> None: ...
-
-    def forget_model(self) -> None: ...
-
-    def model(self) -> Any: ...
-
-
-class MsprobeStep(Callback):
-    """Records each step of ``Model.train``: ``model.train(epochs, data, callbacks=[MsprobeStep(debugger)])``.
-
-    The network is the one given to ``debugger.start(model)`` before training, else the Model's own. A step that raises
-    is ended too: its files are complete and every hook is gone when the exception leaves ``Model.train``. Raises
-    UsageError for what is no PrecisionDebugger.
-    """
-
-    def __init__(self, debugger: Debugger) -> None:
-        _check(self, debugger)
+    def __init__(self, debugger: Any) -> None:
         super().__init__()
         self.debugger = debugger
         self._given: Any = None
@@ -43,7 +20,7 @@ class MsprobeStep(Callback):
         self._depth = 0
         self._trains = self._open = self._said = False
 
-    def __enter__(self) -> MsprobeStep:
+    def __enter__(self) -> RecordedSteps:
         self._depth += 1
         super().__enter__()
         return self
@@ -87,14 +64,9 @@ class MsprobeStep(Callback):
 
 
 class InitialStep(Callback):
-    """Numbers steps from where a resumed training goes on.
+    """Numbers the steps of a debugger from where a resumed training goes on."""
 
-    Without ``debugger`` it is `latest_debugger`. Raises UsageError for what is no PrecisionDebugger.
-    """
-
-    def __init__(self, debugger: Debugger | None = None) -> None:
-        if debugger is not None:
-            _check(self, debugger)
+    def __init__(self, debugger: Any) -> None:
         super().__init__()
         self._debugger = debugger
         self._done = False
@@ -109,22 +81,4 @@ class InitialStep(Callback):
         progress = run_context.original_args()
         # ``Model.train(initial_epoch=…)`` counts epochs on but steps from 0; callbacks that load a checkpoint set both.
         steps = max(progress.cur_step_num, (progress.cur_epoch_num - 1) * progress.batch_num)
-        (self._debugger or self.latest_debugger()).set_init_step(steps)
-
-    def latest_debugger(self) -> Any:
-        """The debugger that was constructed or started last."""
-        raise NotImplementedError
-
-
-def _check(callback: Callback, debugger: object) -> None:
-    # Not isinstance: asked of a protocol, it leaves annotations in Python's own ABC.
-    asked = (name for name in vars(Debugger) if not name.startswith("_"))
-    if not isinstance(debugger, type) and all(callable(getattr(debugger, name, None)) for name in asked):
-        return
-    name = type(callback).__name__
-    if isinstance(debugger, type):
-        given = f"the class {debugger.__name__}"
-    else:
-        given = f"{repr(debugger)[:100]}, a {type(debugger).__name__},"
-    accepted = f"give a PrecisionDebugger: {name}(PrecisionDebugger(config_path))"
-    raise UsageError(f"{name}: {given} is not accepted; {accepted}")
+        self._debugger.set_init_step(steps)
