@@ -18,7 +18,7 @@ from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.fused_parts import name_fused_parts
 from msprobe_ms.comparison.origin.search import find_origins, split_random
 from msprobe_ms.comparison.origin.shifted_calls import note_shifted_calls
-from msprobe_ms.comparison.pairing.coverage import early_ends, far_apart
+from msprobe_ms.comparison.pairing.coverage import early_ends, far_apart, is_incomplete, sides_without_values
 from msprobe_ms.comparison.pairing.fused_modules import join_fused
 from msprobe_ms.comparison.pairing.pairing_file import write_pairing
 from msprobe_ms.comparison.pairing.pairs import pair
@@ -28,8 +28,7 @@ from msprobe_ms.comparison.reporting.files import write_summary, write_tables
 from msprobe_ms.comparison.reporting.profiles import judge
 from msprobe_ms.comparison.reporting.profiles.base import Profile
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
-from msprobe_ms.comparison.terms import Mode
-from msprobe_ms.comparison.verdict import verdict_of
+from msprobe_ms.comparison.terms import Mode, Verdict
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.gc_pause import no_garbage_collection
@@ -179,3 +178,22 @@ def compare_one(
     if options.advice and any(row.matched for row in comparison.rows):
         files.append(write_advice(comparison, output, timestamp, suffix, profile=options.profile))
     return Outcome(suffix.removeprefix("_"), ours, theirs, comparison, files)
+
+
+def verdict_of(comparison: Comparison) -> Verdict:
+    """Judge a comparison: ``divergent``, ``incomplete`` or ``consistent``.
+
+    Divergent where there is an origin of error or nothing has a counterpart; consistent only when nothing differs and
+    most was compared, both dumps are whole and end where the other does, no random operation makes the rest differ, and
+    trainings have not gone far apart.
+    """
+    pairs = comparison.pairs
+    if comparison.origins:
+        return Verdict.DIVERGENT
+    if comparison.damage or sides_without_values(pairs):
+        return Verdict.INCOMPLETE
+    if not any(row.matched for row in comparison.rows):
+        return Verdict.DIVERGENT
+    if comparison.random or comparison.ends or is_incomplete(pairs) or far_apart(pairs):
+        return Verdict.INCOMPLETE
+    return Verdict.CONSISTENT

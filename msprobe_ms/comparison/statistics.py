@@ -1,10 +1,17 @@
-"""The four statistics of two items, and what they differ by: plain arithmetic on Max, Min, Mean and Norm."""
+"""Read what the recorded statistics of items say: how two differ, whether they can be compared, how large a tensor is.
+
+Plain arithmetic on Max, Min, Mean and Norm, on dtypes, shapes and plain values. A tensor file that holds something else
+than these say is of another run, exchanged, or written over (``contradiction``)."""
 
 from __future__ import annotations
 
 import math
 from typing import TypeGuard
 
+import numpy as np
+import numpy.typing as npt
+
+from msprobe_ms.arrays.dtypes import parse_dtype, same_dtype
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.dump.model import Item
 
@@ -58,3 +65,99 @@ def statistic_metrics(target: Item, golden: Item) -> Metrics:
             metrics[difference] = delta
             metrics[relative] = abs(delta / theirs) if theirs else math.inf
     return metrics
+
+
+def is_comparable(mine: str | None, theirs: str | None, shape: object, other_shape: object) -> bool:
+    """Whether two tensors of these dtypes and shapes can be compared in value, so that they may agree."""
+    if shape is None or other_shape is None:  # of a file so damaged that nothing tells
+        return True
+    return shape == other_shape and parse_dtype(mine).kind == parse_dtype(theirs).kind
+
+
+def without_ones(shape: object) -> object:
+    return tuple(length for length in shape if length != 1) if isinstance(shape, tuple) else shape
+
+
+def no_gradient(item: Item) -> bool:
+    """No gradient reached this place: one framework leaves it out, another hands on zeros."""
+    return item.kind == "null" or (item.kind == "tensor" and item.maximum == item.minimum == 0)
+
+
+def checksums_comparable(target: Item, golden: Item) -> bool:
+    """Whether both have a checksum, of bytes of one dtype: equal numbers of two dtypes have other bytes."""
+    return target.md5 is not None and golden.md5 is not None and same_dtype(target.dtype, golden.dtype)
+
+
+def same_value(target: Item, golden: Item) -> bool:
+    """Whether two plain values mean the same: numbers by value, dtypes across frameworks, anything else as text."""
+    mine, theirs = target.maximum, golden.maximum
+    if mine is None or theirs is None:
+        return mine is theirs and str(target.shape) == str(golden.shape)
+    if isinstance(mine, str) or isinstance(theirs, str):
+        return str(mine) == str(theirs) or same_dtype(str(mine), str(theirs))
+    if {target.kind, golden.kind} == {"tensor", "value"}:  # a scalar that a compiled graph holds in its own precision
+        return math.isclose(
+            mine, theirs, rel_tol=parse_dtype((target if target.kind == "tensor" else golden).dtype).epsilon
+        )
+    return mine == theirs or (mine != mine and theirs != theirs)
+
+
+def _finite(value: Statistic) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def magnitude(value: Statistic) -> float:
+    """|value|; 0 for what is no finite number."""
+    return abs(float(value)) if isinstance(value, (int, float)) and math.isfinite(value) else 0.0
+
+
+def square(value: float) -> float:
+    """value², infinite where no double holds it, for which ``**`` raises an error."""
+    return value * value
+
+
+def element_count(item: Item) -> int:
+    """Elements of a tensor; 0 where the shape is no tuple."""
+    return elements_of(item.shape)
+
+
+def elements_of(shape: object) -> int:
+    """Elements of a tensor of this shape; 0 where it is no tuple."""
+    return math.prod(shape) if isinstance(shape, tuple) else 0
+
+
+def root_mean_square(item: Item) -> float | None:
+    """Norm / sqrt(elements), from the statistics; None when they are not known."""
+    count = element_count(item)
+    return magnitude(item.norm) / math.sqrt(count) if count and _finite(item.norm) else None
+
+
+#: How far Max and Min of a file may be from those recorded, as a share of the larger: figures of a narrow float that
+#: were rounded are within it, bfloat16's by 0.4 %.
+_NEAR = 0.01
+#: The smallest number of float32 in full precision: below it figures may have been taken for 0.
+_SMALLEST = float(np.finfo(np.float32).tiny)
+
+
+def contradiction(item: Item, array: npt.NDArray[np.generic]) -> str:
+    """Say what of a file's array cannot be what was recorded; "" where nothing is.
+
+    The shape, axes of length 1 apart; NaN or infinity where all that was recorded is finite (a device may leave NaN out
+    of Max and Min, but not out of Mean and Norm); Max or Min far from those recorded. Of complex numbers the shape.
+    """
+    if isinstance(item.shape, tuple) and without_ones(item.shape) != without_ones(array.shape):
+        return f"it has shape {list(array.shape)}, recorded is {list(item.shape)}"
+    figures = [value for name in STATISTICS if isinstance(value := getattr(item, name), (int, float))]
+    if not array.size or array.dtype.kind not in "biuf" or not all(map(math.isfinite, figures)):
+        return ""
+    recorded = item.maximum, item.minimum
+    scale = max(map(magnitude, recorded))
+    for name, mine, theirs in zip(("Max", "Min"), (array.max(), array.min()), recorded, strict=True):
+        if not isinstance(theirs, (int, float)):
+            continue
+        found = float(mine)
+        if not math.isfinite(found):
+            return f"it holds {'NaN' if math.isnan(found) else 'infinity'}, the recorded figures are finite"
+        if not abs(found - theirs) <= max(_NEAR * scale, _SMALLEST):
+            return f"its {name} is {found:.6g}, recorded is {theirs:.6g}"
+    return ""

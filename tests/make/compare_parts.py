@@ -14,8 +14,7 @@ from repository import DATA
 from msprobe_ms.comparison.model import Comparison, Outcome, Pair, Row
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
-from msprobe_ms.comparison.run import Options, compare_one
-from msprobe_ms.comparison.verdict import verdict_of
+from msprobe_ms.comparison.run import Options, compare_one, verdict_of
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import parse_entry
 from msprobe_ms.dump.reading.locate import find_places

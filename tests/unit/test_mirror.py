@@ -16,10 +16,10 @@ WITHOUT = """
 arrays: dtypes kl_divergence npy torch_file torch_pickle
 cli: common compare convert kernels recover run weights
 comparison/api: assertion compared notebook
-comparison: comparable model run scale settings statistics tensor_identity verdict
 comparison/kernels: compare first_nonfinite table
 comparison/many: cluster run shared_mapping summary terminal trend
-comparison/measuring: deviation tolerances
+comparison/measuring: tolerances
+comparison: model run settings
 comparison/node: element_text lookup producers_consumers report status
 comparison/origin/causes: found small_excess
 comparison/origin: evidence fused_parts walk

@@ -17,8 +17,8 @@ from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.search import find_origins, split_random
 from msprobe_ms.comparison.reporting.files import write_summary
 from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+from msprobe_ms.comparison.run import verdict_of
 from msprobe_ms.comparison.terms import Mode, PairedBy
-from msprobe_ms.comparison.verdict import verdict_of
 from msprobe_ms.dump.kernels.entries import KernelDump, read_kernels
 from msprobe_ms.dump.kernels.folders import KernelFolder, need_kernel_folders, read_folders
 from msprobe_ms.dump.kernels.launches import Launch

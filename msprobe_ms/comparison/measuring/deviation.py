@@ -1,21 +1,32 @@
-"""The deviation of one pair of tensors from their statistics (see ``measure``); ``deviation_columns`` has it for many.
+"""Measure the deviation of tensors from their statistics: of one pair, and of many, column by column.
 
-Two texts of one formula: here statistics may be missing, and those of integers are exact, which no column of floats is.
-"""
+Two texts of one formula: for one pair statistics may be missing, and those of integers are exact, which no column of
+floats is. A dump of a training step has some 100,000 tensors; one by one their arithmetic would take most of a
+comparison.
+
+Two kinds of tensors are held apart. Of a tensor that a mask has filled (scores of which those that must not count were
+set to -1e9, or -65504) everything else is rounding beside the fill, so the largest element tells of the others, and in
+real data they are measured alone. A fill of -inf needs none of this: no sum takes it in. And float32 statistics that
+are numbers of a narrower float show a cast to float16 or bfloat16 that no dtype shows: Max and Min of a tensor that
+went through float16 are float16 numbers; of any other one in 2^13 is, by chance."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.arrays.metrics import TensorDifference, tensor_difference
 from msprobe_ms.arrays.statistics import Statistic
-from msprobe_ms.comparison.measuring.mask_fills import is_filled
-from msprobe_ms.comparison.measuring.narrow_casts import rounded_on_one_side
-from msprobe_ms.comparison.scale import element_count, magnitude, root_mean_square
-from msprobe_ms.comparison.statistics import STATISTICS
+from msprobe_ms.comparison.statistics import STATISTICS, element_count, elements_of, magnitude, root_mean_square
+from msprobe_ms.dump.columns import ItemTable
 from msprobe_ms.dump.model import Item
+
+Floats = npt.NDArray[np.float64]
 
 #: What a statistic of one element counts beside those of all: a kernel's approximation may be coarse in one spot
 #: (MindSpore's tanh on CPU is off by 1e-4 where it saturates, by 1e-6 elsewhere).
@@ -56,3 +67,114 @@ def _part(mine: Statistic, theirs: Statistic, scale: float) -> float | None:
         return 0.0
     delta = abs(mine - theirs)
     return delta / scale if scale > 0 and math.isfinite(delta) else math.inf
+
+
+class StatisticColumns:
+    """The statistics of a target's and a golden's items: Max, Min, Mean and Norm, n rows of 4."""
+
+    def __init__(self, target: ItemTable, golden: ItemTable) -> None:
+        self._target, self._golden = target, golden
+        self._ours = np.frombuffer(target.statistics, np.float64).reshape(-1, 4)
+        self._theirs = np.frombuffer(golden.statistics, np.float64).reshape(-1, 4)
+        sorts = golden.known_sorts
+        self._counts = np.array([elements_of(sort[3]) for sort in sorts], np.float64)
+        self._shares = np.array([EXTREME if parse_dtype(sort[2]).epsilon else 1.0 for sort in sorts])
+        self._single = np.array([parse_dtype(sort[2]).name == "float32" for sort in sorts])
+        self._sorts = np.frombuffer(golden.sorts, np.uint32)
+
+    def deviations(self, ours: Sequence[int], theirs: Sequence[int], floors: Sequence[float]) -> list[float]:
+        """Measure the deviation of each pair of items, given by their numbers; as many as ``ours``.
+
+        Both must be tensors with four statistics, all floats.
+        """
+        mine, golden = self._ours[np.asarray(ours, np.intp)], self._theirs[np.asarray(theirs, np.intp)]
+        sorts = self._sorts[np.asarray(theirs, np.intp)]
+        counts = self._counts[sorts]
+        with np.errstate(all="ignore"):
+            sizes = np.where(np.isfinite(golden), np.abs(golden), 0.0)
+            rms = np.where(counts > 0, sizes[:, 3] / np.sqrt(np.maximum(counts, 1)), 0.0)
+            rms = np.maximum(rms, np.asarray(floors, np.float64))
+            peak = np.maximum(sizes[:, 0], sizes[:, 1])
+            extreme = np.maximum(peak, rms)
+            filled = (golden[:, 1] <= FILL) & (sizes[:, 0] > 0) & (TIMES * sizes[:, 0] <= sizes[:, 1])
+            largest = np.where(filled, sizes[:, 0], extreme)
+            norm = np.maximum(sizes[:, 3], rms * np.sqrt(np.maximum(counts, 1)))
+            scales = np.stack((largest, extreme, np.where(rms > 0, rms, peak), norm), axis=1)
+            parts = _parts(mine, golden, scales)
+        rounded = self._single[sorts] & rounded_on_one_side(mine[:, :2], golden[:, :2])
+        ends = np.where(rounded, 1.0, self._shares[sorts])[:, None] * parts[:, :2]
+        found: list[float] = np.maximum(ends.max(axis=1), parts[:, 2:].max(axis=1)).tolist()
+        return found
+
+
+def _parts(mine: Floats, golden: Floats, scales: Floats) -> Floats:
+    delta = np.abs(mine - golden)
+    parts = np.where((scales > 0) & np.isfinite(delta), delta / scales, np.inf)
+    parts[(mine == golden) | (np.isnan(mine) & np.isnan(golden))] = 0.0
+    return parts
+
+
+#: A fill is at most this, and as many times larger than the largest element as this says: scores of a net are neither.
+FILL, TIMES = -1e3, 100.0
+#: Part of the fill that an element is at least as large as, which the fill was added to or put in the place of.
+_PART = 0.5
+#: Part of the fill up to which two elements are filled alike: the scores that one was added to round otherwise.
+_ALIKE = 1e-5
+
+
+def is_filled(maximum: Statistic, minimum: Statistic) -> bool:
+    """Whether a tensor with these extremes holds a fill."""
+    if not (isinstance(maximum, float) and isinstance(minimum, float)):
+        return False
+    return -np.inf < minimum <= FILL and 0 < TIMES * abs(maximum) <= -minimum
+
+
+def unfilled_difference(
+    target: npt.NDArray[np.generic], golden: npt.NDArray[np.generic], minimum: float, whole: TensorDifference
+) -> TensorDifference:
+    """``whole`` with the size of the difference, and the golden's, over the elements that are not filled alike.
+
+    ``minimum``: the golden's, with which it is filled. Elements filled on one side alone, or otherwise, count.
+    """
+    if target.shape != golden.shape:
+        return whole
+    with np.errstate(all="ignore"):
+        apart = np.abs(target.astype(np.float64) - golden.astype(np.float64))
+    filled = (golden <= _PART * minimum) & (apart <= _ALIKE * -minimum)  # type: ignore[operator]
+    if filled.all() or not filled.any():
+        return whole
+    rest = tensor_difference(target[~filled], golden[~filled])
+    return replace(whole, relative_l2=rest.relative_l2, error_rms=rest.error_rms, golden_rms=rest.golden_rms)
+
+
+#: Numbers with so few significant bits (0, 1, 0.5, 6, -100) come from anywhere.
+_ROUND_BITS = 5
+
+
+def rounded_on_one_side(mine: Floats, golden: Floats) -> npt.NDArray[np.bool_]:
+    """For rows of (Max, Min) of two float32 tensors: whether those of one side alone are numbers of a narrower float.
+
+    One of the two may be equal on both sides (the 0 of a ReLU).
+    """
+    one_sided = [_narrow(a) & ~_narrow(b) for a, b in ((mine, golden), (golden, mine))]
+    same = mine == golden
+    found: npt.NDArray[np.bool_] = np.zeros(len(mine), np.bool_)
+    for marks in one_sided:
+        found |= (marks | same).all(axis=1) & marks.any(axis=1)
+    return found & (mine[:, 0] != mine[:, 1])
+
+
+def _narrow(values: Floats) -> npt.NDArray[np.bool_]:
+    """Whether the values have no more bits than float16 or bfloat16 numbers, and more than round numbers have."""
+    with np.errstate(all="ignore"):
+        mantissas = np.frexp(values)[0]
+        half = values.astype(np.float16).astype(np.float64) == values
+        brain = _has_bits(mantissas, 8)
+    found: npt.NDArray[np.bool_] = (half | brain) & ~_has_bits(mantissas, _ROUND_BITS) & np.isfinite(values)
+    return found
+
+
+def _has_bits(mantissas: Floats, bits: int) -> npt.NDArray[np.bool_]:
+    scaled = np.ldexp(mantissas, bits)
+    found: npt.NDArray[np.bool_] = scaled == np.rint(scaled)
+    return found

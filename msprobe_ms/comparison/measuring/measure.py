@@ -19,13 +19,11 @@ from typing import NamedTuple
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import MORE_METRICS, TENSOR_METRICS, Missing
-from msprobe_ms.comparison.comparable import checksums_comparable, is_comparable, no_gradient, same_value, without_ones
-from msprobe_ms.comparison.measuring.deviation import statistic_deviation
-from msprobe_ms.comparison.measuring.deviation_columns import StatisticColumns
+from msprobe_ms.comparison.measuring.deviation import StatisticColumns, statistic_deviation
 from msprobe_ms.comparison.measuring.tensors import MeasuredTensors, RealData
-from msprobe_ms.comparison.measuring.tolerances import Carried, Tolerances
+from msprobe_ms.comparison.measuring.tolerances import Carried, GradientFloors, Tolerances
 from msprobe_ms.comparison.model import Pair, Row, Tables
-from msprobe_ms.comparison.scale import GradientFloors
+from msprobe_ms.comparison.statistics import checksums_comparable, is_comparable, no_gradient, same_value, without_ones
 from msprobe_ms.dump.columns import Sort
 from msprobe_ms.dump.dialects import same_apis
 from msprobe_ms.dump.model import Dump, Item

@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from msprobe_ms.arrays.custom_metrics import Algorithm, measured_by
 from msprobe_ms.arrays.metrics import TensorDifference, tensor_difference
-from msprobe_ms.comparison.file_check import contradiction
-from msprobe_ms.comparison.measuring.mask_fills import is_filled, unfilled_difference
+from msprobe_ms.comparison.measuring.deviation import is_filled, unfilled_difference
 from msprobe_ms.comparison.model import Metrics, Pair, Row
-from msprobe_ms.comparison.scale import elements_of
+from msprobe_ms.comparison.statistics import contradiction, elements_of
 from msprobe_ms.comparison.terms import GOLDEN
 from msprobe_ms.dump.model import Item, Tensors
 from msprobe_ms.support.errors import ContradictionError, MsprobeError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from msprobe_ms.comparison.tensor_identity import Fingerprint, fingerprint_of
+from msprobe_ms.comparison.origin.nodes import Fingerprint, fingerprint_of
 from msprobe_ms.dump.model import Dump, Item, ancestors
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msprobe_ms.comparison.origin.nodes import Node, error_ratio
-from msprobe_ms.comparison.tensor_identity import Fingerprint, fingerprint
+from msprobe_ms.comparison.origin.nodes import Fingerprint, Node, error_ratio, fingerprint
 
 
 def fill_inheritance(nodes: list[Node], origins: Mapping[Node, str]) -> None:

@@ -24,7 +24,7 @@ from msprobe_ms.arrays.metrics import COSINE
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
-from msprobe_ms.comparison.scale import element_count, magnitude, root_mean_square, square
+from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square, square
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import FORWARD
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from msprobe_ms.comparison.model import Pair, Row
-from msprobe_ms.comparison.origin.nodes import Node, error_ratio
-from msprobe_ms.comparison.tensor_identity import GOLDEN, TARGET, fingerprint, norm_of
+from msprobe_ms.comparison.origin.nodes import GOLDEN, TARGET, Node, error_ratio, fingerprint, norm_of
 from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Entry, ancestors
 

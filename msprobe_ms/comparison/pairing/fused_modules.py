@@ -24,7 +24,7 @@ from msprobe_ms.comparison.pairing.modules import Destination, Module, modules_o
 from msprobe_ms.comparison.pairing.rules.cell import CellRules
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.rules.layer import LayerRules, ModuleTree
-from msprobe_ms.comparison.scale import element_count
+from msprobe_ms.comparison.statistics import element_count
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD, JOINED, beginnings, is_fused, parse_entry

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from msprobe_ms.comparison.file_check import contradiction
-from msprobe_ms.comparison.scale import element_count
+from msprobe_ms.comparison.statistics import contradiction, element_count
 from msprobe_ms.dump.model import Item, Tensors
 from msprobe_ms.support.errors import ContradictionError, DumpFormatError, MissingTensorError, MsprobeError
 

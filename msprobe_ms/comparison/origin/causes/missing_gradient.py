@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from msprobe_ms.comparison.measuring.tolerances import Tolerances
+from msprobe_ms.comparison.measuring.tolerances import GradientFloors, Tolerances
 from msprobe_ms.comparison.model import Origin, OriginKind, Pair
 from msprobe_ms.comparison.pairing.coverage import RUNNING_STATISTICS
-from msprobe_ms.comparison.scale import GradientFloors, root_mean_square
+from msprobe_ms.comparison.statistics import root_mean_square
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD
 from msprobe_ms.support.text import listed

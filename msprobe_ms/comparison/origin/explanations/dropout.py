@@ -20,7 +20,7 @@ from msprobe_ms.comparison.model import Allowance, Effect, Row
 from msprobe_ms.comparison.origin.explanations.phase import Phase
 from msprobe_ms.comparison.origin.explanations.random_numbers import SEED
 from msprobe_ms.comparison.origin.layer_kinds import Kind
-from msprobe_ms.comparison.scale import element_count, magnitude, root_mean_square
+from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence, Load

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.origin.explanations.phase import Surveyed
-from msprobe_ms.comparison.tensor_identity import GOLDEN, TARGET, fingerprint
+from msprobe_ms.comparison.origin.nodes import GOLDEN, TARGET, fingerprint
 from msprobe_ms.dump.dialects import DIALECTS
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import BACKWARD, FORWARD

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.explanations.phase import Surveyed
-from msprobe_ms.comparison.origin.nodes import error_ratio
-from msprobe_ms.comparison.tensor_identity import Fingerprint, fingerprint, norm_of
+from msprobe_ms.comparison.origin.nodes import Fingerprint, error_ratio, fingerprint, norm_of
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence

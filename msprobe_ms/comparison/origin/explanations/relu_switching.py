@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Allowance, Row
 from msprobe_ms.comparison.origin.explanations.phase import Phase
-from msprobe_ms.comparison.scale import element_count
+from msprobe_ms.comparison.statistics import element_count
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence

@@ -19,7 +19,6 @@ from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import COSINE, METRICS, ONE_THOUSANDTH, Missing
 from msprobe_ms.arrays.statistics import Statistic
-from msprobe_ms.comparison.comparable import checksums_comparable, same_value
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
 from msprobe_ms.comparison.reporting.colours import MSPROBE_ROWS
@@ -40,7 +39,14 @@ from msprobe_ms.comparison.reporting.profiles.base import (
     stack_text,
 )
 from msprobe_ms.comparison.reporting.profiles.wording import differences
-from msprobe_ms.comparison.statistics import DIFFERENCES, RELATIVES, STATISTICS, non_finite_ends
+from msprobe_ms.comparison.statistics import (
+    DIFFERENCES,
+    RELATIVES,
+    STATISTICS,
+    checksums_comparable,
+    non_finite_ends,
+    same_value,
+)
 from msprobe_ms.comparison.terms import Mode, RowColour
 from msprobe_ms.dump.model import Item
 

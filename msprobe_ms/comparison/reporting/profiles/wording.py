@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import COSINE, Missing
-from msprobe_ms.comparison.comparable import checksums_comparable, same_value
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.statistics import describe_non_finite
+from msprobe_ms.comparison.statistics import checksums_comparable, describe_non_finite, same_value
 from msprobe_ms.comparison.terms import Mode
 from msprobe_ms.dump.model import Item
 

@@ -13,8 +13,7 @@ from msprobe_ms.comparison.pairing.coverage import expected_alone, far_apart, un
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.reporting.files import summary
 from msprobe_ms.comparison.reporting.terminal import verdict_lines
-from msprobe_ms.comparison.run import Options, Outcome, compare_dumps
-from msprobe_ms.comparison.verdict import verdict_of
+from msprobe_ms.comparison.run import Options, Outcome, compare_dumps, verdict_of
 from msprobe_ms.dump.model import Dump
 
 

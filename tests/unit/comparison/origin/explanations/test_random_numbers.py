@@ -7,7 +7,7 @@ from compare_nodes import BLOCK, CARRIED, FAULT, REST, node, only, origins
 from msprobe_ms.comparison.model import Comparison, Pair, Row
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.search import find_origins
-from msprobe_ms.comparison.verdict import verdict_of
+from msprobe_ms.comparison.run import verdict_of
 
 
 class TestRandomOperations:

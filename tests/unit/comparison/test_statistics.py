@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from msprobe_ms.comparison.file_check import contradiction
 from msprobe_ms.comparison.measuring.tensors import load_both
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.reporting.terminal import verdict_lines
 from msprobe_ms.comparison.run import Options, Outcome, compare_dumps
+from msprobe_ms.comparison.statistics import contradiction
 from msprobe_ms.dump.model import Dump
 
 ENTRIES = [f"Cell.layer{number}.Dense.forward.0" for number in range(4)]

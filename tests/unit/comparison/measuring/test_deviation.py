@@ -1,0 +1,233 @@
+"""Items kept in columns come out as they went in.
+
+Scores that a mask has filled: beside -1e9 all else is rounding, and yet a fault in it is seen.
+
+A cast to a narrower float is told from two figures."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msprobe_ms.comparison.measuring.deviation import (
+    StatisticColumns,
+    is_filled,
+    rounded_on_one_side,
+    statistic_deviation,
+)
+from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.columns import ItemSlice, ItemTable
+from msprobe_ms.dump.model import Item
+from msprobe_ms.dump.reading.reader import read_dump
+
+FIGURES = st.floats() | st.integers() | st.booleans() | st.text(max_size=3) | st.none()
+SORTS = st.tuples(
+    st.sampled_from(["tensor", "value", "null"]), st.text(max_size=3), st.sampled_from(["Float32", "Int64", None]),
+    st.none() | st.lists(st.integers(0, 5), max_size=3).map(tuple) | st.text(max_size=3), st.none() | st.booleans(),
+)  # fmt: skip
+PLACES = st.tuples(
+    st.sampled_from(["input", "output"]), st.lists(st.text(max_size=2), max_size=2).map(tuple), st.booleans()
+)
+ITEMS = st.tuples(
+    PLACES, SORTS, st.tuples(FIGURES, FIGURES, FIGURES, FIGURES), st.none() | st.text(max_size=3),
+    st.none() | st.text(max_size=3),
+)  # fmt: skip
+
+
+@given(st.lists(ITEMS, max_size=12))
+def test_items_come_out_as_they_went_in(added: list) -> None:
+    table = ItemTable()
+    for number, (place, sort, figures, checksum, file) in enumerate(added):
+        table.begin(f"entry{number}")
+        table.add(place, sort, figures, checksum, file)
+    for number, (place, sort, figures, checksum, file) in enumerate(added):
+        expected = Item(f"entry{number}", *place, *sort[:4], *figures, sort[4], checksum, file)
+        assert repr(table.item(number)) == repr(expected)
+        assert repr(table.item(number)) == repr(expected)  # once more, kept
+        assert (table.state(number), table.sort(number)) == (place[0], sort)
+    assert len(table) == len(added)
+
+
+def test_more_items_than_are_kept_at_hand() -> None:
+    table = ItemTable()
+    table.begin("entry")
+    for number in range(2000):
+        table.add(("output", (str(number),), False), ("tensor", "t", "Float32", (number,), None), (float(number),) * 4)
+    items = ItemSlice(table, 100, 1900)
+    assert [item.maximum for item in items] == [float(number) for number in range(100, 1900)]
+    assert [items[place].maximum for place in (0, 300, 0, -1)] == [100.0, 400.0, 100.0, 1899.0]
+    assert [item.maximum for item in items[1::600]] == [101.0, 701.0, 1301.0]
+
+
+WIDE = st.floats(width=32) | st.sampled_from([0.0, -0.0, math.nan, math.inf, -math.inf, 1e300, 5e-324])
+
+
+@given(
+    st.lists(
+        st.tuples(
+            *[WIDE] * 8, st.sampled_from([(), (0,), (3,), (4, 5), "text"]),
+            st.sampled_from(["Float32", "Int64", "torch.float16"]), st.sampled_from([0.0, 1e-3, 10.0]),
+        ),
+        min_size=1, max_size=8,
+    )
+)  # fmt: skip
+def test_deviations_by_column_are_those_one_by_one(rows: list) -> None:
+    tables = ItemTable(), ItemTable()
+    for table in tables:
+        table.begin("entry")
+    floors = []
+    for *figures, shape, dtype, floor in rows:
+        for side, table in enumerate(tables):
+            sort = ("tensor", "t", dtype, shape, None)
+            table.add(("output", (), False), sort, tuple(figures[4 * side : 4 * side + 4]))
+        floors.append(floor)
+    numbers = range(len(rows))
+    found = StatisticColumns(*tables).deviations(numbers, numbers, floors)
+    expected = [
+        statistic_deviation(tables[0].item(number), tables[1].item(number), floor)
+        for number, floor in zip(numbers, floors, strict=True)
+    ]
+    assert found == pytest.approx(expected, rel=1e-14, nan_ok=True)
+    assert not np.isnan(found).any()
+
+
+FILLS = [-1e9, -1e4, -65504.0, float(np.finfo(np.float32).min)]
+
+
+def scores(fill: float, scale: float = 1.0) -> np.ndarray:
+    values = scale * np.random.default_rng(0).standard_normal((4, 16, 16))
+    return np.where(np.tri(16, dtype=bool), values, fill).astype(np.float32)
+
+
+def softmax(array: np.ndarray) -> np.ndarray:
+    powers = np.exp(array.astype(np.float64) - array.max(-1, keepdims=True))
+    return (powers / powers.sum(-1, keepdims=True)).astype(np.float32)
+
+
+def write_dump(folder: Path, mode: str, filled: np.ndarray) -> Path:
+    """Scores, a softmax of them, and what comes before: equal on both sides."""
+    tensors = folder / "dump_tensor_data"
+    tensors.mkdir(parents=True)
+
+    def leaf(name: str, array: np.ndarray) -> dict[str, object]:
+        wide = array.astype(np.float64)
+        figures = wide.max(), wide.min(), wide.mean(), np.sqrt((wide**2).sum())
+        found: dict[str, object] = {"type": "mindspore.Tensor", "dtype": "Float32", "shape": list(array.shape)}
+        found |= dict(zip(("Max", "Min", "Mean", "Norm"), map(float, figures), strict=True))
+        if mode == "tensor":
+            np.save(tensors / f"{name}.npy", array)
+            found["data_name"] = f"{name}.npy"
+        return found
+
+    before = np.random.default_rng(1).standard_normal((4, 16)).astype(np.float32)
+    name, call = "Cell.attention.Attention.forward.0", "Functional.softmax.0.forward"
+    data = {
+        name: {"input_args": [leaf(f"{name}.input.0", before)], "input_kwargs": {}, "output": []},
+        call: {
+            "input_args": [leaf(f"{call}.input.0", filled)],
+            "input_kwargs": {},
+            "output": [leaf(f"{call}.output.0", softmax(filled))],
+        },
+    }
+    content = {"task": mode, "level": "mix", "framework": "mindspore", "data": data}
+    (folder / "dump.json").write_text(json.dumps(content))
+    (folder / "construct.json").write_text(json.dumps({name: None, call: name}))
+    return folder
+
+
+def compared(tmp_path: Path, mode: str, target: np.ndarray, golden: np.ndarray) -> Comparison:
+    sides = [write_dump(tmp_path / side, mode, array) for side, array in (("target", target), ("golden", golden))]
+    return compare_dumps(*map(read_dump, sides), Options())
+
+
+@pytest.mark.parametrize("mode", ["statistics", "tensor"])
+@pytest.mark.parametrize("fill", FILLS)
+def test_a_missing_scale_before_a_softmax_is_not_the_softmaxs(tmp_path: Path, mode: str, fill: float) -> None:
+    comparison = compared(tmp_path, mode, scores(fill, 2.0), scores(fill))
+    (origin,) = comparison.origins
+    assert origin.target == "Functional.softmax.0.forward.input.0"
+
+
+@pytest.mark.parametrize("mode", ["statistics", "tensor"])
+@pytest.mark.parametrize("fill", FILLS)
+def test_rounding_beside_a_fill_is_no_difference(tmp_path: Path, mode: str, fill: float) -> None:
+    golden = scores(fill)
+    rounding = 1e-7 * np.random.default_rng(2).standard_normal(golden.shape)
+    target = (golden * np.where(golden == np.float32(fill), 1, 1 + rounding)).astype(np.float32)
+    assert compared(tmp_path, mode, target, golden).origins == []
+
+
+@pytest.mark.parametrize("mode", ["statistics", "tensor"])
+def test_another_mask_is_seen(tmp_path: Path, mode: str) -> None:
+    golden = scores(-1e9)
+    target = golden.copy()
+    target[:, -1, :4] = -1e9
+    (origin,) = compared(tmp_path, mode, target, golden).origins
+    assert origin.target == "Functional.softmax.0.forward.input.0"
+
+
+@pytest.mark.parametrize("mode", ["statistics", "tensor"])
+@pytest.mark.parametrize("fill", [-np.inf, -3e38, -6e8, -9.9e8])
+def test_another_fill_is_seen(tmp_path: Path, mode: str, fill: float) -> None:
+    assert compared(tmp_path, mode, scores(fill), scores(-1e9)).verdict == "divergent"
+
+
+@pytest.mark.parametrize(
+    "extremes",
+    [(3.0, -3.0), (1.0, 1e-9), (0.0, -1e9), (50.0, -1e3), (float("nan"), -1e9), (3.0, -np.inf), (None, None)],
+)
+def test_what_is_no_fill(extremes: tuple[float | None, float | None]) -> None:
+    assert not is_filled(*extremes)
+
+
+def test_filled_scores_beside_a_tensor_of_another_shape_are_told_by_their_shapes(tmp_path: Path) -> None:
+    (origin,) = compared(tmp_path, "tensor", scores(-1e9)[:, :, :8], scores(-1e9)).origins
+    assert "has shape [4, 16, 8] against [4, 16, 16]" in origin.reason
+
+
+_RANDOM = np.random.default_rng(5)
+
+
+def ends(count: int = 2000) -> np.ndarray:
+    """Max and Min of float32 tensors."""
+    return (np.array([[3.0, -3.0]]) + _RANDOM.standard_normal((count, 2))).astype(np.float32).astype(np.float64)
+
+
+def through_bfloat16(values: np.ndarray) -> np.ndarray:
+    bits = values.astype(np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32).astype(np.float64)
+
+
+def test_float32_beside_float32_is_not() -> None:
+    assert not rounded_on_one_side(ends(), ends()).any()
+
+
+def test_what_went_through_float16_is_on_either_side() -> None:
+    golden = ends()
+    target = golden.astype(np.float16).astype(np.float64)
+    assert rounded_on_one_side(target, golden).mean() > 0.9
+    assert rounded_on_one_side(golden, target).mean() > 0.9
+    assert not rounded_on_one_side(target, target).any()
+
+
+def test_what_went_through_bfloat16_is() -> None:
+    golden = ends()
+    assert rounded_on_one_side(through_bfloat16(golden), golden).mean() > 0.6
+
+
+def test_the_zero_of_a_relu_does_not_hide_it() -> None:
+    golden = ends() * [1.0, 0.0]
+    assert rounded_on_one_side(golden.astype(np.float16).astype(np.float64), golden).mean() > 0.9
+
+
+@pytest.mark.parametrize("round_ends", [(1.0, -1.0), (6.0, 0.0), (0.5, -0.25), (np.inf, -np.inf), (np.nan,) * 2])
+def test_round_numbers_are_none(round_ends: tuple[float, float]) -> None:
+    golden = np.array([[0.99987, -0.99991]])
+    assert not rounded_on_one_side(np.array([round_ends], np.float64), golden).any()
