@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from msprobe_ms.comparison.api.assertion import assert_consistent
-    from msprobe_ms.comparison.api.compare import compare
+    from msprobe_ms.comparison.api.compare import assert_consistent, compare
     from msprobe_ms.mindspore import MsprobeInitStep, MsprobeStep, PrecisionDebugger, record, seed_all
 
 __all__ = [
@@ -37,7 +36,7 @@ def __getattr__(name: str) -> Any:
 
         return compare
     if name == "assert_consistent":
-        from msprobe_ms.comparison.api.assertion import assert_consistent
+        from msprobe_ms.comparison.api.compare import assert_consistent
 
         return assert_consistent
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

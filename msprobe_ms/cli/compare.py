@@ -136,7 +136,7 @@ def add_merge_result(commands: Any) -> None:
 
 def _merge_result(options: argparse.Namespace) -> int:
     from msprobe_ms.comparison.many.merge_tables import merge, read_choice
-    from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+    from msprobe_ms.comparison.reporting.files import claimed_timestamp
 
     output = options.output_dir or Path("output")
     with claimed_timestamp(output, "multi_ranks_compare_merge_") as timestamp:
@@ -191,8 +191,8 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _compare_one(plan: Plan, output: Path, settings: Options, options: argparse.Namespace) -> int:
+    from msprobe_ms.comparison.reporting.files import claimed_timestamp
     from msprobe_ms.comparison.reporting.terminal import verdict_lines
-    from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
     from msprobe_ms.comparison.run import compare_one
 
     (pair,) = plan.pairs
@@ -205,11 +205,9 @@ def _compare_one(plan: Plan, output: Path, settings: Options, options: argparse.
 def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
-    from msprobe_ms.comparison.many.cluster import cluster
-    from msprobe_ms.comparison.many.run import compare_all
-    from msprobe_ms.comparison.many.summary import Gathering
-    from msprobe_ms.comparison.many.terminal import found_lines, total_lines
-    from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+    from msprobe_ms.comparison.many.run import cluster, compare_all
+    from msprobe_ms.comparison.many.summary import Gathering, found_lines, total_lines
+    from msprobe_ms.comparison.reporting.files import claimed_timestamp
 
     number = len(plan.pairs)
     in_full, shown = number <= _TOLD_IN_FULL, 0

@@ -9,8 +9,7 @@ from pathlib import Path
 from msprobe_ms.arrays.metrics import METRIC_TITLES, TENSOR_METRICS, Missing
 from msprobe_ms.comparison.reporting.colours import OWN_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell
-from msprobe_ms.comparison.reporting.files import write_table
-from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table
 from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.support.text import listed
 from msprobe_ms.weights.compare import (

@@ -236,7 +236,7 @@ def test_workers_of_a_cluster_that_die(tmp_path: Path) -> None:
 def test_an_address_where_nothing_answers(
     address: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("msprobe_ms.comparison.many.cluster._PATIENCE", 1)
+    monkeypatch.setattr("msprobe_ms.comparison.many.run._PATIENCE", 1)
     run = write_run(tmp_path / "run", ranks=2)
     assert main(["compare", "-tp", str(run), "-gp", str(run), "-o", str(tmp_path), "--scheduler", address]) == 2
     assert f"msprobe: {text}" in capsys.readouterr().err

@@ -15,19 +15,19 @@ UNIT = Path(__file__).parent
 WITHOUT = """
 arrays: dtypes kl_divergence npy torch_file torch_pickle
 cli: common compare convert kernels recover run weights
-comparison/api: assertion compared notebook
+comparison/api: compared notebook
 comparison/kernels: compare first_nonfinite table
-comparison/many: cluster run shared_mapping summary terminal trend
+comparison/many: run summary trend
 comparison/measuring: tolerances
 comparison: model run settings
-comparison/node: element_text lookup producers_consumers report status
+comparison/node: lookup report
 comparison/origin/causes: found small_excess
-comparison/origin: evidence fused_parts walk
+comparison/origin: evidence walk
 comparison/origin/explanations: dropout inner_gradients phase
-comparison/pairing: api_names entries fused_modules fused_tensors matches modules unpaired_scopes
 comparison/pairing/automatic: containers evidence fused layer_kinds layers outline rules
+comparison/pairing: entries fused_modules fused_tensors matches modules
 comparison/pairing/rules: data
-comparison/reporting: advisor colours csv_table row_columns
+comparison/reporting: advisor colours csv_table
 comparison/reporting/profiles: base latest v110 wording
 compat/msprobe/mindspore/common: utils
 compat: neighbour
@@ -48,7 +48,7 @@ recording/hooks: apis compiler_calls early_imports jit kernels modules primitive
 recording/output: deferred_statistics entry_sink overflow sinks step_dump tensor_writer values
 recording/selection: call_filter filters unused_settings
 support: errors files gc_pause log patching workers
-weights: compare fused mindspore_file model numpy_archive open report safetensors torch_checkpoint torch_state
+weights: compare fused mindspore_file model numpy_archive open report safetensors torch_checkpoint
 """
 
 

@@ -16,13 +16,11 @@ from msprobe_ms.comparison.api.notebook import comparison_html, imported_pandas,
 from msprobe_ms.comparison.many.first_rank import FirstRank
 from msprobe_ms.comparison.many.plan import DumpPair, Plan
 from msprobe_ms.comparison.many.run import Found, compare_all
-from msprobe_ms.comparison.many.summary import Gathering, Total, rank_name
-from msprobe_ms.comparison.many.terminal import found_lines, total_lines
+from msprobe_ms.comparison.many.summary import Gathering, Total, found_lines, rank_name, total_lines
 from msprobe_ms.comparison.model import Comparison, Origin, Outcome
 from msprobe_ms.comparison.reporting.csv_table import Cell
-from msprobe_ms.comparison.reporting.files import summary, table, write_table, writing
+from msprobe_ms.comparison.reporting.files import claimed_timestamp, summary, table, write_table, writing
 from msprobe_ms.comparison.reporting.terminal import verdict_lines
-from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.model import Dump

@@ -15,8 +15,7 @@ from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison, Outcome, Pair, Row
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.search import find_origins, split_random
-from msprobe_ms.comparison.reporting.files import write_summary
-from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_summary
 from msprobe_ms.comparison.run import verdict_of
 from msprobe_ms.comparison.terms import Mode, PairedBy
 from msprobe_ms.dump.kernels.entries import KernelDump, read_kernels

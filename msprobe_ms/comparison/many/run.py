@@ -1,12 +1,14 @@
-"""Compare every rank and step of two dumps: one comparison each, run by an executor.
+"""Compare every rank and step of two dumps: one comparison each, run by an executor, of processes or of a Dask cluster.
 
 What comes back from a worker is small: a verdict, names of files, and one number a node. The comparisons themselves,
-rows and all, end where they were made.
+rows and all, end where they were made. Layer mappings that were found equal for many pairs are written to one file.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,16 +16,17 @@ from typing import Any, NamedTuple
 from msprobe_ms.arrays.custom_metrics import Algorithm, Unloaded
 from msprobe_ms.comparison.many.first_rank import Exchanges, exchanges_of
 from msprobe_ms.comparison.many.plan import DumpPair, Plan
-from msprobe_ms.comparison.many.shared_mapping import SharedMapping
 from msprobe_ms.comparison.many.trend import Errors, errors_of
 from msprobe_ms.comparison.model import Origin, Outcome
+from msprobe_ms.comparison.pairing.automatic import EXCHANGED
 from msprobe_ms.comparison.reporting.files import summary
 from msprobe_ms.comparison.reporting.terminal import verdict_lines
 from msprobe_ms.comparison.run import Options, compare_dumps, compare_one
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.reading.locate import Place
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.support.errors import MsprobeError
+from msprobe_ms.support.errors import MsprobeError, UsageError
+from msprobe_ms.support.log import logger
 from msprobe_ms.support.workers import Lost, Pool, processes, run_in_order
 
 #: Memory that a byte of dump.json takes while it is compared; measured: 1.7, from 5,000 to 80,000 entries.
@@ -136,3 +139,96 @@ def _unloaded(algorithm: Algorithm) -> Unloaded:
 def _size(pair: DumpPair) -> int:
     """Bytes of both dump.json; 0 for one that is not there, which is told when it is read."""
     return sum(path.stat().st_size for path in (pair.target, pair.golden) if path.is_file())
+
+
+#: How the name of every such file begins.
+_BEGINNING = "layer_mapping"
+
+
+class SharedMapping:
+    """Shares the mapping file of the first pair, ``layer_mapping_{timestamp}.yaml``, among those of equal mapping.
+
+    A pair of the same mapping, confidences apart, loses its file to it; any other keeps its own.
+    """
+
+    def __init__(self, output: Path, timestamp: str) -> None:
+        self.path = output / f"{_BEGINNING}_{timestamp}.yaml"
+        self._content: list[str] | None = None
+
+    def files(self, files: list[Path]) -> list[Path]:
+        """Return the files of a pair as they are afterwards."""
+        return [self._kept(file) if file.name.startswith(f"{_BEGINNING}_") else file for file in files]
+
+    def _kept(self, file: Path) -> Path:
+        try:
+            content = list(_meaning(file.read_text(encoding="utf-8")))
+            if content == self._content:
+                file.unlink()
+                return self.path
+            kept = file
+            if self._content is None:
+                kept, self._content = file.replace(self.path), content
+        except OSError:  # it is there, but cannot be changed: better twice than not at all
+            return file
+        _warn(content, kept)
+        return kept
+
+
+def _warn(content: list[str], file: Path) -> None:
+    told = [line for line in content if line.startswith(EXCHANGED)]
+    if told:
+        logger.warning("-lm: weights look exchanged (%d, see %s): %s", len(told), file, told[0].removeprefix(EXCHANGED))
+
+
+def _meaning(text: str) -> Iterator[str]:
+    """Its rules, and which weights look exchanged."""
+    for line in text.splitlines():
+        if line.startswith(EXCHANGED):
+            yield line
+        elif rule := line.partition("  # ")[0].partition("# ")[0].rstrip():
+            yield rule
+
+
+#: Seconds to wait for the scheduler, and for a first worker.
+_PATIENCE = 60
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[Pool]:
+    """Yield the workers of the scheduler at ``address`` (``tcp://host:8786``, or the path of its scheduler file).
+
+    Workers read the dumps and write the reports themselves: they need the same paths, and msprobe_ms.
+
+    :raises UsageError: distributed is not installed, nothing answers at the address, or there is no worker
+    """
+    try:
+        from distributed import Client
+        from distributed import TimeoutError as NoAnswer  # before Python 3.11 another one than Python's
+    except ImportError as error:
+        raise UsageError('--scheduler: needs Dask: pip install "msprobe-ms[cluster]"') from error
+    try:
+        where = {"scheduler_file": _awaited(address)} if address.endswith(".json") else {"address": address}
+        client = Client(**where, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError, NoAnswer) as error:
+        raise UsageError(
+            f"--scheduler {address}: no Dask scheduler answers there ({error}); accepted is an address such as "
+            "tcp://host:8786, or a scheduler file"
+        ) from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+        except NoAnswer as error:
+            raise UsageError(
+                f"--scheduler {address}: it has no worker; start some with: dask worker {address}"
+            ) from error
+        width = sum(client.nthreads().values())
+        with client.get_executor(pure=False) as executor:
+            yield Pool(executor, width)
+
+
+def _awaited(file: str) -> str:
+    """A scheduler's file, which it writes when it is ready; distributed itself would wait for ever."""
+    deadline = time.monotonic() + _PATIENCE
+    while not Path(file).exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return str(Path(file).resolve(strict=True))

@@ -11,16 +11,12 @@ from pathlib import Path
 from msprobe_ms.arrays.worst_elements import rearranged, study
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
-from msprobe_ms.comparison.node.element_text import element_lines
-from msprobe_ms.comparison.node.explanation_text import describe_explanations
-from msprobe_ms.comparison.node.lookup import Chosen, choose
-from msprobe_ms.comparison.node.producers_consumers import Neighbours
-from msprobe_ms.comparison.node.status import status_lines
+from msprobe_ms.comparison.node.lookup import Chosen, Neighbours, choose
+from msprobe_ms.comparison.node.words import describe_explanations, element_lines, status_lines
 from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.origin.search import explanations_tried
 from msprobe_ms.comparison.origin.sentences import describe_required
-from msprobe_ms.comparison.reporting.files import writing
-from msprobe_ms.comparison.reporting.timestamp import claimed_timestamp
+from msprobe_ms.comparison.reporting.files import claimed_timestamp, writing
 from msprobe_ms.comparison.run import Options, as_paired, compare_dumps, evidence_of
 from msprobe_ms.comparison.statistics import DIFFERENCES, RELATIVES, STATISTICS
 from msprobe_ms.comparison.terms import Mode

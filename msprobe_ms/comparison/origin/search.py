@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from msprobe_ms.comparison.model import Allowance, Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.causes import AFTERWARDS
 from msprobe_ms.comparison.origin.evidence import Evidence
-from msprobe_ms.comparison.origin.inheritance import fill_inheritance
+from msprobe_ms.comparison.origin.nodes import Fingerprint, Node, error_ratio, fingerprint
 from msprobe_ms.comparison.origin.walk import Walk
 
 
@@ -57,3 +57,49 @@ def _walked(evidence: Evidence, watched: Collection[Row] = ()) -> Walk:
         if not walk.visit(node):
             break
     return walk
+
+
+def fill_inheritance(nodes: list[Node], origins: Mapping[Node, str]) -> None:
+    """Fill ``Row.inherited_from`` of every differing row that belongs to no origin.
+
+    ``origins``: the nodes where error begins → the name to give. A node inherits from the origin around it, from those
+    who made what it takes in, from what ran inside it or before its gradient; where nothing of that was recorded, from
+    the last origin before it.
+    """
+    if not origins:
+        return
+    sources: dict[Node, str] = {}
+    made: dict[Fingerprint, str] = {}
+    latest = ""
+    for node in nodes:
+        largest = max(node.ratio_in, node.ratio_parameters, node.ratio_out, node.ratio_without_effect)
+        if largest <= 1 and node not in origins:
+            continue
+        if node in origins:
+            source = latest = origins[node]
+        else:
+            source = _around(node, origins) or _taken(node, made) or _inside(node, sources) or latest
+        sources[node] = source
+        for row in node.pair.rows:
+            if error_ratio(row) > 1:
+                if node not in origins:
+                    row.inherited_from = source
+                if row.state == "output" and (key := fingerprint(row)) is not None:
+                    made[key] = source
+
+
+def _around(node: Node, origins: Mapping[Node, str]) -> str:
+    return next((origins[up] for up in node.ancestors() if up in origins), "") if node.ratio_in > 1 else ""
+
+
+def _taken(node: Node, made: Mapping[Fingerprint, str]) -> str:
+    for row in node.pair.rows:
+        if made and row.state == "input" and error_ratio(row) > 1:
+            key = fingerprint(row)
+            if key is not None and key in made:
+                return made[key]
+    return ""
+
+
+def _inside(node: Node, sources: Mapping[Node, str]) -> str:
+    return next((sources[each] for each in (*node.children, *node.context) if sources.get(each)), "")

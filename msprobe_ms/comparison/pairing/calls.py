@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from msprobe_ms.comparison.pairing.align import between, fixed_by_marks, longest_increasing
-from msprobe_ms.comparison.pairing.api_names import FAMILY, NAME, OPERATION, Call
-from msprobe_ms.comparison.pairing.operations import Part, argument_order, tables
+from msprobe_ms.comparison.pairing.operations import FAMILY, NAME, OPERATION, Call, Part, argument_order, tables
 from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from msprobe_ms.comparison.model import Pair, Row
-from msprobe_ms.comparison.pairing.items import PARAMETER_SYNONYMS
+from msprobe_ms.comparison.pairing.pairs import PARAMETER_SYNONYMS
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD

@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 
 from msprobe_ms.comparison.pairing.align import align, align_by_marks
-from msprobe_ms.comparison.pairing.api_names import OPERATION, ApiNames, output_statistics
 from msprobe_ms.comparison.pairing.calls import Scope, pair_calls
 from msprobe_ms.comparison.pairing.fused_modules import fused_modules
 from msprobe_ms.comparison.pairing.kernels import is_kernel, pair_kernels
 from msprobe_ms.comparison.pairing.matches import KeyedEntries, Match, Matches, key_of
-from msprobe_ms.comparison.pairing.modules import Module, destinations, modules_of
+from msprobe_ms.comparison.pairing.modules import Module, destinations, modules_of, scope_of, scopes_of_unpaired
+from msprobe_ms.comparison.pairing.operations import OPERATION, ApiNames, output_statistics
 from msprobe_ms.comparison.pairing.rules.api import ApiRule, rules_by_side
 from msprobe_ms.comparison.pairing.rules.data import DataPairs
 from msprobe_ms.comparison.pairing.rules.files import Mappings
-from msprobe_ms.comparison.pairing.unpaired_scopes import scope_of, scopes_of_unpaired
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.dialects import same_apis
 from msprobe_ms.dump.model import Dump, Entry

@@ -21,9 +21,8 @@ from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.model import Pair
 from msprobe_ms.comparison.pairing.fused_tensors import JoinedTensors, Layout, Recipe, joining_axis
 from msprobe_ms.comparison.pairing.modules import Destination, Module, modules_of
-from msprobe_ms.comparison.pairing.rules.cell import CellRules
 from msprobe_ms.comparison.pairing.rules.files import Mappings
-from msprobe_ms.comparison.pairing.rules.layer import LayerRules, ModuleTree
+from msprobe_ms.comparison.pairing.rules.modules import CellRules, LayerRules, ModuleTree
 from msprobe_ms.comparison.statistics import element_count
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 from msprobe_ms.dump.model import Dump, Entry, Item

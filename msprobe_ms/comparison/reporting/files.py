@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import xlsxwriter
     from xlsxwriter.format import Format
     from xlsxwriter.worksheet import Worksheet
+
 
 #: The cells of a row, and its colour.
 ColouredRow = tuple[list[Cell], RowColour]
@@ -212,3 +214,42 @@ def writable(text: str) -> str:
     if text[:3] == "<r>":
         text = " " + text  # what begins so, and ends with </r>, xlsxwriter would write unescaped
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+@contextmanager
+def claimed_timestamp(folder: Path, prefix: str = "compare_") -> Iterator[str]:
+    """Now as ``YYYYmmddHHMMSS``, or the next second of which ``folder`` has no ``{prefix}…`` and nobody writes one.
+
+    So a report is never overwritten. A hidden file says until the end that the second is taken. The folder is made,
+    and removed again when nothing was written; one that cannot be written is left to those who write to it.
+    """
+    made = not folder.exists()
+    moment, claim = time.time(), None
+    with suppress(OSError):
+        DEFAULT.make_folder(folder)
+    while True:
+        stamp = time.strftime("%Y%m%d%H%M%S", time.localtime(moment))
+        moment += 1
+        try:
+            claim = folder / f".{prefix}{stamp}.claim"
+            DEFAULT.create(claim).close()
+        except FileExistsError:
+            continue
+        except OSError:
+            claim = None
+        if not any(folder.glob(f"{prefix}*{stamp}*")):  # whoever claimed it before has written by now
+            break
+        _remove(claim)
+    try:
+        yield stamp
+    finally:
+        _remove(claim)
+        if made:
+            with suppress(OSError):  # it holds reports
+                folder.rmdir()
+
+
+def _remove(claim: Path | None) -> None:
+    if claim is not None:
+        with suppress(OSError):
+            claim.unlink()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from msprobe_ms.arrays.worst_elements import EQUAL, NON_FINITE, rearranged, study
-from msprobe_ms.comparison.node.element_text import element_lines
+from msprobe_ms.comparison.node.words import element_lines
 
 FLOATS = st.floats(width=32, allow_nan=True, allow_infinity=True)
 

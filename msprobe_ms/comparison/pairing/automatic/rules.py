@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from msprobe_ms.comparison.pairing.rules.files import TOP_LAYERS
-from msprobe_ms.comparison.pairing.rules.layer import NOWHERE, LayerRules, ModuleTree, Parts
+from msprobe_ms.comparison.pairing.rules.modules import NOWHERE, LayerRules, ModuleTree, Parts
 from msprobe_ms.dump.names import JOINED
 from msprobe_ms.support.yaml_files import quoted
 

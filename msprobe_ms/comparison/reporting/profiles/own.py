@@ -36,6 +36,7 @@ from msprobe_ms.comparison.reporting.profiles.base import (
     Column,
     Line,
     Profile,
+    SideColumns,
     algorithm_columns,
     column,
     item_name,
@@ -43,7 +44,6 @@ from msprobe_ms.comparison.reporting.profiles.base import (
 )
 from msprobe_ms.comparison.reporting.profiles.latest import IGNORED, INPUTS_IGNORED
 from msprobe_ms.comparison.reporting.profiles.wording import deviates, differences, remarks
-from msprobe_ms.comparison.reporting.row_columns import SideColumns
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS
 from msprobe_ms.comparison.terms import Mode, PairedBy, RowColour
 from msprobe_ms.dump.columns import Sort

@@ -1,8 +1,8 @@
-"""Items kept in columns come out as they went in.
+"""Deviations of many rows are those of single ones; tensors that a mask has filled, and casts to a narrower float.
 
-Scores that a mask has filled: beside -1e9 all else is rounding, and yet a fault in it is seen.
-
-A cast to a narrower float is told from two figures."""
+Scores that a mask has filled: beside -1e9 all else is rounding, and yet a fault in it is seen. A cast to a narrower
+float is told from two figures.
+"""
 
 from __future__ import annotations
 

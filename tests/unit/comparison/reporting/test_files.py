@@ -1,4 +1,4 @@
-"""The files a comparison writes: whole, readable by strict readers, harmless in a spreadsheet."""
+"""The files a comparison writes: whole, readable by strict readers, harmless in a spreadsheet, none over another."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import json
 import os
 import struct
 import tempfile
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +19,16 @@ import pytest
 from compare_parts import dump, judged, side_by_side, tensor, value
 from hypothesis import example, given
 from hypothesis import strategies as st
+from rank_dumps import write_run
 
 from msprobe_ms.arrays.metrics import Missing
+from msprobe_ms.cli.main import main
 from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
 from msprobe_ms.comparison.reporting import files as report
 from msprobe_ms.comparison.reporting.advisor import write_advice
 from msprobe_ms.comparison.reporting.csv_table import looks_like_formula, write_csv
-from msprobe_ms.comparison.reporting.files import write_summary, write_tables
+from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_summary, write_tables
 from msprobe_ms.comparison.reporting.profiles import PROFILES, judge
 from msprobe_ms.support.errors import UsageError
 
@@ -252,3 +256,37 @@ def test_a_csv_reader_gets_every_cell_of_a_table_back(rows: list[list[Any]]) -> 
                 assert text.replace("'", "") == cell.encode("utf-8", "backslashreplace").decode().replace("'", "")
             else:
                 assert text == ("" if cell is None else str(cell))
+
+
+def test_two_at_once_have_two_moments(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with claimed_timestamp(out) as first, claimed_timestamp(out) as second, claimed_timestamp(out, "node_") as other:
+        assert len({first, second}) == 2
+        assert other <= second
+    assert not out.exists()
+
+
+def test_a_moment_that_a_report_bears_is_not_given_again(tmp_path: Path) -> None:
+    with claimed_timestamp(tmp_path) as first:
+        (tmp_path / f"compare_summary_{first}.json").touch()
+    with claimed_timestamp(tmp_path) as second:
+        assert second > first
+    assert [path.name for path in tmp_path.iterdir()] == [f"compare_summary_{first}.json"]
+
+
+def test_a_folder_that_cannot_be_made_is_left_to_those_who_write(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with claimed_timestamp(tmp_path / "file/out") as stamp:
+        assert stamp[:8] == time.strftime("%Y%m%d")
+
+
+def test_four_commands_at_once_write_four_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, out = write_run(tmp_path / "good", ranks=1), tmp_path / "out"
+    command = ["compare", "-tp", str(good), "-gp", str(good), "-o", str(out), "--csv"]
+    threads = [threading.Thread(target=main, args=(command,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(list(out.glob("compare_result_*.csv"))) == len(list(out.glob("compare_summary_*.json"))) == 4
+    assert not list(out.glob(".*"))

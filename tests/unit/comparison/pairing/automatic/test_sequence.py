@@ -13,7 +13,7 @@ from msprobe_ms.comparison.pairing.automatic.layer_kinds import kind_of, likenes
 from msprobe_ms.comparison.pairing.automatic.rules import rule_lines, write_rules
 from msprobe_ms.comparison.pairing.automatic.sequence import align_in_order, possible
 from msprobe_ms.comparison.pairing.rules.files import load_mappings
-from msprobe_ms.comparison.pairing.rules.layer import LayerRules, ModuleTree
+from msprobe_ms.comparison.pairing.rules.modules import LayerRules, ModuleTree
 
 FOLLOW = 1.0
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from built_nets import Module, Told, changed, dump_of, paths
 
-from msprobe_ms.comparison.many.shared_mapping import SharedMapping
+from msprobe_ms.comparison.many.run import SharedMapping
 from msprobe_ms.comparison.pairing.automatic import Alignment, align_modules
 from tests.unit.comparison.pairing.automatic.test_automatic import encoder, found, passed_back, renamed, truth
 

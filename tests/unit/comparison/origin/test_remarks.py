@@ -6,8 +6,8 @@ from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Origin
 from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.remarks import note_shifted_calls
 from msprobe_ms.comparison.origin.search import find_origins
-from msprobe_ms.comparison.origin.shifted_calls import note_shifted_calls
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
 

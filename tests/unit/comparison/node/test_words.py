@@ -6,7 +6,7 @@ import numpy as np
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Comparison, Row
-from msprobe_ms.comparison.node.explanation_text import describe_explanations
+from msprobe_ms.comparison.node.words import describe_explanations
 from msprobe_ms.comparison.origin.explanations import EXPLANATIONS, Phase
 from msprobe_ms.comparison.origin.search import explanations_tried
 from msprobe_ms.comparison.run import Options, compare_dumps, evidence_of
