@@ -44,7 +44,7 @@ class Allowance(NamedTuple):
     """How far one explanation lets a value be apart.
 
     ``by``       name of the explanation
-    ``up_to``    deviation that it explains; infinity: whatever it is
+    ``up_to``    deviation that it explains; infinity: any deviation
     ``because``  a sentence for the reason of an origin; "" for none
     """
 

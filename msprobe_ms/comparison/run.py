@@ -15,12 +15,12 @@ from msprobe_ms.comparison.measuring.tensors import load_both
 from msprobe_ms.comparison.model import Comparison, Origin, Outcome, Pair
 from msprobe_ms.comparison.origin.causes.slow_drift import steepest
 from msprobe_ms.comparison.origin.evidence import Evidence
-from msprobe_ms.comparison.origin.remarks import name_fused_parts, note_shifted_calls
 from msprobe_ms.comparison.origin.search import find_origins, split_random
+from msprobe_ms.comparison.origin.sentences import name_fused_parts, note_shifted_calls
 from msprobe_ms.comparison.pairing.coverage import early_ends, far_apart, is_incomplete, sides_without_values
 from msprobe_ms.comparison.pairing.fused_modules import join_fused
-from msprobe_ms.comparison.pairing.pairing_file import write_pairing
 from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.data import write_pairing
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.reporting.advisor import write_advice
 from msprobe_ms.comparison.reporting.files import write_summary, write_tables

@@ -21,12 +21,11 @@ comparison/many: run summary trend
 comparison/measuring: tolerances
 comparison: model run settings
 comparison/node: lookup report
-comparison/origin/causes: found small_excess
-comparison/origin: evidence walk
-comparison/origin/explanations: dropout inner_gradients phase
-comparison/pairing/automatic: containers evidence fused layer_kinds layers outline rules
+comparison/origin/causes: small_excess
+comparison/origin: evidence protocols walk
+comparison/origin/explanations: dropout inner_gradients
+comparison/pairing/automatic: containers fused layer_names layer_rules layers outline scores
 comparison/pairing: entries fused_modules fused_tensors matches modules
-comparison/pairing/rules: data
 comparison/reporting: advisor colours csv_table
 comparison/reporting/profiles: base latest v110 wording
 compat/msprobe/mindspore/common: utils

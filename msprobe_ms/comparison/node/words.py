@@ -74,7 +74,7 @@ def _outcome(row: Row) -> str:
 
 
 def _amount(up_to: float) -> str:
-    return f"up to {up_to:.3g}" if math.isfinite(up_to) else "whatever it is"
+    return f"up to {up_to:.3g}" if math.isfinite(up_to) else "to any extent"
 
 
 #: Decades told one by one, from the largest error down; what is below is told in one line.

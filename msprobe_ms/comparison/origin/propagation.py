@@ -54,13 +54,13 @@ _SINGLE_LAYERS = frozenset({Kind.LINEAR, Kind.NORM, Kind.ACTIVATION})
 _FINE = 24.0
 
 
-def explained_ratio(node: Node, rest: float, *, doubtful: bool) -> float:
+def explained_ratio(node: Node, negligible: float, *, doubtful: bool) -> float:
     """The error ratio up to which what ``node`` gives out is explained by what it takes in.
 
-    ``rest``: the error ratio that says nothing in these dumps; ``doubtful``: see GAIN.
+    ``negligible``: the error ratio that says nothing in these dumps; ``doubtful``: see GAIN.
     """
-    own = _COARSE if node.kind is Kind.COARSE else rest
-    if rest == 1 and node.ratio_out > own and (known := condition(node)) is not None:
+    own = _COARSE if node.kind is Kind.COARSE else negligible
+    if negligible == 1 and node.ratio_out > own and (known := condition(node)) is not None:
         own = max(own, known * _OWN)
     taken = node.ratio_taken
     if node.is_backward and node.ratio_out <= _NOISY:

@@ -1,13 +1,29 @@
-"""Sentences about rows and nodes, for the reasons of origins."""
+"""Sentences about rows, nodes and calls, for the reasons of origins.
+
+Some put an origin in its place, or in doubt. Of several modules that the other side has fused, real data tells which an
+origin lies in; statistics do not. Of a name that is called more often on one side, paired call by call, whatever
+follows the call too many stands beside another. The pairing cannot know which call is the surplus; fuzzy matching looks
+at what happened around it. So an origin at such a name may be no error at all, and says so.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from msprobe_ms.comparison.model import Metrics, Origin, OriginKind, Row
+import numpy as np
+import numpy.typing as npt
+
+from msprobe_ms.comparison.model import Metrics, Origin, OriginKind, Pair, Row
 from msprobe_ms.comparison.origin.nodes import Node
+from msprobe_ms.comparison.pairing.fused_tensors import JoinedTensors
 from msprobe_ms.comparison.statistics import describe_non_finite
-from msprobe_ms.dump.model import Item
+from msprobe_ms.comparison.terms import PairedBy
+from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.names import DEBUG, FORWARD, EntryName, beginnings, is_fused, parse_entry
+from msprobe_ms.support.errors import MsprobeError
 
 
 def describe_difference(row: Row) -> str:
@@ -80,3 +96,124 @@ def origin_at(row: Row, reason: str, kind: OriginKind = OriginKind.COMPUTATION) 
     metrics: Metrics = dict(row.metrics)
     metrics["deviation"], metrics["tolerance"] = row.deviation, row.held_to
     return Origin(row.target.name, row.golden.name, row.target.state, reason, metrics, kind, row.deviation)
+
+
+def name_fused_parts(origins: Sequence[Origin], pairs: Sequence[Pair], target: Dump, golden: Dump) -> list[Origin]:
+    """Return the origins, those in fused modules with a word on which of them differ where not all do."""
+    if not any(is_fused(origin.target) or is_fused(origin.golden) for origin in origins):
+        return list(origins)
+    rows = {
+        row.target.name: row
+        for pair in pairs
+        if pair.fused
+        for row in pair.rows
+        if row.measured and row.target is not None and row.golden is not None
+    }
+    told = []
+    for origin in origins:
+        row = rows.get(origin.target)
+        parts = list(_parts(row, target, golden)) if row is not None else []
+        differing = [name for name, deviation in parts if not deviation <= ((row and row.held_to) or 0.0)]
+        if 0 < len(differing) < len(parts):
+            names = f"{' and '.join(differing)} {'differ' if len(differing) > 1 else 'differs'}"
+            origin = replace(origin, reason=f"{origin.reason}; of {len(parts)} fused only {names}")
+        told.append(origin)
+    return told
+
+
+def _parts(row: Row, target: Dump, golden: Dump) -> Iterator[tuple[str, float]]:
+    """The last name of each part and the relative error in it; none where the data does not tell."""
+    assert row.target is not None and row.golden is not None
+    both = (target, row.target), (golden, row.golden)
+    for dump, item in both:
+        sections = dump.tensors.sections(item) if isinstance(dump.tensors, JoinedTensors) else None
+        if sections is None:
+            continue
+        try:
+            ours, other = (dump.tensors.load(item) for dump, item in both)
+        except (MsprobeError, OSError):
+            return
+        if ours.shape != other.shape or ours.dtype.kind == "c":
+            return
+        for part, places in sections.parts:
+            mine, theirs = (np.take(array, places, sections.axis).astype(np.float64) for array in (ours, other))
+            parsed = parse_entry(part.entry)
+            name = (parsed.name if parsed else part.entry).rpartition(".")[2]
+            yield name, relative_error(mine, theirs)
+
+
+def relative_error(target: npt.NDArray[np.float64], golden: npt.NDArray[np.float64]) -> float:
+    """NaN or infinity where one side alone has such in some place; what is the same on both sides is no error."""
+    same = (target == golden) | (np.isnan(target) & np.isnan(golden))
+    with np.errstate(invalid="ignore", over="ignore"):
+        finite = golden[np.isfinite(golden)]
+        largest = float(np.abs(finite).max(initial=0.0)) or 1.0  # whose squares may be beyond all numbers
+        error = float(np.linalg.norm(np.where(same, 0.0, target / largest - golden / largest)))
+        norm = float(np.linalg.norm(finite / largest))
+        return error / norm if norm else float(error != 0)
+
+
+#: What pairs calls otherwise than by their number.
+_FOUND_THEIR_OWN = (PairedBy.DATA, PairedBy.API, PairedBy.SCOPE, PairedBy.GROUP)
+
+#: A name of a call without its index, and the direction in which its calls are counted.
+Name = tuple[str, str, str, str]
+
+
+def note_shifted_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list[Origin]:
+    """Return the origins; where a name is called another number of times on the other side the reason says so."""
+    wanted = {origin.target for origin in origins}
+    if not origins:
+        return []
+    entries = {beginning for name in wanted for beginning in beginnings(name)}
+    places: dict[str, Pair] = {}
+    for pair in pairs:
+        if pair.target is not None and pair.target.name in entries:
+            places.update((row.target.name, pair) for row in pair.rows if row.target and row.target.name in wanted)
+    ours, theirs = _counts(pair.target for pair in pairs), _counts(pair.golden for pair in pairs)
+    shifted = {
+        _name(pair.target.parsed, pair.target.parsed.direction)
+        for pair in pairs
+        if pair.target and pair.golden and pair.target.parsed and pair.golden.parsed
+        and (pair.target.parsed.index or 0) != (pair.golden.parsed.index or 0)
+    }  # fmt: skip
+    told = []
+    for origin in origins:
+        place = places.get(origin.target)
+        mine = place.target.parsed if place and place.target else None
+        twin = place.golden.parsed if place and place.golden else None
+        # A parameter is the same at every call.
+        if mine and twin and mine.direction != DEBUG and origin.state in ("input", "output"):
+            # A dump of backwards alone has no forward to count.
+            direction = FORWARD if ours[_name(mine, FORWARD)] and theirs[_name(twin, FORWARD)] else mine.direction
+            here, there = ours[_name(mine, direction)], theirs[_name(twin, direction)]
+            # Calls that pair inside their module, or by a mapping, have found their own.
+            found = place is not None and place.how in _FOUND_THEIR_OWN
+            if here != there and not found and _name(mine, direction) not in shifted:
+                origin = replace(origin, reason=f"{origin.reason}; {_sentence(mine, here, there)}")
+        told.append(origin)
+    return told
+
+
+def _sentence(mine: EntryName, here: int, there: int) -> str:
+    name = ".".join(part for part in (mine.prefix, mine.name, mine.class_name) if part)
+    return (
+        f"but {name} is called {_times(here)} in the target, {_times(there)} in the golden: from the first call too "
+        "many on, each stands beside another call; try -fm, which tells by the calls around them"
+    )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _counts(entries: Iterable[Entry | None]) -> Counter[Name]:
+    return Counter(
+        _name(entry.parsed, entry.parsed.direction)
+        for entry in entries
+        if entry is not None and entry.parsed is not None and not entry.recomputed
+    )
+
+
+def _name(parsed: EntryName, direction: str) -> Name:
+    return parsed.prefix, parsed.name, parsed.class_name, direction

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from msprobe_ms.comparison.model import Allowance, Effect, Origin, Row
-from msprobe_ms.comparison.origin.causes import CAUSES, Cause, Found
+from msprobe_ms.comparison.origin.causes import CAUSES
 from msprobe_ms.comparison.origin.evidence import Evidence
-from msprobe_ms.comparison.origin.explanations import EXPLANATIONS, Explanation, Phase
-from msprobe_ms.comparison.origin.explanations.phase import Surveyed
+from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
 from msprobe_ms.comparison.origin.propagation import DRIFT, bitwise_floor
+from msprobe_ms.comparison.origin.protocols import Cause, Explanation, Found, Phase, Surveyed
 
 #: Layers that were equal to the bit from which on the two dumps are of one machine.
 _EQUALS = 3
@@ -21,18 +21,18 @@ _EQUALS = 3
 class Walk:
     """One walk over the nodes of the evidence.
 
-    ``turn``     the node that is being visited
-    ``seen``     the largest error ratio of anything computed so far, what differs without effect apart
-    ``granted``  the largest deviation that each explanation let pass so far, by its name
-    ``origins``  nodes where error begins → their place in the order, and what is told
-    ``tried``    of watched rows, what each explanation allowed
+    ``turn``             the node that is being visited
+    ``largest_ratio``    the largest error ratio of anything computed so far, but of what differs without effect
+    ``largest_allowed``  name of an explanation → the largest deviation that it explained so far
+    ``origins``          nodes where error begins → their place in the order, and what is told
+    ``tried``            of watched rows, what each explanation allowed
     """
 
     def __init__(self, evidence: Evidence, watched: Collection[Row] = ()) -> None:
         self.evidence = evidence
         self.turn: Node | None = None
-        self.seen = 0.0
-        self.granted: dict[str, float] = {}
+        self.largest_ratio = 0.0
+        self.largest_allowed: dict[str, float] = {}
         self.origins: dict[Node, tuple[int, Origin]] = {}
         self.tried: dict[Row, list[tuple[str, Allowance | None]]] = {row: [] for row in watched}
         self._explanations: dict[Phase, list[Explanation]] = {phase: [] for phase in Phase}
@@ -43,7 +43,7 @@ class Walk:
                     tried.append((explanation.name, explanation.allowance(row)))
                 evidence.let_pass(explanation.found)
             else:
-                self._explanations[each.phase].append(explanation)
+                self._explanations[explanation.phase].append(explanation)
         self._causes: list[Cause] = [each(evidence) for each in CAUSES]
         #: How many layers that round were found equal to the bit; several of them leave no noise to hide in.
         self._equal_layers = 0
@@ -59,7 +59,7 @@ class Walk:
         is_save = node.is_save
         if is_save:
             # A save has no inputs: what was saved before it is what it is computed from.
-            node.ratio_in, node.before, self._saved = self.seen, self._saved, node
+            node.ratio_in, node.before, self._saved = self.largest_ratio, self._saved, node
         # Through the loss, a forward fault reaches every gradient of the step; and what is saved later inherits.
         if (node.is_backward or is_save) and self.origins:
             return False
@@ -71,14 +71,14 @@ class Walk:
             noise = max(node.ratio_without_effect, reached)
             self._noise[node.parent] = max(self._noise.get(node.parent, 0.0), noise)
         else:
-            self.seen = max(self.seen, reached)
+            self.largest_ratio = max(self.largest_ratio, reached)
         self._equal_layers += not reached and node.kind in (Kind.LINEAR, Kind.NORM)
         return True
 
     def judge(self, node: Node) -> Found | None:
         """The first cause that speaks of ``node``; None where nothing is wrong with it."""
         unexplained = self.explain(node)
-        if not unexplained and not self.shows_little(node):
+        if not unexplained and not self.judges_small_errors(node):
             return None
         for cause in self._causes:
             if (found := cause.find(node, unexplained, self)) is not None:
@@ -87,13 +87,13 @@ class Walk:
 
     def explain(self, node: Node) -> list[Row]:
         """Let pass the rows of ``node`` that an explanation explains whole; return those that none does."""
-        rest = self.rest(node)
-        if max(node.ratio_in, node.ratio_parameters, node.ratio_out) <= rest:
+        negligible = self.negligible_ratio(node)
+        if max(node.ratio_in, node.ratio_parameters, node.ratio_out) <= negligible:
             return []
         unexplained, explanations = [], self._explanations[Phase.WALK]
         for row in node.pair.rows:
             ratio, before = error_ratio(row), row.explained
-            if not ratio > rest or (before is not None and before.effect is Effect.NO_EFFECT):
+            if not ratio > negligible or (before is not None and before.effect is Effect.NO_EFFECT):
                 continue
             if self.tried and row in self.tried:
                 self.tried[row] += [(each.name, each.allows(row, node, self)) for each in explanations]
@@ -101,8 +101,8 @@ class Walk:
             for explanation in explanations:
                 allowance = explanation.allows(row, node, self)
                 if allowance is not None and deviation <= allowance.up_to:
-                    if allowance.up_to > self.granted.get(allowance.by, 0.0):
-                        self.granted[allowance.by] = allowance.up_to
+                    if allowance.up_to > self.largest_allowed.get(allowance.by, 0.0):
+                        self.largest_allowed[allowance.by] = allowance.up_to
                     break
             else:
                 allowance = None
@@ -111,17 +111,24 @@ class Walk:
                 row.explained = allowance
         return unexplained
 
-    def by_chance(self, row: Row, node: Node) -> Allowance | None:
-        """What random numbers explain of an origin: all of it, or nothing but with a sentence that they may."""
+    def explained_by_chance(self, row: Row, node: Node) -> Allowance | None:
+        """Return what random numbers explain of an origin's row: its whole difference, or none of it.
+
+        None where they have nothing to do with it; where they may but cannot be shown to, the allowance is 0 and has a
+        sentence that says so.
+        """
         allowed = (each.allows(row, node, self) for each in self._explanations[Phase.ORIGIN])
         found = next(filter(None, allowed), None)
         if found is not None and found.up_to and row.explained is None:
             row.explained = found
         return found
 
-    def rest(self, node: Node) -> float:
-        """The error ratio that says nothing: a net's rounding, or hardly any where all was equal to the bit so far."""
-        return bitwise_floor(node) if self._equal_layers >= _EQUALS and not self.seen else 1.0
+    def negligible_ratio(self, node: Node) -> float:
+        """Return the error ratio up to which a difference is taken for rounding.
+
+        1, the tolerance of a net; much less where several layers were equal to the bit and nothing differed so far.
+        """
+        return bitwise_floor(node) if self._equal_layers >= _EQUALS and not self.largest_ratio else 1.0
 
     def noise_around(self, node: Node) -> float:
         """The largest error ratio that parameters without effect lead to in the modules around ``node``."""
@@ -131,17 +138,20 @@ class Walk:
         """Whether nothing was told of the node, of a call inside it, or of its module's parameters."""
         return node not in self._told and node.module not in self._told_modules
 
-    def shows_little(self, node: Node) -> bool:
-        """Whether what lies within the tolerance of a net can be told: it may be more than one layer adds."""
-        return not self.origins and self.seen <= DRIFT and not node.is_backward and self.is_untold(node)
+    def judges_small_errors(self, node: Node) -> bool:
+        """Whether an error within the tolerance can be judged at ``node``, by what a single layer may add.
 
-    def hold_to_rest(self, node: Node) -> None:
+        Only in forward, before anything differs by more than a drift or an origin is found, and once for a module.
+        """
+        return not self.origins and self.largest_ratio <= DRIFT and not node.is_backward and self.is_untold(node)
+
+    def hold_to_negligible(self, node: Node) -> None:
         """Hold the rows of an origin to less than their tolerance where all was equal to the bit so far."""
-        rest = self.rest(node)
-        if rest < 1:
-            rows = [row for row in node.pair.rows if rest < error_ratio(row) <= 1 and row.held_to is not None]
+        negligible = self.negligible_ratio(node)
+        if negligible < 1:
+            rows = [row for row in node.pair.rows if negligible < error_ratio(row) <= 1 and row.held_to is not None]
             for row in rows:
-                self.hold(row, node, rest * (row.held_to or 0.0))
+                self.hold(row, node, negligible * (row.held_to or 0.0))
 
     def hold(self, row: Row, node: Node, up_to: float) -> None:
         """Hold a row of an origin to the deviation ``up_to`` instead of its tolerance."""

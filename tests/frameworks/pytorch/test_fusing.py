@@ -21,7 +21,7 @@ from torch import Tensor, nn
 import msprobe_ms.pytorch
 from msprobe_ms.comparison.model import Origin
 from msprobe_ms.comparison.node.report import node_report
-from msprobe_ms.comparison.origin.remarks import name_fused_parts, relative_error
+from msprobe_ms.comparison.origin.sentences import name_fused_parts, relative_error
 from msprobe_ms.comparison.pairing.fused_modules import join_fused
 from msprobe_ms.comparison.pairing.fused_tensors import Arrangement, arrangement
 from msprobe_ms.comparison.pairing.pairs import pair

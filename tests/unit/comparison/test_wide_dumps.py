@@ -14,8 +14,8 @@ from msprobe_ms.comparison.many.first_rank import Exchanges, first_rank
 from msprobe_ms.comparison.measuring.tolerances import GradientFloors
 from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Row
 from msprobe_ms.comparison.origin.evidence import Evidence
-from msprobe_ms.comparison.origin.remarks import note_shifted_calls
 from msprobe_ms.comparison.origin.search import find_origins, split_random
+from msprobe_ms.comparison.origin.sentences import note_shifted_calls
 from msprobe_ms.comparison.reporting.detections import detect
 from msprobe_ms.comparison.statistics import root_mean_square
 from msprobe_ms.dump.model import Entry, Item

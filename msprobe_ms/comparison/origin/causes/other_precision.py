@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
-from msprobe_ms.comparison.origin.causes.found import Found
 from msprobe_ms.comparison.origin.nodes import Node
+from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import describe_caller, describe_difference, origin_at
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class OtherPrecision:
 
     def find(self, node: Node, unexplained: Sequence[Row], walk: Walk) -> Found | None:
         """Its first output of another width."""
-        if node.name not in self._names or not walk.shows_little(node):
+        if node.name not in self._names or not walk.judges_small_errors(node):
             return None
         return Found(node, _origin(node))
 

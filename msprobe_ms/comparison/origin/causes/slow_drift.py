@@ -51,7 +51,7 @@ class SlowDrift:
         """
         if found or self._evidence.updated:
             return []
-        switched = walk.granted.get(ReluSwitching.name, 0.0) > 0
+        switched = walk.largest_allowed.get(ReluSwitching.name, 0.0) > 0
         origin = _drift([node for node in self._evidence.nodes if not (switched and node.is_backward)])
         return [] if origin is None else [(0, origin)]
 

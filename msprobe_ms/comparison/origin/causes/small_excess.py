@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.origin.causes.found import Found
 from msprobe_ms.comparison.origin.causes.wrong_result import WrongResult
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.propagation import single_layer_excess
+from msprobe_ms.comparison.origin.protocols import Found
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -24,9 +24,9 @@ class SmallExcess:
 
     def find(self, node: Node, unexplained: Sequence[Row], walk: Walk) -> Found | None:
         """The output that is further apart than this layer explains."""
-        if not walk.shows_little(node):
+        if not walk.judges_small_errors(node):
             return None
-        excess = single_layer_excess(node, walk.seen, updated=self._updated)
+        excess = single_layer_excess(node, walk.largest_ratio, updated=self._updated)
         if excess is None:
             return None
         row, explained = excess

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
-from msprobe_ms.comparison.origin.causes.found import Found
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio, worst
+from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import describe_caller, describe_difference, origin_at
 
 if TYPE_CHECKING:
@@ -26,18 +26,18 @@ class WrongInput:
         if not any(row.state == "input" for row in unexplained):
             return None
         # What encloses it took the difference in earlier, though its entry stands later.
-        outer = next((up for up in reversed([*node.ancestors()]) if up.ratio_in > walk.rest(up)), node)
+        outer = next((up for up in reversed([*node.ancestors()]) if up.ratio_in > walk.negligible_ratio(up)), node)
         around = outer.parent
         if around and (around.ratio_parameters > 1 or _gives_too_much(around, walk)):
             return walk.judge(around)  # now, as what differs inside of it will hide it
-        walk.hold_to_rest(outer)
+        walk.hold_to_negligible(outer)
         return Found(outer, self._origin(outer, walk))
 
     def _origin(self, node: Node, walk: Walk) -> Origin:
         row = next((row for row in node.rows("input") if error_ratio(row) > 1), None) or worst(node.rows("input"))
         assert row is not None
         difference, nothing_before = describe_difference(row), "though nothing before it that was compared differs"
-        if (chance := walk.by_chance(row, node)) is not None and chance.up_to:
+        if (chance := walk.explained_by_chance(row, node)) is not None and chance.up_to:
             return origin_at(row, f"{difference}, {nothing_before}; {chance.because}", OriginKind.RANDOM)
         if calls := self._unrecorded.calls(node.pair):
             before = nothing_before

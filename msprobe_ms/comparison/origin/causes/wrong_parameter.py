@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
-from msprobe_ms.comparison.origin.causes.found import Found
 from msprobe_ms.comparison.origin.explanations.random_numbers import SEED
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import Node, worst
+from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import describe_difference, origin_at
 
 if TYPE_CHECKING:
@@ -28,14 +28,13 @@ class WrongParameter:
         self._evidence = evidence
 
     def find(self, node: Node, unexplained: Sequence[Row], walk: Walk) -> Found | None:
-        """The parameter that differs most, once for all calls of its module."""
-        if not any(row.state == "parameters" for row in unexplained):
+        """The unexplained parameter that differs most, once for all calls of its module."""
+        row = worst(row for row in unexplained if row.state == "parameters")
+        if row is None:
             return None
-        return Found(node, self._origin(node) if walk.is_untold(node) else None, whole_module=True)
+        return Found(node, self._origin(node, row) if walk.is_untold(node) else None, whole_module=True)
 
-    def _origin(self, node: Node) -> Origin:
-        row = worst(node.rows("parameters"))
-        assert row is not None
+    def _origin(self, node: Node, row: Row) -> Origin:
         besides = ""
         more = node.ratio_out > _PARAMETER * node.ratio_parameters
         if more and (out := worst(node.rows("output"))) is not None:

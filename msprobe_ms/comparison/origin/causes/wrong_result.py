@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
-from msprobe_ms.comparison.origin.causes.found import Found
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, worst
+from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import describe_caller, describe_difference, origin_at
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class WrongResult:
             return Found(None)
         if not walk.is_untold(node):
             return Found(node)
-        walk.hold_to_rest(node)
+        walk.hold_to_negligible(node)
         return Found(node, self.origin(node, walk))
 
     def origin(self, node: Node, walk: Walk) -> Origin:
@@ -45,7 +45,7 @@ class WrongResult:
         if node.is_save:
             return origin_at(row, f"the saved value differs: {difference}; {_what_was_saved_before(node)}")
         reason = f"{_what_agrees(node)}, {difference}"
-        if (chance := walk.by_chance(row, node)) is not None and chance.up_to:
+        if (chance := walk.explained_by_chance(row, node)) is not None and chance.up_to:
             return origin_at(row, f"{reason}; {chance.because}", OriginKind.RANDOM)
         if node.kind is Kind.COLLECTIVE:
             return origin_at(row, f"{reason}; {_COLLECTIVE}{describe_caller(node)}", OriginKind.COLLECTIVE)

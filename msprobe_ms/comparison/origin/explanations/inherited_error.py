@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Allowance, Row
-from msprobe_ms.comparison.origin.explanations.phase import Phase
 from msprobe_ms.comparison.origin.propagation import DRIFT
+from msprobe_ms.comparison.origin.protocols import Phase
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -25,7 +25,7 @@ class InheritedError:
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """Anything, after a jump; what differs a little may have drifted, which explains no jump."""
-        jumped = walk.seen > DRIFT
+        jumped = walk.largest_ratio > DRIFT
         if row.state == "input":
             return self._allowance if jumped else None
         return self._allowance if node.ratio_before > (1 if jumped else DRIFT) else None

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Pair, Row
-from msprobe_ms.comparison.origin.explanations.phase import Surveyed
 from msprobe_ms.comparison.origin.nodes import GOLDEN, TARGET, fingerprint
+from msprobe_ms.comparison.origin.protocols import Surveyed
 from msprobe_ms.dump.dialects import DIALECTS
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import BACKWARD, FORWARD
@@ -31,7 +31,7 @@ class InnerGradients(Surveyed):
     name: ClassVar[str] = "inner gradients"
 
     def __init__(self, evidence: Evidence) -> None:
-        super().__init__()
+        super().__init__(evidence)
         pairs = evidence.pairs
         sides = ([pair.target for pair in pairs], [pair.golden for pair in pairs])
         if not any(_records_inner_gradients([entry for entry in side if entry is not None]) for side in sides):

@@ -9,8 +9,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.origin.explanations.phase import Surveyed
 from msprobe_ms.comparison.origin.nodes import Fingerprint, error_ratio, fingerprint, norm_of
+from msprobe_ms.comparison.origin.protocols import Surveyed
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -23,7 +23,7 @@ class LaterUses(Surveyed):
     name: ClassVar[str] = "later uses agree"
 
     def __init__(self, evidence: Evidence) -> None:
-        super().__init__()
+        super().__init__(evidence)
         doubted: dict[Fingerprint, list[tuple[Node, Row]]] = defaultdict(list)
         for node in evidence.nodes:
             if node.ratio_out > 1:

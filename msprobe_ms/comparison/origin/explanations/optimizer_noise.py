@@ -17,8 +17,8 @@ import numpy as np
 
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.model import Effect, Row
-from msprobe_ms.comparison.origin.explanations.phase import Surveyed
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
+from msprobe_ms.comparison.origin.protocols import Surveyed
 from msprobe_ms.comparison.statistics import describe_non_finite
 from msprobe_ms.dump.model import Item
 
@@ -39,7 +39,7 @@ class OptimizerNoise(Surveyed):
     effect: ClassVar[Effect] = Effect.NO_EFFECT
 
     def __init__(self, evidence: Evidence) -> None:
-        super().__init__()
+        super().__init__(evidence)
         if not evidence.updated:
             return
         gradients = dict(_gradients(evidence.nodes))

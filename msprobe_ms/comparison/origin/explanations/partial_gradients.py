@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.origin.explanations.phase import Surveyed
+from msprobe_ms.comparison.origin.protocols import Surveyed
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 
@@ -30,7 +30,7 @@ class PartialGradients(Surveyed):
     name: ClassVar[str] = "partial gradients"
 
     def __init__(self, evidence: Evidence) -> None:
-        super().__init__()
+        super().__init__(evidence)
         forwards = {node.name: node.pair for node in evidence.nodes}
         for node in evidence.nodes:
             if node.parsed is None or node.parsed.direction != BACKWARD:

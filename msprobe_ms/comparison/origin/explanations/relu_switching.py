@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Allowance, Row
-from msprobe_ms.comparison.origin.explanations.phase import Phase
+from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.statistics import element_count
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class ReluSwitching:
         """
         if not node.is_backward or walk.turn is not node:
             return None
-        up_to = max(walk.granted.get(self.name, 0.0), _of_node(node))
+        up_to = max(walk.largest_allowed.get(self.name, 0.0), _of_node(node))
         return Allowance(self.name, up_to) if 0 < node.deviation <= up_to else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Allowance, Row
-from msprobe_ms.comparison.origin.explanations.phase import Phase
+from msprobe_ms.comparison.origin.protocols import Phase
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -26,5 +26,5 @@ class Rounding:
         """The tolerance, which parameters keep always."""
         if row.held_to is None:
             return None
-        rest = 1.0 if row.state == "parameters" else walk.rest(node)
-        return Allowance(self.name, rest * row.held_to)
+        negligible = 1.0 if row.state == "parameters" else walk.negligible_ratio(node)
+        return Allowance(self.name, negligible * row.held_to)

@@ -13,11 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from msprobe_ms.comparison.pairing.automatic.containers import inside, match_inner, match_whole
-from msprobe_ms.comparison.pairing.automatic.evidence import Evidence
 from msprobe_ms.comparison.pairing.automatic.fused import find_fused, norms_add_up
-from msprobe_ms.comparison.pairing.automatic.layers import Found, match_layers, match_left
-from msprobe_ms.comparison.pairing.automatic.outline import Node, Outline, outline
-from msprobe_ms.comparison.pairing.automatic.rules import (
+from msprobe_ms.comparison.pairing.automatic.layer_rules import (
     Rules,
     add_fused,
     confidences,
@@ -25,6 +22,9 @@ from msprobe_ms.comparison.pairing.automatic.rules import (
     rules_used,
     write_rules,
 )
+from msprobe_ms.comparison.pairing.automatic.layers import Found, match_layers, match_left
+from msprobe_ms.comparison.pairing.automatic.outline import Node, Outline, outline
+from msprobe_ms.comparison.pairing.automatic.scores import ModuleScores
 from msprobe_ms.comparison.pairing.automatic.swapped_weights import doubted, find_exchanged, put_right
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.support.errors import MappingError
@@ -157,11 +157,11 @@ def write_alignment(target: Dump, golden: Dump, output: Path, ending: str) -> tu
 
 def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
     """Align two outlines as ``align_modules`` does two dumps."""
-    evidence = Evidence(ours, theirs)
+    evidence = ModuleScores(ours, theirs)
     layers = match_layers(evidence)
     if exchanged := find_exchanged(evidence, layers):
         ours = put_right(ours, exchanged)
-        evidence = Evidence(ours, theirs)
+        evidence = ModuleScores(ours, theirs)
         layers = doubted(match_layers(evidence), exchanged)
     fused = find_fused(ours, theirs, _sure(layers))
     inner = match_inner(evidence, _sure(layers), fused)

@@ -13,10 +13,10 @@ from itertools import pairwise
 import numpy as np
 
 from msprobe_ms.comparison.pairing.align import longest_increasing
-from msprobe_ms.comparison.pairing.automatic.evidence import OTHER_DEPTH, Evidence
 from msprobe_ms.comparison.pairing.automatic.fused import Fused
 from msprobe_ms.comparison.pairing.automatic.layers import Found
 from msprobe_ms.comparison.pairing.automatic.outline import OUTPUT, PARAMETER, Outline
+from msprobe_ms.comparison.pairing.automatic.scores import OTHER_DEPTH, ModuleScores
 from msprobe_ms.comparison.pairing.automatic.sequence import NEVER, align_in_order, possible
 
 #: Share of layers two modules must have in common to come into question.
@@ -27,7 +27,7 @@ _COMMON_WEIGHT, _CHILDREN_WEIGHT = 4.0, 3.0
 _MOST = 10_000
 
 
-def match_inner(evidence: Evidence, layers: dict[int, int], fused: Iterable[Fused]) -> list[Found]:
+def match_inner(evidence: ModuleScores, layers: dict[int, int], fused: Iterable[Fused]) -> list[Found]:
     """Pair modules that enclose others, from the pairs of ``layers`` and the groups that are the same together."""
     common = _Common(evidence, layers, [*(Fused((one,), (other,)) for one, other in layers.items()), *fused])
     paired, paired_back = dict(layers), {other: one for one, other in layers.items()}
@@ -66,7 +66,7 @@ def match_inner(evidence: Evidence, layers: dict[int, int], fused: Iterable[Fuse
     ]
 
 
-def inside(evidence: Evidence, layers: list[Found], inner: dict[int, int]) -> list[Found]:
+def inside(evidence: ModuleScores, layers: list[Found], inner: dict[int, int]) -> list[Found]:
     """The layers without those that only the order of execution brought into modules that are not each other's."""
     back = {other: one for one, other in inner.items()}
     pairs = [one.ours for one in layers], [one.theirs for one in layers]
@@ -74,14 +74,14 @@ def inside(evidence: Evidence, layers: list[Found], inner: dict[int, int]) -> li
     return [one for place, one in enumerate(layers) if proven[place] or not _apart(evidence, one, inner, back)]
 
 
-def _apart(evidence: Evidence, one: Found, inner: dict[int, int], back: dict[int, int]) -> bool:
+def _apart(evidence: ModuleScores, one: Found, inner: dict[int, int], back: dict[int, int]) -> bool:
     """Whether each stands in a module whose counterpart lacks the other; to be moved out of one is not enough."""
     above, above_there = list(evidence.target.ancestors(one.ours)), list(evidence.golden.ancestors(one.theirs))
     here = any(inner[node] not in above_there for node in above if node in inner)
     return here and any(back[node] not in above for node in above_there if node in back)
 
 
-def fits(evidence: Evidence, ours: int, theirs: int, paired: dict[int, int], back: dict[int, int]) -> bool:
+def fits(evidence: ModuleScores, ours: int, theirs: int, paired: dict[int, int], back: dict[int, int]) -> bool:
     """Whether the pairs above the two enclose both of them."""
     above, above_there = set(evidence.target.ancestors(ours)), set(evidence.golden.ancestors(theirs))
     return all(paired[one] in above_there for one in above if one in paired) and all(
@@ -92,7 +92,7 @@ def fits(evidence: Evidence, ours: int, theirs: int, paired: dict[int, int], bac
 class _Common:
     """What two nodes have in common: units, each a pair of layers or a fused group, that are below (or are) both."""
 
-    def __init__(self, evidence: Evidence, layers: dict[int, int], units: Iterable[Fused]) -> None:
+    def __init__(self, evidence: ModuleScores, layers: dict[int, int], units: Iterable[Fused]) -> None:
         self.evidence = evidence
         self.layers, self.layers_back = layers, {other: one for one, other in layers.items()}
         self.shared: Counter[tuple[int, int]] = Counter()
@@ -157,7 +157,7 @@ class _Common:
 
 
 def match_whole(
-    evidence: Evidence, paired: dict[int, int], used: Iterable[int], used_there: Iterable[int]
+    evidence: ModuleScores, paired: dict[int, int], used: Iterable[int], used_there: Iterable[int]
 ) -> list[Found]:
     """Pair modules with parameters, between those that are ``paired``, of which none is used elsewhere.
 
@@ -190,7 +190,7 @@ def _in_order(side: Outline, paired: Iterable[int], used: Iterable[int]) -> list
     return sorted((node for node in chosen if side.nodes[node].rank >= 0), key=lambda node: side.nodes[node].rank)
 
 
-def _between(evidence: Evidence, ours: list[int], theirs: list[int]) -> list[Found]:
+def _between(evidence: ModuleScores, ours: list[int], theirs: list[int]) -> list[Found]:
     """Pairs of one stretch, of which at least one has children."""
     if len(ours) * len(theirs) > _MOST:
         return []

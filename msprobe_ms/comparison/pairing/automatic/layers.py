@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msprobe_ms.comparison.pairing.align import longest_increasing
-from msprobe_ms.comparison.pairing.automatic.evidence import Evidence, Stretch, shape_score
 from msprobe_ms.comparison.pairing.automatic.outline import INPUT, OUTPUT, PARAMETER, Outline
+from msprobe_ms.comparison.pairing.automatic.scores import ModuleScores, Stretch, shape_score
 from msprobe_ms.comparison.pairing.automatic.sequence import NEVER, align_in_order, possible
 
 #: Statistics at most so far apart (relative) are the same tensor's, whatever framework measured them.
@@ -37,7 +37,7 @@ class Found:
     margin: float
 
 
-def match_layers(evidence: Evidence) -> list[Found]:
+def match_layers(evidence: ModuleScores) -> list[Found]:
     """Pair the layers of both outlines, each at most once."""
     target, golden = evidence.target, evidence.golden
     places = {node: place for place, node in enumerate(golden.layers)}
@@ -64,7 +64,7 @@ def match_layers(evidence: Evidence) -> list[Found]:
     return [_or_around(evidence, one) for one in _in_place(evidence, found)]
 
 
-def _in_place(evidence: Evidence, found: list[Found]) -> list[Found]:
+def _in_place(evidence: ModuleScores, found: list[Found]) -> list[Found]:
     """Without margin what took in and gave out other statistics although layers before and after agree.
 
     A fault is passed on: what comes after it does not agree. Siblings that are paired say that the place is right.
@@ -87,7 +87,7 @@ def _in_place(evidence: Evidence, found: list[Found]) -> list[Found]:
     ]
 
 
-def _or_around(evidence: Evidence, one: Found) -> Found:
+def _or_around(evidence: ModuleScores, one: Found) -> Found:
     """A layer's counterpart may be what the other layer is the only child of, where nothing else of that ran."""
     around = _lone_parent(evidence.target, one.ours), _lone_parent(evidence.golden, one.theirs)
     if around == (-1, -1):
@@ -108,7 +108,7 @@ def _lone_parent(side: Outline, node: int) -> int:
     return parent if alone else -1
 
 
-def _parents(evidence: Evidence, one: Found) -> tuple[int, int]:
+def _parents(evidence: ModuleScores, one: Found) -> tuple[int, int]:
     """The nearest modules around the two that are no mere wrappers."""
     return family(evidence.target, one.ours), family(evidence.golden, one.theirs)
 
@@ -121,7 +121,7 @@ def family(side: Outline, node: int) -> int:
     return node
 
 
-def match_left(evidence: Evidence, layers: dict[int, int], inner: dict[int, int]) -> list[Found]:
+def match_left(evidence: ModuleScores, layers: dict[int, int], inner: dict[int, int]) -> list[Found]:
     """Pair layers with parameters that are left over below a pair of modules, in whatever order they ran.
 
     Without parameters (a dropout here before and there after a projection) order is all that tells them apart.
@@ -146,7 +146,7 @@ def _left(side: Outline, layers: dict[int, int], inner: dict[int, int]) -> dict[
     return left
 
 
-def _unordered(evidence: Evidence, ours: list[int], theirs: list[int]) -> list[Found]:
+def _unordered(evidence: ModuleScores, ours: list[int], theirs: list[int]) -> list[Found]:
     """The best pairs first; the margin is to the best other pair of the two."""
     scores = evidence.pairs(np.repeat(ours, len(theirs)), np.tile(theirs, len(ours))).reshape(len(ours), len(theirs))
     found = []
@@ -161,12 +161,12 @@ def _unordered(evidence: Evidence, ours: list[int], theirs: list[int]) -> list[F
     return found
 
 
-def _between(evidence: Evidence, ours: Sequence[int], theirs: Sequence[int]) -> list[Found]:
+def _between(evidence: ModuleScores, ours: Sequence[int], theirs: Sequence[int]) -> list[Found]:
     matches = align_in_order(Stretch(evidence, ours, theirs).row, len(ours), len(theirs))
     return [Found(ours[match.ours], theirs[match.theirs], match.score, match.margin) for match in matches]
 
 
-def _only_pairs(evidence: Evidence, ours: Sequence[int], theirs: Sequence[int], which: int) -> dict[int, int]:
+def _only_pairs(evidence: ModuleScores, ours: Sequence[int], theirs: Sequence[int], which: int) -> dict[int, int]:
     """Layers whose statistics of one tensor no third layer shares."""
     target, golden = evidence.target, evidence.golden
     mine, other = _telling(target, ours, which), _telling(golden, theirs, which)
@@ -203,7 +203,7 @@ def _alike(one: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
     return bool(np.abs(one[1:] - other[1:]).max() <= _SAME * scale)
 
 
-def _could_be(evidence: Evidence, ours: int, theirs: int, which: int) -> bool:
+def _could_be(evidence: ModuleScores, ours: int, theirs: int, which: int) -> bool:
     """Nothing known of the two contradicts: kinds, shapes, and for an output what came in."""
     mine, other = evidence.target.nodes[ours], evidence.golden.nodes[theirs]
     if mine.kind and other.kind and mine.kind != other.kind:
@@ -214,7 +214,7 @@ def _could_be(evidence: Evidence, ours: int, theirs: int, which: int) -> bool:
     return alike and shape_score(mine.output, other.output) > 0 and not evidence.conflict([ours], [theirs], INPUT)[0]
 
 
-def _named_otherwise(evidence: Evidence, ours: int, theirs: int) -> bool:
+def _named_otherwise(evidence: ModuleScores, ours: int, theirs: int) -> bool:
     """Whether a sibling of the golden layer has the target layer's name: its values may stand in the wrong place."""
     mine, other = evidence.target.nodes[ours], evidence.golden.nodes[theirs]
     last = mine.parts[-1:]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from msprobe_ms.comparison.pairing.automatic.layer_kinds import kind_of
+from msprobe_ms.comparison.pairing.automatic.layer_names import kind_of
 from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName, parse_entry
 

@@ -17,10 +17,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from msprobe_ms.comparison.pairing.automatic.evidence import Evidence, Numbers
-from msprobe_ms.comparison.pairing.automatic.layer_kinds import likeness
+from msprobe_ms.comparison.pairing.automatic.layer_names import likeness
 from msprobe_ms.comparison.pairing.automatic.layers import Found, family
 from msprobe_ms.comparison.pairing.automatic.outline import INPUT, OUTPUT, PARAMETER, Node, Outline
+from msprobe_ms.comparison.pairing.automatic.scores import ModuleScores, Numbers
 
 #: A layer's path with "#" for numbers, and these numbers.
 Role = tuple[str, ...]
@@ -40,7 +40,7 @@ _APART = 1e-3
 _DOUBTED = 1.25
 
 
-def find_exchanged(evidence: Evidence, layers: Sequence[Found]) -> list[Circle]:
+def find_exchanged(evidence: ModuleScores, layers: Sequence[Found]) -> list[Circle]:
     """Find circles of target layers whose weights alone say that each is the golden counterpart of another."""
     return _Search(evidence, layers).circles()
 
@@ -66,7 +66,7 @@ def doubted(layers: Iterable[Found], circles: Iterable[Circle]) -> list[Found]:
 class _Search:
     """``pairs``: the layers that weights pair, with their golden counterparts; ``back``: the other way."""
 
-    def __init__(self, evidence: Evidence, layers: Sequence[Found]) -> None:
+    def __init__(self, evidence: ModuleScores, layers: Sequence[Found]) -> None:
         self.evidence = evidence
         agree = evidence.agree([one.ours for one in layers], [one.theirs for one in layers], PARAMETER)
         self.pairs = {one.ours: one.theirs for one, alike in zip(layers, agree, strict=True) if alike}

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from compare_nodes import FAULT, REST, node, only, origins
+from compare_nodes import CARRIED, FAULT, REST, node, only, origins
+
+from msprobe_ms.comparison.origin.causes.wrong_parameter import WrongParameter
+from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.walk import Walk
 
 
 def test_a_parameter_that_differs_is_named_once_however_often_its_module_is_called() -> None:
@@ -35,3 +39,11 @@ def test_a_fault_far_beyond_what_a_parameter_explains_is_told_with_it() -> None:
     found = only(*others, node("Cell.a.LayerNorm.forward.0", input_0=REST, parameters_weight=1.5, output_0=FAULT))
     assert (found.kind, found.target) == ("parameter", "Cell.a.LayerNorm.forward.0.parameters.weight")
     assert "more than the parameter explains: look at the layer's settings, too" in found.reason
+
+
+def test_of_several_parameters_the_worst_that_nothing_explains_is_named() -> None:
+    evidence = Evidence([node("Cell.a.Dense.forward.0", input_0=0, parameters_weight=CARRIED, parameters_bias=FAULT)])
+    (dense,) = evidence.nodes
+    found = WrongParameter(evidence).find(dense, [dense.pair.rows[1]], Walk(evidence))
+    assert found is not None and found.origin is not None
+    assert found.origin.target == "Cell.a.Dense.forward.0.parameters.weight"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msprobe_ms.comparison.pairing.automatic.layer_kinds import kind_of, likeness
-from msprobe_ms.comparison.pairing.automatic.rules import rule_lines, write_rules
+from msprobe_ms.comparison.pairing.automatic.layer_names import kind_of, likeness
+from msprobe_ms.comparison.pairing.automatic.layer_rules import rule_lines, write_rules
 from msprobe_ms.comparison.pairing.automatic.sequence import align_in_order, possible
 from msprobe_ms.comparison.pairing.rules.files import load_mappings
 from msprobe_ms.comparison.pairing.rules.modules import LayerRules, ModuleTree

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from msprobe_ms.cli.main import main
 from msprobe_ms.comparison.model import Pair
-from msprobe_ms.comparison.pairing.pairing_file import write_pairing
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.api import ApiRule
+from msprobe_ms.comparison.pairing.rules.data import write_pairing
 from msprobe_ms.comparison.pairing.rules.files import Mappings, load_mappings
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.reader import read_dump

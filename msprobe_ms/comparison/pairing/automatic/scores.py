@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from msprobe_ms.comparison.pairing.automatic.layer_kinds import kind_of, likeness
+from msprobe_ms.comparison.pairing.automatic.layer_names import kind_of, likeness
 from msprobe_ms.comparison.pairing.automatic.outline import INPUT, OUTPUT, PARAMETER, Node, Outline, Shape
 from msprobe_ms.comparison.pairing.automatic.sequence import Scores, possible
 
@@ -44,7 +44,7 @@ _OTHER_KIND = -8.0
 Numbers = Sequence[int] | NDArray[np.intp]
 
 
-class Evidence:
+class ModuleScores:
     """Scores of every pair of a node of the target and one of the golden."""
 
     def __init__(self, target: Outline, golden: Outline) -> None:
@@ -129,7 +129,7 @@ class Evidence:
 class Stretch:
     """Target nodes beside golden nodes; of the statistics only those near a target node's are looked at."""
 
-    def __init__(self, evidence: Evidence, ours: Sequence[int], theirs: Sequence[int]) -> None:
+    def __init__(self, evidence: ModuleScores, ours: Sequence[int], theirs: Sequence[int]) -> None:
         self.evidence = evidence
         self.ours, self.theirs = np.array(ours, np.intp), np.array(theirs, np.intp)
         statistics, statistics_there = evidence.target.statistics[self.ours], evidence.golden.statistics[self.theirs]
