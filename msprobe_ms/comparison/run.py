@@ -63,27 +63,27 @@ class Options:
 
 
 @no_garbage_collection()
-def compare_dumps(target: Dump, golden: Dump, options: Options, *, alone: bool = True) -> Comparison:
+def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: bool = False) -> Comparison:
     """Pair, measure and judge two dumps already read.
 
-    ``alone``: nothing else is compared beside it, so that it shows a bar in a terminal when it takes long, and begins
-    processes when there are many tensors.
+    ``one_of_many``: others are compared beside it, so that it shows no bar in a terminal when it takes long, begins no
+    processes when there are many tensors, and leaves warnings of what all of them share to who compares them.
     """
     if target.mode == golden.mode:
         mode = Mode(target.mode)
     else:
         mode = Mode.STATISTICS
         logger.info("target is a %s dump and golden a %s dump: statistics are compared", target.mode, golden.mode)
-    target, golden, mappings = as_paired(target, golden, options, tell=alone)
+    target, golden, mappings = as_paired(target, golden, options, tell=not one_of_many)
     pairs = pair(target, golden, mappings, fuzzy=options.fuzzy)
     profile = options.report
     if options.algorithms and mode != Mode.TENSOR:
         names = ", ".join(algorithm.name for algorithm in options.algorithms)
         logger.warning("%s not measured: that needs two dumps of task tensor", names)
-    with _progress(len(pairs), shown=alone) as tell:
+    with _progress(len(pairs), shown=not one_of_many) as tell:
         measure(
             pairs, target, golden, mode, tell, tolerances=options.thresholds.tolerances(),
-            more=profile.more_metrics, algorithms=profile.algorithms, alone=alone,
+            more=profile.more_metrics, algorithms=profile.algorithms, processes=not one_of_many,
         )  # fmt: skip
     damage = [f"{side}: {dump.damage}" for side, dump in (("target", target), ("golden", golden)) if dump.damage]
     origins, random, growth = _origins(pairs, target, golden)
@@ -150,11 +150,11 @@ def compare_one(
     timestamp: str,
     suffix: str = "",
     *,
-    alone: bool = True,
+    one_of_many: bool = False,
 ) -> Outcome:
-    """Compare two dumps and write their reports, whose names end with ``suffix``; ``alone`` as in ``compare_dumps``.
+    """Compare two dumps and write their reports, whose names end with ``suffix``.
 
-    Raises MsprobeError: what cannot be read, paired or written.
+    ``one_of_many`` as in ``compare_dumps``. Raises MsprobeError: what cannot be read, paired or written.
     """
     ours, theirs = read_dump(target), read_dump(golden)
     aligned = []
@@ -162,11 +162,11 @@ def compare_one(
         from msprobe_ms.comparison.pairing.automatic import warn_swapped_weights, write_alignment
 
         alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}")
-        if alone:
+        if not one_of_many:
             warn_swapped_weights(alignment)
         options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
         aligned = [file]
-    comparison = compare_dumps(ours, theirs, options, alone=alone)
+    comparison = compare_dumps(ours, theirs, options, one_of_many=one_of_many)
     tables = write_tables(
         comparison, options.report, output, timestamp,
         csv=options.csv, stack=options.stack, name_suffix=suffix,

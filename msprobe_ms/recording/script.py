@@ -16,13 +16,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from msprobe_ms.frameworks import FRAMEWORKS
 from msprobe_ms.frameworks.training import ClassPatches
 from msprobe_ms.recording.auto import TrainingRecorder
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
-
-#: What is imported → which modules of ours watch it.
-_FRAMEWORKS = {"mindspore": "mindspore", "torch": "pytorch"}
 
 #: Frames of these files around the script's own are none of its traceback.
 _OURS = (__file__, runpy.__file__)
@@ -60,11 +58,11 @@ class _Watches:
         self._arguments = arguments
         self._recorders: list[TrainingRecorder] = []
         self._patches: list[ClassPatches] = []
-        self._finder = _WhenImported(list(_FRAMEWORKS), self._watch)
+        self._finder = _WhenImported(list(FRAMEWORKS), self._watch)
 
     def install(self) -> None:
         sys.meta_path.insert(0, self._finder)
-        for name in _FRAMEWORKS:
+        for name in FRAMEWORKS:
             if name in sys.modules:
                 self._watch(name)
 
@@ -77,7 +75,7 @@ class _Watches:
             recorder.finish()
 
     def _watch(self, name: str) -> None:
-        ours = _FRAMEWORKS[name]
+        _, ours = FRAMEWORKS[name]
         try:
             training = importlib.import_module(f"msprobe_ms.frameworks.{ours}.training")
             debugger = importlib.import_module(f"msprobe_ms.{ours}").PrecisionDebugger

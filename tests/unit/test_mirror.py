@@ -22,7 +22,7 @@ comparison/measuring: tolerances
 comparison: model run settings
 comparison/node: lookup report
 comparison/origin/causes: small_excess
-comparison/origin: evidence protocols walk
+comparison/origin: evidence protocols
 comparison/origin/explanations: dropout inner_gradients
 comparison/pairing/automatic: containers fused layer_names layer_rules layers outline scores
 comparison/pairing: entries fused_modules fused_tensors matches modules

@@ -75,10 +75,10 @@ def compare_pair(work: Work) -> Found:
         options = replace(work.options, algorithms=tuple(each.load() for each in work.algorithms))
         if work.output is None:
             ours, theirs = read_dump(pair.target), read_dump(pair.golden)
-            outcome = Outcome("", ours, theirs, compare_dumps(ours, theirs, options, alone=False), [])
+            outcome = Outcome("", ours, theirs, compare_dumps(ours, theirs, options, one_of_many=True), [])
         else:
             outcome = compare_one(
-                pair.target, pair.golden, work.output, options, work.timestamp, pair.suffix, alone=False
+                pair.target, pair.golden, work.output, options, work.timestamp, pair.suffix, one_of_many=True
             )
     except MsprobeError as error:
         return Found(pair.place, Verdict.FAILED, problem=str(error))

@@ -46,13 +46,13 @@ def measure(
     *,
     more: bool = False,
     algorithms: Sequence[Algorithm] = (),
-    alone: bool = False,
+    processes: bool = False,
 ) -> None:
     """Fill ``metrics``, ``deviation`` and ``tolerance`` of every row; ``mode`` is statistics, md5 or tensor.
 
     Of real data ``more`` measures ``MORE_METRICS`` as well, and ``algorithms`` are the user's own.
     A tensor file that cannot be read leaves its row with its statistics and a note. Tensors are loaded a pair at a
-    time, by processes when this comparison is ``alone`` on the machine and there are many (threads were measured and
+    time, by processes of their own where ``processes`` allows it and there are many (threads were measured and
     made it slower); nothing of the dumps is changed.
     """
     tolerances = tolerances or Tolerances()
@@ -62,7 +62,7 @@ def measure(
     if mode == "statistics":
         meter.measure_statistics(pairs)
     elif mode == "tensor":
-        meter.measure_tensors(pairs, RealData(target.tensors, golden.tensors, more, algorithms), alone=alone)
+        meter.measure_tensors(pairs, RealData(target.tensors, golden.tensors, more, algorithms), processes=processes)
     for number, pair in enumerate(pairs, 1):
         meter.measure_pair(pair)
         if progress:
@@ -117,9 +117,9 @@ class _Meter:
                 waiting.clear()
         _fill(columns, waiting)
 
-    def measure_tensors(self, pairs: list[Pair], data: RealData, *, alone: bool) -> None:
+    def measure_tensors(self, pairs: list[Pair], data: RealData, *, processes: bool) -> None:
         """Have the tensors measured, each when its row's turn comes or before."""
-        self._tensors = MeasuredTensors(data.of_rows(pairs, self._same_weights, alone=alone))
+        self._tensors = MeasuredTensors(data.of_rows(pairs, self._same_weights, processes=processes))
 
     def measure_pair(self, pair: Pair) -> None:
         parsed = pair.golden.parsed if pair.golden else None

@@ -59,14 +59,14 @@ class RealData:
         self._target, self._golden, self._more, self._algorithms = target, golden, more, tuple(algorithms)
 
     def of_rows(
-        self, pairs: Sequence[Pair], reshaped: Callable[[Row], bool], *, alone: bool
+        self, pairs: Sequence[Pair], reshaped: Callable[[Row], bool], *, processes: bool
     ) -> Iterator[tuple[Row, Measured]]:
         """Each row that has two tensors in files, in order, with what they differ by.
 
-        ``alone``: this comparison has the machine to itself, so that processes may share the work.
+        ``processes``: processes may share the work, as this comparison has the machine to itself.
         """
         chunks = _Chunks(pairs, reshaped)
-        if alone and not self._algorithms and len(chunks) > 1 and chunks.elements >= _WORTH_PROCESSES:
+        if processes and not self._algorithms and len(chunks) > 1 and chunks.elements >= _WORTH_PROCESSES:
             yield from self._spread(chunks)
         else:
             for number in range(len(chunks)):

@@ -6,6 +6,7 @@ import re
 from enum import Enum
 from functools import lru_cache
 
+from msprobe_ms.dump.dialects import COLLECTIVE_PREFIXES
 from msprobe_ms.dump.names import EntryName
 
 
@@ -41,15 +42,13 @@ _PATTERNS = (
     (Kind.COARSE, r".*tanh|.*(lstm|gru|rnn)(cell)?\w*"),
 )  # fmt: skip
 _COMPILED = tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
-#: Namespaces that hold nothing but communication.
-_COLLECTIVE_PREFIXES = ("Distributed", "MintDistributed")
 
 
 def kind_of(parsed: EntryName | None) -> Kind:
     """What the call of an entry computes; ``OTHER`` where its name does not tell."""
     if parsed is None:
         return Kind.OTHER
-    if parsed.prefix in _COLLECTIVE_PREFIXES:
+    if parsed.prefix in COLLECTIVE_PREFIXES:
         return Kind.COLLECTIVE
     return _kind_of(parsed.class_name if parsed.is_module else parsed.name.rpartition(".")[2])
 

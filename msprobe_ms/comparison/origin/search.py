@@ -14,11 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from msprobe_ms.comparison.model import Allowance, Origin, OriginKind, Row
-from msprobe_ms.comparison.origin.causes import AFTERWARDS
+from msprobe_ms.comparison.model import Allowance, Effect, Origin, OriginKind, Row
+from msprobe_ms.comparison.origin.causes import AFTERWARDS, CAUSES
 from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
+from msprobe_ms.comparison.origin.explanations.rounding import Rounding
+from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import Fingerprint, Node, error_ratio, fingerprint
-from msprobe_ms.comparison.origin.walk import Walk
+from msprobe_ms.comparison.origin.propagation import DRIFT, bitwise_floor
+from msprobe_ms.comparison.origin.protocols import Cause, Explanation, Found, Phase, Surveyed
 
 
 def find_origins(evidence: Evidence) -> list[Origin]:
@@ -57,6 +61,160 @@ def _walked(evidence: Evidence, watched: Collection[Row] = ()) -> Walk:
         if not walk.visit(node):
             break
     return walk
+
+
+#: Layers that were equal to the bit from which on the two dumps are of one machine.
+_EQUALS = 3
+
+
+class Walk:
+    """One walk over the nodes of the evidence.
+
+    ``turn``             the node that is being visited
+    ``largest_ratio``    the largest error ratio of anything computed so far, but of what differs without effect
+    ``largest_allowed``  name of an explanation → the largest deviation that it explained so far
+    ``origins``          nodes where error begins → their place in the order, and what is told
+    ``tried``            of watched rows, what each explanation allowed
+    """
+
+    def __init__(self, evidence: Evidence, watched: Collection[Row] = ()) -> None:
+        self.evidence = evidence
+        self.turn: Node | None = None
+        self.largest_ratio = 0.0
+        self.largest_allowed: dict[str, float] = {}
+        self.origins: dict[Node, tuple[int, Origin]] = {}
+        self.tried: dict[Row, list[tuple[str, Allowance | None]]] = {row: [] for row in watched}
+        self._explanations: dict[Phase, list[Explanation]] = {phase: [] for phase in Phase}
+        for each in EXPLANATIONS:
+            explanation = each(evidence)
+            if isinstance(explanation, Surveyed):
+                for row, tried in self.tried.items():
+                    tried.append((explanation.name, explanation.allowance(row)))
+                evidence.let_pass(explanation.found)
+            else:
+                self._explanations[explanation.phase].append(explanation)
+        self._causes: list[Cause] = [each(evidence) for each in CAUSES]
+        #: How many layers that round were found equal to the bit; several of them leave no noise to hide in.
+        self._equal_layers = 0
+        #: The largest error ratio that parameters without effect lead to, by the module around them.
+        self._noise: dict[Node | None, float] = {}
+        self._told: set[Node] = set()
+        self._told_modules: set[str] = set()
+        self._saved: Node | None = None
+
+    def visit(self, node: Node) -> bool:
+        """Judge one node; False when nothing after it can be told."""
+        self.turn = node
+        is_save = node.is_save
+        if is_save:
+            # A save has no inputs: what was saved before it is what it is computed from.
+            node.ratio_in, node.before, self._saved = self.largest_ratio, self._saved, node
+        # Through the loss, a forward fault reaches every gradient of the step; and what is saved later inherits.
+        if (node.is_backward or is_save) and self.origins:
+            return False
+        if found := self.judge(node):
+            self._note(found)
+        given = 0.0 if node.is_parameter_gradient else node.ratio_out
+        reached = max(node.ratio_in, node.ratio_parameters, given)
+        if node.ratio_without_effect:
+            noise = max(node.ratio_without_effect, reached)
+            self._noise[node.parent] = max(self._noise.get(node.parent, 0.0), noise)
+        else:
+            self.largest_ratio = max(self.largest_ratio, reached)
+        self._equal_layers += not reached and node.kind in (Kind.LINEAR, Kind.NORM)
+        return True
+
+    def judge(self, node: Node) -> Found | None:
+        """The first cause that speaks of ``node``; None where nothing is wrong with it."""
+        unexplained = self.explain(node)
+        if not unexplained and not self.judges_small_errors(node):
+            return None
+        for cause in self._causes:
+            if (found := cause.find(node, unexplained, self)) is not None:
+                return found
+        return None
+
+    def explain(self, node: Node) -> list[Row]:
+        """Let pass the rows of ``node`` that an explanation explains whole; return those that none does."""
+        negligible = self.negligible_ratio(node)
+        if max(node.ratio_in, node.ratio_parameters, node.ratio_out) <= negligible:
+            return []
+        unexplained, explanations = [], self._explanations[Phase.WALK]
+        for row in node.pair.rows:
+            ratio, before = error_ratio(row), row.explained
+            if not ratio > negligible or (before is not None and before.effect is Effect.NO_EFFECT):
+                continue
+            if self.tried and row in self.tried:
+                self.tried[row] += [(each.name, each.allows(row, node, self)) for each in explanations]
+            deviation = row.deviation or 0.0
+            for explanation in explanations:
+                allowance = explanation.allows(row, node, self)
+                if allowance is not None and deviation <= allowance.up_to:
+                    if allowance.up_to > self.largest_allowed.get(allowance.by, 0.0):
+                        self.largest_allowed[allowance.by] = allowance.up_to
+                    break
+            else:
+                allowance = None
+                unexplained.append(row)
+            if ratio > 1 and (before is None or before.effect is Effect.PASSES):
+                row.explained = allowance
+        return unexplained
+
+    def explained_by_chance(self, row: Row, node: Node) -> Allowance | None:
+        """Return what random numbers explain of an origin's row: its whole difference, or none of it.
+
+        None where they have nothing to do with it; where they may but cannot be shown to, the allowance is 0 and has a
+        sentence that says so.
+        """
+        allowed = (each.allows(row, node, self) for each in self._explanations[Phase.ORIGIN])
+        found = next(filter(None, allowed), None)
+        if found is not None and found.up_to and row.explained is None:
+            row.explained = found
+        return found
+
+    def negligible_ratio(self, node: Node) -> float:
+        """Return the error ratio up to which a difference is taken for rounding.
+
+        1, the tolerance of a net; much less where several layers were equal to the bit and nothing differed so far.
+        """
+        return bitwise_floor(node) if self._equal_layers >= _EQUALS and not self.largest_ratio else 1.0
+
+    def noise_around(self, node: Node) -> float:
+        """The largest error ratio that parameters without effect lead to in the modules around ``node``."""
+        return max(self._noise.get(up, 0.0) for up in (None, *node.ancestors())) if self._noise else 0.0
+
+    def is_untold(self, node: Node) -> bool:
+        """Whether nothing was told of the node, of a call inside it, or of its module's parameters."""
+        return node not in self._told and node.module not in self._told_modules
+
+    def judges_small_errors(self, node: Node) -> bool:
+        """Whether an error within the tolerance can be judged at ``node``, by what a single layer may add.
+
+        Only in forward, before anything differs by more than a drift or an origin is found, and once for a module.
+        """
+        return not self.origins and self.largest_ratio <= DRIFT and not node.is_backward and self.is_untold(node)
+
+    def hold_to_negligible(self, node: Node) -> None:
+        """Hold the rows of an origin to less than their tolerance where all was equal to the bit so far."""
+        negligible = self.negligible_ratio(node)
+        if negligible < 1:
+            rows = [row for row in node.pair.rows if negligible < error_ratio(row) <= 1 and row.held_to is not None]
+            for row in rows:
+                self.hold(row, node, negligible * (row.held_to or 0.0))
+
+    def hold(self, row: Row, node: Node, up_to: float) -> None:
+        """Hold a row of an origin to the deviation ``up_to`` instead of its tolerance."""
+        row.explained = Allowance(Rounding.name, up_to, effect=Effect.HOLDS)
+        node.measure()
+
+    def _note(self, found: Found) -> None:
+        if found.node is None:
+            return
+        if found.origin is not None:
+            self.origins[found.node] = found.node.order, found.origin
+        self._told.update((found.node, *found.node.ancestors()))
+        if found.whole_module:
+            self._told_modules.add(found.node.module)
 
 
 def fill_inheritance(nodes: list[Node], origins: Mapping[Node, str]) -> None:

@@ -65,22 +65,22 @@ class Scope:
         return groups
 
 
-def pair_calls(ours: Scope, theirs: Scope, *, forward: bool, module: bool) -> list[Found]:
+def pair_calls(ours: Scope, theirs: Scope, *, groups: bool, whole_module: bool) -> list[Found]:
     """Pair the calls of one scope.
 
-    ``forward``  they are forward calls
-    ``module``   the scope is one call of one module
+    ``groups``        several calls of one side may be one of the other
+    ``whole_module``  so may all calls of the scope, which are all that one call of a module does
     """
     pairing = _Pairing(ours, theirs)
     pairing.zip(OPERATION, lambda calls, counterparts: _is_single(calls) and _names(calls) != _names(counterparts))
     pairing.zip(NAME)
     pairing.zip(OPERATION, lambda calls, counterparts: _is_single(calls))
-    if forward:
+    if groups:
         pairing.groups()
     pairing.zip(OPERATION)
     pairing.zip(FAMILY)
     pairing.between()
-    if forward and module:
+    if whole_module:
         pairing.whole()
     return pairing.found
 

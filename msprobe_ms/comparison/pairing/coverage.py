@@ -14,6 +14,7 @@ from typing import TypeGuard
 from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.pairing.pairs import PARAMETER_SYNONYMS
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy
+from msprobe_ms.dump.dialects import KERNEL
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 
@@ -254,7 +255,7 @@ def _is_left_open(side: _Side, other: _Side, last: Entry) -> bool:
 
 def _holds_kernels(dump: Dump) -> bool:
     """Kernels of forward and backward are another in other ages of a framework and modes of execution."""
-    return any(entry.parsed is not None and entry.parsed.prefix == "Kernel" for entry in dump.entries.values())
+    return any(entry.parsed is not None and entry.parsed.prefix == KERNEL for entry in dump.entries.values())
 
 
 #: Running statistics of normalisation, as either framework names them.

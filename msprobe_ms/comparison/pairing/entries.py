@@ -183,7 +183,9 @@ class _Pairing:
         for (scope, direction), calls in self._scopes(self.target, scope_of).items():
             if (scope, direction) not in others:
                 continue
-            for found in pair_calls(calls, others[scope, direction], forward=direction == FORWARD, module=bool(scope)):
+            groups = direction == FORWARD
+            whole_module = groups and bool(scope)
+            for found in pair_calls(calls, others[scope, direction], groups=groups, whole_module=whole_module):
                 if found.how == PairedBy.GROUP:
                     ours, theirs = ([each.name for each in side] for side in (found.target, found.golden))
                     self.matches.add_group(ours, theirs, found.how)

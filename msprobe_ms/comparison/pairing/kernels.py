@@ -13,9 +13,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
+from msprobe_ms.dump.dialects import KERNEL
 from msprobe_ms.dump.model import Dump, Entry
-
-PREFIX = "Kernel"
 
 #: Operators that compiling turns into others.
 _SYNONYMS: Mapping[str, str] = MappingProxyType({"Sum": "ReduceSum", "Mean": "ReduceMean", "AddN": "Add"})
@@ -33,7 +32,7 @@ def is_compiled(dump: Dump) -> bool:
 
 
 def is_kernel(entry: Entry) -> bool:
-    return entry.parsed is not None and entry.parsed.prefix == PREFIX
+    return entry.parsed is not None and entry.parsed.prefix == KERNEL
 
 
 def pair_kernels(target: Dump, golden: Dump) -> dict[str, str]:

@@ -22,7 +22,7 @@ from msprobe_ms.support.text import listed
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.walk import Walk
+    from msprobe_ms.comparison.origin.search import Walk
 
 #: Dotted name and class of a module, and the path of its parameter.
 Place = tuple[str, str, tuple[str, ...]]

@@ -14,7 +14,7 @@ from msprobe_ms.comparison.origin.sentences import describe_difference, origin_a
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.walk import Walk
+    from msprobe_ms.comparison.origin.search import Walk
 
 #: Where nothing jumps, error that grew by degrees is told from this error ratio on; below it the net is only deep.
 DRIFTED = 10.0

@@ -13,7 +13,7 @@ from msprobe_ms.comparison.origin.protocols import Found
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.walk import Walk
+    from msprobe_ms.comparison.origin.search import Walk
 
 
 class SmallExcess:

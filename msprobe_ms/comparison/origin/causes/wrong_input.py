@@ -12,7 +12,7 @@ from msprobe_ms.comparison.origin.sentences import describe_caller, describe_dif
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.walk import Walk
+    from msprobe_ms.comparison.origin.search import Walk
 
 
 class WrongInput:

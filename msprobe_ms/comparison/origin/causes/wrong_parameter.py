@@ -15,7 +15,7 @@ from msprobe_ms.comparison.origin.sentences import describe_difference, origin_a
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.walk import Walk
+    from msprobe_ms.comparison.origin.search import Walk
 
 #: Times that what a module gives out is further apart than its parameter before another fault must be in it.
 _PARAMETER = 100.0

@@ -25,7 +25,7 @@ from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence, Load
     from msprobe_ms.comparison.origin.nodes import Node
-    from msprobe_ms.comparison.origin.walk import Walk
+    from msprobe_ms.comparison.origin.search import Walk
 
 _MASKED = (
     "where neither side is zero they agree, and which places are zero on one side alone is chance: probably dropout, "

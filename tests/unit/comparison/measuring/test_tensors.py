@@ -45,8 +45,8 @@ def many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(real_data, "_AT_A_TIME", 200)
 
 
-def rows(target: Path, golden: Path, *, alone: bool) -> list[Row]:
-    return list(compare_dumps(read_dump(target), read_dump(golden), Options(), alone=alone).rows)
+def rows(target: Path, golden: Path, *, one_of_many: bool) -> list[Row]:
+    return list(compare_dumps(read_dump(target), read_dump(golden), Options(), one_of_many=one_of_many).rows)
 
 
 def pids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -68,9 +68,9 @@ def test_processes_find_what_one_finds(tmp_path: Path, many: None, monkeypatch: 
     (target / "dump_tensor_data" / "Functional.relu.3.forward.output.0.npy").write_bytes(b"\x93NUMPY")
     (golden / "dump_tensor_data" / "Functional.relu.9.forward.output.0.npy").unlink()
     here = pids(monkeypatch)
-    spread = rows(target, golden, alone=True)
+    spread = rows(target, golden, one_of_many=False)
     assert not here, "measured elsewhere"
-    together = rows(target, golden, alone=False)
+    together = rows(target, golden, one_of_many=True)
     assert len(here) == TENSORS
     assert [(row.measured, row.deviation, row.tolerance, row.result, row.reason) for row in spread] == [
         (row.measured, row.deviation, row.tolerance, row.result, row.reason) for row in together
@@ -84,7 +84,7 @@ def test_processes_find_what_one_finds(tmp_path: Path, many: None, monkeypatch: 
 def test_a_few_tensors_are_not_worth_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dump = write_dump(tmp_path / "dump", 1.0)
     here = pids(monkeypatch)
-    rows(dump, dump, alone=True)
+    rows(dump, dump, one_of_many=False)
     assert len(here) == TENSORS
 
 

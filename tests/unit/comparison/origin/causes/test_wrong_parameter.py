@@ -6,7 +6,7 @@ from compare_nodes import CARRIED, FAULT, REST, node, only, origins
 
 from msprobe_ms.comparison.origin.causes.wrong_parameter import WrongParameter
 from msprobe_ms.comparison.origin.evidence import Evidence
-from msprobe_ms.comparison.origin.walk import Walk
+from msprobe_ms.comparison.origin.search import Walk
 
 
 def test_a_parameter_that_differs_is_named_once_however_often_its_module_is_called() -> None:
