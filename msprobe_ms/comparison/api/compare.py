@@ -133,8 +133,9 @@ def _plain(given: Any) -> Any:
 
 
 def assert_consistent(target: Any, golden: Any, *, allow_incomplete: bool = False, **settings: Any) -> None:
-    """Compare two dumps as ``msprobe_ms.compare`` does, with the same ``settings``; for tests.
+    """Assert that two dumps are consistent, compared as ``msprobe_ms.compare`` does with the same ``settings``.
 
+    For tests: the message reads as that of ``torch.testing.assert_close``.
     Raises AssertionError where they diverge, and, unless ``allow_incomplete``, where most has no twin to compare with
     or a rank could not be compared. Raises MsprobeError: what cannot be read or paired.
     """

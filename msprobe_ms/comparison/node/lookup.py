@@ -176,7 +176,7 @@ def _name(pair: Pair) -> str:
 
 
 class Neighbours:
-    """Producers and consumers of some of a dump's tensors, found in one walk through it."""
+    """Producers and consumers of some tensors of a dump, found by their figures, as it does not record them."""
 
     def __init__(self, dump: Dump, items: Iterable[Item]) -> None:
         self._dump = dump

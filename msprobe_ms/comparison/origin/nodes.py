@@ -239,7 +239,9 @@ def _nearest(parent: str | None, around: dict[str, str | None]) -> str | None:
     return parent
 
 
+#: What tells one recorded tensor from another: its shape and its four statistics.
 Fingerprint = tuple[object, ...]
+#: The sides of a row, as places in its tables.
 TARGET, GOLDEN = 0, 1
 
 
