@@ -16,11 +16,9 @@ from msprobe_ms.frameworks.base import Framework, Removable
 from msprobe_ms.frameworks.graph_observer import GraphTaps
 from msprobe_ms.recording.graphs.step import GraphStep
 from msprobe_ms.recording.hooks.apis import ApiHooks
-from msprobe_ms.recording.hooks.compiler_calls import CompilerCalls
-from msprobe_ms.recording.hooks.jit import JitHooks
-from msprobe_ms.recording.hooks.kernels import KernelHooks
-from msprobe_ms.recording.hooks.modules import ModuleHooks
-from msprobe_ms.recording.hooks.token_window import TokenWindow
+from msprobe_ms.recording.hooks.compiled import CompilerCalls, JitHooks
+from msprobe_ms.recording.hooks.modules import ModuleHooks, TokenWindow
+from msprobe_ms.recording.hooks.operators import KernelHooks
 from msprobe_ms.recording.kernel_recorder import KernelRecorder
 from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.output.step_dump import StepDump

@@ -6,15 +6,16 @@ Hooks call it in this order for every call, on the thread that makes the call::
     args, kwargs = recorder.before(call, args, kwargs)
     output = recorder.after(call, args, kwargs, output, parameters)      # or recorder.abandon(call)
 
-and gradients come back through the watches that ``before`` and ``after`` set. No method raises: an error of ours is
-reported once and the host's values pass unchanged.
+and gradients come back through the watches that ``before`` and ``after`` set; ``recorder.run(subject, function, args,
+kwargs)`` is all of it for a function. No method raises: an error of ours is reported once and the host's values pass
+unchanged.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import CodeType
@@ -23,14 +24,12 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD, RECOMPUTE
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.recording.backward import Backward
-from msprobe_ms.recording.call_site import CallSites, Recomputation
-from msprobe_ms.recording.calls import Call, OpenCalls, Parameters, Subject
-from msprobe_ms.recording.gradient_watch import Watch
+from msprobe_ms.recording.calls import Call, CallSites, OpenCalls, Parameters, Recomputation, Subject
+from msprobe_ms.recording.gradients import Backward, Watch
 from msprobe_ms.recording.output.step_dump import StepDump
-from msprobe_ms.recording.selection.call_filter import CallFilter
+from msprobe_ms.recording.selection.filters import CallFilter
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
-from msprobe_ms.support.this_process import ThisProcess
+from msprobe_ms.support.process import ThisProcess
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -103,6 +102,21 @@ class Recorder:
             thread.busy = was_busy
 
     # -- forward ---------------------------------------------------------------------------------------------------
+
+    def run(
+        self, subject: Subject, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """Call ``function`` and record it as ``subject``, unless it is no call of its own; its result or exception."""
+        call = self.enter(subject)
+        if call is None:
+            return function(*args, **kwargs)
+        try:
+            watched_args, watched_kwargs = self.before(call, tuple(args), dict(kwargs))
+            output = function(*watched_args, **watched_kwargs)
+        except BaseException:
+            self.abandon(call)
+            raise
+        return self.after(call, watched_args, watched_kwargs, output)
 
     def enter(self, subject: Subject) -> Call | None:
         """Open a call; None when it is not one of its own: inside another API, or the tool's own doing."""

@@ -26,7 +26,7 @@ from msprobe_ms.frameworks.mindspore.tensor_dump_files import PATIENCE, QUIET, F
 from msprobe_ms.frameworks.mindspore.tensor_dump_names import Compiled, Given, ParameterOf
 from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.patching import Patch
-from msprobe_ms.support.this_process import ThisProcess
+from msprobe_ms.support.process import ThisProcess
 
 #: What TensorDump puts numbers in for.
 _EXPANDED = ("{step}", "{rank}")

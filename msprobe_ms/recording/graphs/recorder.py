@@ -19,11 +19,11 @@ from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_observer import Described, Layout, Path, Place, Tapped, TensorStatistics, Unknown
 from msprobe_ms.recording.calls import Call, Subject
-from msprobe_ms.recording.gradient_watch import Plan, fill
+from msprobe_ms.recording.gradients import Plan, fill
 from msprobe_ms.recording.output.step_dump import StepDump
-from msprobe_ms.recording.selection.call_filter import CallFilter
+from msprobe_ms.recording.selection.filters import CallFilter
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
-from msprobe_ms.support.this_process import ThisProcess
+from msprobe_ms.support.process import ThisProcess
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config

@@ -1,22 +1,53 @@
-"""Build the stages that the entries of one step pass on their way into its dump, and empty them in order."""
+"""What takes the entries of a step: the dump, and the stages before it, built and emptied in order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from msprobe_ms.dump.writing.memory_budget import MemoryBudget
-from msprobe_ms.dump.writing.writer import DumpStore
+from msprobe_ms.dump.writing.memory_budget import Copy, MemoryBudget, Write
+from msprobe_ms.dump.writing.writer import DumpStore, EntryPart
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.output.deferred_statistics import DeferredStatistics
-from msprobe_ms.recording.output.entry_sink import EntrySink
 from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.recording.output.overflow import OverflowGate, OverflowQuota
 from msprobe_ms.recording.output.tensor_writer import TensorWriter
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
+
+
+class EntrySink(Protocol):
+    """Takes the entries of one step, their call sites and their tensors; a `DumpStore`, or a stage before one.
+
+    A stage holds the sink that comes after it, and hands on what it does not hold back itself. Whatever fails raises.
+    """
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing new will be recorded."""
+        ...
+
+    def call_site(self, number: int, frames: Sequence[str]) -> None:
+        """Record the frames of a call site, innermost first, under a number that entries name."""
+        ...
+
+    def tensor(self, data_name: str, write: Write, entry: str, copy: Copy | None = None) -> bool:
+        """Store a tensor of ``entry`` in the file ``data_name``.
+
+        ``write`` writes the tensor as it is now; a stage that does not do so at once has ``copy`` make a copy of it.
+        Returns False where there will be no file, which is said if its entry is recorded.
+        """
+        ...
+
+    def entry(self, part: EntryPart) -> None:
+        """Record an entry, or a part of one, whose tensors have been handed over."""
+        ...
+
+    def forget(self, name: str) -> None:
+        """Drop what is held of an entry whose call raised."""
+        ...
 
 
 class Sinks:
