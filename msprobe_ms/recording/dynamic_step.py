@@ -14,7 +14,7 @@ from msprobe_ms.dump.writing.memory_budget import MIB, MemoryBudget
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework, Removable
 from msprobe_ms.frameworks.graph_observer import GraphTaps
-from msprobe_ms.recording.graphs.step import GraphStep
+from msprobe_ms.recording.graphs.graph_step import GraphStep
 from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.hooks.compiled import CompilerCalls, JitHooks
 from msprobe_ms.recording.hooks.modules import ModuleHooks, TokenWindow

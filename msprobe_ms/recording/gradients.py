@@ -15,7 +15,7 @@ from msprobe_ms.recording.output.values import ValueSerializer
 from msprobe_ms.recording.selection.filters import CallFilter
 
 if TYPE_CHECKING:
-    from msprobe_ms.recording.output.sinks import EntrySink
+    from msprobe_ms.recording.output.step_dump import EntrySink
 
 
 #: A plan: lists and dictionaries of positions in the watched tensors; None for a tensor that is not watched.

@@ -11,9 +11,9 @@ from msprobe_ms.config.vocabulary import KERNEL_KEYS, MODULE_LEVELS
 from msprobe_ms.frameworks.base import ExecutionMode, Framework
 from msprobe_ms.frameworks.graph_observer import GraphTaps
 from msprobe_ms.recording.dynamic_step import DynamicStep
+from msprobe_ms.recording.graphs.graph_recorder import tapped_by
+from msprobe_ms.recording.graphs.graph_step import GraphStep
 from msprobe_ms.recording.graphs.kernel_dumper import KernelDumper
-from msprobe_ms.recording.graphs.recorder import tapped_by
-from msprobe_ms.recording.graphs.step import GraphStep
 from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.step import Dumper

@@ -14,7 +14,7 @@ UNIT = Path(__file__).parent
 #: Folder → modules that other files test: frameworks by tests/frameworks, others by those of what uses them.
 WITHOUT = """
 arrays: dtypes npy torch_file torch_pickle
-cli: common compare convert kernels recover run weights
+cli: common compare compare_kernels dump_files run weights
 comparison/api: assertion compared notebook
 comparison: comparable model run scale settings statistics tensor_identity verdict
 comparison/kernels: compare first_nonfinite table
@@ -34,18 +34,18 @@ compat: neighbour
 config: model reload selectors values vocabulary
 .: convert mindspore pytorch
 dump: columns model
-dump/kernels: entries folders index kernel_files launches reduce
+dump/kernels: entries index kernel_files launches reduce
 dump/reading: items locate
 dump/writing: export
 frameworks: base gradient_graph graph_observer msadapter seeding torch_modules training
-frameworks/mindspore: arrays autograd callbacks device_statistics framework graph_callbacks graph_compilation
-    graph_source jit kernels modes random_state tensor_dump tensor_dump_files tensor_dump_names training
-frameworks/pytorch: autograd device_statistics framework random_state training
+frameworks/mindspore: arrays autograd callbacks device_statistics dropout framework graph_callbacks graph_compilation
+    graph_source jit kernels modes tensor_dump tensor_dump_files tensor_dump_names training
+frameworks/pytorch: autograd device_statistics framework training
 recording: auto calls communication context_manager debugger dynamic_step kernel_recorder modes recorder saved_values
     script step
-recording/graphs: kernel_dumper recorder step
+recording/graphs: graph_recorder graph_step kernel_dumper
 recording/hooks: apis compiled early_imports modules operators
-recording/output: deferred_statistics overflow sinks step_dump tensor_writer values
+recording/output: deferred_statistics overflow step_dump tensor_writer values
 recording/selection: filters unused_settings
 support: errors files log patching workers
 weights: compare fused mindspore_file model numpy_archive open report safetensors torch_checkpoint torch_state

@@ -17,7 +17,7 @@ from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.recording.output.error_log import ErrorLog
 
 if TYPE_CHECKING:
-    from msprobe_ms.recording.output.sinks import EntrySink
+    from msprobe_ms.recording.output.step_dump import EntrySink
 
 #: Tensors that one read-back is for at most. As many, or as many entries, or the first of them being as old as this in
 #: seconds when another comes, have all fetched.

@@ -20,7 +20,7 @@ from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.support.log import logger
 
 if TYPE_CHECKING:
-    from msprobe_ms.recording.output.sinks import EntrySink
+    from msprobe_ms.recording.output.step_dump import EntrySink
 
 #: Entries of a step that are named, before they are only counted.
 _MOST_NAMED = 10

@@ -13,7 +13,7 @@ from msprobe_ms.dump.writing.memory_budget import MIB, MemoryBudget
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Layout, Place, TensorStatistics
-from msprobe_ms.recording.graphs.recorder import GraphRecorder
+from msprobe_ms.recording.graphs.graph_recorder import GraphRecorder
 from msprobe_ms.recording.hooks.modules import named_bases
 from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.progress import Status
