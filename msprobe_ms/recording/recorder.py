@@ -35,36 +35,19 @@ if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
 
-class Recorder:
-    """Records the calls of one step into its dump."""
+class StepRecorder:
+    """What all recorders of a step share: where entries go, which are recorded, how often each thing was called."""
 
-    def __init__(
-        self,
-        config: Config,
-        framework: Framework,
-        dump: StepDump,
-    ) -> None:
+    def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
         self._framework = framework
         self._sink = dump.sinks.first
         self._values = dump.values
         self._errors = dump.errors
         self._filter = CallFilter(config)
-        self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
-        self._recomputation = Recomputation(framework.recomputing)
         self._counters: dict[str, int] = {}
         self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
-        self._thread = OpenCalls()
         self._closed = False
         self._process = ThisProcess()
-        self.backward = Backward(self._sink, self._values, self._filter, self._guarded, self._is_open, self._count)
-
-    def resume(self) -> None:
-        """Calls come in from here on."""
-        self.backward.resume()
-
-    def pause(self) -> None:
-        """No more calls until `resume`, only gradients of those that were recorded."""
-        self.backward.pause()
 
     def warn_of_unused(self, unused: UnusedSettings) -> None:
         """Warn of what of the configuration selected nothing in this step."""
@@ -82,11 +65,36 @@ class Recorder:
         return bool(self._counters)
 
     def close(self) -> None:
-        """The step is over: gradients that come later belong to nothing and are dropped."""
+        """The step is over: what comes later belongs to nothing and is dropped."""
         self._closed = True
 
     def _is_open(self) -> bool:
         return not self._closed and self._process.is_mine
+
+    def _count(self, base: str) -> int:
+        with self._lock:
+            index = self._counters.get(base, 0)
+            self._counters[base] = index + 1
+        return index
+
+
+class Recorder(StepRecorder):
+    """Records the calls of one step into its dump."""
+
+    def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
+        super().__init__(config, framework, dump)
+        self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
+        self._recomputation = Recomputation(framework.recomputing)
+        self._thread = OpenCalls()
+        self.backward = Backward(self._sink, self._values, self._filter, self._guarded, self._is_open, self._count)
+
+    def resume(self) -> None:
+        """Calls come in from here on."""
+        self.backward.resume()
+
+    def pause(self) -> None:
+        """No more calls until `resume`, only gradients of those that were recorded."""
+        self.backward.pause()
 
     def _guarded(self, where: str, action: Callable[[], Any]) -> Any:
         """What ``action`` gives, which records and calls nothing of the user's; None where it fails."""
@@ -159,12 +167,6 @@ class Recorder:
         if new is not None:  # a call without its site is still a call
             self._guarded("call site", partial(self._sink.call_site, number, new))
         return number
-
-    def _count(self, base: str) -> int:
-        with self._lock:
-            index = self._counters.get(base, 0)
-            self._counters[base] = index + 1
-        return index
 
     def innermost(self, subject: Subject) -> Call | None:
         """The open call of this module that the current hook ends; None if it was never opened or has raised."""
