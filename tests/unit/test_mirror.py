@@ -31,7 +31,7 @@ comparison/reporting: advisor colours csv_table row_columns
 comparison/reporting/profiles: base latest v110 wording
 compat/msprobe/mindspore/common: utils
 compat: neighbour
-config: model reload selectors values vocabulary
+config: model reload values vocabulary
 .: convert mindspore pytorch
 dump: columns model
 dump/kernels: entries index kernel_files launches reduce
