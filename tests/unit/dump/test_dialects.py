@@ -26,7 +26,7 @@ def test_names_of_its_entries_are_understood(dialect) -> None:
         called = parse_entry(api_entry(prefix, "relu", 0, "forward"))
         assert called is not None and not called.is_module
         with pytest.raises(Rejected, match="is an API"):
-            scope([f"{prefix}.re*"], "L0")
+            scope_range([f"{prefix}.re*"], "L0")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=NAMES)
