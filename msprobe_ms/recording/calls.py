@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.dump.writing.json_text import Value
 from msprobe_ms.frameworks.base import InputWatch
-from msprobe_ms.recording.communication import CollectiveOperator, Communication
 from msprobe_ms.support.files import PACKAGE_FOLDER
 
 if TYPE_CHECKING:
     from msprobe_ms.recording.gradients import Plan, Watch
+    from msprobe_ms.recording.hooks.communication import CollectiveOperator, Communication
     from msprobe_ms.recording.kernel_recorder import WrittenTensors
     from msprobe_ms.recording.selection.filters import Turn
 

@@ -41,10 +41,9 @@ frameworks: base gradient_graph graph_observer msadapter seeding torch_modules t
 frameworks/mindspore: arrays autograd callbacks device_statistics dropout framework graph_callbacks graph_compilation
     graph_source jit kernels modes tensor_dump tensor_dump_files tensor_dump_names training
 frameworks/pytorch: autograd device_statistics framework training
-recording: auto calls communication context_manager debugger dynamic_step kernel_recorder modes recorder saved_values
-    script step
-recording/graphs: graph_recorder graph_step kernel_dumper
-recording/hooks: apis compiled early_imports modules operators
+recording: auto calls context_manager debugger dynamic_step kernel_recorder modes recorder saved_values script step
+recording/graphs: graph_recorder graph_step kernel_step
+recording/hooks: apis communication compiled early_imports modules operators
 recording/output: deferred_statistics overflow step_dump tensor_writer values
 recording/selection: filters unused_settings
 support: errors files log patching workers

@@ -14,7 +14,7 @@ from typing import Any
 
 from msprobe_ms.frameworks.base import Framework, Namespace
 from msprobe_ms.recording.calls import Subject
-from msprobe_ms.recording.communication import Communication
+from msprobe_ms.recording.hooks.communication import Communication
 from msprobe_ms.recording.hooks.early_imports import EarlyBindings
 from msprobe_ms.recording.hooks.operators import PrimitiveHooks
 from msprobe_ms.recording.recorder import Recorder

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from msprobe_ms.frameworks.base import CompiledCall, Framework
 from msprobe_ms.recording.calls import Subject
-from msprobe_ms.recording.communication import CollectiveOperator
+from msprobe_ms.recording.hooks.communication import CollectiveOperator
 from msprobe_ms.recording.hooks.modules import ModuleHooks
 from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.recording.recorder import Recorder

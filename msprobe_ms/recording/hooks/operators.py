@@ -11,7 +11,7 @@ import yaml
 
 from msprobe_ms.frameworks.base import Framework, Removable
 from msprobe_ms.recording.calls import Subject
-from msprobe_ms.recording.communication import CollectiveOperator
+from msprobe_ms.recording.hooks.communication import CollectiveOperator
 from msprobe_ms.recording.kernel_recorder import KernelRecorder
 from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.support.patching import Patch

@@ -26,7 +26,7 @@ from msprobe_ms.config import load_config
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.recording.graphs.kernel_config import NOWHERE, Environment
-from msprobe_ms.recording.graphs.kernel_dumper import KernelStep
+from msprobe_ms.recording.graphs.kernel_step import KernelStep
 from msprobe_ms.recording.progress import Status
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.support.errors import UsageError
