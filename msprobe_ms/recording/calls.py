@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from msprobe_ms.recording.kernel_recorder import WrittenTensors
     from msprobe_ms.recording.selection.filters import Turn
 
-
 #: Gives a module's own parameters by name.
 Parameters = Callable[[], Iterable[tuple[str, Any]]]
 

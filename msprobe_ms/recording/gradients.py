@@ -1,4 +1,8 @@
-"""Record gradients on their way back: watches on the tensors of a call, backward entries, gradients of parameters."""
+"""Record gradients on their way back: watches on the tensors of a call, backward entries, gradients of parameters.
+
+Containers keep their shape in the record (``output.1.0`` is the gradient of ``input.1.0``), values that are no tensors
+are left out, tensors no gradient flows through are null.
+"""
 
 from __future__ import annotations
 
