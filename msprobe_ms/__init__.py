@@ -25,7 +25,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     # The training side needs MindSpore, the command line must not: it is imported when first asked for.
     if name in ("MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "record", "seed_all"):
-        from msprobe_ms.support.gc_pause import no_garbage_collection
+        from msprobe_ms.support.process import no_garbage_collection
 
         with no_garbage_collection():  # among all that MindSpore made it takes as long as the import
             from msprobe_ms import mindspore

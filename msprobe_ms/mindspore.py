@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.frameworks import explain_missing
-from msprobe_ms.frameworks.seeding import seed_process
+from msprobe_ms.frameworks.seeding import seed_mindspore, seed_process
 from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.support.errors import UsageError
 
 try:
     from msprobe_ms.frameworks import msadapter
     from msprobe_ms.frameworks.mindspore.callbacks import InitialStep, RecordedSteps
+    from msprobe_ms.frameworks.mindspore.dropout import set_dropout
     from msprobe_ms.frameworks.mindspore.framework import MindSpore
-    from msprobe_ms.frameworks.mindspore.random_state import seed_framework, set_dropout
 except ModuleNotFoundError as error:
     raise explain_missing(error) from None
 
@@ -97,5 +97,5 @@ def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> 
     UsageError for values that are not accepted.
     """
     seed_process(seed, mode)
-    seed_framework(seed, mode)
+    seed_mindspore(seed, mode)
     set_dropout(not rm_dropout)

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.frameworks import explain_missing
-from msprobe_ms.frameworks.seeding import seed_process
+from msprobe_ms.frameworks.seeding import seed_process, seed_pytorch
 from msprobe_ms.recording.context_manager import Recording
 from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.support.errors import UsageError
 
 try:
     from msprobe_ms.frameworks.pytorch.framework import PyTorch
-    from msprobe_ms.frameworks.pytorch.random_state import seed_framework
 except ModuleNotFoundError as error:
     raise explain_missing(error) from None
 
@@ -59,4 +58,4 @@ def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> 
             "set p = 0 on the network's Dropout modules instead"
         )
     seed_process(seed, mode)
-    seed_framework(seed, mode)
+    seed_pytorch(seed, mode)

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msprobe_ms.cli import kernels as kernels
+from msprobe_ms.cli import compare_kernels
 from msprobe_ms.cli.common import (
     DONE,
     FAILED,
@@ -162,7 +162,7 @@ def _compare(options: argparse.Namespace) -> int:
     if _means_kernels(sides):
         if options.thresholds or options.custom_algorithms:
             raise UsageError("compare: --thresholds and -alg are for dumps with a dump.json, not for raw kernel files")
-        divergent = kernels.compare(sides.target, sides.golden, sides.ranks or [], sides.steps or [], options)
+        divergent = compare_kernels.compare(sides.target, sides.golden, sides.ranks or [], sides.steps or [], options)
         return exit_status(options, divergent=divergent)
     old_form = options.input_path is not None
     profile = options.profile or ("v110" if old_form else "own")
@@ -247,8 +247,8 @@ def _means_kernels(sides: _Sides) -> bool:
     """Whether raw kernel files are to be compared: those ranks and steps choose among, wherever there are some."""
     roots = (sides.target, sides.golden)
     if sides.ranks is None and sides.steps is None:
-        return all(map(kernels.holds_kernels_alone, roots))
-    return not all(map(_holds_dump, roots)) or all(map(kernels.holds_kernels_too, roots))
+        return all(map(compare_kernels.holds_kernels_alone, roots))
+    return not all(map(_holds_dump, roots)) or all(map(compare_kernels.holds_kernels_too, roots))
 
 
 def _holds_dump(path: Path) -> bool:

@@ -11,9 +11,8 @@ from io import TextIOWrapper
 from msprobe_ms import __version__
 from msprobe_ms.cli.common import DONE, FAILED
 from msprobe_ms.cli.compare import add_compare, add_merge_result
-from msprobe_ms.cli.convert import add_convert
-from msprobe_ms.cli.kernels import add_index, add_overflow_check
-from msprobe_ms.cli.recover import add_recover
+from msprobe_ms.cli.compare_kernels import add_overflow_check
+from msprobe_ms.cli.dump_files import add_convert, add_index, add_recover
 from msprobe_ms.cli.run import add_run
 from msprobe_ms.cli.weights import add_compare_weights
 from msprobe_ms.compat.neighbour import warn_of_conflict

@@ -30,8 +30,8 @@ from msprobe_ms.comparison.reporting.thresholds import Thresholds
 from msprobe_ms.comparison.terms import Mode, Verdict
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.support.gc_pause import no_garbage_collection
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.process import no_garbage_collection
 
 #: Pairs from which on a progress bar is worth its line; and only real data takes long enough.
 _LONG = 500

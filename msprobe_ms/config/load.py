@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,11 +16,10 @@ from msprobe_ms.config.model import (
     GeneralWithoutEffect,
     SectionWithoutEffect,
 )
-from msprobe_ms.config.paths import beside_or_here, writable_folder
-from msprobe_ms.config.read import read_object
-from msprobe_ms.config.values import Rejected
+from msprobe_ms.config.values import Rejected, beside_or_here, writable_folder
 from msprobe_ms.config.vocabulary import KERNEL_KEYS, OTHER_TASKS, SECTION_KEYS, TASKS
 from msprobe_ms.support.errors import ConfigError
+from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.text import printable, show, show_path, suggestion
 
 #: Used when no file is given; the repository's ``configs/config.json`` holds the same.
@@ -188,3 +188,66 @@ def _report(mistakes: list[Mistake], file: str, arguments: dict[str, Any]) -> st
         lines.append(f"{source}{_path_text(place)}: {text}")
     left_out = len(lines) - _MOST_LINES
     return "\n".join(lines[:_MOST_LINES] + ([f"… and {left_out} more mistakes"] if left_out > 0 else []))
+
+
+#: Largest configuration read, in bytes: a million steps, one by one, take 8 MB.
+_LONGEST = 64 << 20
+
+
+def read_object(file: Path) -> dict[str, Any]:
+    """Return the object in ``file``; raises `ConfigError` naming the file and, for bad JSON, line and column."""
+    name = printable(str(file))
+    written, repeated = _parse(_read_text(file, name), name)
+    if not isinstance(written, dict):
+        raise ConfigError(f'{name}: {show(written)} is not accepted; use an object, such as {{"task": "statistics"}}')
+    if repeated:
+        lines = (f"{name}: the key {show(key)} is there more than once; keep one" for key in repeated)
+        raise ConfigError("\n".join(lines))
+    return written
+
+
+def _read_text(file: Path, name: str) -> str:
+    try:
+        if file.is_dir():
+            inside = show_path(file / "config.json")
+            raise ConfigError(f"{name}: this is a folder; use the path of a json file, such as {inside}")
+        with open_regular(file) as opened:
+            raw = opened.read(_LONGEST + 1)
+        if len(raw) > _LONGEST:
+            raise ConfigError(f"{name}: larger than {_LONGEST >> 20} MiB; use the path of a configuration")
+        return raw.decode("utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigError(f"{name}: no such file (looked from {os.getcwd()}); use the path of a json file") from None
+    except OSError as error:
+        raise ConfigError(f"{name}: cannot be read ({error.strerror}); use a json file this user may read") from None
+    except UnicodeError:
+        raise ConfigError(f"{name}: this is not text in UTF-8; use the path of a json file") from None
+
+
+def _parse(text: str, name: str) -> tuple[object, list[str]]:
+    """The value, and the keys that some object in it holds twice (the json module would keep the last, silently)."""
+    repeated: list[str] = []
+
+    def as_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        seen: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in seen and key not in repeated:
+                repeated.append(key)
+            seen[key] = value
+        return seen
+
+    try:
+        return json.loads(text, object_pairs_hook=as_dict), repeated
+    except json.JSONDecodeError as error:
+        problem = _problem(text, error)
+        raise ConfigError(f"{name}: line {error.lineno}, column {error.colno}: {problem}") from None
+    except (ValueError, RecursionError):  # a number of thousands of digits; nesting beyond the interpreter's stack
+        raise ConfigError(f"{name}: holds a number too long or nesting too deep for a configuration") from None
+
+
+def _problem(text: str, error: json.JSONDecodeError) -> str:
+    if text.startswith(("//", "/*", "#"), error.pos):
+        return "comments are not accepted in JSON; remove it"
+    if not text.strip():
+        return 'the file is empty; use an object, such as {"task": "statistics", "dump_path": "./dump_path"}'
+    return f"not valid JSON ({error.msg})"

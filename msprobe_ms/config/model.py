@@ -17,8 +17,7 @@ from pydantic import (
     field_validator,
 )
 
-from msprobe_ms.config import selectors
-from msprobe_ms.config.values import Rejected, numbers, one_of
+from msprobe_ms.config.values import Rejected, numbers, one_of, pattern, scope_range, skip_count
 from msprobe_ms.config.vocabulary import API_LEVELS, CATEGORIES, OTHER_TASKS, SECTION_KEYS, TASKS, TENSOR_TASKS
 from msprobe_ms.dump.patterns import Range
 from msprobe_ms.support.files import Permissions
@@ -96,8 +95,8 @@ DataMode = Annotated[
     AfterValidator(_data_mode),
 ]
 Numbers = Annotated[frozenset[int], PlainValidator(numbers)]
-Patterns = tuple[Annotated[str, AfterValidator(selectors.pattern)], ...]
-Skip = Annotated[int, PlainValidator(selectors.skip)]
+Patterns = tuple[Annotated[str, AfterValidator(pattern)], ...]
+Skip = Annotated[int, PlainValidator(skip_count)]
 Switch = Annotated[bool, Field(strict=True)]
 CheckMode = Annotated[Literal["all", "aicore", "atomic"], BeforeValidator(one_of("all", "aicore", "atomic"))]
 FileFormat = Annotated[Literal["npy", "bin"], BeforeValidator(one_of("npy", "bin"))]
@@ -169,7 +168,7 @@ class Config(BaseModel):
     @field_validator("scope", mode="plain")
     @classmethod
     def _scope_is_a_range(cls, scope: object, info: ValidationInfo) -> Range | None:
-        return selectors.scope(scope, info.data.get("level"))  # no level when it is itself a mistake
+        return scope_range(scope, info.data.get("level"))  # no level when it is itself a mistake
 
     @field_validator("level")
     @classmethod

@@ -1,11 +1,18 @@
-"""Check single values of a configuration, and say what is wrong with them."""
+"""Check the values of a configuration, key by key, and say what is wrong with them."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
-from msprobe_ms.support.text import show, suggestion
+from msprobe_ms.dump.dialects import API_PREFIXES, MODULE_PREFIXES
+from msprobe_ms.dump.names import BACKWARD, FORWARD, parse_entry
+from msprobe_ms.dump.patterns import PatternError, Range, is_literal, matcher
+from msprobe_ms.support.text import show, show_path, suggestion
 
 #: ``rank`` and ``step`` select at most this many numbers (the msprobe family's bound).
 MOST_NUMBERS = 1_000_000
@@ -107,3 +114,160 @@ def is_range(value: object) -> bool:
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         return False
     return all(isinstance(end, int) and not isinstance(end, bool) for end in value) and 0 <= value[0] <= value[1]
+
+
+def writable_folder(path: Path) -> Path:
+    """Return ``path``, absolute, once files can be written there; creates nothing that stays.
+
+    Raises `Rejected`, or `OSError`/`ValueError` for a path the system cannot take at all.
+    """
+    path = Path(os.path.abspath(path))
+    existing = _nearest_existing(path)
+    if not existing.is_dir():
+        unusable = f"{show_path(path)} is not usable: " if existing != path else ""
+        raise Rejected(((), f"{unusable}{_what_is(existing)}; use a folder, or a new path"))
+    try:
+        # Asking the kernel is the one check that holds for root, read-only mounts and kernel file systems alike.
+        with tempfile.TemporaryFile(dir=existing):
+            return path
+    except OSError as error:
+        place = f"{show_path(existing)}: {error.strerror}"
+        raise Rejected(
+            ((), f"{show_path(path)} cannot be written ({place}); use a folder this user may write")
+        ) from None
+
+
+def _nearest_existing(path: Path) -> Path:
+    for candidate in (path, *path.parents):
+        try:
+            os.lstat(candidate)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        return candidate
+    return path
+
+
+def _what_is(path: Path) -> str:
+    kind = "a link to nothing" if stat.S_ISLNK(os.lstat(path).st_mode) and not path.exists() else "a file"
+    return f"{show_path(path)} is {kind}"
+
+
+def beside_or_here(path: Path, config_file: Path) -> Path:
+    """Return ``path``, absolute, below the configuration's folder if it is a file there, else the working folder."""
+    places = list(dict.fromkeys(Path(os.path.abspath(folder / path)) for folder in (config_file.parent, Path.cwd())))
+    for place in places:
+        if place.is_file():
+            return place
+    looked = " and ".join(show_path(place) for place in places)
+    raise Rejected(((), f"{show_path(path)} is not a file (looked for {looked}); use the path of a yaml file"))
+
+
+_MODULE_GRAMMAR = (
+    'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
+)
+_API_GRAMMAR = 'an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Functional.relu.0.forward"'
+
+_PATTERN = 'a pattern, such as "class:LayerNorm"'
+
+_MOST_SKIPPED = 1_000_000
+
+_FROM, _UNTIL = "from", "until"
+_HALF_OPEN = f'{{"{_FROM}": first included, "{_UNTIL}": last excluded}}'
+
+
+def pattern(text: str) -> str:
+    """A member of ``list`` or ``tensor_list``: a text of the grammar of `msprobe_ms.dump.patterns`."""
+    if not text:
+        raise Rejected(((), '"" is in every name; use a part of one, such as "relu", or [] for all'))
+    if problem := _pattern_problem(text):
+        raise Rejected(((), problem))
+    return text
+
+
+def _pattern_problem(text: str) -> str:
+    try:
+        matcher(text)
+    except PatternError as error:
+        return f"{show(text)} {error}"
+    return ""
+
+
+def skip_count(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_SKIPPED:
+        return value
+    accepted = f"use an integer n from 0 to {_MOST_SKIPPED}: every n-th call is recorded"
+    raise Rejected(((), f"{show(value)} is not accepted; {accepted}"))
+
+
+def scope_range(value: object, level: str | None) -> Range | None:
+    """``[first, last]``, both included, or ``{"from": first, "until": last}``, the last excluded; None for everything.
+
+    An end that is null or absent is open. ``level`` is None where it is itself a mistake. Raises `Rejected`.
+    """
+    if value is None or isinstance(value, Range):
+        return value
+    if isinstance(value, Mapping):
+        return _half_open(value, level)
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise Rejected(((), f"{show(value)} is not accepted; use [start, end], {_HALF_OPEN}, or [] for everything"))
+    if len(value) > 2:
+        raise Rejected(((), f"{len(value)} names are not accepted; use [start, end], or [] for everything"))
+    _check_ends(enumerate(value), level)
+    return _range(value[0], value[-1], includes_last=True) if value else None
+
+
+def _half_open(value: Mapping[str, object], level: str | None) -> Range | None:
+    mistakes = [
+        ((key,), f"unknown key; use {_FROM}, {_UNTIL}{suggestion(key, (_FROM, _UNTIL))}")
+        for key in value
+        if key not in (_FROM, _UNTIL)
+    ]
+    if mistakes:
+        raise Rejected(*mistakes)
+    first, last = value.get(_FROM), value.get(_UNTIL)
+    _check_ends(value.items(), level)
+    if first is not None and first == last:
+        raise Rejected(((_UNTIL,), f"{show(last)} is where the range begins, which leaves nothing; use a later entry"))
+    return _range(first, last, includes_last=False)
+
+
+def _range(first: object, last: object, *, includes_last: bool) -> Range | None:
+    found = Range(first if isinstance(first, str) else None, last if isinstance(last, str) else None, includes_last)
+    return None if found.first is found.last is None else found
+
+
+def _check_ends(ends: Iterable[tuple[int | str, object]], level: str | None) -> None:
+    mistakes = [((place,), problem) for place, end in ends if (problem := _end_problem(end, level))]
+    if mistakes:
+        raise Rejected(*mistakes)
+
+
+def _end_problem(end: object, level: str | None) -> str:
+    if end is None:
+        return ""
+    if not isinstance(end, str):
+        return f"{show(end)} is not accepted; use the name of an entry in quotes, or null for an open end"
+    if end and not is_literal(end):
+        return _pattern_problem(end) or _level_problem(end, _side(end), level)
+    parsed = parse_entry(end)
+    if parsed is None or parsed.direction not in (FORWARD, BACKWARD):
+        grammars = [_MODULE_GRAMMAR] if level != "L1" else []
+        grammars += [_API_GRAMMAR] if level != "L0" else []
+        return f"{show(end)} is not the name of an entry; use {'; or '.join([*grammars, _PATTERN])}"
+    return _level_problem(end, parsed.is_module, level)
+
+
+def _side(text: str) -> bool | None:
+    """Whether a pattern stands for modules; None where it does not say."""
+    head, dot, _ = text.partition(".")
+    if not dot or head not in {*MODULE_PREFIXES, *API_PREFIXES}:
+        return None
+    return head in MODULE_PREFIXES
+
+
+def _level_problem(end: str, is_module: bool | None, level: str | None) -> str:
+    if level == "L0" and is_module is False:
+        return f"{show(end)} is an API, and level L0 records modules; use {_MODULE_GRAMMAR}"
+    if level == "L1" and is_module is True:
+        return f"{show(end)} is a module, and level L1 records APIs; use {_API_GRAMMAR}"
+    return ""

@@ -110,7 +110,7 @@ class InputWatch:
         """The call is over: ``outputs`` are the tensors it returned, none when it raised."""
 
 
-class KernelDump(Protocol):
+class KernelDumpControl(Protocol):
     """The framework's own dump of compiled graphs' kernels, configured by a file; steps are its iterations."""
 
     #: The framework's release.
@@ -259,7 +259,7 @@ class Framework(ABC):
         """Return the address of the tensor's first element and the number of bytes of its elements."""
         raise NotImplementedError
 
-    def kernel_dump(self) -> KernelDump:
+    def kernel_dump(self) -> KernelDumpControl:
         """Return the framework's own kernel dump. Only where `execution_mode` may be another than PYNATIVE."""
         raise NotImplementedError
 

@@ -27,12 +27,12 @@ def seed_process(seed: int, mode: bool) -> None:
     if os.environ.get("PYTHONHASHSEED") != str(seed):
         os.environ["PYTHONHASHSEED"] = str(seed)
         _warn_of_hashes(os.getpid())
-    os.environ["HCCL_DETERMINISTIC"] = collectives(mode)
+    os.environ["HCCL_DETERMINISTIC"] = _collectives(mode)
     random.seed(seed)
     np.random.seed(seed)
 
 
-def collectives(mode: bool) -> str:
+def _collectives(mode: bool) -> str:
     """The value of ``HCCL_DETERMINISTIC``: in lower case, of any other MindSpore warns."""
     return str(mode).lower()
 
@@ -46,3 +46,31 @@ def _warn_of_hashes(_process: int) -> None:
         "processes started from here get seed %s. If the order matters here, run PYTHONHASHSEED=%s python …",
         seed, seed,
     )  # fmt: skip
+
+
+def seed_mindspore(seed: int, mode: bool) -> None:
+    """Seed MindSpore; ``mode`` turns deterministic computing on or off."""
+    import mindspore
+    from mindspore.communication import GlobalComm
+
+    mindspore.set_seed(seed)
+    mindspore.set_context(deterministic="ON" if mode else "OFF")
+    os.environ["HCCL_DETERMINISTIC"] = _collectives(mode)  # which the context takes out of the environment
+    if mode and GlobalComm.INITED:
+        logger.warning("seed_all: communication was initialised before; HCCL_DETERMINISTIC has no effect any more")
+
+
+def seed_pytorch(seed: int, mode: bool) -> None:
+    """Seed every device, those that start later included; with ``mode`` use deterministic kernels from now on.
+
+    Without ``mode`` the choice of kernels stays as the script made it.
+    """
+    import torch
+
+    torch.manual_seed(seed)
+    if mode:
+        # Read by cuBLAS when its first handle is made; without it PyTorch refuses cuBLAS calls in this mode.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+        torch.backends.cudnn.deterministic = True
+        torch.backends.cudnn.benchmark = False

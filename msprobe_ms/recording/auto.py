@@ -13,7 +13,7 @@ from msprobe_ms.frameworks.training import Listener, Networks
 from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.this_process import ThisProcess
+from msprobe_ms.support.process import ThisProcess
 
 
 class StepRule:

@@ -24,8 +24,8 @@ from msprobe_ms.recording.progress import speaks
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.step import Step
 from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.gc_pause import no_garbage_collection
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.process import no_garbage_collection
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config

@@ -1,4 +1,4 @@
-"""One step of what Python calls, one by one: its dump, its recorder, its hooks."""
+"""Steps of what Python calls, one by one: what opens them, and of each its dump, its recorder, its hooks."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.config.vocabulary import MODULE_LEVELS
+from msprobe_ms.config.vocabulary import KERNEL_KEYS, MODULE_LEVELS
 from msprobe_ms.dump.writing.memory_budget import MIB, MemoryBudget
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework, Removable
 from msprobe_ms.frameworks.graph_observer import GraphTaps
-from msprobe_ms.recording.graphs.step import GraphStep
+from msprobe_ms.recording.graphs.graph_recorder import tapped_by
+from msprobe_ms.recording.graphs.graph_step import TAPPED_TASKS, GraphStep
 from msprobe_ms.recording.hooks.apis import ApiHooks
-from msprobe_ms.recording.hooks.compiler_calls import CompilerCalls
-from msprobe_ms.recording.hooks.jit import JitHooks
-from msprobe_ms.recording.hooks.kernels import KernelHooks
-from msprobe_ms.recording.hooks.modules import ModuleHooks
-from msprobe_ms.recording.hooks.token_window import TokenWindow
+from msprobe_ms.recording.hooks.compiled import CompilerCalls, JitHooks
+from msprobe_ms.recording.hooks.modules import ModuleHooks, TokenWindow
+from msprobe_ms.recording.hooks.operators import KernelHooks
 from msprobe_ms.recording.kernel_recorder import KernelRecorder
 from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.output.step_dump import StepDump
@@ -28,7 +27,8 @@ from msprobe_ms.recording.progress import Status
 from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.recording.saved_values import SavePoints
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings, why_empty
-from msprobe_ms.recording.step import Step
+from msprobe_ms.recording.step import Dumper, Step
+from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 
 if TYPE_CHECKING:
@@ -268,3 +268,30 @@ class DynamicStep(Step):
     def _drop_parameter_hooks(self) -> None:
         if self._modules is not None:
             self._modules.remove_parameters()
+
+
+class DynamicDumper(Dumper):
+    """Records what Python calls, by hooks."""
+
+    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
+        if config.level == "L2" and framework.no_kernels is not None:
+            raise UsageError(f'level "L2": {framework.no_kernels}')
+        if isinstance(config.summary_mode, tuple):
+            categories = ", ".join(config.summary_mode)
+            raise UsageError(
+                f"PrecisionDebugger: summary_mode [{categories}] is for kernels of compiled graphs; "
+                f"{framework.mode_text()} know one of statistics, md5"
+            )
+        super().__init__(config, framework, apis, quota)
+        idle = [key for key in KERNEL_KEYS if config.asks_for(key)]
+        if config.level == "L2" and idle:
+            logger.info("these configuration keys have no effect in dynamic graphs: %s", ", ".join(idle))
+        #: Modules may run in compiled graphs in between.
+        self._taps: GraphTaps | None = None
+        if config.level in MODULE_LEVELS and config.task in TAPPED_TASKS:
+            self._taps = framework.graph_taps(
+                tapped_by(config.data_mode, config.task), config.dump_path, config.permissions
+            )
+
+    def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> DynamicStep:
+        return DynamicStep(config, self._framework, self._apis, step, rank, self._quota, self._warned, self._taps)

@@ -4,68 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msprobe_ms.config.vocabulary import KERNEL_KEYS, MODULE_LEVELS
 from msprobe_ms.frameworks.base import ExecutionMode, Framework
-from msprobe_ms.frameworks.graph_observer import GraphTaps
-from msprobe_ms.recording.dynamic_step import DynamicStep
-from msprobe_ms.recording.graphs.kernel_dumper import KernelDumper
-from msprobe_ms.recording.graphs.recorder import tapped_by
-from msprobe_ms.recording.graphs.step import GraphStep
+from msprobe_ms.recording.dynamic_step import DynamicDumper
+from msprobe_ms.recording.graphs.graph_step import TAPPED_TASKS, GraphDumper
+from msprobe_ms.recording.graphs.kernel_step import KernelDumper
 from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.step import Dumper
 from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.log import logger
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
-
-#: Tasks that record modules inside compiled graphs.
-TAPPED_TASKS = ("statistics", "tensor", "structure")
-
-
-class DynamicDumper(Dumper):
-    """Records what Python calls, by hooks."""
-
-    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
-        if config.level == "L2" and framework.no_kernels is not None:
-            raise UsageError(f'level "L2": {framework.no_kernels}')
-        if isinstance(config.summary_mode, tuple):
-            categories = ", ".join(config.summary_mode)
-            raise UsageError(
-                f"PrecisionDebugger: summary_mode [{categories}] is for kernels of compiled graphs; "
-                f"{framework.mode_text()} know one of statistics, md5"
-            )
-        super().__init__(config, framework, apis, quota)
-        idle = [key for key in KERNEL_KEYS if config.asks_for(key)]
-        if config.level == "L2" and idle:
-            logger.info("these configuration keys have no effect in dynamic graphs: %s", ", ".join(idle))
-        #: Modules may run in compiled graphs in between.
-        self._taps: GraphTaps | None = None
-        if config.level in MODULE_LEVELS and config.task in TAPPED_TASKS:
-            self._taps = framework.graph_taps(
-                tapped_by(config.data_mode, config.task), config.dump_path, config.permissions
-            )
-
-    def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> DynamicStep:
-        return DynamicStep(config, self._framework, self._apis, step, rank, self._quota, self._warned, self._taps)
-
-
-class GraphDumper(Dumper):
-    """Records modules inside graphs that are compiled as a whole."""
-
-    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
-        super().__init__(config, framework, apis, quota)
-        taps = framework.graph_taps(tapped_by(config.data_mode, config.task), config.dump_path, config.permissions)
-        if taps is None:
-            raise UsageError(f"level {config.level}: {framework.no_graph_taps}")
-        self._taps = taps
-
-    def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> GraphStep:
-        return GraphStep.open(config, self._framework, self._taps, step, rank, self._warned)
 
 
 @dataclass(frozen=True, slots=True)

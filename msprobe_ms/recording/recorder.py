@@ -6,15 +6,16 @@ Hooks call it in this order for every call, on the thread that makes the call::
     args, kwargs = recorder.before(call, args, kwargs)
     output = recorder.after(call, args, kwargs, output, parameters)      # or recorder.abandon(call)
 
-and gradients come back through the watches that ``before`` and ``after`` set. No method raises: an error of ours is
-reported once and the host's values pass unchanged.
+and gradients come back through the watches that ``before`` and ``after`` set; ``recorder.run(subject, function, args,
+kwargs)`` is all of it for a function. No method raises: an error of ours is reported once and the host's values pass
+unchanged.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import CodeType
@@ -23,49 +24,30 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD, RECOMPUTE
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.recording.backward import Backward
-from msprobe_ms.recording.call_site import CallSites, Recomputation
-from msprobe_ms.recording.calls import Call, OpenCalls, Parameters, Subject
-from msprobe_ms.recording.gradient_watch import Watch
+from msprobe_ms.recording.calls import Call, CallSites, OpenCalls, Parameters, Recomputation, Subject
+from msprobe_ms.recording.gradients import Backward, Watch
 from msprobe_ms.recording.output.step_dump import StepDump
-from msprobe_ms.recording.selection.call_filter import CallFilter
+from msprobe_ms.recording.selection.filters import CallFilter
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
-from msprobe_ms.support.this_process import ThisProcess
+from msprobe_ms.support.process import ThisProcess
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
 
-class Recorder:
-    """Records the calls of one step into its dump."""
+class StepRecorder:
+    """What all recorders of a step share: where entries go, which are recorded, how often each thing was called."""
 
-    def __init__(
-        self,
-        config: Config,
-        framework: Framework,
-        dump: StepDump,
-    ) -> None:
+    def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
         self._framework = framework
         self._sink = dump.sinks.first
         self._values = dump.values
         self._errors = dump.errors
         self._filter = CallFilter(config)
-        self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
-        self._recomputation = Recomputation(framework.recomputing)
         self._counters: dict[str, int] = {}
         self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
-        self._thread = OpenCalls()
         self._closed = False
         self._process = ThisProcess()
-        self.backward = Backward(self._sink, self._values, self._filter, self._guarded, self._is_open, self._count)
-
-    def resume(self) -> None:
-        """Calls come in from here on."""
-        self.backward.resume()
-
-    def pause(self) -> None:
-        """No more calls until `resume`, only gradients of those that were recorded."""
-        self.backward.pause()
 
     def warn_of_unused(self, unused: UnusedSettings) -> None:
         """Warn of what of the configuration selected nothing in this step."""
@@ -83,11 +65,36 @@ class Recorder:
         return bool(self._counters)
 
     def close(self) -> None:
-        """The step is over: gradients that come later belong to nothing and are dropped."""
+        """The step is over: what comes later belongs to nothing and is dropped."""
         self._closed = True
 
     def _is_open(self) -> bool:
         return not self._closed and self._process.is_mine
+
+    def _count(self, base: str) -> int:
+        with self._lock:
+            index = self._counters.get(base, 0)
+            self._counters[base] = index + 1
+        return index
+
+
+class Recorder(StepRecorder):
+    """Records the calls of one step into its dump."""
+
+    def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
+        super().__init__(config, framework, dump)
+        self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
+        self._recomputation = Recomputation(framework.recomputing)
+        self._thread = OpenCalls()
+        self.backward = Backward(self._sink, self._values, self._filter, self._guarded, self._is_open, self._count)
+
+    def resume(self) -> None:
+        """Calls come in from here on."""
+        self.backward.resume()
+
+    def pause(self) -> None:
+        """No more calls until `resume`, only gradients of those that were recorded."""
+        self.backward.pause()
 
     def _guarded(self, where: str, action: Callable[[], Any]) -> Any:
         """What ``action`` gives, which records and calls nothing of the user's; None where it fails."""
@@ -103,6 +110,21 @@ class Recorder:
             thread.busy = was_busy
 
     # -- forward ---------------------------------------------------------------------------------------------------
+
+    def run(
+        self, subject: Subject, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """Call ``function`` and record it as ``subject``, unless it is no call of its own; its result or exception."""
+        call = self.enter(subject)
+        if call is None:
+            return function(*args, **kwargs)
+        try:
+            watched_args, watched_kwargs = self.before(call, tuple(args), dict(kwargs))
+            output = function(*watched_args, **watched_kwargs)
+        except BaseException:
+            self.abandon(call)
+            raise
+        return self.after(call, watched_args, watched_kwargs, output)
 
     def enter(self, subject: Subject) -> Call | None:
         """Open a call; None when it is not one of its own: inside another API, or the tool's own doing."""
@@ -145,12 +167,6 @@ class Recorder:
         if new is not None:  # a call without its site is still a call
             self._guarded("call site", partial(self._sink.call_site, number, new))
         return number
-
-    def _count(self, base: str) -> int:
-        with self._lock:
-            index = self._counters.get(base, 0)
-            self._counters[base] = index + 1
-        return index
 
     def innermost(self, subject: Subject) -> Call | None:
         """The open call of this module that the current hook ends; None if it was never opened or has raised."""

@@ -11,12 +11,12 @@ from msprobe_ms.dump.names import DEBUG
 from msprobe_ms.dump.writing.json_text import Value, Whole
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework, Removable
-from msprobe_ms.recording.gradient_watch import Plan, fill
+from msprobe_ms.recording.gradients import Plan, fill
 from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.output.values import members
 from msprobe_ms.recording.selection.filters import NameList
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.this_process import ThisProcess
+from msprobe_ms.support.process import ThisProcess
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config

@@ -14,7 +14,7 @@ from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.progress import Status
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.this_process import ThisProcess
+from msprobe_ms.support.process import ThisProcess
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config

@@ -8,7 +8,7 @@ from pathlib import Path
 from msprobe_ms.comparison.model import Pair
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import parse_entry
-from msprobe_ms.dump.reading.tensors import TensorSource
+from msprobe_ms.dump.reading.items import TensorSource
 
 Shape = tuple[int, ...]
 Items = dict[str, Shape | None]

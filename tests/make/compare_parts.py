@@ -17,9 +17,9 @@ from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.run import Options, compare_one, verdict_of
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import parse_entry
+from msprobe_ms.dump.reading.items import TensorSource
 from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.dump.reading.tensors import TensorSource
 
 
 def tensor(place: str, values: Any, entry: str = "Functional.op.0.forward", **changed: Any) -> Item:

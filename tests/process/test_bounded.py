@@ -24,7 +24,7 @@ from msprobe_ms.frameworks.graph_observer import Described, Place
 from msprobe_ms.frameworks.pytorch.framework import PyTorch
 from msprobe_ms.mindspore import PrecisionDebugger as MindSporeDebugger
 from msprobe_ms.pytorch import PrecisionDebugger
-from msprobe_ms.recording.graphs.recorder import GraphRecorder
+from msprobe_ms.recording.graphs.graph_recorder import GraphRecorder
 from msprobe_ms.recording.output import tensor_writer
 from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.progress import Status

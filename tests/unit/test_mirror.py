@@ -13,8 +13,8 @@ UNIT = Path(__file__).parent
 
 #: Folder → modules that other files test: frameworks by tests/frameworks, others by those of what uses them.
 WITHOUT = """
-arrays: dtypes kl_divergence npy torch_file torch_pickle
-cli: common compare convert kernels recover run weights
+arrays: dtypes npy torch_file torch_pickle
+cli: common compare compare_kernels dump_files run weights
 comparison/api: compared notebook
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend
@@ -30,23 +30,22 @@ comparison/reporting: advisor colours csv_table
 comparison/reporting/profiles: base latest v110 wording
 compat/msprobe/mindspore/common: utils
 compat: neighbour
-config: model paths read reload selectors values vocabulary
+config: model reload values vocabulary
 .: convert mindspore pytorch
 dump: columns model
-dump/kernels: entries folders index kernel_files launches reduce
-dump/reading: entries locate tensors
+dump/kernels: entries index kernel_files launches reduce
+dump/reading: items locate
 dump/writing: export
 frameworks: base gradient_graph graph_observer msadapter seeding torch_modules training
-frameworks/mindspore: arrays autograd callbacks device_statistics framework graph_callbacks graph_compilation
-    graph_source jit kernels modes random_state tensor_dump tensor_dump_files tensor_dump_names training
-frameworks/pytorch: autograd device_statistics framework random_state training
-recording: auto backward call_site calls communication context_manager debugger dynamic_step kernel_recorder modes
-    recorder saved_values script step
-recording/graphs: kernel_dumper kernel_step recorder step
-recording/hooks: apis compiler_calls early_imports jit kernels modules primitives token_window wrapped
-recording/output: deferred_statistics entry_sink overflow sinks step_dump tensor_writer values
-recording/selection: call_filter filters unused_settings
-support: errors files gc_pause log patching workers
+frameworks/mindspore: arrays autograd callbacks device_statistics dropout framework graph_callbacks graph_compilation
+    graph_source jit kernels modes tensor_dump tensor_dump_files tensor_dump_names training
+frameworks/pytorch: autograd device_statistics framework training
+recording: auto calls context_manager debugger dynamic_step kernel_recorder modes recorder saved_values script step
+recording/graphs: graph_recorder graph_step kernel_step
+recording/hooks: apis communication compiled early_imports modules operators
+recording/output: deferred_statistics overflow step_dump tensor_writer values
+recording/selection: filters unused_settings
+support: errors files log patching workers
 weights: compare fused mindspore_file model numpy_archive open report safetensors torch_checkpoint
 """
 

@@ -19,7 +19,7 @@ from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_summa
 from msprobe_ms.comparison.run import verdict_of
 from msprobe_ms.comparison.terms import Mode, PairedBy
 from msprobe_ms.dump.kernels.entries import KernelDump, read_kernels
-from msprobe_ms.dump.kernels.folders import KernelFolder, need_kernel_folders, read_folders
+from msprobe_ms.dump.kernels.kernel_files import KernelFolder, need_kernel_folders, read_folders
 from msprobe_ms.dump.kernels.launches import Launch
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.reading.reader import read_dump

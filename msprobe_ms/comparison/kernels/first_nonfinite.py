@@ -13,7 +13,7 @@ import numpy as np
 
 from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.dump.kernels.entries import read_kernels
-from msprobe_ms.dump.kernels.folders import find_kernel_folders, read_folders
+from msprobe_ms.dump.kernels.kernel_files import find_kernel_folders, read_folders
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import PARAMETER
 from msprobe_ms.dump.reading.locate import find_dumps

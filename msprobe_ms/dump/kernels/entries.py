@@ -22,7 +22,7 @@ from msprobe_ms.dump.kernels.launches import Launch, ScopePaths, Unwritten, laun
 from msprobe_ms.dump.kernels.scope_path import Cells, cell_entry, parse_scope
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETER, RECOMPUTE, SCOPE, UNWRITTEN, api_entry, parse_entry
-from msprobe_ms.dump.reading.entries import call_items
+from msprobe_ms.dump.reading.items import call_items
 from msprobe_ms.support.errors import MissingTensorError, MsprobeError
 from msprobe_ms.support.log import logger
 

@@ -14,8 +14,13 @@ from typing import Any
 
 from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.dump.kernels.entries import kernel_entries
-from msprobe_ms.dump.kernels.folders import KernelFolder, find_kernel_folders, need_kernel_folders, read_folders
-from msprobe_ms.dump.kernels.kernel_files import KernelFile
+from msprobe_ms.dump.kernels.kernel_files import (
+    KernelFile,
+    KernelFolder,
+    find_kernel_folders,
+    need_kernel_folders,
+    read_folders,
+)
 from msprobe_ms.dump.names import INCOMPLETE
 from msprobe_ms.dump.writing.export import Recovered, dump_head, write_json
 from msprobe_ms.dump.writing.journal import Envelope

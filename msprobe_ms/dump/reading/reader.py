@@ -23,14 +23,13 @@ from msprobe_ms.dump.names import (
     counted_entries,
     parse_entry,
 )
-from msprobe_ms.dump.reading.entries import DEEPEST, SECTION_KEYS, call_items, gradient_items, saved_items
+from msprobe_ms.dump.reading.items import DEEPEST, SECTION_KEYS, TensorSource, call_items, gradient_items, saved_items
 from msprobe_ms.dump.reading.json_stream import kind_of, members
 from msprobe_ms.dump.reading.locate import DUMP_FILES, dump_file, find_dumps, unfinished
-from msprobe_ms.dump.reading.tensors import TensorSource
 from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
 from msprobe_ms.support.files import leads_out
-from msprobe_ms.support.gc_pause import no_garbage_collection
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.process import no_garbage_collection
 
 __all__ = ["find_dumps", "read_dump"]
 

@@ -26,7 +26,7 @@ from msprobe_ms.frameworks.base import (
     ExecutionMode,
     Framework,
     InputWatch,
-    KernelDump,
+    KernelDumpControl,
     Namespace,
     NodeObserver,
     OnGradients,
@@ -325,7 +325,7 @@ class MindSpore(Framework):
             return group
         return _Group(list(get_process_group_ranks(group or GlobalComm.WORLD_COMM_GROUP)))
 
-    def kernel_dump(self) -> KernelDump:
+    def kernel_dump(self) -> KernelDumpControl:
         return kernels.MindSporeKernelDump()
 
     def execution_mode(self) -> ExecutionMode:

@@ -197,17 +197,38 @@ class _StatisticsTap(_Tap):
         return told, ops.zeros_like(call), ops.zeros_like(place), ops.zeros_like(back)
 
 
+class _Told(NamedTuple):
+    """What graphs can call: numbers that the compiler asks for, and callbacks of the running graph."""
+
+    layout_of: Any
+    place_of: Any
+    parameter_of: Any
+    is_float: Any
+    begin: Any
+    value: Any
+    end: Any
+    parameter: Any
+
+
 def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
     """The source of graphs that tell ``callbacks`` what ``tapped`` names."""
+    told = _Told(
+        layout_of=constexpr(lambda module, first, second: callbacks.layout(module, first, second)),
+        place_of=constexpr(lambda field, path, back, dtype, form: callbacks.place(field, path, back, dtype, form)),
+        parameter_of=constexpr(lambda module, name, dtype, form: callbacks.parameter(module, name, dtype, form)),
+        is_float=constexpr(lambda dtype: callbacks.is_float(dtype)),
+        begin=_callback(lambda layout: callbacks.on_begin(layout)),
+        value=_callback(lambda value, call, place: callbacks.on_value(value, call, place)),
+        end=_callback(lambda call, layout: callbacks.on_end(call, layout)),
+        parameter=_callback(lambda gradient, parameter: callbacks.on_parameter(gradient, parameter)),
+    )
+    return Parts(_construct_between(told, structures(_tensor_watch(told, tapped))), _parameter_hook(told))
+
+
+def _tensor_watch(told: _Told, tapped: Tapped) -> Callable[[Any, Any, str, Any], Any]:
+    """What tells a tensor of a call and its gradient, for the parser."""
     values, gradients = tapped.values, tapped.gradients
-    layout_of = constexpr(lambda module, first, second: callbacks.layout(module, first, second))
-    place_of = constexpr(lambda field, path, back, dtype, form: callbacks.place(field, path, back, dtype, form))
-    parameter_of = constexpr(lambda module, name, dtype, form: callbacks.parameter(module, name, dtype, form))
-    is_float = constexpr(lambda dtype: callbacks.is_float(dtype))
-    begin = _callback(lambda layout: callbacks.on_begin(layout))
-    tell = _callback(lambda value, call, place: callbacks.on_value(value, call, place))
-    end = _callback(lambda call, layout: callbacks.on_end(call, layout))
-    tell_parameter = _callback(lambda gradient, parameter: callbacks.on_parameter(gradient, parameter))
+    tell, place_of, is_float = told.value, told.place_of, told.is_float
     whole = _Tap(tell, values=values, gradients=gradients)
     single = _SingleTap(tell, values=values, gradients=gradients)
     statistics = _StatisticsTap(tell, values=values, gradients=gradients)
@@ -233,7 +254,13 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
             return ops.depend(value, tell(value, call, place))
         return value
 
-    describe, watch = structures(watch_tensor)
+    return watch_tensor
+
+
+def _construct_between(told: _Told, structure: Structures) -> Callable[..., Any]:
+    """``Parts.construct``: a call whose inputs, result and parameters are told."""
+    describe, watch = structure
+    layout_of, place_of, begin, tell, end = told.layout_of, told.place_of, told.begin, told.value, told.end
 
     def construct_of(original: Any, module: int, names: tuple[str, ...], parameters: tuple[Any, ...]) -> Any:
         def construct(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -255,6 +282,13 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
 
         return construct
 
+    return construct_of
+
+
+def _parameter_hook(told: _Told) -> Callable[[int, str], Any]:
+    """``Parts.hook``: tells the gradient of a parameter."""
+    parameter_of, tell_parameter = told.parameter_of, told.parameter
+
     def hook_of(module: int, name: str) -> Any:
         def hook(gradient: Any) -> Any:
             form = _form(gradient)
@@ -267,4 +301,4 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
 
         return hook
 
-    return Parts(construct_of, hook_of)
+    return hook_of

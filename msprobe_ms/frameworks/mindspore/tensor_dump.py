@@ -26,7 +26,7 @@ from msprobe_ms.frameworks.mindspore.tensor_dump_files import PATIENCE, QUIET, F
 from msprobe_ms.frameworks.mindspore.tensor_dump_names import Compiled, Given, ParameterOf
 from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.patching import Patch
-from msprobe_ms.support.this_process import ThisProcess
+from msprobe_ms.support.process import ThisProcess
 
 #: What TensorDump puts numbers in for.
 _EXPANDED = ("{step}", "{rank}")
@@ -63,7 +63,7 @@ class TensorDumpTaps(CompiledTaps):
     def _made_parts(self) -> Parts:
         # In a Cell that is computed again in backward: not written again.
         dump, dump_gradient = self._operators or (ops.TensorDump().recompute(False), ops.DumpGradient())
-        return compiled_parts(self, self._tapped, dump, dump_gradient)
+        return dumping_parts(self, self._tapped, dump, dump_gradient)
 
     def install(self, modules: Sequence[tuple[str, Any]], observer: GraphObserver) -> None:
         self._make_scratch()
@@ -161,7 +161,7 @@ class TensorDumpTaps(CompiledTaps):
         return f"{self._scratch}/{name}"
 
 
-def compiled_parts(names: TensorDumpTaps, tapped: Tapped, dump: Any, dump_gradient: Any) -> Parts:
+def dumping_parts(names: TensorDumpTaps, tapped: Tapped, dump: Any, dump_gradient: Any) -> Parts:
     """The source of graphs that write what ``tapped`` names; see `graph_source` for how it is written."""
     values, gradients = tapped.values, tapped.gradients
     call_of = constexpr(lambda module, args, kwargs: names.call(module, args, kwargs))

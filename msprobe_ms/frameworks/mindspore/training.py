@@ -68,81 +68,87 @@ def watch_training(listener: Listener) -> ClassPatches:
     outermost ``TrainOneStepCell``, which ``Model`` makes too, or a jitted function that reaches a network. Before there
     is an optimizer, the call of a Cell that has parameters and stands in no other is computing, too.
     """
-    patches = ClassPatches()
-    depth = _Depth()
-    optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
+    watch, patches = _Watch(listener), ClassPatches()
+    for operation in (ops.GradOperation, _Grad):
+        patches.put(operation, "__call__", watch.make_gradient)
+    patches.put(nn.Cell, "__call__", watch.call_cell)
+    patches.put(nn.TrainOneStepCell, "__call__", watch.train_one_step)
+    for optimizer in _OPTIMIZERS:
+        patches.put(optimizer, "__init__", watch.make_optimizer)
+        patches.put(optimizer, "__call__", watch.optimize)
+    for holder, name in jit.graph_calls():
+        patches.put(holder, name, watch.run_graph)
+    return patches
 
-    def computing(networks: Callable[[], Sequence[Any]], found: str, run: Callable[[], Any]) -> Any:
-        if depth.value == 0:
-            listener.computes(networks(), found)
-        depth.value += 1
+
+class _Watch:
+    """What the methods of MindSpore do that a training runs through: each is given the original and its arguments."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._depth = _Depth()
+        self._optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def _computing(self, networks: Callable[[], Sequence[Any]], found: str, run: Callable[[], Any]) -> Any:
+        if self._depth.value == 0:
+            self._listener.computes(networks(), found)
+        self._depth.value += 1
         try:
             return run()
         finally:
-            depth.value -= 1
-            if depth.value == 0:
-                listener.pauses()
+            self._depth.value -= 1
+            if self._depth.value == 0:
+                self._listener.pauses()
 
-    def make_gradient(original: Any, operation: Any, function: Any, weights: Any = None, *rest: Any) -> Any:
+    def make_gradient(self, original: Any, operation: Any, function: Any, weights: Any = None, *rest: Any) -> Any:
         gradient = original(operation, function, weights, *rest)
         if not operation.pynative_:
             return gradient  # what the user gets, and a compiler may read; it comes back here when it is called
         found = f"given to {'GradOperation' if isinstance(operation, ops.GradOperation) else 'grad or value_and_grad'}"
 
-        return lambda *args, **kwargs: computing(
+        return lambda *args, **kwargs: self._computing(
             lambda: networks_of(function, weights), found, partial(gradient, *args, **kwargs)
         )
 
-    def train_one_step(original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
+    def train_one_step(self, original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
         found = f"given to {type(cell).__name__}"
-        return computing(lambda: networks_of(cell.network, None), found, partial(original, cell, *args, **kwargs))
+        return self._computing(lambda: networks_of(cell.network, None), found, partial(original, cell, *args, **kwargs))
 
-    def run_graph(original: Any, executor: Any, *args: Any, **kwargs: Any) -> Any:
-        call = jit.describe(executor, args) if depth.value == 0 else None
+    def run_graph(self, original: Any, executor: Any, *args: Any, **kwargs: Any) -> Any:
+        call = jit.describe(executor, args) if self._depth.value == 0 else None
         if call is not None and call.frameworks_own:
             call = None
         inside = _optimizers_in(executor.fn)
         networks = [] if call is None else networks_of(executor.fn if executor.obj is None else executor.obj, None)
         # With an optimizer elsewhere, a graph without gradients is an evaluation.
-        if call is None or not networks or (optimizers and not inside and not _differentiates(executor.fn)):
+        if call is None or not networks or (self._optimizers and not inside and not _differentiates(executor.fn)):
             return original(executor, *args, **kwargs)
         # Called once more by its name: from now on its calls are recorded.
         found = f"run by the jitted {call.name}, one entry in all; {jit.HOW_TO_UNCOMPILE}"
-        result = computing(lambda: networks, found, lambda: executor(*args, **kwargs))
+        result = self._computing(lambda: networks, found, lambda: executor(*args, **kwargs))
         for optimizer in inside:
-            listener.optimizer_ran(optimizer)
+            self._listener.optimizer_ran(optimizer)
         return result
 
-    def call_cell(original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
-        if depth.value or optimizers or next(iter(cell.get_parameters()), None) is None:
+    def call_cell(self, original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._depth.value or self._optimizers or next(iter(cell.get_parameters()), None) is None:
             return original(cell, *args, **kwargs)
         networks = [cell]
         if _wraps(cell):
             networks = [child for child in cell.cells() if next(iter(child.get_parameters()), None) is not None]
-        return computing(lambda: networks, "the outermost Cell called", partial(original, cell, *args, **kwargs))
+        return self._computing(lambda: networks, "the outermost Cell called", partial(original, cell, *args, **kwargs))
 
-    def make_optimizer(original: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
+    def make_optimizer(self, original: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
         original(optimizer, *args, **kwargs)
-        if optimizer not in optimizers:
-            optimizers.add(optimizer)
-            listener.optimizer_made(optimizer)
+        if optimizer not in self._optimizers:
+            self._optimizers.add(optimizer)
+            self._listener.optimizer_made(optimizer)
 
-    def optimize(original: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        listener.pauses()
+    def optimize(self, original: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        self._listener.pauses()
         result = original(optimizer, *args, **kwargs)
-        listener.optimizer_ran(optimizer)
+        self._listener.optimizer_ran(optimizer)
         return result
-
-    for operation in (ops.GradOperation, _Grad):
-        patches.put(operation, "__call__", make_gradient)
-    patches.put(nn.Cell, "__call__", call_cell)
-    patches.put(nn.TrainOneStepCell, "__call__", train_one_step)
-    for optimizer in _OPTIMIZERS:
-        patches.put(optimizer, "__init__", make_optimizer)
-        patches.put(optimizer, "__call__", optimize)
-    for holder, name in jit.graph_calls():
-        patches.put(holder, name, run_graph)
-    return patches
 
 
 def networks_of(function: Any, weights: Any) -> Sequence[Any]:

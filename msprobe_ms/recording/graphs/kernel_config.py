@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from msprobe_ms.support.this_process import ThisProcess
+from msprobe_ms.support.process import ThisProcess
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config

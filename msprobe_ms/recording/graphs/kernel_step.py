@@ -1,25 +1,33 @@
-"""One step of one process at level L2 in compiled graphs: the raw files that came, and the index of them."""
+"""Level L2 in compiled graphs: MindSpore's kernel dump, run for the steps of a recording, and the index of each."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.dump.kernels.index import write_index
 from msprobe_ms.dump.kernels.kernel_files import KernelFile, read_kernel_files
 from msprobe_ms.dump.kernels.reduce import reduce
-from msprobe_ms.frameworks.base import Framework, KernelDump
-from msprobe_ms.recording.graphs.kernel_config import NOWHERE
+from msprobe_ms.dump.writing.writer import move_aside
+from msprobe_ms.frameworks.base import ExecutionMode, Framework, KernelDumpControl
+from msprobe_ms.recording.graphs import kernel_config
+from msprobe_ms.recording.graphs.kernel_config import NOWHERE, Document, Environment, plain_path
+from msprobe_ms.recording.hooks.apis import ApiHooks
+from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.progress import Status
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
-from msprobe_ms.recording.step import Step
+from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import MsprobeError, UsageError
+from msprobe_ms.support.files import Permissions, replacing
 from msprobe_ms.support.log import logger
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
+
 
 #: Tasks under which the framework dumps only what it finds wrong, and parameters.
 CHECKS = ("overflow_check", "exception_dump")
@@ -32,7 +40,7 @@ class KernelStep(Step):
         self,
         config: Config,
         framework: Framework,
-        dump: KernelDump,
+        dump: KernelDumpControl,
         folder: Path,
         data_folder: Path,
         step: int,
@@ -123,3 +131,156 @@ class KernelStep(Step):
             "run a graph before PrecisionDebugger was constructed: it reads one dump configuration, at its first graph",
             self.folder, named,
         )  # fmt: skip
+
+
+#: Where MindSpore looks for the configuration, and where a device that runs graphs as a whole looks.
+CONFIGURATION = "MINDSPORE_DUMP_CONFIG"
+DEVICE_CONFIGURATION = "MS_ACL_DUMP_CFG_PATH"
+
+
+class KernelDumper(Dumper):
+    """Has MindSpore dump the kernels of the steps that are recorded, and none of others."""
+
+    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
+        """Configure the framework; it must not have run a graph yet. Raises UsageError for what cannot work."""
+        super().__init__(config, framework, apis, quota)
+        mode = framework.execution_mode()
+        if mistakes := _mistakes(config, mode):
+            raise UsageError("\n".join(f"PrecisionDebugger: {mistake}" for mistake in mistakes))
+        self._dump = framework.kernel_dump()
+        self._name, self._document = _configuration(config, mode, self._dump.version)
+        self._reduces = config.task == "statistics" and self._dump.on_cpu
+        #: Raw files go below it, whatever the configuration says later.
+        self._root = config.dump_path
+        self._environment = Environment()
+        self._warn_of_idle_keys(config, mode)
+        self._active = self._configure(config, mode)
+        #: After this step nothing is recorded any more.
+        self._last: float = max(config.step, default=inf)
+        self._over = False
+
+    def _configure(self, config: Config, mode: ExecutionMode) -> bool:
+        """Bring the configuration into force; False where nothing is to be recorded."""
+        rank = self._framework.rank()
+        if config.rank and (rank or 0) not in config.rank:
+            return False
+        path = config.dump_path / (f"{self._name}.json" if rank is None else f"{self._name}_rank{rank}.json")
+        users = os.environ.get(CONFIGURATION)
+        if users and os.path.realpath(users) != os.path.realpath(path):
+            logger.warning(
+                "%s is set to %s: MindSpore dumps what that file says, and nothing is recorded here. "
+                "Take it out of the environment to have kernels recorded", CONFIGURATION, users,
+            )  # fmt: skip
+            return False
+        blind = config.task in CHECKS and self._dump.on_cpu
+        adapted = self._dump.on_cpu and not blind
+        document = kernel_config.for_cpu(self._document) if adapted else dict(self._document)
+        try:
+            config.permissions.make_folder(path.parent)
+            common = document["common_dump_settings"]
+            document |= {"common_dump_settings": common | {"path": str(plain_path(config.dump_path))}}
+            with replacing(path, config.permissions) as file:
+                file.write(json.dumps(document, indent=4, ensure_ascii=False).encode("utf-8", "surrogateescape"))
+        except OSError as error:
+            raise UsageError(f"PrecisionDebugger: {path}: {error.strerror}; kernels cannot be recorded") from error
+        if blind:
+            logger.warning(
+                "task %s: kernels on CPU report nothing, and nothing is recorded; %s is for Ascend", config.task, path
+            )
+            return False
+        self._environment.set(CONFIGURATION, str(path))
+        as_whole = mode is ExecutionMode.GRAPH and config.task in ("statistics", "tensor")
+        passes = as_whole and kernel_config.passes_graph_launch(document)
+        if passes or DEVICE_CONFIGURATION in os.environ:
+            self._environment.set(DEVICE_CONFIGURATION, str(path) if passes else None)
+        if problem := self._dump.read_configuration(NOWHERE):
+            self._environment.put_back()
+            path.unlink(missing_ok=True)
+            raise UsageError(f"PrecisionDebugger: MindSpore does not accept {path}: {problem}")
+        return True
+
+    def _warn_of_idle_keys(self, config: Config, mode: ExecutionMode) -> None:
+        idle = ["api_list"] if config.api_list is not None else []
+        if self._dump.on_cpu:
+            idle += ["async_dump"] if config.async_dump else []
+            idle += [key for key in ("device", "precision") if config.asks_for(key)]
+        if (mode is ExecutionMode.KBYK or self._dump.on_cpu) and config.asks_for("file_format"):
+            idle.append("file_format")
+        if config.task in CHECKS:
+            idle += [key for key, value in (("list", config.list), ("data_mode", config.data_mode - {"all"})) if value]
+        if idle:
+            logger.info("these configuration keys have no effect on kernels here: %s", ", ".join(idle))
+
+    def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> KernelStep | None:
+        if not self._active:
+            return None
+        self._warn_of_change(config)
+        data_folder = self._root / f"rank_{self._framework.rank() or 0}" / "Net"
+        move_aside(folder)
+        config.permissions.make_folder(folder)
+        _move_iteration_aside(data_folder, step, config.permissions)
+        categories = kernel_config.categories(config, self._dump.version) if self._reduces else None
+        status = Status(config, rank)
+        return KernelStep(config, self._framework, self._dump, folder, data_folder, step, categories, status)
+
+    def _warn_of_change(self, config: Config) -> None:
+        mode = self._framework.execution_mode()
+        document = _configuration(config, mode, self._dump.version)[1]
+        if document != self._document:
+            self._document = document
+            logger.warning("kernels are selected as when the job began: MindSpore reads its configuration only once")
+
+    def announce(self, models: Sequence[Any]) -> None:
+        if self._active and not self._over:
+            self._dump.name_modules(models)
+
+    def step_ended(self, step: int) -> None:
+        self._over = step >= self._last
+        if self._over:
+            self.close()
+
+    def close(self) -> None:
+        super().close()
+        self._dump.close()
+        self._environment.put_back()
+
+
+def _configuration(config: Config, mode: ExecutionMode, version: str) -> tuple[str, Document]:
+    """The name of the file, and what it says."""
+    if config.task == "exception_dump":
+        return "kernel_graph_exception_check", kernel_config.exception_check(config)
+    if config.task == "overflow_check":
+        return "kernel_graph_overflow_check", kernel_config.overflow_check(config)
+    if mode is ExecutionMode.GRAPH:
+        return "kernel_graph_dump", kernel_config.graph_dump(config)
+    return "kernel_kbyk_dump", kernel_config.kernel_dump(config, version)
+
+
+def _mistakes(config: Config, mode: ExecutionMode) -> list[str]:
+    """What level L2 knows in dynamic graphs and not here."""
+    found = []
+    for key in ("scope", "skip", "tensor_list"):
+        if getattr(config, key):
+            found.append(f'{key} is not for kernels of compiled graphs; "list" selects them; remove {key}')
+    if len(config.data_mode) != 1 or not config.data_mode <= {"all", "input", "output"}:
+        modes = ", ".join(sorted(config.data_mode))
+        found.append(f"data_mode [{modes}] is not for kernels of compiled graphs; use one of all, input, output")
+    for name in config.list:
+        if name.startswith("class:") or ("*" in name and not name.startswith("name-regex(")):
+            accepted = 'its type ("MatMul"), its path ("Default/network-Net/fc1-Dense/MatMul-op0") or name-regex(…)'
+            found.append(f'list: "{name}" names no kernel of a compiled graph; use {accepted}')
+    if mode is ExecutionMode.GRAPH and os.environ.get("GRAPH_OP_RUN") == "1":
+        found.append("GRAPH_OP_RUN=1 is set, with which graphs of jit_level O2 run kernel by kernel; unset it")
+    return found
+
+
+def _move_iteration_aside(data_folder: Path, step: int, permissions: Permissions) -> None:
+    """What another run left there under this step's number would pass for this step's."""
+    for there in data_folder.glob(f"*/{step}"):
+        number = 1
+        rank, net = data_folder.parent, data_folder.name
+        while (aside := rank.with_name(f"earlier{number}_{rank.name}") / net / there.parent.name / there.name).exists():
+            number += 1
+        permissions.make_folder(aside.parent)
+        there.rename(aside)
+        logger.warning("%s already held kernels; it is now %s", there, aside)

@@ -14,10 +14,9 @@ from typing import Any
 
 from msprobe_ms.frameworks.base import Framework, Namespace
 from msprobe_ms.recording.calls import Subject
-from msprobe_ms.recording.communication import Communication
+from msprobe_ms.recording.hooks.communication import Communication
 from msprobe_ms.recording.hooks.early_imports import EarlyBindings
-from msprobe_ms.recording.hooks.primitives import PrimitiveHooks
-from msprobe_ms.recording.hooks.wrapped import call_recorded
+from msprobe_ms.recording.hooks.operators import PrimitiveHooks
 from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.support.errors import ConfigError, UsageError
 from msprobe_ms.support.patching import Patch, do_all
@@ -212,7 +211,7 @@ class ApiHooks:
             recorder = self._recorder
             if recorder is None:
                 return original(*args, **kwargs)
-            return call_recorded(recorder, subject, original, args, kwargs)
+            return recorder.run(subject, original, args, kwargs)
 
         return wrapper
 

@@ -10,12 +10,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.dump.writing.json_text import DeferredStatistic, EntryStatistic
 from msprobe_ms.dump.writing.writer import EntryPart
-from msprobe_ms.recording.output.entry_sink import EntrySink
 from msprobe_ms.recording.output.error_log import ErrorLog
+
+if TYPE_CHECKING:
+    from msprobe_ms.recording.output.step_dump import EntrySink
 
 #: Tensors that one read-back is for at most. As many, or as many entries, or the first of them being as old as this in
 #: seconds when another comes, have all fetched.

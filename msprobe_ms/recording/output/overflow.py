@@ -10,14 +10,17 @@ import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD, parse_entry
 from msprobe_ms.dump.writing.json_text import TensorLeaf, Value, Whole
 from msprobe_ms.dump.writing.memory_budget import Copy, MemoryBudget, OutOfMemory, Write
 from msprobe_ms.dump.writing.writer import EntryPart
-from msprobe_ms.recording.output.entry_sink import EntrySink
 from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.support.log import logger
+
+if TYPE_CHECKING:
+    from msprobe_ms.recording.output.step_dump import EntrySink
 
 #: Entries of a step that are named, before they are only counted.
 _MOST_NAMED = 10

@@ -9,7 +9,7 @@ import dataclasses
 import enum
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,9 @@ from msprobe_ms.dump.writing.json_text import TensorLeaf, Value
 from msprobe_ms.dump.writing.memory_budget import Copy, Write
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.output.error_log import ErrorLog
-from msprobe_ms.recording.output.sinks import Sinks
+
+if TYPE_CHECKING:
+    from msprobe_ms.recording.output.step_dump import Sinks
 
 #: Containers nested deeper than this become null: nobody reads them, and a cycle must end somewhere.
 _DEEPEST = 64

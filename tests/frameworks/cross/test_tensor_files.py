@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from msprobe_ms.dump.model import Item
-from msprobe_ms.dump.reading.tensors import TensorSource
+from msprobe_ms.dump.reading.items import TensorSource
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
 
 ENTRY = "Cell.fc.Dense.forward.0"

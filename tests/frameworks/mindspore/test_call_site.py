@@ -14,7 +14,7 @@ from mindspore import Tensor, nn, ops
 from recording import read_step, recording
 
 import msprobe_ms
-from msprobe_ms.recording.call_site import CallSites
+from msprobe_ms.recording.calls import CallSites
 
 X = Tensor(np.array([[0.5, -1]], np.float32))
 

@@ -27,9 +27,9 @@ import msprobe_ms
 from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.recording.call_site import CallSites
+from msprobe_ms.recording.calls import CallSites
 from msprobe_ms.recording.debugger import BaseDebugger
-from msprobe_ms.recording.gradient_watch import Watch
+from msprobe_ms.recording.gradients import Watch
 from msprobe_ms.recording.output.values import ValueSerializer
 from msprobe_ms.recording.selection.filters import FieldFilter, NameList, Scope, Skip
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings

@@ -25,8 +25,8 @@ from msprobe_ms.config import load_config
 from msprobe_ms.frameworks.mindspore.tensor_dump_files import wait_for_files
 from msprobe_ms.frameworks.mindspore.tensor_dump_names import FileName, Kind, read_name
 from msprobe_ms.mindspore import PrecisionDebugger
-from msprobe_ms.recording.graphs.recorder import tapped_by
-from msprobe_ms.recording.graphs.step import GraphStep
+from msprobe_ms.recording.graphs.graph_recorder import tapped_by
+from msprobe_ms.recording.graphs.graph_step import GraphStep
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 
 ms = pytest.importorskip("mindspore")

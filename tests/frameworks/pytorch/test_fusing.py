@@ -30,9 +30,9 @@ from msprobe_ms.comparison.reporting.files import summary
 from msprobe_ms.comparison.reporting.terminal import verdict_lines
 from msprobe_ms.comparison.run import Options, Outcome, compare_dumps
 from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.reading.items import TensorSource
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.dump.reading.tensors import TensorSource
 from msprobe_ms.support.errors import MappingError
 
 WIDTH, HEADS = 16, 4

@@ -20,7 +20,7 @@ from msprobe_ms.comparison.reporting.detections import detect
 from msprobe_ms.comparison.statistics import root_mean_square
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import parse_entry
-from msprobe_ms.support.gc_pause import no_garbage_collection
+from msprobe_ms.support.process import no_garbage_collection
 
 #: Seconds of processor time that each may take; growing with the square they took from three times that.
 LIMIT = 1.0

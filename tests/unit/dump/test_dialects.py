@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from repository import ROOT
 
-from msprobe_ms.config.selectors import scope
-from msprobe_ms.config.values import Rejected
+from msprobe_ms.config.values import Rejected, scope_range
 from msprobe_ms.dump.dialects import DIALECTS, apis_by_prefixes, same_apis
 from msprobe_ms.dump.names import api_entry, module_entry, parse_entry
 from msprobe_ms.dump.reading.reader import read_dump
@@ -22,12 +21,12 @@ def test_names_of_its_entries_are_understood(dialect) -> None:
     module = parse_entry(module_entry(dialect.module_prefix, "net.fc", "Layer", "forward", 0))
     assert module is not None and module.is_module
     with pytest.raises(Rejected, match="is a module"):
-        scope([f"{dialect.module_prefix}.net*"], "L1")
+        scope_range([f"{dialect.module_prefix}.net*"], "L1")
     for prefix in dialect.api_prefixes:
         called = parse_entry(api_entry(prefix, "relu", 0, "forward"))
         assert called is not None and not called.is_module
         with pytest.raises(Rejected, match="is an API"):
-            scope([f"{prefix}.re*"], "L0")
+            scope_range([f"{prefix}.re*"], "L0")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=NAMES)

@@ -1,4 +1,4 @@
-"""One step of the modules inside compiled graphs: its dump and its recorder, made with the first call."""
+"""Steps of the modules inside compiled graphs: what opens them, their dump and recorder, made with the first call."""
 
 from __future__ import annotations
 
@@ -13,17 +13,22 @@ from msprobe_ms.dump.writing.memory_budget import MIB, MemoryBudget
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Layout, Place, TensorStatistics
-from msprobe_ms.recording.graphs.recorder import GraphRecorder
+from msprobe_ms.recording.graphs.graph_recorder import GraphRecorder, tapped_by
+from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.hooks.modules import named_bases
+from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.progress import Status
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
-from msprobe_ms.recording.step import Step
+from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
+
+#: Tasks that record modules inside compiled graphs.
+TAPPED_TASKS = ("statistics", "tensor", "structure")
 
 
 class _Part:
@@ -214,3 +219,17 @@ class GraphStep(Step):
         part = self._made()
         if part is not None:
             part.dump.errors.report(error, where, lost=lost)
+
+
+class GraphDumper(Dumper):
+    """Records modules inside graphs that are compiled as a whole."""
+
+    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
+        super().__init__(config, framework, apis, quota)
+        taps = framework.graph_taps(tapped_by(config.data_mode, config.task), config.dump_path, config.permissions)
+        if taps is None:
+            raise UsageError(f"level {config.level}: {framework.no_graph_taps}")
+        self._taps = taps
+
+    def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> GraphStep:
+        return GraphStep.open(config, self._framework, self._taps, step, rank, self._warned)

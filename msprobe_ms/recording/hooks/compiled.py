@@ -1,21 +1,53 @@
-"""User code that a compiler runs: recorded as one call, or brought back to plain Python."""
+"""User code that a compiler reads or runs: left alone by our patches, recorded as one call, or run as plain Python."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, Protocol
 
 from msprobe_ms.frameworks.base import CompiledCall, Framework
 from msprobe_ms.recording.calls import Subject
-from msprobe_ms.recording.communication import CollectiveOperator
+from msprobe_ms.recording.hooks.communication import CollectiveOperator
 from msprobe_ms.recording.hooks.modules import ModuleHooks
-from msprobe_ms.recording.hooks.wrapped import call_recorded
 from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.support.patching import Patch, Patches, taken_off
 from msprobe_ms.support.text import listed
+
+
+class Suspendable(Protocol):
+    """Hooks that can be away for a while."""
+
+    def suspended(self) -> AbstractContextManager[None]: ...
+
+
+class CompilerCalls:
+    """Steps aside in calls that compile user code: hooks are taken off, and nothing called inside is recorded."""
+
+    def __init__(self, framework: Framework, recorder: Recorder, hooks: Sequence[Suspendable]) -> None:
+        self._recorder = recorder
+        self._hooks = hooks
+        self._patches = Patches(Patch(holder, name, self._wrap) for holder, name in framework.compiler_calls())
+
+    def install(self) -> None:
+        self._patches.apply()
+
+    def remove(self) -> None:
+        self._patches.undo()
+
+    def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with ExitStack() as away:
+                away.enter_context(self._recorder.blind())
+                for hooks in self._hooks:
+                    away.enter_context(hooks.suspended())
+                return original(*args, **kwargs)
+
+        return wrapper
+
 
 PREFIX = "Jit"
 
@@ -77,7 +109,7 @@ class JitHooks:
                 self.saw_unrecorded = True
                 return call(*args[compiled.leading :], **kwargs)
             subject = self._subject(compiled)
-            return call_recorded(self._recorder, subject, call, args[compiled.leading :], kwargs)
+            return self._recorder.run(subject, call, args[compiled.leading :], kwargs)
 
         return wrapper
 

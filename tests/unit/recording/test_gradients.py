@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.recording.gradient_watch import Watch, fill
+from msprobe_ms.recording.gradients import Watch, fill
 
 Pair = namedtuple("Pair", ["x", "y"])
 

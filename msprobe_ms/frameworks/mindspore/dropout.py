@@ -1,32 +1,17 @@
-"""MindSpore's random state and its dropout."""
+"""Switch MindSpore's dropout off, and back on."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import wraps
 from typing import Any
 
-import mindspore
 from mindspore import ops
-from mindspore.communication import GlobalComm
 from mindspore.ops import auto_generate
 from mindspore.ops.function import nn_func
 
-from msprobe_ms.frameworks.seeding import collectives
-from msprobe_ms.support.log import logger
-
 #: Attribute of our replacements that holds what they replaced; None stands for an inherited attribute.
 _ORIGINAL = "msprobe_original"
-
-
-def seed_framework(seed: int, mode: bool) -> None:
-    """Seed MindSpore; ``mode`` turns deterministic computing on or off."""
-    mindspore.set_seed(seed)
-    mindspore.set_context(deterministic="ON" if mode else "OFF")
-    os.environ["HCCL_DETERMINISTIC"] = collectives(mode)  # which the context takes out of the environment
-    if mode and GlobalComm.INITED:
-        logger.warning("seed_all: communication was initialised before; HCCL_DETERMINISTIC has no effect any more")
 
 
 def set_dropout(active: bool) -> None:

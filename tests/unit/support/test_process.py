@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from msprobe_ms.support.this_process import ThisProcess
+from msprobe_ms.support.process import ThisProcess
 
 
 @pytest.mark.processes

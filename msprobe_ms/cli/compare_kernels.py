@@ -1,4 +1,4 @@
-"""Console commands for dumps of kernels: ``index``, ``overflow_check``, and ``compare`` of two."""
+"""Console command ``overflow_check``, and ``compare`` of two dumps of kernels."""
 
 from __future__ import annotations
 
@@ -6,31 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, output_folder, print_lines
+from msprobe_ms.cli.common import DONE, add_command, add_output, output_folder, print_lines
 from msprobe_ms.comparison.terms import Verdict
-from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.support.errors import UsageError
-
-_INDEX_EPILOG = """\
-A step is an iteration as the framework counts it: of a script with one compiled graph, one step of training each.
-examples:
-  msprobe index ./dump              (writes ./dump/step0/rank0/dump.json …)
-  msprobe index ./ge_dump -o ./index"""
 
 _OVERFLOW_EPILOG = """\
 examples:
   msprobe overflow_check -i dump/step3                 (an index, or any dump with figures)
   msprobe overflow_check -i dump/rank_0/Net/0/3 -o out (raw files of compiled graphs)"""
-
-
-def add_index(commands: Any) -> None:
-    parser = add_command(
-        commands, "index", _index, "write dump.json for the raw kernel files of compiled graphs", _INDEX_EPILOG
-    )
-    parser.add_argument(
-        "root", type=Path, metavar="DIR", help="a folder with kernel files: a dump, a rank, an iteration"
-    )
-    add_output(parser, "where the index goes (default: the dump)")
 
 
 def add_overflow_check(commands: Any) -> None:
@@ -70,7 +53,7 @@ def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], opti
 
 def holds_kernels_alone(path: Path) -> bool:
     """Return whether ``path`` is a folder of raw kernel files without any dump.json that compare could take."""
-    from msprobe_ms.dump.kernels.folders import find_kernel_folders
+    from msprobe_ms.dump.kernels.kernel_files import find_kernel_folders
     from msprobe_ms.dump.reading.locate import find_dumps
     from msprobe_ms.support.errors import DumpFormatError
 
@@ -85,22 +68,12 @@ def holds_kernels_alone(path: Path) -> bool:
 
 def holds_kernels_too(path: Path) -> bool:
     """Return whether raw kernel files lie beside the steps of a dump root."""
-    from msprobe_ms.dump.kernels.folders import find_kernel_folders
+    from msprobe_ms.dump.kernels.kernel_files import find_kernel_folders
     from msprobe_ms.dump.reading.locate import of_dumps
 
     if not path.is_dir():
         return False
     return any(find_kernel_folders(inner) for inner in path.iterdir() if inner.is_dir() and not of_dumps(inner))
-
-
-def _index(options: argparse.Namespace) -> int:
-    from msprobe_ms.dump.kernels.index import index_root
-
-    failed = False
-    for result in index_root(options.root, options.output_path):
-        failed = failed or bool(result.problem)
-        print_lines([f"{result.folder}: {result.problem or counted_entries(result.entries)}"])
-    return FAILED if failed else DONE
 
 
 def _overflow_check(options: argparse.Namespace) -> int:

@@ -6,7 +6,6 @@ tensors and gradients when they are there.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +18,9 @@ from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_observer import Described, Layout, Path, Place, Tapped, TensorStatistics, Unknown
 from msprobe_ms.recording.calls import Call, Subject
-from msprobe_ms.recording.gradient_watch import Plan, fill
+from msprobe_ms.recording.gradients import Plan, fill
 from msprobe_ms.recording.output.step_dump import StepDump
-from msprobe_ms.recording.selection.call_filter import CallFilter
-from msprobe_ms.recording.selection.unused_settings import UnusedSettings
-from msprobe_ms.support.this_process import ThisProcess
+from msprobe_ms.recording.recorder import StepRecorder
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -62,32 +59,19 @@ class _Flight:
         self.plans: dict[str, tuple[list[Plan], dict[tuple[str, Path], Path]]] = {}
 
 
-class GraphRecorder:
+class GraphRecorder(StepRecorder):
     """Records the calls of one step that run inside graphs into its dump; nothing raises into the graph."""
 
-    def __init__(
-        self,
-        config: Config,
-        framework: Framework,
-        dump: StepDump,
-    ) -> None:
-        self._framework = framework
-        self._sink = dump.sinks.first
-        self._values = dump.values
-        self._errors = dump.errors
+    def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
+        super().__init__(config, framework, dump)
         self._budget = dump.budget
-        self._filter = CallFilter(config)
         self._subjects: list[Subject] = []
-        self._lock = threading.RLock()
         self._flights: dict[int, _Flight] = {}
         self._open: list[int] = []
-        self._counters: dict[str, int] = {}
         #: By module and parameter: how many calls there were when its gradient was told last, and its index.
         self._sums: dict[tuple[str, str], tuple[int, int]] = {}
         #: Backward entries that came while calls were open: in a dump, as in a dynamic graph, forward comes first.
         self._waiting: list[tuple[str, list[tuple[str, Value]], str | None]] = []
-        self._closed = False
-        self._process = ThisProcess()
         #: Whether gradients have come.
         self.saw_backward = False
 
@@ -98,27 +82,12 @@ class GraphRecorder:
     def close(self) -> None:
         """The step is over: what still comes belongs to nothing."""
         with self._lock:
-            self._closed = True
+            super().close()
             self._flights.clear()
-
-    def warn_of_unused(self, unused: UnusedSettings) -> None:
-        """Warn of what of the configuration selected nothing in this step."""
-        calls = {base: count for base, count in self._counters.items() if f".{PARAMETERS_GRAD}." not in base}
-        if calls and not self._sink.full:
-            self._filter.warn_of_unused(unused, calls)
-
-    @property
-    def saw_calls(self) -> bool:
-        return bool(self._counters)
 
     @property
     def _takes(self) -> bool:
-        return not (self._closed or self._sink.full) and self._process.is_mine
-
-    def _count(self, base: str) -> int:
-        index = self._counters.get(base, 0)
-        self._counters[base] = index + 1
-        return index
+        return self._is_open() and not self._sink.full
 
     def pause(self) -> None:
         """No graph runs any more; what one that failed left open is over."""

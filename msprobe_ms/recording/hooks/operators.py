@@ -1,18 +1,18 @@
-"""Wrappers on a framework's operator objects (MindSpore's primitives), which layers call in place of functions."""
+"""Intercept operators: MindSpore's primitives, which layers call in place of functions, and kernels (level L2)."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import yaml
 
-from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.base import Framework, Removable
 from msprobe_ms.recording.calls import Subject
-from msprobe_ms.recording.communication import CollectiveOperator
-from msprobe_ms.recording.hooks.wrapped import call_recorded
+from msprobe_ms.recording.hooks.communication import CollectiveOperator
+from msprobe_ms.recording.kernel_recorder import KernelRecorder
 from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.support.patching import Patch
 
@@ -104,7 +104,7 @@ class PrimitiveHooks:
             subject = None if recorder is None else self._subject_of(operator)
             if recorder is None or subject is None:
                 return original(operator, *args, **kwargs)
-            return call_recorded(recorder, subject, functools.partial(original, operator), args, kwargs)
+            return recorder.run(subject, functools.partial(original, operator), args, kwargs)
 
         return wrapper
 
@@ -115,3 +115,25 @@ def left_out(framework: Framework) -> frozenset[str]:
         return frozenset()
     content = yaml.safe_load(framework.operators_left_out.read_text(encoding="utf-8"))
     return frozenset(name for names in content.values() for name in names)
+
+
+class KernelHooks:
+    """Brings kernels to the recorder."""
+
+    def __init__(self, framework: Framework, recorder: KernelRecorder) -> None:
+        self._framework = framework
+        self._recorder = recorder
+        self._left_out = left_out(framework)
+        self._interception: Removable | None = None
+
+    def install(self) -> None:
+        if self._interception is None:
+            self._interception = self._framework.intercept_kernels(self._launched)
+
+    def _launched(self, operator: str, inputs: Sequence[Any], launch: Callable[[], Any]) -> Any:
+        return launch() if operator in self._left_out else self._recorder.kernel(operator, inputs, launch)
+
+    def remove(self) -> None:
+        interception, self._interception = self._interception, None
+        if interception is not None:
+            interception.remove()

@@ -1,0 +1,268 @@
+"""Record gradients on their way back: watches on the tensors of a call, backward entries, gradients of parameters.
+
+Containers keep their shape in the record (``output.1.0`` is the gradient of ``input.1.0``), values that are no tensors
+are left out, tensors no gradient flows through are null.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD
+from msprobe_ms.dump.writing.json_text import Value
+from msprobe_ms.dump.writing.writer import EntryPart
+from msprobe_ms.recording.calls import Call
+from msprobe_ms.recording.output.values import ValueSerializer
+from msprobe_ms.recording.selection.filters import CallFilter
+
+if TYPE_CHECKING:
+    from msprobe_ms.recording.output.step_dump import EntrySink
+
+
+#: A plan: lists and dictionaries of positions in the watched tensors; None for a tensor that is not watched.
+Plan = int | None | list["Plan"] | dict[str, "Plan"]
+
+#: Marks what takes no part in a plan.
+_SKIP: Any = object()
+
+#: Containers nested deeper are left alone; a cycle must end somewhere.
+_DEEPEST = 16
+
+
+class Watch:
+    """Finds the tensors worth watching in nested values, swaps them, and undoes what it did to mutable containers."""
+
+    def __init__(self, is_tensor: Callable[[Any], bool], can_watch: Callable[[Any], bool]) -> None:
+        self._is_tensor = is_tensor
+        self._can_watch = can_watch
+        #: The watched tensors, in the order their gradients will come in; one given twice is watched once.
+        self.tensors: list[Any] = []
+        self._positions: dict[int, int] = {}
+        #: The containers written into, and by a replacement's id the tensor it stands for.
+        self._written: list[Any] = []
+        self._originals: dict[int, Any] = {}
+
+    def plan(self, values: Iterable[Any]) -> list[Plan]:
+        """Walk ``values`` and remember the tensors to watch."""
+        plans = [self._plan(value, 0) for value in values]
+        return [plan for plan in plans if plan is not _SKIP]
+
+    def _plan(self, value: Any, depth: int) -> Plan:
+        if self._is_tensor(value):
+            if not self._can_watch(value):
+                return None
+            position = self._positions.setdefault(id(value), len(self.tensors))
+            if position == len(self.tensors):
+                self.tensors.append(value)
+            return position
+        if depth > _DEEPEST:
+            return _SKIP
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            value = dict(zip(value._fields, value, strict=False))
+        elif _is_dataclass(value):
+            value = _fields(value)
+        if isinstance(value, (list, tuple)):
+            members = [self._plan(member, depth + 1) for member in value]
+            members = [member for member in members if member is not _SKIP]
+            return members or _SKIP
+        if isinstance(value, dict):
+            named = {str(key): self._plan(member, depth + 1) for key, member in value.items()}
+            named = {key: member for key, member in named.items() if member is not _SKIP}
+            return named or _SKIP
+        return _SKIP
+
+    def swap(self, values: Sequence[Any], replacements: Sequence[Any]) -> list[Any]:
+        """``values`` with each watched tensor replaced.
+
+        Tuples are rebuilt; lists, dictionaries and dataclass instances are written into, because the call may keep
+        or change them, until ``restore`` puts the originals back.
+        """
+        pairs = [(old, new) for old, new in zip(self.tensors, replacements, strict=True) if new is not old]
+        self._originals = {id(new): old for old, new in pairs}
+        return self._exchange(values, {id(old): new for old, new in pairs}) if pairs else list(values)
+
+    def _exchange(self, values: Sequence[Any], others: dict[int, Any]) -> list[Any]:
+        return [self._other(value, others, 0) for value in values]
+
+    def _other(self, value: Any, others: dict[int, Any], depth: int) -> Any:
+        if self._is_tensor(value):
+            return others.get(id(value), value)
+        if depth > _DEEPEST:
+            return value
+        if isinstance(value, tuple):
+            members = [self._other(member, others, depth + 1) for member in value]
+            if all(new is old for new, old in zip(members, value, strict=True)):
+                return value
+            return value._make(members) if hasattr(value, "_make") else tuple(members)
+        if isinstance(value, (list, dict)):
+            for key, member in list(value.items() if isinstance(value, dict) else enumerate(value)):
+                other = self._other(member, others, depth + 1)
+                if other is not member:
+                    value[key] = other
+                    self._written.append(value)
+        elif _is_dataclass(value):
+            for key, member in _fields(value).items():
+                other = self._other(member, others, depth + 1)
+                if other is not member:
+                    object.__setattr__(value, key, other)  # a frozen one as well: its value stays equal
+                    self._written.append(value)
+        return value
+
+    def restore(self) -> None:
+        """Put the caller's tensors back into its lists and dictionaries, wherever the call left the replacements."""
+        written, self._written = self._written, []
+        for container in written:
+            self._other(container, self._originals, 0)
+        self._written = []
+
+
+def _is_dataclass(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, (type, dict))
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+
+
+def fill(plans: Sequence[Plan], make: Callable[[int, tuple[str, ...]], Any]) -> list[Any]:
+    """The plans with ``make(position, path)`` in place of each watched tensor."""
+    return [_fill(plan, (str(index),), make) for index, plan in enumerate(plans)]
+
+
+def _fill(plan: Plan, path: tuple[str, ...], make: Callable[[int, tuple[str, ...]], Any]) -> Any:
+    if plan is None:
+        return None
+    if isinstance(plan, int):
+        return make(plan, path)
+    if isinstance(plan, list):
+        return [_fill(member, (*path, str(index)), make) for index, member in enumerate(plan)]
+    return {key: _fill(member, (*path, key), make) for key, member in plan.items()}
+
+
+class Backward:
+    """Records what comes back to the calls of one step."""
+
+    def __init__(
+        self,
+        sink: EntrySink,
+        values: ValueSerializer,
+        call_filter: CallFilter,
+        guarded: Callable[[str, Callable[[], None]], None],
+        is_open: Callable[[], bool],
+        count: Callable[[str], int],
+    ) -> None:
+        """``guarded`` records without letting errors out, ``is_open`` says whether the step still takes records,
+        ``count`` numbers the entries of one name."""
+        self._sink = sink
+        self._values = values
+        self._filter = call_filter
+        self._guarded = guarded
+        self._is_open = is_open
+        self._count = count
+        #: Whether any gradient has come back since `resume`; hooks on parameters may go once it has.
+        self.seen = False
+        #: Parameters whose gradient came after `pause`: only the first belongs to what was recorded.
+        self._late: set[tuple[str, str]] | None = None
+
+    def resume(self) -> None:
+        """Calls are made from here on."""
+        self.seen = False
+        self._late = None
+
+    def pause(self) -> None:
+        """No more calls until `resume`."""
+        self._late = set()
+
+    def output_gradients(self, call: Call, gradients: Sequence[Any]) -> None:
+        """Backward of the call begins. Its record goes on at once; the input gradients are added when they come.
+
+        Gradients of further outputs may come later; those that came before are known by their leaves.
+        """
+        self._record(call.backward, partial(self._call_begins, call, gradients))
+
+    def input_gradients(self, call: Call, gradients: Sequence[Any] | None) -> None:
+        """What the call's backward made of them; None where a part has come, and the rest may or may not."""
+        if gradients is None:
+            self._record(call.backward, partial(self._part_came, call))
+        else:
+            self._record(call.backward, partial(self._call_ends, call, gradients))
+
+    def _begin(self, call: Call) -> bool:
+        """Whether this is the first gradient that came to the call, or out of it."""
+        self.seen = True
+        first, call.backward_begun = not call.backward_begun, True
+        if first:
+            self._filter.backward_begins(call)
+        return first
+
+    def _call_begins(self, call: Call, gradients: Sequence[Any]) -> None:
+        first = self._begin(call)
+        more = any(plan is not None for plan in call.plan)
+        if call.keep_backward:
+            fields = self._field(call, "input", call.output_fields, gradients, call.output_leaves)
+            if first:
+                fields += self._field(call, "output", call.plan, ())
+            self._sink.entry(EntryPart(call.backward, fields, call.parent_entry(BACKWARD), complete=not more))
+        if not more:
+            self._filter.ends(call.backward)
+
+    def _part_came(self, call: Call) -> None:
+        """Take note of the time: where a branch takes no part in this backward, nobody says that this was the last."""
+        self._begin(call)
+        call.came_in_parts = True
+        if call.keep_backward:
+            self._sink.entry(EntryPart(call.backward, (), call.parent_entry(BACKWARD), complete=False))
+
+    def _call_ends(self, call: Call, gradients: Sequence[Any]) -> None:
+        self._begin(call)
+        if call.keep_backward:
+            fields = self._field(call, "output", call.plan, gradients)
+            self._sink.entry(EntryPart(call.backward, fields, call.parent_entry(BACKWARD), stays=call.came_in_parts))
+        self._filter.ends(call.backward)
+
+    def _field(
+        self,
+        call: Call,
+        field: str,
+        plan: Sequence[Plan],
+        gradients: Sequence[Any],
+        known: dict[tuple[str, ...], Value] | None = None,
+    ) -> list[tuple[str, Value]]:
+        """``known``: leaves of gradients that came before, by their path; these are added, or begin another pass."""
+        if not self._filter.keeps(BACKWARD, field):
+            return []
+        save = self._filter.saves(call.backward)
+        leaves, new = {} if known is None else known, dict[tuple[str, ...], Value]()
+
+        def read(position: int, path: tuple[str, ...]) -> None:
+            gradient = gradients[position] if position < len(gradients) else None
+            if gradient is not None:
+                new[path] = self._values.build(gradient, call.backward, field, path, save)
+
+        fill(plan, read)
+        if new.keys() & leaves.keys():
+            leaves.clear()
+        leaves |= new
+        return [(field, fill(plan, lambda _, path: leaves.get(path)))]
+
+    def parameter(self, base: str, name: str, gradient: Any) -> None:
+        """Record a parameter's accumulated gradient; ``base`` is its module's, ``Cell.fc1.Dense``."""
+        self._record(f"{base}.{PARAMETERS_GRAD}", partial(self._parameter, base, name, gradient))
+
+    def _parameter(self, base: str, name: str, gradient: Any) -> None:
+        self.seen = True
+        if self._late is not None:
+            if (base, name) in self._late:
+                return
+            self._late.add((base, name))
+        entry = f"{base}.{PARAMETERS_GRAD}.{self._count(f'{base}.{PARAMETERS_GRAD}.{name}')}"
+        if self._filter.parameter(entry, base):
+            leaf = self._values.build(gradient, entry, "", (name,), self._filter.saves(entry))
+            self._sink.entry(EntryPart(entry, [(name, [leaf])]))
+
+    def _record(self, where: str, action: Callable[[], None]) -> None:
+        if self._is_open():
+            self._guarded(where, action)
