@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shutil
-import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from forked import run_forked
+from processes import environment, free_port
 from rank_dumps import call, write_dump, write_run, write_step
-from repository import ROOT
 
 from msprobe_ms.cli.main import main
 from msprobe_ms.comparison.many.trend import Errors, Trends, growing, write_trend
@@ -286,12 +283,7 @@ sys.exit(bool(child and os.waitpid(child, 0)[1]))
 
 
 def test_ranks_that_really_talked_to_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", GLOO, str(tmp_path), str(port)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200, check=False)
+    done = run_forked("-c", GLOO, tmp_path, str(free_port()), framework="torch", env=environment())
     assert done.returncode == 0, done.stderr
     assert compare("-tp", tmp_path / "bad", "-gp", tmp_path / "good", "-o", tmp_path / "out", "--csv") == 0
     content = whole(tmp_path / "out")
