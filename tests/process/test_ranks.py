@@ -57,6 +57,7 @@ def test_every_rank_and_step(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert f"step1 rank0: DIVERGENT: its error was handed to it by {reduced}" in printed
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_the_error_of_each_node_over_the_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = write_run(tmp_path / "good", steps=4, ranks=1)
     bad = write_run(tmp_path / "bad", steps=4, ranks=1, faulty=0)
@@ -117,6 +118,7 @@ def test_a_pair_that_cannot_be_read_costs_itself_alone(tmp_path: Path, capsys: p
     assert "INCOMPLETE: 3 pairs of dumps: 2 consistent, 1 failed" in printed.out
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_a_collective_that_is_wrong_itself(tmp_path: Path) -> None:
     write_step(tmp_path / "good", 3, {})
     write_step(tmp_path / "bad", 3, {}, shared_fault=0.5)
@@ -128,6 +130,7 @@ def test_a_collective_that_is_wrong_itself(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_a_message_that_is_first_seen_where_it_is_used(tmp_path: Path) -> None:
     """A pipeline: what irecv brings has no entry of its own; the difference on arrival is not this rank's."""
     given = np.arange(8, dtype=np.float32)
@@ -147,6 +150,7 @@ def test_a_message_that_is_first_seen_where_it_is_used(tmp_path: Path) -> None:
     assert [line["handed_by"] for line in content["ranks"]] == [None, "Distributed.irecv.0.forward"]
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_both_halves_have_one_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, fault in (("good", 0.0), ("bad", 0.1)):
         write_step(tmp_path / name / "pynative" / "step0", 1, {})
@@ -161,6 +165,7 @@ def test_both_halves_have_one_verdict(tmp_path: Path, capsys: pytest.CaptureFixt
     assert stems(tmp_path / "out", "*.csv") == ["compare_result_graph_rank0", "compare_result_pynative_rank0"]
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_ranks_and_steps_can_be_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = write_run(tmp_path / "run", steps=3, ranks=3)
     chosen = ["--rank", "1-2", "--step", "0,2"]
@@ -216,6 +221,7 @@ def test_metrics_that_do_not_load_in_a_worker_are_told(tmp_path: Path, capsys: p
     assert "line 2: AssertionError: only at home" in printed
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_the_old_form_takes_ranks_too(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", ranks=2)
     (tmp_path / "compare.json").write_text(json.dumps({"npu_path": str(run), "bench_path": str(run / "step0")}))
@@ -282,6 +288,7 @@ sys.exit(bool(child and os.waitpid(child, 0)[1]))
 """
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_ranks_that_really_talked_to_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = run_forked("-c", GLOO, tmp_path, str(free_port()), framework="torch", env=environment())
     assert done.returncode == 0, done.stderr
