@@ -18,6 +18,7 @@ import hypothesis
 import numpy as np
 import pytest
 
+from msprobe_ms.support import workers
 from msprobe_ms.support.log import logger
 
 # A busy machine is no reason to fail.
@@ -56,6 +57,12 @@ def seeded() -> None:
 def dump_path(tmp_path: Path) -> Path:
     """Where a test may dump to; not there yet, as in a user's first run."""
     return tmp_path / "dump"
+
+
+@pytest.fixture
+def one_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparisons of several ranks start one process, for tests to which their number is nothing."""
+    monkeypatch.setattr(workers, "_cores", lambda: 1)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -112,6 +112,13 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
 
 
+def printed(lines: Iterable[str]) -> Iterator[Outcome]:
+    """Read the outcomes that ``--one`` printed among other lines."""
+    for line in lines:
+        if line.startswith(_MARK):
+            yield Outcome(**json.loads(line.removeprefix(_MARK)))
+
+
 def apart(
     module: str, case: str, arguments: Sequence[str], *, before: Sequence[str] = (), scratch: Path | None = None
 ) -> Iterator[Outcome]:
@@ -126,11 +133,9 @@ def apart(
             command, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=errors, text=True
         ) as process:
             assert process.stdout is not None
-            for line in process.stdout:
-                if line.startswith(_MARK):
-                    outcome = Outcome(**json.loads(line.removeprefix(_MARK)))
-                    outcome.seconds, began = time.monotonic() - began, time.monotonic()
-                    yield outcome
+            for outcome in printed(process.stdout):
+                outcome.seconds, began = time.monotonic() - began, time.monotonic()
+                yield outcome
         if process.returncode:
             errors.seek(0)
             problem = f"exit code {process.returncode}: {errors.read()[-2000:]}"

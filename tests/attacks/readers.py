@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,13 @@ from pathlib import Path
 from tests.attacks import sound
 
 Commands = list[list[str]]
+
+
+def emptied(folder: Path) -> Path:
+    """Make an empty folder, whatever is there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
 
 
 @dataclass(frozen=True)

@@ -24,15 +24,9 @@ from msprobe_ms.support.errors import ConfigError
 from tests.attacks import sound
 from tests.attacks.attacks import FORMS, PLACES, YAML
 from tests.attacks.attempt import attempt
-from tests.attacks.readers import BY_KIND, READERS, Reader
+from tests.attacks.readers import BY_KIND, READERS, Reader, emptied
 
 EVERY = int(os.environ.get("MSPROBE_EXAMPLES", "25")) > 25
-
-
-def emptied(folder: Path) -> Path:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    return folder
 
 
 def tried(reader: Reader) -> Iterator[tuple[int, str, bytes]]:

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from tests.attacks.attacks import ESCAPES
 from tests.attacks.attempt import attempt
-from tests.attacks.readers import READERS, Reader
-from tests.attacks.test_attacks import emptied
+from tests.attacks.readers import READERS, Reader, emptied
 
 #: What readers of such files stumble over.
 TOKENS = (

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from repository import ROOT
 
+#: What ``pip --python`` runs by another interpreter, which begins without pip; asking pip for it would start it twice.
+_PIP = Path(sysconfig.get_path("purelib")) / "pip" / "__pip-runner__.py"
+
 
 def run(*command: str | Path, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command that has to succeed."""
@@ -38,11 +41,17 @@ def build_wheel(source: Path, folder: Path) -> Path:
 
 
 class Environment:
-    """A virtual environment without packages; ``borrow`` lets it import those of the tests' own."""
+    """A virtual environment without packages, or with those of another; ``borrow`` lets it import the tests' own.
 
-    def __init__(self, folder: Path) -> None:
+    The scripts of a copy start the interpreter of the other.
+    """
+
+    def __init__(self, folder: Path, other: Environment | None = None) -> None:
         self.folder = folder
-        run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
+        if other is None:
+            run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
+        else:
+            shutil.copytree(other.folder, folder, symlinks=True)
         self.interpreter = folder / "bin" / "python"
         (self.site,) = folder.glob("lib/python*/site-packages")
 
@@ -52,10 +61,10 @@ class Environment:
     def pip(self, *arguments: str | Path) -> None:
         """``pip`` with ``arguments`` on this environment, without a network; questions are answered with yes."""
         if arguments[0] == "install":
-            arguments = (*arguments, "--no-index")
+            arguments = (*arguments, "--no-index", "--no-compile")
         elif arguments[0] == "uninstall":
             arguments = (*arguments, "--yes")
-        run(sys.executable, "-m", "pip", "--python", self.interpreter, *arguments, "-q", cwd=self.folder)
+        run(self.interpreter, _PIP, *arguments, "-q", cwd=self.folder)
 
     def python(self, code: str, **env: str) -> subprocess.CompletedProcess[str]:
         """Run ``code`` outside the working tree, with nothing but ``env`` in the environment."""

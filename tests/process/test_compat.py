@@ -19,6 +19,19 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_wheel(copy_of_sources(folder / "source"), folder)
 
 
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """Only our wheel is in it; not to be changed."""
+    environment = Environment(tmp_path_factory.mktemp("installed") / "environment")
+    environment.pip("install", "--no-deps", wheel)
+    return environment
+
+
+@pytest.fixture
+def changeable(installed: Environment, tmp_path: Path) -> Environment:
+    return Environment(tmp_path / "changeable", installed)
+
+
 @pytest.fixture
 def neighbour(tmp_path: Path) -> Path:
     return neighbour_wheel(tmp_path)
@@ -34,39 +47,41 @@ def advised(message: str) -> list[list[str]]:
     return [shlex.split(line)[1:] for line in message.splitlines() if line.startswith("  pip ")]
 
 
-def test_import_of_msprobe_is_light_and_silent(environment: Environment, wheel: Path) -> None:
-    environment.pip("install", "--no-deps", wheel)
-    done = environment.python(
+def test_import_of_msprobe_is_light_and_silent(installed: Environment) -> None:
+    done = installed.python(
         "import sys, msprobe; print(msprobe.__file__); "
         "print(sorted({'mindspore', 'torch', 'numpy', 'pydantic', 'yaml'} & set(sys.modules)))"
     )
-    assert done.stdout.splitlines() == [str(environment.site / "msprobe" / "__init__.py"), "[]"]
+    assert done.stdout.splitlines() == [str(installed.site / "msprobe" / "__init__.py"), "[]"]
     assert done.stderr == ""
 
 
 @pytest.mark.parametrize(
-    ("alias", "origin", "names"),
+    ("origin", "aliases"),
     [
-        ("msprobe.mindspore", "msprobe_ms.mindspore", ("PrecisionDebugger", "seed_all")),
-        ("msprobe.mindspore.common.utils", "msprobe_ms.mindspore", ("MsprobeInitStep", "MsprobeStep")),
-        ("msprobe.pytorch", "msprobe_ms.pytorch", ("PrecisionDebugger", "seed_all")),
+        (
+            "msprobe_ms.mindspore",
+            {
+                "msprobe.mindspore": ("PrecisionDebugger", "seed_all"),
+                "msprobe.mindspore.common.utils": ("MsprobeInitStep", "MsprobeStep"),
+            },
+        ),
+        ("msprobe_ms.pytorch", {"msprobe.pytorch": ("PrecisionDebugger", "seed_all")}),
     ],
 )
 def test_scripts_for_msprobe_get_the_very_objects(
-    environment: Environment, wheel: Path, alias: str, origin: str, names: tuple[str, ...]
+    changeable: Environment, origin: str, aliases: dict[str, tuple[str, ...]]
 ) -> None:
-    environment.pip("install", "--no-deps", wheel)
-    environment.borrow()
-    done = environment.python(
-        f"from {alias} import {', '.join(names)}\nimport {origin} as origin\n"
-        f"assert {' and '.join(f'{name} is origin.{name}' for name in names)}\nprint('same')"
-    )
+    changeable.borrow()
+    code = [f"from {alias} import {', '.join(names)}" for alias, names in aliases.items()]
+    code.append(f"import {origin} as origin")
+    code += [f"assert {name} is origin.{name}" for names in aliases.values() for name in names]
+    done = changeable.python("\n".join([*code, "print('same')"]))
     assert done.stdout.splitlines()[-1] == "same"
 
 
-def test_alone_there_is_no_conflict(environment: Environment, wheel: Path) -> None:
-    environment.pip("install", "--no-deps", wheel)
-    assert environment.python(DESCRIBE).stdout == "None\n"
+def test_alone_there_is_no_conflict(installed: Environment) -> None:
+    assert installed.python(DESCRIBE).stdout == "None\n"
 
 
 def test_installed_after_the_neighbour_the_alias_warns_once(
@@ -88,21 +103,20 @@ def test_installed_after_the_neighbour_the_alias_warns_once(
 
 
 def test_overwritten_by_the_neighbour_the_advice_brings_the_alias_back(
-    environment: Environment, wheel: Path, neighbour: Path
+    changeable: Environment, neighbour: Path
 ) -> None:
-    environment.pip("install", "--no-deps", wheel)
-    environment.pip("install", "--no-deps", neighbour)
-    message = environment.python(DESCRIBE).stdout
-    assert f"`import msprobe` gives mindstudio-probe 26.2.0 ({environment.site / 'msprobe'})." in message
-    assert environment.python("import msprobe").stdout == "theirs: __init__.py\n"
+    changeable.pip("install", "--no-deps", neighbour)
+    message = changeable.python(DESCRIBE).stdout
+    assert f"`import msprobe` gives mindstudio-probe 26.2.0 ({changeable.site / 'msprobe'})." in message
+    assert changeable.python("import msprobe").stdout == "theirs: __init__.py\n"
 
     uninstall, install = advised(message)
     assert uninstall == ["uninstall", "mindstudio-probe"]
-    environment.pip(*uninstall)
-    environment.pip(*install)
-    assert environment.python(DESCRIBE).stdout == "None\n"
-    restored = environment.python("import msprobe; print(msprobe.__file__)")
-    assert (restored.stdout, restored.stderr) == (str(environment.site / "msprobe" / "__init__.py") + "\n", "")
+    changeable.pip(*uninstall)
+    changeable.pip(*install)
+    assert changeable.python(DESCRIBE).stdout == "None\n"
+    restored = changeable.python("import msprobe; print(msprobe.__file__)")
+    assert (restored.stdout, restored.stderr) == (str(changeable.site / "msprobe" / "__init__.py") + "\n", "")
 
 
 def test_from_an_index_the_advice_names_the_distribution(
@@ -116,30 +130,23 @@ def test_from_an_index_the_advice_names_the_distribution(
     ]
 
 
-def test_a_neighbour_that_leaves_some_of_our_files_is_called_a_mixture(
-    environment: Environment, wheel: Path, tmp_path: Path
-) -> None:
-    environment.pip("install", "--no-deps", wheel)
-    environment.pip("install", "--no-deps", neighbour_wheel(tmp_path, files=("mindspore/__init__.py",)))
-    gives = f"`import msprobe` gives a mixture of both, which will not work ({environment.site / 'msprobe'})."
-    assert gives in environment.python(DESCRIBE).stdout
-    assert gives in environment.python("import msprobe").stderr
+def test_a_neighbour_that_leaves_some_of_our_files_is_called_a_mixture(changeable: Environment, tmp_path: Path) -> None:
+    changeable.pip("install", "--no-deps", neighbour_wheel(tmp_path, files=("mindspore/__init__.py",)))
+    gives = f"`import msprobe` gives a mixture of both, which will not work ({changeable.site / 'msprobe'})."
+    assert gives in changeable.python(DESCRIBE).stdout
+    assert gives in changeable.python("import msprobe").stderr
 
 
-def test_the_path_decides_between_two_folders(
-    environment: Environment, wheel: Path, neighbour: Path, tmp_path: Path
-) -> None:
-    environment.pip("install", "--no-deps", wheel)
-    environment.pip("install", "--no-deps", "--target", tmp_path / "theirs", neighbour)
-    first = environment.python(DESCRIBE, PYTHONPATH=str(tmp_path / "theirs")).stdout
+def test_the_path_decides_between_two_folders(changeable: Environment, neighbour: Path, tmp_path: Path) -> None:
+    changeable.pip("install", "--no-deps", "--target", tmp_path / "theirs", neighbour)
+    first = changeable.python(DESCRIBE, PYTHONPATH=str(tmp_path / "theirs")).stdout
     assert f"gives mindstudio-probe 26.2.0 ({tmp_path / 'theirs' / 'msprobe'})." in first
 
 
-def test_when_neither_has_the_name_it_says_so(environment: Environment, wheel: Path, tmp_path: Path) -> None:
-    environment.pip("install", "--no-deps", wheel)
-    environment.pip("install", "--no-deps", neighbour_wheel(tmp_path, files=()))
-    shutil.rmtree(environment.site / "msprobe")
-    assert "`import msprobe` gives neither: it is not found." in environment.python(DESCRIBE).stdout
+def test_when_neither_has_the_name_it_says_so(changeable: Environment, tmp_path: Path) -> None:
+    changeable.pip("install", "--no-deps", neighbour_wheel(tmp_path, files=()))
+    shutil.rmtree(changeable.site / "msprobe")
+    assert "`import msprobe` gives neither: it is not found." in changeable.python(DESCRIBE).stdout
 
 
 def test_an_editable_install_is_advised_with_its_folder(

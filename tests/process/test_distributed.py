@@ -12,43 +12,39 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked import run_forked
 from processes import environment, free_port
+from repository import ROOT
 
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 
-HERE = Path(__file__).parent
+SCRIPT = Path(__file__).with_name("two_ranks.py")
 WORLD = {"type": "mindspore.ProcessGroup", "group_ranks": [0, 1], "group_id": "77849d8c"}
 
 
-def msrun(folder: Path, *arguments: str) -> list[dict[str, Any]]:
+def msrun(folder: Path) -> list[dict[str, Any]]:
     """Run two_ranks.py on two ranks; what each of them printed."""
-    result, logs = run_two(folder, *arguments)
+    command = [
+        str(Path(sys.executable).with_name("msrun")), "--worker_num=2", "--local_worker_num=2", "--join=True",
+        f"--master_port={free_port()}", f"--log_dir={folder / 'log'}", str(SCRIPT), str(folder),
+    ]  # fmt: skip
+    result = subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300, check=False
+    )
+    logs = [(folder / "log" / f"worker_{number}.log").read_text() for number in range(2)]
     assert result.returncode == 0, "\n".join([result.stdout, result.stderr, *logs])
     printed = [json.loads(re.findall(r'^\{"rank".*\}$', log, re.MULTILINE)[0]) for log in logs]
     assert not [log for log in logs if "could not be recorded" in log]
     return sorted(printed, key=lambda line: int(line["rank"]))
 
 
-def run_two(folder: Path, *arguments: str, **more: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
-    """Run two_ranks.py on two ranks, with ``more`` in its environment: how msrun ended, and the log of each rank."""
-    command = [
-        str(Path(sys.executable).with_name("msrun")), "--worker_num=2", "--local_worker_num=2", "--join=True",
-        f"--master_port={free_port()}", f"--log_dir={folder / 'log'}",
-        str(HERE / "two_ranks.py"), str(folder / "dump"), *arguments,
-    ]  # fmt: skip
-    result = subprocess.run(
-        command, cwd=folder, env=environment() | more, capture_output=True, text=True, timeout=300, check=False
-    )
-    logs = [(folder / "log" / f"worker_{number}.log").read_text() for number in range(2)]
-    return result, logs
-
-
 @pytest.fixture(scope="module")
 def two_ranks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
     folder = tmp_path_factory.mktemp("two_ranks")
-    return folder / "dump", msrun(folder, "all")
+    printed = msrun(folder)
+    return folder / "dump", printed
 
 
 def values(dump: Dump, entry: str, state: str) -> list[list[float]]:
@@ -143,7 +139,9 @@ def test_compare_of_the_ranks_says_that_what_they_reduced_agrees(
 
 
 def test_a_rank_that_dies_in_the_step_leaves_what_it_had(tmp_path: Path) -> None:
-    result, logs = run_two(tmp_path, "all", "1", MS_NODE_TIMEOUT="5")  # the other rank need not wait for long
+    ranks = (ROOT / "tests" / "make" / "forked_ranks.py", str(free_port()), tmp_path, SCRIPT, tmp_path, "1")
+    result = run_forked(*ranks, framework="mindspore", cwd=tmp_path, env=environment())
+    logs = [(tmp_path / f"worker_{number}.log").read_text() for number in range(2)]
     assert result.returncode != 0
     folder = tmp_path / "dump" / "step0" / "rank1"
     assert (folder / "dump.journal").exists(), logs
@@ -155,18 +153,16 @@ def test_a_rank_that_dies_in_the_step_leaves_what_it_had(tmp_path: Path) -> None
     assert values(read_dump(folder), "Cell.0.0.Dense.forward.0", "input") == [[2.0] * 12]
 
 
-def test_only_the_selected_rank_is_recorded(tmp_path: Path) -> None:
-    msrun(tmp_path, "1")
-    assert [path.name for path in (tmp_path / "dump" / "step0").iterdir()] == ["rank1"]
+def test_only_the_selected_rank_is_recorded(two_ranks: tuple[Path, list[dict[str, Any]]]) -> None:
+    dump_path, _ = two_ranks
+    assert [path.name for path in (dump_path.with_name("selected") / "step0").iterdir()] == ["rank1"]
 
 
 #: Sixteen processes that begin at the same time, each a rank; the framework is imported once for all.
 SHARED = """
-import gc, os, sys, torch
-import msprobe_ms.config.load
+import os, sys, torch
 from msprobe_ms.pytorch import PrecisionDebugger
 torch.set_num_threads(1)
-gc.freeze()  # or each process looks through all of PyTorch as it ends
 dump_path = sys.argv[1]
 children = []
 for rank in range(16):
@@ -187,8 +183,7 @@ for step in range(3):
 
 
 def test_sixteen_processes_share_a_dump_folder(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", SHARED, str(tmp_path / "dump")]
-    result = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300, check=False)
+    result = run_forked("-c", SHARED, tmp_path / "dump", framework="torch", env=environment())
     assert result.returncode == 0, result.stderr
     assert "moved" not in result.stderr and "WARNING" not in result.stderr
     # One process speaks for all: a line at the start, one a step.
@@ -204,10 +199,14 @@ def test_sixteen_processes_share_a_dump_folder(tmp_path: Path) -> None:
             assert not (path.parent / "dump.journal").exists()
 
 
+#: Both ranks; the exit status is that of either that fails.
 GLOO = """
-import sys, torch, torch.distributed as dist
+import os, sys, torch, torch.distributed as dist
 from msprobe_ms.pytorch import PrecisionDebugger
-rank, dump_path, port = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+dump_path, port = sys.argv[1:]
+torch.set_num_threads(1)
+child = os.fork()
+rank = 1 if child else 0
 dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
 debugger = PrecisionDebugger(dump_path=dump_path, task="tensor", level="L1")
 debugger.start()
@@ -221,18 +220,13 @@ debugger.stop()
 debugger.step()
 assert received.item() == (1 - rank) + 3
 dist.destroy_process_group()
+sys.exit(bool(child and os.waitpid(child, 0)[1]))
 """
 
 
 def test_pytorch_communication_is_recorded_too(tmp_path: Path) -> None:
-    port = str(free_port())
-    command = [sys.executable, "-c", GLOO]
-    processes = [
-        subprocess.Popen([*command, str(rank), str(tmp_path / "dump"), port], env=environment(), stderr=subprocess.PIPE)
-        for rank in range(2)
-    ]
-    errors = [process.communicate(timeout=200)[1] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], errors
+    result = run_forked("-c", GLOO, tmp_path / "dump", str(free_port()), framework="torch", env=environment())
+    assert result.returncode == 0, result.stderr
     for rank in (0, 1):
         dump = read_dump(tmp_path / "dump" / "step0" / f"rank{rank}")
         assert values(dump, "Distributed.all_reduce.0.forward", "input") == [[rank + 1.0] * 2]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from forked import run_forked
+from processes import environment
 from recording import leaves
 
-import msprobe_ms
 from torture.kills.__main__ import Ending
 from torture.kills.inspection import Whole, inspect
 from torture.kills.plans import WAYS, Plan, Setting, ends, settings
@@ -62,11 +60,8 @@ def test_a_signal_handler_may_end_the_recording_wherever_it_is(
     tmp_path: Path, kind: str, stride: int, least: int
 ) -> None:
     """On a line that holds a lock, too: a script that is told to end must not wait for itself."""
-    script, root = Path(__file__).with_name("closed_by_signal.py"), Path(msprobe_ms.__file__).parents[1]
-    ended = subprocess.run(
-        [sys.executable, str(script), str(tmp_path), str(stride), kind], env={**os.environ, "PYTHONPATH": str(root)},
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+    script = Path(__file__).with_name("closed_by_signal.py")
+    ended = run_forked(script, tmp_path, str(stride), kind, framework="torch", env=environment())
     assert ended.returncode == 0, ended.stderr[-3000:]
     count = int(ended.stdout)
     assert count > least

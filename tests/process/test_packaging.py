@@ -31,6 +31,16 @@ def wheel(source: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
+def environment(wheel: Path) -> Environment:
+    """The wheel is in it, and no framework can be imported."""
+    environment = Environment(wheel.parent / "environment")
+    environment.pip("install", "--no-deps", wheel)
+    environment.borrow()
+    (environment.site / "blocked.pth").write_text("import sys; sys.modules.update(mindspore=None, torch=None)\n")
+    return environment
+
+
+@pytest.fixture(scope="module")
 def metadata(wheel: Path) -> email.message.Message:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
@@ -96,10 +106,7 @@ def test_the_sdist_of_setup_py_builds_the_same_wheel(wheel: Path, tmp_path: Path
     assert packaged(build_wheel(sdist, tmp_path / "wheel")) == packaged(wheel)
 
 
-def test_everything_offline_imports_without_a_framework(wheel: Path, tmp_path: Path) -> None:
-    environment = Environment(tmp_path / "environment")
-    environment.pip("install", "--no-deps", wheel)
-    environment.borrow()
+def test_everything_offline_imports_without_a_framework(environment: Environment) -> None:
     done = environment.python(
         "import importlib, pkgutil, sys\n"
         "sys.modules.update(dict.fromkeys(('mindspore', 'torch', 'pandas')))  # importing one of them raises\n"
@@ -113,11 +120,9 @@ def test_everything_offline_imports_without_a_framework(wheel: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("command", [("bin/msprobe",), ("bin/python", "-m", "msprobe_ms")])
-def test_the_command_line_starts_without_a_framework(wheel: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
-    environment = Environment(tmp_path / "environment")
-    environment.pip("install", "--no-deps", wheel)
-    environment.borrow()
-    (environment.site / "blocked.pth").write_text("import sys; sys.modules.update(mindspore=None, torch=None)\n")
+def test_the_command_line_starts_without_a_framework(
+    environment: Environment, tmp_path: Path, command: tuple[str, ...]
+) -> None:
     done = run(environment.folder / command[0], *command[1:], "--help", cwd=tmp_path)
     assert "compare" in done.stdout
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shutil
-import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from forked import run_forked
+from processes import environment, free_port
 from rank_dumps import call, write_dump, write_run, write_step
-from repository import ROOT
 
 from msprobe_ms.cli.main import main
 from msprobe_ms.comparison.many.trend import Errors, Trends, growing, write_trend
@@ -60,6 +57,7 @@ def test_every_rank_and_step(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert f"step1 rank0: DIVERGENT: its error was handed to it by {reduced}" in printed
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_the_error_of_each_node_over_the_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = write_run(tmp_path / "good", steps=4, ranks=1)
     bad = write_run(tmp_path / "bad", steps=4, ranks=1, faulty=0)
@@ -120,6 +118,7 @@ def test_a_pair_that_cannot_be_read_costs_itself_alone(tmp_path: Path, capsys: p
     assert "INCOMPLETE: 3 pairs of dumps: 2 consistent, 1 failed" in printed.out
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_a_collective_that_is_wrong_itself(tmp_path: Path) -> None:
     write_step(tmp_path / "good", 3, {})
     write_step(tmp_path / "bad", 3, {}, shared_fault=0.5)
@@ -131,6 +130,7 @@ def test_a_collective_that_is_wrong_itself(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_a_message_that_is_first_seen_where_it_is_used(tmp_path: Path) -> None:
     """A pipeline: what irecv brings has no entry of its own; the difference on arrival is not this rank's."""
     given = np.arange(8, dtype=np.float32)
@@ -150,6 +150,7 @@ def test_a_message_that_is_first_seen_where_it_is_used(tmp_path: Path) -> None:
     assert [line["handed_by"] for line in content["ranks"]] == [None, "Distributed.irecv.0.forward"]
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_both_halves_have_one_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, fault in (("good", 0.0), ("bad", 0.1)):
         write_step(tmp_path / name / "pynative" / "step0", 1, {})
@@ -164,6 +165,7 @@ def test_both_halves_have_one_verdict(tmp_path: Path, capsys: pytest.CaptureFixt
     assert stems(tmp_path / "out", "*.csv") == ["compare_result_graph_rank0", "compare_result_pynative_rank0"]
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_ranks_and_steps_can_be_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = write_run(tmp_path / "run", steps=3, ranks=3)
     chosen = ["--rank", "1-2", "--step", "0,2"]
@@ -219,6 +221,7 @@ def test_metrics_that_do_not_load_in_a_worker_are_told(tmp_path: Path, capsys: p
     assert "line 2: AssertionError: only at home" in printed
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_the_old_form_takes_ranks_too(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", ranks=2)
     (tmp_path / "compare.json").write_text(json.dumps({"npu_path": str(run), "bench_path": str(run / "step0")}))
@@ -285,13 +288,9 @@ sys.exit(bool(child and os.waitpid(child, 0)[1]))
 """
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_ranks_that_really_talked_to_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", GLOO, str(tmp_path), str(port)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200, check=False)
+    done = run_forked("-c", GLOO, tmp_path, str(free_port()), framework="torch", env=environment())
     assert done.returncode == 0, done.stderr
     assert compare("-tp", tmp_path / "bad", "-gp", tmp_path / "good", "-o", tmp_path / "out", "--csv") == 0
     content = whole(tmp_path / "out")

@@ -1,6 +1,7 @@
-"""A step on two ranks, recorded: ``msrun … two_ranks.py DUMP_PATH RANKS [DIES]``.
+"""A step on two ranks, recorded: ``msrun … two_ranks.py FOLDER [DIES]``.
 
-RANKS is ``all`` or a number, DIES the rank that is killed in the middle of the step.
+Once in FOLDER/dump on both ranks, then in FOLDER/selected on rank 1 alone. DIES is the rank that is killed in the
+middle of the first.
 """
 
 from __future__ import annotations
@@ -34,16 +35,18 @@ class Collectives(nn.Cell):
         return summed
 
 
-def main(dump_path: str, ranks: str, dies: str = "-1") -> None:
+def main(folder: str, dies: str = "-1") -> None:
     ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")
     communication.init()
+    record(Path(folder, "dump"), [], int(dies))
+    if dies == "-1":
+        record(Path(folder, "selected"), [1])
+
+
+def record(dump_path: Path, ranks: list[int], dies: int = -1) -> None:
     rank = communication.get_rank()
-    config = Path(dump_path).with_name(f"config_of_{rank}.json")
-    config.write_text(
-        json.dumps(
-            {"dump_path": dump_path, "task": "tensor", "level": "mix", "rank": [] if ranks == "all" else [int(ranks)]}
-        )
-    )
+    config = dump_path.with_name(f"config_of_{dump_path.name}_{rank}.json")
+    config.write_text(json.dumps({"dump_path": str(dump_path), "task": "tensor", "level": "mix", "rank": ranks}))
     net = nn.SequentialCell(nn.Dense(3, 2, weight_init="ones"))
     collectives = Collectives()
     gradient: Any = ms.value_and_grad(lambda x: net(x).sum(), None, net.trainable_params())
@@ -51,9 +54,9 @@ def main(dump_path: str, ranks: str, dies: str = "-1") -> None:
     debugger = PrecisionDebugger(config)
     debugger.start([net, collectives])
     _, gradients = gradient(Tensor(np.full((4, 3), rank + 1, np.float32)))
-    if str(rank) == dies:
+    if rank == dies:
         os.kill(os.getpid(), signal.SIGKILL)
-    if dies != "-1":
+    if dies != -1:
         return
     weight_gradient = gradients[0] + 0.0
     mint.distributed.all_reduce(weight_gradient)
@@ -69,7 +72,8 @@ def main(dump_path: str, ranks: str, dies: str = "-1") -> None:
     ops.Broadcast(1)((Tensor(np.full(2, rank, np.float32)),))
     debugger.stop()
     debugger.step()
-    print(json.dumps({"rank": rank, "sum": weight_gradient.asnumpy().tolist()}), flush=True)
+    if not ranks:
+        print(json.dumps({"rank": rank, "sum": weight_gradient.asnumpy().tolist()}), flush=True)
 
 
 if __name__ == "__main__":

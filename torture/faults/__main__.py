@@ -10,8 +10,8 @@ import argparse
 import logging
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -89,16 +89,23 @@ class Faults(Tool):
         return False
 
 
-def record(root: Path, jobs: Iterable[Job]) -> None:
-    """Dump the jobs that have no dump yet, in one process for each framework, side by side."""
+def run_module(module: str, *arguments: str) -> int:
+    """Run ``python -m module`` in the repository; return its exit status."""
+    return subprocess.run([sys.executable, "-m", module, *arguments], cwd=ROOT, check=False).returncode
+
+
+def record(root: Path, jobs: Iterable[Job], run: Callable[..., int] = run_module) -> None:
+    """Dump the jobs that have no dump yet, in one process for each framework, side by side.
+
+    ``run`` is given a module and its arguments, and returns the exit status.
+    """
     missing = sorted((job for job in jobs if not job.is_done(root)), key=str)
-    processes = []
-    for framework in (MINDSPORE, PYTORCH):
-        if texts := [str(job) for job in missing if job.framework == framework]:
-            script = f"torture.faults.record_{framework}"
-            command = [sys.executable, "-m", script, str(root.absolute()), *texts]
-            processes.append(subprocess.Popen(command, cwd=ROOT))
-    if any(process.wait() for process in processes):
+    with ThreadPoolExecutor() as pool:
+        ended = []
+        for framework in (MINDSPORE, PYTORCH):
+            if texts := [str(job) for job in missing if job.framework == framework]:
+                ended.append(pool.submit(run, f"torture.faults.record_{framework}", str(root.absolute()), *texts))
+    if any(each.result() for each in ended):
         sys.exit("a net could not be dumped, see above")
 
 

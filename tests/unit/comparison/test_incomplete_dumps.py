@@ -53,6 +53,7 @@ def test_a_dump_that_was_cut_off_is_incomplete(
         msprobe_ms.assert_consistent(target, golden)
 
 
+@pytest.mark.usefixtures("one_worker")
 @pytest.mark.processes
 def test_damage_stands_in_the_line_of_its_rank(cut: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     root = cut[0].parent.parent
@@ -84,6 +85,7 @@ def test_a_recovered_dump_knows_that_it_is_not_whole(tmp_path: Path) -> None:
     assert "recovered after its process was killed" in str(result)
 
 
+@pytest.mark.usefixtures("one_worker")
 @pytest.mark.processes
 def test_a_step_that_was_never_finished_is_not_the_first_that_diverges(tmp_path: Path) -> None:
     golden = write_run(tmp_path / "golden", ranks=1, steps=2)

@@ -193,6 +193,7 @@ def test_what_failed_is_not_in_it(tmp_path: Path) -> None:
     assert ((0, 0) in result, (0, 1) in result, (9, 9) in result, "x" in result) == (True, False, False, False)
 
 
+@pytest.mark.usefixtures("one_worker")
 @pytest.mark.processes
 def test_of_whole_roots_the_place_in_the_step_is_told(tmp_path: Path) -> None:
     good = write_run(tmp_path / "good", steps=2, ranks=1)
@@ -203,6 +204,7 @@ def test_of_whole_roots_the_place_in_the_step_is_told(tmp_path: Path) -> None:
         msprobe_ms.assert_consistent(bad, good)
 
 
+@pytest.mark.usefixtures("one_worker")
 @pytest.mark.processes
 def test_a_process_without_a_rank_is_rank_minus_one(tmp_path: Path) -> None:
     good = write_run(tmp_path / "good", steps=2, ranks=1)
@@ -211,6 +213,7 @@ def test_a_process_without_a_rank_is_rank_minus_one(tmp_path: Path) -> None:
     assert list(msprobe_ms.compare(good, good)) == [(0, -1), (1, -1)]
 
 
+@pytest.mark.usefixtures("one_worker")
 @pytest.mark.processes
 def test_notebooks_show_a_table_that_nothing_from_a_dump_can_break_out_of(tmp_path: Path) -> None:
     ones = np.ones(4, np.float32)

@@ -39,6 +39,7 @@ def merge(folder: Path, config: str) -> dict[str, list[tuple[object, ...]]]:
     return {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets}
 
 
+@pytest.mark.usefixtures("one_worker")
 @pytest.mark.processes
 @pytest.mark.parametrize("form", ["--csv", "--xlsx"])
 @pytest.mark.parametrize("profile", ["v110", "latest", "own"])
@@ -56,6 +57,7 @@ def test_one_sheet_an_index_one_column_a_rank(tmp_path: Path, form: str, profile
     assert wrong == {1}
 
 
+@pytest.mark.usefixtures("one_worker")
 @pytest.mark.processes
 def test_every_row_without_a_choice(tmp_path: Path) -> None:
     sheets = merge(compare(tmp_path, "--csv"), "compare_index: [Result]")
@@ -63,12 +65,14 @@ def test_every_row_without_a_choice(tmp_path: Path) -> None:
     assert {row[0] for row in sheets["Result"][1:]} >= {FC, "MintDistributed.all_reduce.1.forward.input.0"}
 
 
+@pytest.mark.usefixtures("one_worker")
 @pytest.mark.processes
 def test_steps_are_columns_too(tmp_path: Path) -> None:
     sheets = merge(compare(tmp_path, "--csv", ranks=2, steps=2), f"compare_index: [{RELATIVE}]")
     assert sheets[RELATIVE][0] == ("NPU Name", "step0 rank0", "step0 rank1", "step1 rank0", "step1 rank1")
 
 
+@pytest.mark.usefixtures("one_worker")
 @pytest.mark.processes
 def test_bad_names_are_told_and_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     out = compare(tmp_path, "--csv", "--profile", "latest", ranks=4)

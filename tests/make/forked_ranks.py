@@ -1,0 +1,48 @@
+"""Run a script on two ranks as msrun does: ``python forked_ranks.py PORT LOGS SCRIPT ARGUMENT…``, by `run_forked`.
+
+A scheduler and two workers are forked from this process, so the framework is imported once for all. When one fails,
+the others are killed. What the workers print goes to ``worker_0.log`` and ``worker_1.log`` in LOGS.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import sys
+from pathlib import Path
+
+#: What msrun tells each process, beside what it tells all: file of its log → its part of the environment.
+ROLES = {
+    "scheduler.log": {"MS_ROLE": "MS_SCHED"},
+    "worker_0.log": {"MS_ROLE": "MS_WORKER", "MS_NODE_ID": "0"},
+    "worker_1.log": {"MS_ROLE": "MS_WORKER", "MS_NODE_ID": "1"},
+}
+
+
+def main(port: str, logs: str, *command: str) -> None:
+    os.environ.update(MS_WORKER_NUM="2", MS_SCHED_HOST="127.0.0.1", MS_SCHED_PORT=port)
+    children = set()
+    for name, role in ROLES.items():
+        if (child := os.fork()) == 0:
+            os.environ.update(role)
+            log = os.open(Path(logs, name), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            for stream in (1, 2):
+                os.dup2(log, stream)
+            sys.argv[:] = command
+            runpy.run_path(command[0], run_name="__main__")
+            return
+        children.add(child)
+    failed = False
+    while children:
+        child, status = os.wait()
+        children.discard(child)
+        if status and not failed:
+            failed = True
+            for other in children:
+                os.kill(other, signal.SIGKILL)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
