@@ -59,7 +59,8 @@ def scores_of(pair: str, options: argparse.Namespace) -> Iterator[Score]:
     """Record a pair, compare each of its cases; its dumps go unless they are to be kept."""
     wanted = [case for case in cases(options.root, pair, options.levels, options.modes) if _chosen(case, options)]
     record(options.root, [job for case in wanted for job in (case.target_job, case.golden_job)])
-    wanted = [case for case in wanted if case.target_job.is_done(options.root) and case.golden_job.is_done(options.root)]
+    root = options.root
+    wanted = [case for case in wanted if case.target_job.is_done(root) and case.golden_job.is_done(root)]
     with ProcessPoolExecutor(options.processes, initializer=_quiet) as pool:
         yield from pool.map(partial(score, root=options.root), wanted)
     if not options.keep:
@@ -85,10 +86,9 @@ def table(scores: list[Score]) -> Iterator[str]:
         healthy = [each for each in group if not each.case.fault]
         faulty = [each for each in group if each.case.fault]
         cost = 1000 * sum(each.seconds for each in group) / max(1, sum(each.rows for each in group))
-        yield (
-            f"{level + ' ' + mode:16} {_share([each.hit for each in healthy]):>9} {_share([each.hit for each in faulty]):>9} "
-            f"{_share([each.named for each in faulty]):>9} {sum(each.false_consistent for each in faulty):>17} {cost:>14.3f}"
-        )
+        quiet, first = _share([each.hit for each in healthy]), _share([each.hit for each in faulty])
+        named, false = _share([each.named for each in faulty]), sum(each.false_consistent for each in faulty)
+        yield f"{level + ' ' + mode:16} {quiet:>9} {first:>9} {named:>9} {false:>17} {cost:>14.3f}"
     healthy = [each for each in scores if not each.case.fault]
     right, wrong, missed = (sum(getattr(each, name) for each in healthy) for name in ("right", "wrong", "missed"))
     if right:
@@ -102,7 +102,8 @@ def _share(hits: list[bool]) -> str:
 def misses(scores: Iterable[Score]) -> Iterator[str]:
     for each in scores:
         if not each.hit or each.false_consistent:
-            yield f"{each.case}: {' '.join(each.verdicts)}{' FALSE CONSISTENT' if each.false_consistent else ''} {each.note}"
+            false = " FALSE CONSISTENT" if each.false_consistent else ""
+            yield f"{each.case}: {' '.join(each.verdicts)}{false} {each.note}"
             for name, reason in [origin for step in each.origins for origin in step][:3]:
                 yield f"    {name}: {reason[:200]}"
 

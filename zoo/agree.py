@@ -1,4 +1,4 @@
-"""Prove without the tool that both sides of a pair agree; draw faults that change it: ``python -m zoo.agree ROOT PAIR…``.
+"""Prove without the tool that both sides of a pair agree, and draw its faults: ``python -m zoo.agree ROOT PAIR…``.
 
 Writes ``faults.json`` beside the weights: what was drawn, with its truth.
 """
@@ -78,12 +78,14 @@ def distance(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.linalg.norm(one.ravel() - other.ravel()) / (np.linalg.norm(other) + 1e-12))
 
 
-def draw(pair: Pair, name: str, weights: dict[str, np.ndarray], healthy: Any, calls: list[tuple[str, str]]) -> list[dict]:
+def draw(
+    pair: Pair, name: str, weights: dict[str, np.ndarray], healthy: Any, calls: list[tuple[str, str]]
+) -> list[dict[str, Any]]:
     """Faults drawn by the name of the pair alone; one that changes nothing, or cannot be planted, is drawn again."""
     generator = np.random.default_rng([15, zlib.crc32(name.encode())])
     net = target_side.make(pair, weights)
     called = {path for _, path in calls}
-    faults: list[dict] = []
+    faults: list[dict[str, Any]] = []
     for wanted, of_training in ((OF_TRAINING, True), (OF_MODULES, False)):
         kinds = [kind for kind in KINDS.values() if (kind.places is KINDS["unloaded_all"].places) == of_training]
         if pair.optimizer != "adam":

@@ -52,8 +52,8 @@ class Training:
 class Kind:
     """A kind of fault.
 
-    ``places``: where it can be planted in a network. ``plant``: changes the network or the training. ``seen``: what shows
-    it: "module" (the place is the origin), "inside" (it or a part of it), "parameter" (the place is a parameter, or the
+    ``places``: where it can be planted in a network. ``plant``: changes the network or the training. ``seen``: what
+    shows it: "module" (the place is the origin), "inside" (it or a part of it), "parameter" (the place is a parameter, or the
     Cell of one), "cell_weights", "weights" (of all), "loss", "data", "update".
     ``first_step``: whether step 0 shows it; if not, step 0 has to be quiet and step 1 to show it.
     """
@@ -95,7 +95,9 @@ def activations(net: nn.Cell) -> Iterator[str]:
 
 
 def norms(net: nn.Cell) -> Iterator[str]:
-    return (path for path, cell in leaves(net) if any(isinstance(getattr(cell, name, None), float) for name in _EPSILON))
+    for path, cell in leaves(net):
+        if any(isinstance(getattr(cell, name, None), float) for name in _EPSILON):
+            yield path
 
 
 def batch_norms(net: nn.Cell) -> Iterator[str]:
