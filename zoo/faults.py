@@ -53,8 +53,8 @@ class Kind:
     """A kind of fault.
 
     ``places``: where it can be planted in a network. ``plant``: changes the network or the training. ``seen``: what
-    shows it: "module" (the place is the origin), "inside" (it or a part of it), "parameter" (the place is a parameter, or the
-    Cell of one), "cell_weights", "weights" (of all), "loss", "data", "update".
+    shows it: "module" (the place is the origin), "inside" (it or a part of it), "parameter" (of that path, or its
+    Cell), "cell_weights", "weights" (of all), "loss", "data", "update".
     ``first_step``: whether step 0 shows it; if not, step 0 has to be quiet and step 1 to show it.
     """
 
