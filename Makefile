@@ -4,6 +4,7 @@
 # make lint   ruff, mypy and the direction of imports
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
 # make bench  what recording and comparing cost, in one table (BENCH_ARGS="--peer /path/to/bin/python")
+# make zoo    the same on pairs of public implementations, in an environment of its own (ZOO_ARGS="--misses")
 # make torture       all five of the following, between half an hour and some hours each; the tests hold a sample of each
 # make neutral       train every net with the tool and without, and compare their bits (NEUTRAL_ARGS="--nets views --levels mix")
 # make bounded       what recording holds in memory at most: large tensors, a stalled disk, long steps, many steps
@@ -21,7 +22,7 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
-.PHONY: demo test check lint faults bench neutral bounded failing-disk kills fuzz torture clean
+.PHONY: demo test check lint faults zoo bench neutral bounded failing-disk kills fuzz torture clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -44,6 +45,16 @@ lint: .venv/installed-test
 faults: .venv/installed-test
 	MSPROBE_FAULTS=999 $(BIN)/python -m pytest -q tests/process/test_faults.py -k every_fault
 	$(BIN)/python -m torture.faults fault_dumps --json fault_dumps/scores.json $(FAULTS_ARGS)
+
+# An environment of its own, which shares nothing with .venv but the package.
+zoo: .venv-zoo/installed
+	.venv-zoo/bin/python -m zoo zoo_dumps $(ZOO_ARGS)
+
+.venv-zoo/installed: pyproject.toml setup.py zoo/requirements.txt | .venv/created
+	$(PYTHON) -m venv --clear .venv-zoo
+	.venv-zoo/bin/python -m pip install --disable-pip-version-check -q -e '.[test]'
+	.venv-zoo/bin/python -m pip install --disable-pip-version-check -q --no-deps -r zoo/requirements.txt
+	@touch $@
 
 neutral: .venv/installed-test
 	$(BIN)/python -m torture.neutral $(NEUTRAL_ARGS)

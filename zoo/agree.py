@@ -1,0 +1,187 @@
+"""Prove without the tool that both sides of a pair agree, and draw its faults: ``python -m zoo.agree ROOT PAIR…``.
+
+Writes ``faults.json`` beside the weights: what was drawn, with its truth.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+from mindspore import nn
+
+from zoo import golden_side, target_side
+from zoo.faults import KINDS, Training, plant
+from zoo.jobs import weights_file
+from zoo.pair import Pair, load
+
+#: Faults drawn for a pair, of training and of modules, and what the pair may differ by.
+OF_TRAINING, OF_MODULES = 4, 7
+OUTPUTS, GRADIENTS = 2e-5, 1e-3
+
+
+class Disagree(Exception):
+    """Both sides of a pair do not compute the same."""
+
+
+def figures_of_golden(pair: Pair, root: Path, name: str) -> tuple[float, dict[str, np.ndarray]]:
+    """The loss and the gradients of the first step; weights are saved for the target."""
+    net = golden_side.make(pair)
+    golden_side.save_weights(net, weights_file(root, name))
+    loss = golden_side.step_of(pair, net, 0)
+    return float(loss), {
+        path: parameter.grad.numpy() for path, parameter in net.named_parameters() if parameter.grad is not None
+    }
+
+
+def figures_of_target(
+    pair: Pair, weights: dict[str, np.ndarray], fault: str = "", calls: list[tuple[str, str]] | None = None
+) -> tuple[float, dict[str, np.ndarray]]:
+    """The same of the target; ``calls`` gets ("begin" or "end", path) of every Cell's forward."""
+    net = target_side.make(pair, weights)
+    batch = target_side.batch_of(pair, 0)
+    training = Training(batch_keys=tuple(batch))
+    if fault:
+        plant(fault, net, training)
+    if calls is not None:
+        for path, cell in net.cells_and_names():
+            _listen(cell, path, calls)
+    loss, gradients = target_side.gradients_of(pair, net, training)(*training.batch(batch))
+    paths = {parameter.name: path for path, parameter in net.parameters_and_names()}
+    return float(loss.asnumpy()), {
+        paths[parameter.name]: gradient.asnumpy()
+        for parameter, gradient in zip(net.trainable_params(), gradients, strict=True)
+    }
+
+
+def _listen(cell: nn.Cell, path: str, calls: list[tuple[str, str]]) -> None:
+    construct = cell.construct
+
+    def heard(*arguments: Any, **named: Any) -> Any:
+        calls.append(("begin", path))
+        try:
+            return construct(*arguments, **named)
+        finally:
+            calls.append(("end", path))
+
+    cell.construct = heard
+
+
+def distance(one: np.ndarray, other: np.ndarray) -> float:
+    """The norm of the difference over the norm."""
+    return float(np.linalg.norm(one.ravel() - other.ravel()) / (np.linalg.norm(other) + 1e-12))
+
+
+def draw(
+    pair: Pair, name: str, weights: dict[str, np.ndarray], healthy: Any, calls: list[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """Faults drawn by the name of the pair alone; one that changes nothing, or cannot be planted, is drawn again."""
+    generator = np.random.default_rng([15, zlib.crc32(name.encode())])
+    net = target_side.make(pair, weights)
+    called = {path for _, path in calls}
+    faults: list[dict[str, Any]] = []
+    for wanted, of_training in ((OF_TRAINING, True), (OF_MODULES, False)):
+        kinds = [kind for kind in KINDS.values() if (kind.places is KINDS["unloaded_all"].places) == of_training]
+        if pair.optimizer != "adam":
+            kinds = [kind for kind in kinds if kind.name != "bias_correction"]
+        order = [kinds[index] for index in generator.permutation(len(kinds))]
+        found = 0
+        for kind in order:
+            places = [place for place in kind.places(net) if _is_called(place, net, called)]
+            for place in [places[index] for index in generator.permutation(len(places))][:3]:
+                fault = f"{kind.name}@{place}"
+                if not kind.first_step or _has_effect(pair, weights, fault, healthy):
+                    faults.append(
+                        {"fault": fault, "seen": kind.seen, "place": place, "first_step": kind.first_step}
+                        | {"first": _run(calls, "begin"), "last": _run(calls[::-1], "end")}
+                    )
+                    found += 1
+                    break
+            if found == wanted:
+                break
+    return faults
+
+
+def _is_called(place: str, net: nn.Cell, called: set[str]) -> bool:
+    if not place or place in called:
+        return True
+    return place.rpartition(".")[0] in called and place in {path for path, _ in net.parameters_and_names()}
+
+
+def _run(calls: list[tuple[str, str]], what: str) -> list[str]:
+    """The Cells that begin (or end) one right after the other, at the beginning."""
+    found = []
+    for event, path in calls:
+        if event != what:
+            break
+        found.append(path)
+    return found
+
+
+def _has_effect(pair: Pair, weights: dict[str, np.ndarray], fault: str, healthy: Any) -> bool:
+    try:
+        loss, gradients = figures_of_target(pair, weights, fault)
+    except Exception as error:  # this place cannot hold this fault
+        print(f"   {fault}: {type(error).__name__}: {str(error)[:100]}")
+        return False
+    worst = max(distance(gradients[path], healthy[1][path]) for path in gradients)
+    return worst > 1e-4 or abs(loss - healthy[0]) > 1e-4 * abs(healthy[0])
+
+
+def check(name: str, root: Path) -> dict[str, Any]:
+    """Compare both sides of a pair, then draw its faults.
+
+    Raises:
+        Disagree: losses or gradients are further apart than rounding.
+    """
+    began = time.monotonic()
+    pair = load(name)
+    loss, gradients = figures_of_golden(pair, root, name)
+    weights = dict(np.load(weights_file(root, name)))
+    calls: list[tuple[str, str]] = []
+    healthy = figures_of_target(pair, weights, calls=calls)
+    apart = {}
+    for path, gradient in healthy[1].items():
+        golden = gradients.get(pair.parameter(path))
+        if golden is None:
+            if np.abs(gradient).max() > 0:
+                raise Disagree(f"{name}: only the target has a gradient of {path}")
+            continue
+        apart[path] = distance(gradient, pair.value(path, golden, gradient.shape))
+    norms = {path: float(np.linalg.norm(gradient)) for path, gradient in healthy[1].items()}
+    largest = max(norms.values())
+    worst = max((path for path in apart if norms[path] > 1e-5 * largest), key=lambda path: apart[path])
+    figures = {
+        "loss": abs(loss - healthy[0]) / abs(loss),
+        "gradient": apart[worst],
+        "worst": worst,
+        "parameters": len(norms),
+    }
+    if figures["loss"] > OUTPUTS or figures["gradient"] > GRADIENTS:
+        far = sorted(apart, key=lambda path: -apart[path])[:12]
+        raise Disagree(f"{name}: {figures} " + " ".join(f"{path} {apart[path]:.2g}" for path in far))
+    faults = draw(pair, name, weights, healthy, calls)
+    file = root / name / "faults.json"
+    names = {path: pair.parameter(path) for path in norms}
+    file.write_text(json.dumps({"agreement": figures, "faults": faults, "parameters": names}, indent=1))
+    figures["seconds"] = time.monotonic() - began
+    return figures
+
+
+if __name__ == "__main__":
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    ms.runtime.launch_blocking()
+    failed = False
+    for name in sys.argv[2:]:
+        try:
+            print(name, check(name, Path(sys.argv[1])), flush=True)
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}: {error}"[:1500], flush=True)
+            failed = True
+    sys.exit(failed)

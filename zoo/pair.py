@@ -1,0 +1,117 @@
+"""What a pair of implementations says of itself: both networks, its parameters' names, a batch and the loss.
+
+No framework is imported here; a pair imports its two zoos inside ``golden`` and ``target``.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Batch = dict[str, np.ndarray]
+#: A function of logits and labels, of the framework of the side that asks.
+CrossEntropy = Callable[[Any, Any], Any]
+
+
+class Pair(ABC):
+    """One network in PyTorch (``golden``) and in MindSpore (``target``).
+
+    ``names``: regular expressions and replacements that turn the path of a MindSpore parameter into PyTorch's, tried in
+    order on the whole path, all that match. ``optimizer``: "sgd" (momentum 0.9) or "adam".
+    """
+
+    names: Sequence[tuple[str, str]] = ()
+    optimizer = "sgd"
+    learning_rate = 0.05
+    #: Names in the golden's ``state_dict`` that the target has no use for.
+    unused: frozenset[str] = frozenset()
+
+    @abstractmethod
+    def golden(self) -> Any:
+        """The ``torch.nn.Module``, with the framework's own random weights."""
+
+    @abstractmethod
+    def target(self) -> Any:
+        """The ``mindspore.nn.Cell``."""
+
+    @abstractmethod
+    def batch(self, generator: np.random.Generator) -> Batch:
+        """Inputs and labels of one step, for both sides."""
+
+    @abstractmethod
+    def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
+        """The loss of a batch of PyTorch tensors."""
+
+    def target_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
+        """The loss of a batch of MindSpore tensors; by default the golden's code serves both."""
+        return self.golden_loss(net, batch, cross_entropy)
+
+    def parameter(self, path: str) -> str:
+        """The name in PyTorch's ``state_dict`` of the target's parameter ``path``."""
+        for pattern, replacement in (*self.names, *_LEAVES):
+            path = re.sub(pattern, replacement, path)
+        return path
+
+    def value(self, path: str, golden: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """The golden's values in the target's shape; overridden where layouts differ by more than axes of size 1."""
+        return golden.reshape(shape)
+
+
+#: MindSpore's last names of parameters → PyTorch's.
+_LEAVES = (
+    (r"\bgamma$", "weight"),
+    (r"\bbeta$", "bias"),
+    (r"\bembedding_table$", "weight"),
+    (r"\bmoving_mean$", "running_mean"),
+    (r"\bmoving_variance$", "running_var"),
+)
+
+
+class Classifier(Pair):
+    """Takes an image, gives a row of logits."""
+
+    size = 32
+    classes = 10
+    rows = 4
+
+    def batch(self, generator: np.random.Generator) -> Batch:
+        image = generator.standard_normal((self.rows, 3, self.size, self.size)).astype(np.float32)
+        return {"image": image, "labels": generator.integers(0, self.classes, self.rows)}
+
+    def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
+        return cross_entropy(net(batch["image"]), batch["labels"])
+
+
+class LanguageModel(Pair):
+    """Takes tokens, gives logits for each; the labels are the tokens that follow."""
+
+    vocabulary = 97
+    rows, length = 2, 16
+
+    def batch(self, generator: np.random.Generator) -> Batch:
+        tokens = generator.integers(0, self.vocabulary, (self.rows, self.length + 1))
+        return {"tokens": tokens[:, :-1].copy(), "labels": tokens[:, 1:].reshape(-1).copy()}
+
+    def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
+        logits = net(input_ids=batch["tokens"])[0]
+        return cross_entropy(logits.reshape(-1, self.vocabulary), batch["labels"])
+
+
+def names() -> list[str]:
+    """Every pair, by the name of its file."""
+    return sorted(path.stem for path in (Path(__file__).parent / "pairs").glob("[a-z]*.py"))
+
+
+def load(name: str) -> Pair:
+    """The pair of that name.
+
+    Raises:
+        ModuleNotFoundError: there is no such file.
+    """
+    return import_module(f"zoo.pairs.{name}").PAIR

@@ -1,0 +1,1 @@
+"""One pair a file; each ends with ``PAIR``."""

@@ -1,0 +1,196 @@
+"""Compare the dumps of a pair and ask whether the first origin is what was planted."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from msprobe_ms.comparison.model import Comparison, Origin
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump, Entry
+from msprobe_ms.dump.names import BACKWARD, beginnings
+from msprobe_ms.dump.reading.locate import find_dumps
+from msprobe_ms.dump.reading.reader import read_dump
+from zoo.jobs import GOLDEN, STEPS, TARGET, Job
+
+MODES = ("statistics", "tensor")
+#: Words that say it is what trained the network, not the network.
+_UPDATE = re.compile(r"learning rate|weight decay|optimizer|updates? of|bias correction|clip")
+
+
+@dataclass(frozen=True, order=True)
+class Case:
+    """``fault``: as the catalogue writes it; "" for a healthy pair."""
+
+    pair: str
+    fault: str
+    level: str
+    mode: str
+
+    @property
+    def target_job(self) -> Job:
+        return Job(self.pair, TARGET, self.fault, self.level)
+
+    @property
+    def golden_job(self) -> Job:
+        return Job(self.pair, GOLDEN, "", self.level)
+
+    def __str__(self) -> str:
+        return f"{self.pair}/{self.fault or 'healthy'}/{self.level}/{self.mode}"
+
+
+@dataclass
+class Score:
+    """What came of a case.
+
+    ``hit``: the planted fault is named first, or a healthy pair is quiet in both steps. ``named``: it is among the
+    origins. ``false_consistent``: a fault that changes values, and the verdict is CONSISTENT.
+    """
+
+    case: Case
+    hit: bool
+    named: bool
+    false_consistent: bool
+    verdicts: list[str]
+    origins: list[list[tuple[str, str]]]
+    seconds: float
+    rows: int
+    right: int = 0
+    wrong: int = 0
+    missed: int = 0
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass
+class _Step:
+    target: Dump
+    golden: Dump
+    comparison: Comparison
+    seconds: float
+    quiet: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.quiet = self.comparison.verdict in ("consistent", "incomplete") and not self.comparison.origins
+
+
+def facts(root: Path, pair: str) -> dict[str, Any]:
+    """What `zoo.agree` wrote of the pair: its faults, and the names of its parameters on both sides."""
+    return json.loads((root / pair / "faults.json").read_text(encoding="utf-8"))
+
+
+def cases(root: Path, pair: str, levels: list[str], modes: list[str]) -> Iterator[Case]:
+    for fault in ("", *(each["fault"] for each in facts(root, pair)["faults"])):
+        for level in levels:
+            for mode in modes:
+                yield Case(pair, fault, level, mode)
+
+
+def score(case: Case, root: Path) -> Score:
+    """Compare both steps, the modules aligned automatically."""
+    about = facts(root, case.pair)
+    fault = next((each for each in about["faults"] if each["fault"] == case.fault), None)
+    wanted = [0] if fault is not None and fault["first_step"] else range(STEPS)
+    steps = [_compare(case, root, number) for number in wanted]
+    verdicts = [str(step.comparison.verdict) for step in steps]
+    origins = [[(each.target, each.reason) for each in step.comparison.origins[:8]] for step in steps]
+    seconds, rows = sum(step.seconds for step in steps), sum(1 for step in steps for _ in step.comparison.rows)
+    if fault is None:
+        hit = all(step.quiet for step in steps)
+        right, wrong, missed = _alignment(steps[0], about["parameters"])
+        return Score(case, hit, hit, False, verdicts, origins, seconds, rows, right, wrong, missed)
+    judged = [_is_planted(origin, fault, steps[-1]) for origin in steps[-1].comparison.origins]
+    quiet_before = all(step.quiet for step in steps[:-1])
+    if fault["seen"] == "update":
+        judged = judged or [bool(_UPDATE.search(steps[-1].comparison.growth))]
+    return Score(
+        case,
+        bool(judged) and judged[0] and quiet_before,
+        any(judged),
+        verdicts[-1] == "consistent",
+        verdicts,
+        origins,
+        seconds,
+        rows,
+        note="" if quiet_before else "a false origin before the fault shows",
+    )
+
+
+def _compare(case: Case, root: Path, number: int) -> _Step:
+    target, golden = (
+        replace(_read(job.step(root, number)), mode=case.mode) for job in (case.target_job, case.golden_job)
+    )
+    began = time.perf_counter()
+    comparison = compare_dumps(target, golden, Options(align=True), alone=False)
+    return _Step(target, golden, comparison, time.perf_counter() - began)
+
+
+@lru_cache(maxsize=4)
+def _read(step: Path) -> Dump:
+    (path,) = find_dumps(step).values()
+    return read_dump(path)
+
+
+def _is_planted(origin: Origin, fault: dict[str, Any], step: _Step) -> bool:
+    """Whether an origin is what was planted."""
+    place, seen = fault["place"], fault["seen"]
+    entry = _entry_of(origin.target, step.target)
+    module = _module_of(entry, step.target) if entry is not None else None
+    if seen == "module":
+        return module == place
+    if seen == "inside":
+        return module is not None and (module == place or module.startswith(place + "."))
+    if seen == "parameter":
+        return module == place.rpartition(".")[0] or (module == place and bool(place))
+    if seen == "cell_weights":
+        return module is not None and (module == place or module.startswith(place + "."))
+    if seen == "weights":
+        return origin.state in ("parameters", "weights") or "checkpoint" in origin.reason
+    if seen == "data":
+        return origin.state == "input" and module is not None and module in ("", *fault["first"])
+    if seen == "loss":
+        if origin.state == "loss" or entry is None or entry.parsed is None:
+            return origin.state == "loss"
+        outside = not entry.parsed.is_module and module == ""
+        return outside or (entry.parsed.direction == BACKWARD and module in ("", *fault["last"]))
+    return bool(_UPDATE.search(origin.reason))
+
+
+def _module_of(entry: Entry, dump: Dump) -> str:
+    """The path of the module an entry is, or is called in; "" for the network and outside of it."""
+    call = entry if entry.parsed is None or entry.parsed.is_module else dump.entries.get(entry.parent or "")
+    return call.parsed.name if call is not None and call.parsed is not None else ""
+
+
+def _entry_of(name: str, dump: Dump) -> Entry | None:
+    return next((dump.entries[begin] for begin in beginnings(name) if begin in dump.entries), None)
+
+
+def _alignment(step: _Step, parameters: dict[str, str]) -> tuple[int, int, int]:
+    """Right, wrong and missed pairs of modules that own parameters."""
+    truth = {ours.rpartition(".")[0]: theirs.rpartition(".")[0] for ours, theirs in parameters.items()}
+    found: set[tuple[str, str]] = set()
+    ours_called, theirs_called = _called(step.target), _called(step.golden)
+    for pair in step.comparison.pairs:
+        ours = pair.target.parsed if pair.target is not None else None
+        theirs = pair.golden.parsed if pair.golden is not None else None
+        if ours is not None and theirs is not None and ours.is_module and ours.name in truth:
+            found.add((ours.name, theirs.name))
+    expected = {
+        (ours, theirs) for ours, theirs in truth.items() if ours in ours_called and theirs in theirs_called and ours
+    }
+    found = {pair for pair in found if pair[0]}
+    return len(found & expected), len(found - expected), len(expected - found)
+
+
+def _called(dump: Dump) -> set[str]:
+    parsed = (entry.parsed for entry in dump.entries.values())
+    return {each.name for each in parsed if each is not None and each.is_module}
