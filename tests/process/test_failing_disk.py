@@ -18,13 +18,13 @@ from typing import Any
 import pytest
 from recording import leaves, write_config
 from repository import ROOT
+from small_net import X, gradients, small
 
 import msprobe_ms
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore, EntryPart
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.support.errors import DumpFormatError
-from tests.frameworks.mindspore.test_invariants import X, gradients, small
 from torture.failing_disk.disk import FailingDisk, Fault
 from torture.failing_disk.judge import Voice
 from torture.failing_disk.real import wrapper

@@ -24,6 +24,7 @@ from msprobe_ms.support.errors import UsageError
 ms = pytest.importorskip("mindspore")
 nets = pytest.importorskip("nets_mindspore")
 
+from graph_steps import APART, Outcome, assert_like, assert_same, gradient_step, loss_of, recorded  # noqa: E402
 from mindspore import Tensor, _c_expression, nn  # noqa: E402
 from mindspore.dataset import NumpySlicesDataset  # noqa: E402
 from mindspore.train import Callback, Model  # noqa: E402
@@ -42,67 +43,6 @@ def blocking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # where MindSpore leaves what it could not compile
     ms.set_context(mode=ms.PYNATIVE_MODE)
     ms.runtime.launch_blocking()
-
-
-Outcome = list[np.ndarray]
-
-
-def loss_of(net: nn.Cell) -> Callable[[Tensor, Tensor], Tensor]:
-    def loss(x: Tensor, labels: Tensor) -> Tensor:
-        return nets.loss(net, x, labels)
-
-    return loss
-
-
-def gradient_step(net: nn.Cell, *inputs: Tensor, loss: Any = None, jit: bool = False) -> Callable[[], Outcome]:
-    """A function that runs forward and backward and gives the loss and every gradient."""
-    function = net if loss is None else loss
-    step: Any = ms.value_and_grad(function, None, net.trainable_params())
-    if jit:
-        step = ms.jit(step)
-
-    def run() -> Outcome:
-        value, gradients = step(*inputs)
-        return [value.asnumpy().copy(), *(each.asnumpy().copy() for each in gradients)]
-
-    return run
-
-
-def assert_same(one: Outcome, other: Outcome) -> None:
-    for a, b in zip(one, other, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def recorded(model: Any, run: Callable[[], Outcome], dump_path: Path, **keys: Any) -> Step:
-    """Record one step; the same bits come out of it as before and after."""
-    before = run()
-    with recording(model, dump_path, **keys):
-        assert_same(run(), before)
-    assert_same(run(), before)
-    return read_step(dump_path, troubles=True)
-
-
-def assert_like(step: Step, other: Step, *, without: tuple[str, ...] = ()) -> None:
-    """The same entries with the same structure, parents and, but for rounding, figures."""
-    names = {name for name in other.data if not name.startswith(without)} if without else set(other.data)
-    assert {name for name in step.data if not (without and name.startswith(without))} == names
-    for name in names:
-        mine, theirs = dict(leaves(step.data[name])), dict(leaves(other.data[name]))
-        assert step.construct.get(name) == other.construct.get(name), name
-        assert set(mine) == set(theirs), name
-        for place, leaf in mine.items():
-            assert (leaf["dtype"], leaf["shape"]) == (theirs[place]["dtype"], theirs[place]["shape"]), (name, place)
-            for key in ("Max", "Min", "Mean", "Norm"):
-                expected = theirs[place][key]
-                assert leaf[key] == (expected if expected is None else pytest.approx(expected, rel=1e-5, abs=1e-5)), (
-                    name,
-                    place,
-                    key,
-                )
-    order = [name for name in step.data if ".forward." in name]
-    assert [name for name in order if name in names] == [
-        name for name in other.data if ".forward." in name and name in names
-    ]
 
 
 # -- the five nets ---------------------------------------------------------------------------------------------------
@@ -161,13 +101,6 @@ def test_a_jitted_step_has_the_place_of_a_dynamic_one(tmp_path: Path) -> None:
 
 # -- what is hard about calls ----------------------------------------------------------------------------------------
 
-#: Entries that only one side has, by net: see docs/coverage.md.
-_APART = {
-    nets_compiled.WithOwnBackward: ("Cell.own.OwnBackward.backward",),
-    nets_compiled.Normed: ("Cell.same.Identity.backward",),
-    nets_compiled.Recomputed: ("Cell.block.0.Dense.", "Cell.block.1.ReLU."),
-}
-
 
 @pytest.mark.parametrize("net_class", nets_compiled.NETS)
 def test_calls_of_every_shape(net_class: type[nn.Cell], tmp_path: Path, compiled: Any) -> None:
@@ -178,7 +111,7 @@ def test_calls_of_every_shape(net_class: type[nn.Cell], tmp_path: Path, compiled
     dynamic = recorded(net, gradient_step(net, x), tmp_path / "dynamic")
     if net_class is nets_compiled.While:  # the graph computes a gradient for the input of its first turn as well
         graph.data["Cell.fc.Dense.backward.0"]["output"] = dynamic.data["Cell.fc.Dense.backward.0"]["output"]
-    assert_like(graph, dynamic, without=_APART.get(net_class, ()))
+    assert_like(graph, dynamic, without=APART.get(net_class, ()))
 
 
 @cache

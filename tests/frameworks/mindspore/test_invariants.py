@@ -22,6 +22,7 @@ import pytest
 from forked import run_forked
 from mindspore import Tensor, nn, ops
 from recording import leaves, read_step, recording, step_folder, write_config
+from small_net import X, gradients, small
 
 import msprobe_ms
 from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore
@@ -38,35 +39,11 @@ from msprobe_ms.support.errors import UsageError
 ROOT = Path(msprobe_ms.__file__).parent.parent
 
 
-class Small(nn.Cell):
-    def __init__(self) -> None:
-        super().__init__()
-        self.fc = nn.Dense(2, 3)
-        self.act = nn.ReLU()
-
-    def construct(self, x: Tensor) -> Tensor:
-        return self.act(self.fc(x) * 2)
-
-
-X = Tensor(np.array([[0.5, -1]], np.float32))
-
 #: What the net of one step records at L0.
 RECORDS = {
     "Cell.fc.Dense.forward.0", "Cell.act.ReLU.forward.0", "Cell.act.ReLU.backward.0", "Cell.fc.Dense.backward.0",
     "Cell.fc.Dense.parameters_grad.0",
 }  # fmt: skip
-
-
-def small() -> Small:
-    net = Small()
-    for parameter in net.get_parameters():
-        parameter.set_data(Tensor(np.full(parameter.shape, 0.5, np.float32)))
-    return net
-
-
-def gradients(net: nn.Cell) -> list[bytes]:
-    value, found = mindspore.value_and_grad(lambda: net(X).sum(), None, net.trainable_params())()
-    return [value.asnumpy().tobytes(), *(gradient.asnumpy().tobytes() for gradient in found)]
 
 
 # -- neutral -----------------------------------------------------------------------------------------------------------
@@ -571,8 +548,9 @@ def test_many_steps_do_not_grow(ms: Any, dump_path: Path) -> None:
     """Invariant 7: neither objects nor memory pile up from step to step."""
     net = small()
     debugger = PrecisionDebugger(write_config(dump_path, level="mix"))
+    steps = 6
 
-    def train(steps: int) -> tuple[int, int]:
+    def train() -> tuple[int, int]:
         for _ in range(steps):
             debugger.start(net)
             gradients(net)
@@ -582,15 +560,15 @@ def test_many_steps_do_not_grow(ms: Any, dump_path: Path) -> None:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         return len(gc.get_objects()), pages * os.sysconf("SC_PAGE_SIZE")
 
-    train(10)
-    objects, memory = train(10)
+    train()
+    objects, memory = train()
     growth = []
     for _ in range(3):
-        more_objects, more_memory = train(10)
-        assert more_objects - objects < 300
+        more_objects, more_memory = train()
+        assert more_objects - objects < 3 * steps * 10
         growth.append(more_memory - memory)
         memory = more_memory
-    assert min(growth) < 2 << 20, growth
+    assert min(growth) < steps * 200_000, growth
 
 
 def test_a_forked_child_writes_nothing(ms: Any, dump_path: Path) -> None:
