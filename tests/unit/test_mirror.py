@@ -23,9 +23,8 @@ comparison: model run settings
 comparison/node: lookup report
 comparison/origin/causes: small_excess
 comparison/origin: evidence protocols
-comparison/origin/explanations: dropout inner_gradients
 comparison/pairing/automatic: containers fused layer_names layer_rules layers outline scores
-comparison/pairing: entries fused_modules fused_tensors matches modules
+comparison/pairing: entries fused_tensors matches modules
 comparison/reporting: advisor colours csv_table
 comparison/reporting/profiles: base latest v110 wording
 compat/msprobe/mindspore/common: utils

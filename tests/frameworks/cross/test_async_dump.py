@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,10 +12,10 @@ import nets_mindspore
 import numpy as np
 import pytest
 import torch
+from forked import run_forked
 from mindspore import Tensor
 from recording import leaves, read_step, recording, step_folder, write_config
 
-import msprobe_ms
 from msprobe_ms.pytorch import PrecisionDebugger
 from msprobe_ms.recording.output.tensor_writer import TensorWriter
 
@@ -138,10 +136,7 @@ print("trained")
 def test_without_a_thread_files_are_written_at_once(dump_path: Path) -> None:
     """No memory for a thread's stack is no reason to stop training, or to wait for it."""
     config = write_config(dump_path, level="L1", task="tensor", async_dump=True)
-    ended = subprocess.run(
-        [sys.executable, "-c", WITHOUT_MEMORY, str(config)], capture_output=True, text=True, timeout=120,
-        env={**os.environ, "PYTHONPATH": str(Path(msprobe_ms.__file__).parents[1])}, check=False,
-    )  # fmt: skip
+    ended = run_forked("-c", WITHOUT_MEMORY, config, framework="torch", timeout=120)
     assert (ended.returncode, ended.stdout) == (0, "trained\n"), ended.stderr[-2000:]
     step = read_step_with_troubles(dump_path)
     assert "async_dump: RuntimeError: can't start new thread" in (step.folder / "dump_error_info.log").read_text()

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import mindspore
 import numpy as np
 import pytest
 import torch
+from forked import run_forked
 from mindspore import Parameter, Tensor, ops
 from recording import step_folder, write_config
 
@@ -205,7 +203,7 @@ debugger.save([loss, "text"], "loss")
 loss.backward()
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": os.getcwd()}, check=False)
+    done = run_forked("-c", code, framework="torch")
     assert done.returncode == -signal.SIGKILL
     assert [(found.entries, found.problem) for found in recover(dump_path)] == [(2, "")]
     data = json.loads((step_folder(dump_path) / "debug.json").read_text())["data"]

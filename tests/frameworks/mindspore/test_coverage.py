@@ -13,6 +13,7 @@ import mindspore
 import nets_mindspore
 import numpy as np
 import pytest
+from combinations import pairwise
 from mindspore import Tensor, nn, ops
 from nets_dynamic import CASES, LOSS, Case, make
 from recording import Step, assert_figures, leaves, read_step, recording
@@ -227,9 +228,14 @@ def bare(way: Callable[..., list[Any]], name: str) -> list[bytes]:
     return [value.asnumpy().tobytes() for value in way(*(case.uncaptured or case.make)())]
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", ["residual", "jitted", "looped", "recomputed", "dropped", "keywords"])
-@pytest.mark.parametrize("way", [by_grad, by_grad_operation, by_train_one_step_cell, by_model])
+@pytest.mark.parametrize(
+    ("way", "name", "level"),
+    pairwise(
+        [by_grad, by_grad_operation, by_train_one_step_cell, by_model],
+        ["residual", "jitted", "looped", "recomputed", "dropped", "keywords"],
+        LEVELS,
+    ),
+)
 def test_every_way_to_a_gradient(
     ms: Any, dump_path: Path, way: Callable[..., list[Any]], name: str, level: str
 ) -> None:

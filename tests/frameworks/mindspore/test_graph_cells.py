@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import nets_compiled
 import numpy as np
 import pytest
 from compare_parts import compared
-from processes import environment, free_port
 from recording import Step, assert_figures, leaves, read_step, recording, write_config
 
 from msprobe_ms.comparison.run import Options
@@ -26,11 +24,10 @@ from msprobe_ms.support.errors import UsageError
 ms = pytest.importorskip("mindspore")
 nets = pytest.importorskip("nets_mindspore")
 
+from graph_steps import APART, Outcome, assert_like, assert_same, gradient_step, loss_of, recorded  # noqa: E402
 from mindspore import Tensor, _c_expression, nn  # noqa: E402
 from mindspore.dataset import NumpySlicesDataset  # noqa: E402
 from mindspore.train import Callback, Model  # noqa: E402
-
-_HERE = Path(__file__).parent
 
 
 @pytest.fixture
@@ -48,67 +45,6 @@ def blocking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ms.runtime.launch_blocking()
 
 
-Outcome = list[np.ndarray]
-
-
-def loss_of(net: nn.Cell) -> Callable[[Tensor, Tensor], Tensor]:
-    def loss(x: Tensor, labels: Tensor) -> Tensor:
-        return nets.loss(net, x, labels)
-
-    return loss
-
-
-def gradient_step(net: nn.Cell, *inputs: Tensor, loss: Any = None, jit: bool = False) -> Callable[[], Outcome]:
-    """A function that runs forward and backward and gives the loss and every gradient."""
-    function = net if loss is None else loss
-    step: Any = ms.value_and_grad(function, None, net.trainable_params())
-    if jit:
-        step = ms.jit(step)
-
-    def run() -> Outcome:
-        value, gradients = step(*inputs)
-        return [value.asnumpy().copy(), *(each.asnumpy().copy() for each in gradients)]
-
-    return run
-
-
-def assert_same(one: Outcome, other: Outcome) -> None:
-    for a, b in zip(one, other, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def recorded(model: Any, run: Callable[[], Outcome], dump_path: Path, **keys: Any) -> Step:
-    """Record one step; the same bits come out of it as before and after."""
-    before = run()
-    with recording(model, dump_path, **keys):
-        assert_same(run(), before)
-    assert_same(run(), before)
-    return read_step(dump_path, troubles=True)
-
-
-def assert_like(step: Step, other: Step, *, without: tuple[str, ...] = ()) -> None:
-    """The same entries with the same structure, parents and, but for rounding, figures."""
-    names = {name for name in other.data if not name.startswith(without)} if without else set(other.data)
-    assert {name for name in step.data if not (without and name.startswith(without))} == names
-    for name in names:
-        mine, theirs = dict(leaves(step.data[name])), dict(leaves(other.data[name]))
-        assert step.construct.get(name) == other.construct.get(name), name
-        assert set(mine) == set(theirs), name
-        for place, leaf in mine.items():
-            assert (leaf["dtype"], leaf["shape"]) == (theirs[place]["dtype"], theirs[place]["shape"]), (name, place)
-            for key in ("Max", "Min", "Mean", "Norm"):
-                expected = theirs[place][key]
-                assert leaf[key] == (expected if expected is None else pytest.approx(expected, rel=1e-5, abs=1e-5)), (
-                    name,
-                    place,
-                    key,
-                )
-    order = [name for name in step.data if ".forward." in name]
-    assert [name for name in order if name in names] == [
-        name for name in other.data if ".forward." in name and name in names
-    ]
-
-
 # -- the five nets ---------------------------------------------------------------------------------------------------
 
 
@@ -118,7 +54,7 @@ def dumped(name: str, dump_path: Path, *, mode: Any, epsilon: float | None = Non
     try:
         net, x, labels = nets.make(name)
         if epsilon is not None:
-            norm = net.layers[2].norm1
+            norm = net.layers[1].norm1
             norm.layer_norm = ms.ops.LayerNorm(begin_norm_axis=-1, begin_params_axis=-1, epsilon=epsilon)
         return recorded(net, gradient_step(net, x, labels, loss=loss_of(net)), dump_path)
     finally:
@@ -149,11 +85,11 @@ def test_a_compiled_net_dumps_what_the_dynamic_one_does(
 def test_a_planted_epsilon_is_named(compiled_encoder: Step, tmp_path: Path) -> None:
     faulty = dumped("encoder", tmp_path / "faulty", mode=ms.PYNATIVE_MODE, epsilon=1e-2)
     outcome = compared(faulty.folder, compiled_encoder.folder, tmp_path / "report", Options(csv=True))
-    assert outcome.comparison.origins[0].target.startswith("Cell.layers.2.norm1.LayerNorm.forward.0")
+    assert outcome.comparison.origins[0].target.startswith("Cell.layers.1.norm1.LayerNorm.forward.0")
 
 
 def test_a_jitted_step_has_the_place_of_a_dynamic_one(tmp_path: Path) -> None:
-    net, x, labels = nets.make("lenet")
+    net, x, labels = nets.make("two_linear")
     run = gradient_step(net, x, labels, loss=loss_of(net), jit=True)
     graph = recorded(net, run, tmp_path / "jitted")
     plain = gradient_step(net, x, labels, loss=loss_of(net))
@@ -165,13 +101,6 @@ def test_a_jitted_step_has_the_place_of_a_dynamic_one(tmp_path: Path) -> None:
 
 # -- what is hard about calls ----------------------------------------------------------------------------------------
 
-#: Entries that only one side has, by net: see docs/coverage.md.
-_APART = {
-    nets_compiled.WithOwnBackward: ("Cell.own.OwnBackward.backward",),
-    nets_compiled.Normed: ("Cell.same.Identity.backward",),
-    nets_compiled.Recomputed: ("Cell.block.0.Dense.", "Cell.block.1.ReLU."),
-}
-
 
 @pytest.mark.parametrize("net_class", nets_compiled.NETS)
 def test_calls_of_every_shape(net_class: type[nn.Cell], tmp_path: Path, compiled: Any) -> None:
@@ -182,17 +111,22 @@ def test_calls_of_every_shape(net_class: type[nn.Cell], tmp_path: Path, compiled
     dynamic = recorded(net, gradient_step(net, x), tmp_path / "dynamic")
     if net_class is nets_compiled.While:  # the graph computes a gradient for the input of its first turn as well
         graph.data["Cell.fc.Dense.backward.0"]["output"] = dynamic.data["Cell.fc.Dense.backward.0"]["output"]
-    assert_like(graph, dynamic, without=_APART.get(net_class, ()))
+    assert_like(graph, dynamic, without=APART.get(net_class, ()))
+
+
+@cache
+def jitted(net_class: type[nn.Cell]) -> tuple[nn.Cell, Callable[[], Outcome], Outcome]:
+    """A dynamic net around a jitted Cell, its step, and what that gives without the tool."""
+    inner, x = nets_compiled.make(net_class)
+    outer = nn.SequentialCell(nets_compiled.Jitted(inner))
+    run = gradient_step(outer, x)
+    return outer, run, run()
 
 
 @pytest.mark.parametrize("data_mode", ["all", "forward", "backward"])
 @pytest.mark.parametrize("net_class", [nets_compiled.Containers, nets_compiled.Normed, nets_compiled.Loop])
 def test_a_jitted_cell_in_a_dynamic_net(net_class: type[nn.Cell], data_mode: str, tmp_path: Path) -> None:
-    inner, x = nets_compiled.make(net_class)
-    net = nets_compiled.Jitted(inner)
-    outer = nn.SequentialCell(net)
-    run = gradient_step(outer, x)
-    before = run()
+    outer, run, before = jitted(net_class)
     with recording(outer, tmp_path / "dump", data_mode=[data_mode]):
         assert_same(run(), before)
     assert_same(run(), before)
@@ -401,9 +335,9 @@ def test_only_selected_steps_run_with_callbacks(tmp_path: Path, compiled: Any) -
 
 def test_several_networks_in_one_script(tmp_path: Path, compiled: Any) -> None:
     first, x, labels = nets.make("two_linear")
-    second, x2, labels2 = nets.make("lenet")
+    second, x2 = nn.SequentialCell(nn.Dense(4, 4)), Tensor(np.ones((2, 4), np.float32))
     run = gradient_step(first, x, labels, loss=loss_of(first))
-    run2 = gradient_step(second, x2, labels2, loss=loss_of(second))
+    run2 = gradient_step(second, x2)
     before = run(), run2()
     debugger = PrecisionDebugger(write_config(tmp_path / "dump"))
     for model in ([first, second], first, second):
@@ -465,31 +399,7 @@ def test_the_callback_of_model(sink: bool, tmp_path: Path, compiled: Any) -> Non
         assert step.data["Cell.2.LayerNorm.parameters_grad.0"]["gamma"][0]["shape"] == [8]
 
 
-# -- two ranks -------------------------------------------------------------------------------------------------------
-
-
-def test_two_compiled_ranks(tmp_path: Path) -> None:
-    command = [
-        str(Path(sys.executable).with_name("msrun")), "--worker_num=2", "--local_worker_num=2", "--join=True",
-        f"--master_port={free_port()}", f"--log_dir={tmp_path / 'log'}",
-        str(_HERE / "two_compiled_ranks.py"), str(tmp_path / "dump"),
-    ]  # fmt: skip
-    ended = subprocess.run(
-        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300, check=False
-    )
-    logs = [(tmp_path / "log" / f"worker_{number}.log").read_text() for number in range(2)]
-    assert ended.returncode == 0, "\n".join([ended.stdout, ended.stderr, *logs])
-    assert all('"same": true' in log for log in logs), logs
-    steps = []
-    for rank in (0, 1):
-        folder = tmp_path / "dump" / "step0" / f"rank{rank}"
-        steps.append(Step(folder, json.loads((folder / "dump.json").read_text())["data"], {}, {}))
-    assert list(steps[0].data) == list(steps[1].data)
-    for rank, step in enumerate(steps):
-        (inner,) = step.forward("Cell.summed.fc.Dense")["output"]
-        (outer,) = step.forward("Cell.summed.Summed")["output"]
-        np.testing.assert_array_equal(step.array(inner), np.full((4, 2), 3 * (rank + 1)))
-        np.testing.assert_array_equal(step.array(outer), np.full((4, 2), 3 + 6))
+# -- processes ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_forked_child_ends_a_step_whose_files_a_thread_writes(dump_path: Path, compiled: Any) -> None:

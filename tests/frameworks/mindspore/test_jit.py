@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,9 +15,9 @@ import mindspore
 import numpy as np
 import pytest
 from combinations import pairwise
+from forked import run_forked
 from mindspore import Tensor, nn, ops
 from recording import ERROR_LOG, Step, leaves, read_step, recording, write_config
-from repository import ROOT
 
 import msprobe_ms
 from msprobe_ms.frameworks.mindspore.jit import describe
@@ -756,11 +754,6 @@ def test_a_traced_function_is_a_graph_before_and_after(dump_path: Path) -> None:
     """In a script of its own: MindSpore cannot trace below frames without source, as a test runner has."""
     script = dump_path.with_name("traced.py")
     script.write_text(TRACED)
-    subprocess.run(
-        [sys.executable, str(script), str(dump_path)],
-        check=True,
-        timeout=120,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
+    ended = run_forked(script, dump_path, framework="mindspore", timeout=120)
+    assert ended.returncode == 0, ended.stderr
     assert list(read_step(dump_path).data) == ["Functional.relu.0.forward", "Tensor.__mul__.0.forward"]

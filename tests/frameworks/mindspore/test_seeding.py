@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -124,35 +125,39 @@ def test_environment_and_context() -> None:
     assert mindspore.get_context("deterministic") == "OFF"
 
 
-@pytest.mark.parametrize("hash_seed", ["random", "5"])
-def test_it_says_what_cannot_be_set_any_more(hash_seed: str) -> None:
+@cache
+def seeded_in_a_process(hash_seed: str) -> tuple[list[str], list[str]]:
+    """What a script printed that seeds once, asks a child for a hash, and seeds again and again; its errors by part."""
     code = """
 import subprocess, sys
 from msprobe_ms.mindspore import seed_all
 seed_all(5)
 print(subprocess.run([sys.executable, "-c", "print(hash('a'))"], capture_output=True, text=True).stdout, end="")
-"""
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.getcwd()}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    expected = subprocess.run(
-        [sys.executable, "-c", "print(hash('a'))"],
-        env={**environment, "PYTHONHASHSEED": "5"}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stdout.splitlines()[-1] == expected.stdout.strip()
-    assert ("were seeded when Python started" in done.stderr) == (hash_seed == "random")
-
-
-def test_seeding_again_and_again_says_nothing_new_and_mindspore_nothing_at_all() -> None:
-    code = """
-from msprobe_ms.mindspore import seed_all
+print("-- again --", file=sys.stderr, flush=True)
 for seed in (5, 6, 7):
     for mode in (True, True, False):
         seed_all(seed, mode=mode)
 """
-    environment = {**os.environ, "PYTHONHASHSEED": "random", "PYTHONPATH": os.getcwd()}
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.getcwd()}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stderr.count("were seeded when Python started") == 1
-    assert "HCCL_DETERMINISTIC" not in done.stderr + done.stdout
+    return done.stdout.splitlines(), done.stderr.split("-- again --")
+
+
+@pytest.mark.parametrize("hash_seed", ["random", "5"])
+def test_it_says_what_cannot_be_set_any_more(hash_seed: str) -> None:
+    printed, (said, _) = seeded_in_a_process(hash_seed)
+    expected = subprocess.run(
+        [sys.executable, "-c", "print(hash('a'))"],
+        env={**os.environ, "PYTHONHASHSEED": "5"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert printed[-1] == expected.stdout.strip()
+    assert ("were seeded when Python started" in said) == (hash_seed == "random")
+
+
+def test_seeding_again_and_again_says_nothing_new_and_mindspore_nothing_at_all() -> None:
+    printed, said = seeded_in_a_process("random")
+    assert "".join(said).count("were seeded when Python started") == 1
+    assert "HCCL_DETERMINISTIC" not in "".join([*printed, *said])
 
 
 @pytest.mark.parametrize("arguments", [{"seed": -1}, {"seed": 2**32}, {"seed": 1.0}, {"seed": True}, {"mode": 1}])

@@ -32,20 +32,13 @@ from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 ms = pytest.importorskip("mindspore")
 nets = pytest.importorskip("nets_mindspore")
 
+from graph_steps import APART, assert_like, assert_same, gradient_step, loss_of, recorded  # noqa: E402
 from mindspore import Tensor, nn, ops  # noqa: E402
 from tensor_dump_operators import Operators  # noqa: E402
 
 from msprobe_ms.frameworks.mindspore.framework import MindSpore  # noqa: E402
 from msprobe_ms.frameworks.mindspore.graph_callbacks import MindSporeTaps  # noqa: E402
 from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps  # noqa: E402
-from tests.frameworks.mindspore.test_graph_cells import (  # noqa: E402
-    _APART,
-    assert_like,
-    assert_same,
-    gradient_step,
-    loss_of,
-    recorded,
-)
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +112,7 @@ def test_files_give_the_dump_of_the_dynamic_net(name: str, tmp_path: Path) -> No
 
 
 #: What is not as in a dynamic graph: for the last see below.
-_ELSEWHERE = {**_APART, nets_compiled.ParameterGiven: ("Cell.product.TakesParameter.backward",)}
+_ELSEWHERE = {**APART, nets_compiled.ParameterGiven: ("Cell.product.TakesParameter.backward",)}
 
 #: Python computes such a cell again in ways of its own.
 _AS_PYTHON = {**_ELSEWHERE, nets_compiled.Recomputed: ("Cell.block.",)}
@@ -304,10 +297,11 @@ def test_micro_batches_through_a_graph(tmp_path: Path, with_files: None) -> None
     for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
         ms.set_context(mode=mode)
         net, x = nets_compiled.make(nets_compiled.Loop)
-        runs = [gradient_step(net, each) for each in (x, x * 2, x - 1)]
+        step: Any = ms.value_and_grad(net, None, net.trainable_params())
+        batches = [x, x * 2, x - 1]
         with recording(net, tmp_path / str(mode)):
-            for run in runs:
-                run()
+            for each in batches:
+                step(each)
     assert_like(read_step(tmp_path / str(ms.GRAPH_MODE), troubles=True), read_step(tmp_path / str(ms.PYNATIVE_MODE)))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from forked import run_forked
 from recording import read_step, write_config
 from repository import ROOT
 
@@ -453,8 +454,7 @@ def test_a_second_run_into_the_same_folder(dump_path: Path, caplog: pytest.LogCa
 
     def run(*arguments: str) -> tuple[str, str]:
         before = set(recorded(dump_path / "step0"))
-        command = [sys.executable, "-c", RUN, str(dump_path), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        done = run_forked("-c", RUN, dump_path, *arguments, framework="torch")
         (new,) = set(recorded(dump_path / "step0")) - before
         return new, done.stderr
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from forked import run_forked
 from recording import FIGURES, leaves
 from torch import nn
 
@@ -106,7 +105,7 @@ def test_what_waits_is_there_when_the_script_fails(tmp_path: Path) -> None:
         "net(torch.ones(2, 4))\n"
         "raise ValueError('the loader is empty')\n"
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    done = run_forked(script, framework="torch")
     assert done.returncode == 1
     assert "the loader is empty" in done.stderr
     (found,) = (tmp_path / "dump").glob("step0/*/dump.json")

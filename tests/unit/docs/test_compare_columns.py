@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from compare_parts import dump, tensor
+from layer_dumps import NORM, call, layer_norm, normal
 from repository import ROOT
 
 from msprobe_ms.arrays.metrics import METRICS
@@ -14,7 +15,6 @@ from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
-from tests.unit.comparison.origin.test_propagation import NORM, call, layer_norm, normal
 
 EPSILON = float(np.finfo(np.float32).eps)
 
@@ -58,6 +58,8 @@ def test_the_formula_of_every_metric_is_told() -> None:
     told = page[page.index("## How the figures are made") :]
     for metric in METRICS:
         assert f"**{metric.title}** = " in told
+
+
 def test_every_explanation_has_a_line() -> None:
     text = (ROOT / "docs" / "compare_columns.md").read_text(encoding="utf-8")
     table = text.partition("### What explains a difference")[2]

@@ -6,28 +6,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from compare_parts import dump, tensor
+from layer_dumps import NORM, Array, call, layer_norm, normal
 
 from msprobe_ms.comparison.model import Origin
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
-
-Array = npt.NDArray[np.float32]
-_RANDOM = np.random.default_rng(3)
-
-
-def normal(*shape: int, scale: float = 1.0, mean: float = 0.0) -> Array:
-    return (_RANDOM.standard_normal(shape) * scale + mean).astype(np.float32)
-
-
-def layer_norm(x: Array, epsilon: float, *, wide: bool = False) -> Array:
-    """In float32, or in double precision and rounded once: two frameworks' ways."""
-    x = x.astype(np.float64) if wide else x
-    mean = x.mean(-1, keepdims=True)
-    deviation = np.sqrt(((x - mean) ** 2).mean(-1, keepdims=True) + x.dtype.type(epsilon))
-    return ((x - mean) / deviation).astype(np.float32)
 
 
 def gelu(x: Array) -> Array:
@@ -40,17 +25,9 @@ def tanh_gelu(x: Array) -> Array:
     return (0.5 * x * (1 + np.tanh(inner))).astype(np.float32)
 
 
-def call(name: str, x: Array, y: Array, **parameters: Array) -> Dump:
-    items = [tensor("input.0", x, name), tensor("output.0", y, name)]
-    return dump(items + [tensor(f"parameters.{key}", value, name) for key, value in parameters.items()])
-
-
 def origins(target: Dump, golden: Dump) -> list[Origin]:
     golden.framework = "pytorch"
     return compare_dumps(target, golden, Options()).origins
-
-
-NORM = "Cell.net.norm.LayerNorm.forward.0"
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-7, 1e-12])

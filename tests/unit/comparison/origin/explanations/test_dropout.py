@@ -33,12 +33,6 @@ def test_two_masks_of_one_probability_are_told_however_often_drawn(p: float, val
     assert all(alike(dropout(values, p), dropout(values, p) * np.float32(1 + 1e-6)) for _ in range(20))
 
 
-def test_frameworks_own_dropouts_are_told(ms: Any) -> None:
-    torch = pytest.importorskip("torch")
-    ours = ms.ops.dropout(ms.Tensor(_VALUES), p=0.1, training=True).asnumpy()
-    assert alike(ours, torch.nn.functional.dropout(torch.from_numpy(_VALUES), 0.1).numpy())
-
-
 def test_other_probabilities_and_faults_are_not() -> None:
     dropped, flat = dropout(_VALUES, 0.3), _VALUES.ravel()
     causal = np.tril(np.ones((32, 32), np.float32)) * _RANDOM.standard_normal((8, 32, 32)).astype(np.float32)

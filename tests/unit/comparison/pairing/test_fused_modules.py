@@ -1,0 +1,158 @@
+"""Modules that are one on one side and several on the other: what is joined, by which mapping, and what is not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from built_dumps import dump as built
+from built_dumps import entry, paired, rows
+from compare_parts import dump, tensor
+
+from msprobe_ms.comparison.pairing.fused_modules import join_fused
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import Mappings, load_mappings
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.support.errors import MappingError
+
+
+def test_nan_in_one_part_is_nan_in_all() -> None:
+    names = ("Cell.a.p.Dense.forward.0", "Cell.a.q.Dense.forward.0")
+    values = ([1.0, 2.0], [math.nan, 0.0])
+    target = dump([tensor("output.0", each, name) for each, name in zip(values, names, strict=True)])
+    golden = dump([tensor("output.0", values[0] + values[1], "Cell.a.whole.Dense.forward.0")])
+    ours, _ = join_fused(target, golden, Mappings(layer={"a": {"p + q": "whole"}}))
+    (item,) = ours.entries["Cell.a.p + q.Dense.forward.0"].items
+    assert all(math.isnan(figure) for figure in (item.maximum, item.minimum, item.mean, item.norm))
+
+
+class TestWhatIsJoined:
+    """Where the parts are no parts of the whole, they stay what they are."""
+
+    WHOLE = entry("Module.a.whole.Linear.forward.0", {"input.0": (2, 4), "output.0": (2, 6)})
+
+    @staticmethod
+    def parts(*outputs: tuple[int, ...], inputs: Sequence[tuple[int, ...]] = ((2, 4), (2, 4))) -> Dump:
+        names = ("p", "q")
+        return built("mindspore", *(
+            entry(f"Cell.a.{name}.Dense.forward.0", {"input.0": taken, "output.0": given})
+            for name, taken, given in zip(names, inputs, outputs, strict=True)
+        ))  # fmt: skip
+
+    def pairs(self, target: Dump, golden: Dump, mappings: Mappings) -> dict[str, str]:
+        return paired(pair(*join_fused(target, golden, mappings), mappings))
+
+    @pytest.mark.parametrize("kind", ["layer", "automatic"])
+    def test_by_a_layer_mapping(self, kind: str) -> None:
+        target, golden = self.parts((2, 3), (2, 3)), built("pytorch", self.WHOLE)
+        joined = "Cell.a.p + q.Dense.forward.0"
+        assert self.pairs(target, golden, Mappings(**{kind: {"a": {"p + q": "whole"}}})) == {joined: self.WHOLE.name}
+        assert self.pairs(golden, target, Mappings(**{kind: {"a": {"whole": "p + q"}}})) == {self.WHOLE.name: joined}
+        top = Mappings(**{kind: {"TopLayer": {"a.p + a.q": "a.whole"}}})
+        assert self.pairs(target, golden, top) == {"Cell.a.p + a.q.Dense.forward.0": self.WHOLE.name}
+
+    def test_by_a_data_mapping(self) -> None:
+        """As compare writes it."""
+        target, golden = self.parts((2, 3), (2, 3)), built("pytorch", self.WHOLE)
+        said = {"Cell.a.p + q.Dense.forward.0": self.WHOLE.name}
+        assert self.pairs(target, golden, Mappings(data=said)) == said
+        back = {golden: target for target, golden in said.items()}
+        assert self.pairs(golden, target, Mappings(data=back)) == back
+
+    def test_what_the_user_says_of_a_part_counts_before_what_was_found(self) -> None:
+        target, golden = self.parts((2, 3), (2, 3)), built("pytorch", self.WHOLE)
+        automatic = {"a": {"p + q": "whole"}}
+        name = "Cell.a.p.Dense.forward.0"
+        said = Mappings(data={name: self.WHOLE.name}, automatic=automatic)
+        assert self.pairs(target, golden, said) == {name: self.WHOLE.name}
+        assert self.pairs(target, golden, Mappings(cell={"a.p": "a.whole"}, automatic=automatic)) == said.data
+
+    def test_parts_that_take_in_other_things_are_not_joined(self) -> None:
+        target, golden = self.parts((2, 3), (2, 3), inputs=((2, 4), (2, 5))), built("pytorch", self.WHOLE)
+        ours, _ = join_fused(target, golden, Mappings(layer={"a": {"p + q": "whole"}}))
+        assert list(ours.entries) == list(target.entries)
+
+    def test_a_rule_without_its_modules_joins_nothing_and_is_named(self, caplog: pytest.LogCaptureFixture) -> None:
+        target, golden = self.parts((2, 3), (2, 3)), built("pytorch", self.WHOLE)
+        assert self.pairs(target, golden, Mappings(layer={"a": {"p + r": "whole"}})) == {}
+        assert "mapping rules that meet no module of the target: a.p + r" in caplog.text
+
+    def test_outputs_that_make_no_whole_are_compared_with_nothing(self) -> None:
+        mappings = Mappings(layer={"a": {"p + q": "whole"}})
+        ours, theirs = join_fused(self.parts((2, 3), (2, 2)), built("pytorch", self.WHOLE), mappings)
+        (made,) = ours.entries.values()
+        assert [item.suffix for item in made.items] == ["input.0", "output.p.0", "output.q.0"]
+        assert [row.matched for row in pair(ours, theirs, mappings)[0].rows] == [True, False, False, False]
+
+    def test_a_bias_that_not_all_parts_have_stands_for_itself(self) -> None:
+        """Whisper's keys have none."""
+        bias = {"parameters.weight": (3, 4), "parameters.bias": (3,)}
+        target = built(
+            "mindspore",
+            entry("Cell.a.p.Dense.forward.0", bias),
+            entry("Cell.a.q.Dense.forward.0", {"parameters.weight": (3, 4)}),
+        )
+        whole = entry("Module.a.whole.Linear.forward.0", {"parameters.weight": (6, 4), "parameters.bias": (6,)})
+        mappings = Mappings(layer={"a": {"p + q": "whole"}})
+        (found,) = pair(*join_fused(target, built("pytorch", whole), mappings), mappings)
+        joined = "Cell.a.p + q.Dense.forward.0"
+        assert rows([found]) == [
+            (f"{joined}.parameters.weight", f"{whole.name}.parameters.weight"),
+            (f"{joined}.parameters.p.bias", None),
+            (None, f"{whole.name}.parameters.bias"),
+        ]
+
+    def test_a_gradient_that_does_not_reach_all_parts(self) -> None:
+        """Nothing is missing on either side, but what is no whole is compared with nothing."""
+        forward, backward = {"input.0": (2, 4), "output.0": (2, 3)}, {"input.0": (2, 3), "output.0": (2, 4)}
+        target = built(
+            "mindspore",
+            entry("Cell.a.p.Dense.forward.0", forward),
+            entry("Cell.a.q.Dense.forward.0", forward),
+            entry("Cell.a.q.Dense.backward.0", backward),
+        )
+        theirs = entry("Module.a.whole.Linear.backward.0", {"input.0": (2, 6), "output.0": (2, 4)})
+        mappings = Mappings(layer={"a": {"p + q": "whole"}})
+        both = join_fused(target, built("pytorch", self.WHOLE, theirs), mappings)
+        found = pair(*both, mappings)
+        assert paired(found)["Cell.a.p + q.Dense.backward.0"] == theirs.name
+        assert [row.matched for row in found[1].rows] == [False, True, False]
+        item = both[0].entries["Cell.a.p + q.Dense.backward.0"].items[1]
+        assert item.suffix == "output.0" and item.norm is None and item.data_name is None
+
+    def test_what_runs_inside_of_them_does_not_count(self) -> None:
+        """Layers and functions in fused modules have no twins; that alone makes nothing incomplete."""
+        shapes = {"input.0": (2, 4), "output.0": (2, 3)}
+        parts = [
+            made
+            for name in ("p", "q")
+            for made in (
+                entry(f"Cell.a.{name}.inner.Dense.forward.0", shapes, f"Cell.a.{name}.Column.forward.0"),
+                entry(f"Cell.a.{name}.Column.forward.0", shapes),
+            )
+        ]
+        inner = entry("Module.a.whole.gather.Linear.forward.0", {"output.0": (2, 6)}, "Module.a.whole.Row.forward.0")
+        whole = entry("Module.a.whole.Row.forward.0", {"input.0": (2, 4), "output.0": (2, 6)})
+        options = Options(mappings=Mappings(layer={"a": {"p + q": "whole"}}))
+        found = compare_dumps(built("mindspore", *parts), built("pytorch", inner, whole), options)
+        assert found.verdict == "consistent"
+
+
+def test_the_file_says_it_in_any_spacing(tmp_path: Path) -> None:
+    file = tmp_path / "layer.yaml"
+    file.write_text("Attention:\n  q+k +v: qkv (Linear)\nMLP:\n  gate_up: gate + up\n")
+    assert load_mappings(layer=file).layer == {"Attention": {"q + k + v": "qkv"}, "MLP": {"gate_up": "gate + up"}}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [("q + k: a + b", "one of the two sides of what is fused is one module"), ("q +: qkv", "is no dotted module name")],
+)
+def test_what_the_file_cannot_mean_is_refused(tmp_path: Path, line: str, message: str) -> None:
+    file = tmp_path / "layer.yaml"
+    file.write_text(f"Attention:\n  {line}\n")
+    with pytest.raises(MappingError, match=message):
+        load_mappings(layer=file)
