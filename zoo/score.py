@@ -129,7 +129,7 @@ def _compare(case: Case, root: Path, number: int) -> _Step:
         replace(_read(job.step(root, number)), mode=case.mode) for job in (case.target_job, case.golden_job)
     )
     began = time.perf_counter()
-    comparison = compare_dumps(target, golden, Options(align=True), alone=False)
+    comparison = compare_dumps(target, golden, Options(align=True), one_of_many=True)
     return _Step(target, golden, comparison, time.perf_counter() - began)
 
 

@@ -68,10 +68,16 @@ def statistic_metrics(target: Item, golden: Item) -> Metrics:
 
 
 def is_comparable(mine: str | None, theirs: str | None, shape: object, other_shape: object) -> bool:
-    """Whether two tensors of these dtypes and shapes can be compared in value, so that they may agree."""
+    """Whether two tensors of these dtypes and shapes can be compared in value, so that they may agree.
+
+    Another shape of as many elements is another layout: channels last, heads before positions, an axis of length 1.
+    """
     if shape is None or other_shape is None:  # of a file so damaged that nothing tells
         return True
-    return shape == other_shape and parse_dtype(mine).kind == parse_dtype(theirs).kind
+    same_size = shape == other_shape or (
+        isinstance(shape, tuple) and isinstance(other_shape, tuple) and math.prod(shape) == math.prod(other_shape)
+    )
+    return same_size and parse_dtype(mine).kind == parse_dtype(theirs).kind
 
 
 def without_ones(shape: object) -> object:

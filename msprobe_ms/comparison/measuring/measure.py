@@ -142,7 +142,7 @@ class _Meter:
         sorts = self._sorts.get(key)
         if sorts is None:
             sorts = self._sorts[key] = self._compare_sorts(tables[0].sort(ours), tables[1].sort(theirs), gradient)
-        if not sorts.comparable and not self._same_weights(row):
+        if not sorts.comparable:
             row.deviation = deviation = math.inf
         row.tolerance = sorts.bound
         if self._mixed:
@@ -209,7 +209,7 @@ class _Meter:
             exact = deviation is not None
         if deviation is None:
             deviation = statistic_deviation(target, golden, floor)
-        if not is_comparable(target.dtype, golden.dtype, target.shape, golden.shape) and not self._same_weights(row):
+        if not is_comparable(target.dtype, golden.dtype, target.shape, golden.shape):
             deviation = math.inf
         return deviation, exact
 
@@ -219,7 +219,7 @@ class _Meter:
             return False
         target, golden = row.target, row.golden
         assert target is not None and golden is not None
-        return is_comparable(target.dtype, golden.dtype, without_ones(target.shape), without_ones(golden.shape))
+        return without_ones(target.shape) == without_ones(golden.shape)
 
     def _checksum_deviation(self, target: Item, golden: Item, floor: float) -> tuple[float, bool]:
         """Checksums agree or not; across frameworks, whose bits never agree, the statistics beside them decide."""

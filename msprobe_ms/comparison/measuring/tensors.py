@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, overload
 
@@ -14,7 +15,7 @@ from msprobe_ms.arrays.custom_metrics import Algorithm, measured_by
 from msprobe_ms.arrays.metrics import TensorDifference, tensor_difference
 from msprobe_ms.comparison.measuring.deviation import is_filled, unfilled_difference
 from msprobe_ms.comparison.model import Metrics, Pair, Row
-from msprobe_ms.comparison.statistics import contradiction, elements_of
+from msprobe_ms.comparison.statistics import contradiction, elements_of, without_ones
 from msprobe_ms.comparison.terms import GOLDEN
 from msprobe_ms.dump.model import Item, Tensors
 from msprobe_ms.support.errors import ContradictionError, MsprobeError
@@ -81,6 +82,8 @@ class RealData:
         if pair.reshaped and target.size == golden.size:
             target = target.reshape(golden.shape)
         difference = tensor_difference(target, golden, more=self._more)
+        if target.shape != golden.shape and target.size == golden.size:
+            difference = replace(difference, **_of_other_layout(target, golden))
         if isinstance(fill := pair.golden.minimum, float) and is_filled(pair.golden.maximum, fill):
             difference = unfilled_difference(target, golden, fill, difference)
         return Measured({**difference.metrics, **measured_by(self._algorithms, target, golden)}, difference)
@@ -180,6 +183,18 @@ def _loaded(
         if said := contradiction(item, array):
             return f"{CONTRADICTS}{source.where(item)}: {said}"
     return mine, other
+
+
+def _of_other_layout(target: npt.NDArray[np.generic], golden: npt.NDArray[np.generic]) -> dict[str, float]:
+    """The size of the difference of as many elements in another shape: in order where only axes of length 1 differ.
+
+    Else of the elements in the order of their size, as nothing tells which is which; no metric of a report is.
+    """
+    if without_ones(target.shape) == without_ones(golden.shape):
+        whole = tensor_difference(target.reshape(-1), golden.reshape(-1))
+    else:
+        whole = tensor_difference(np.sort(target, axis=None), np.sort(golden, axis=None))
+    return {name: getattr(whole, name) for name in ("relative_l2", "error_rms", "golden_rms")}
 
 
 def _in_files(row: Row) -> tuple[Item, Item] | None:

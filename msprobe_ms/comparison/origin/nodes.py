@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from msprobe_ms.comparison.model import Effect, Pair, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
+from msprobe_ms.comparison.statistics import element_count, elements_of
 from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName
@@ -239,14 +240,14 @@ def _nearest(parent: str | None, around: dict[str, str | None]) -> str | None:
     return parent
 
 
-#: What tells one recorded tensor from another: its shape and its four statistics.
+#: What tells one recorded tensor from another, in whichever layout: how many elements it has, and its four statistics.
 Fingerprint = tuple[object, ...]
 #: The sides of a row, as places in its tables.
 TARGET, GOLDEN = 0, 1
 
 
 def fingerprint(row: Row, side: int = TARGET) -> Fingerprint | None:
-    """Return shape, Max, Min, Mean and Norm of one side of a row; None for no tensor, or one constant as many are."""
+    """Return size, Max, Min, Mean and Norm of one side of a row; None for no tensor, or one constant as many are."""
     numbers = row.numbers
     if numbers is not None:
         tables, ours, theirs = numbers
@@ -254,7 +255,7 @@ def fingerprint(row: Row, side: int = TARGET) -> Fingerprint | None:
         if number in table.irregular:
             return None
         maximum, minimum, mean, norm = table.statistics[4 * number : 4 * number + 4]
-        return None if maximum == minimum else (table.sort(number)[3], maximum, minimum, mean, norm)
+        return None if maximum == minimum else (elements_of(table.sort(number)[3]), maximum, minimum, mean, norm)
     item = row.golden if side else row.target
     return None if item is None else fingerprint_of(item)
 
@@ -263,7 +264,7 @@ def fingerprint_of(item: Item) -> Fingerprint | None:
     """Return the same of an item that is at hand."""
     if item.kind != "tensor" or item.norm is None or item.maximum == item.minimum:
         return None
-    return item.shape, item.maximum, item.minimum, item.mean, item.norm
+    return element_count(item), item.maximum, item.minimum, item.mean, item.norm
 
 
 def norm_of(row: Row, side: int = TARGET) -> object:

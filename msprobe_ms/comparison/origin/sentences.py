@@ -34,10 +34,13 @@ def describe_difference(row: Row) -> str:
     target, golden = row.target, row.golden
     if target is not None and golden is not None and "value" in (target.kind, golden.kind):
         return f"{suffix} is {target.maximum} against {golden.maximum}"
-    if target is not None and golden is not None and target.shape != golden.shape:
-        return f"{suffix} has shape {_shape(target.shape)} against {_shape(golden.shape)}"
     if row.deviation is None:
         return f"{suffix} could not be compared"
+    if target is not None and golden is not None and target.shape != golden.shape:
+        shapes = f"{suffix} has shape {_shape(target.shape)} against {_shape(golden.shape)}"
+        if math.isinf(row.deviation):
+            return shapes
+        return f"{shapes} and deviates by {row.deviation:.3g} (tolerance {row.held_to:.3g})"
     if row.deviation == math.inf and target is not None and golden is not None:
         return _beyond_measure(suffix, target, golden)
     return f"{suffix} deviates by {row.deviation:.3g} (tolerance {row.held_to:.3g})"

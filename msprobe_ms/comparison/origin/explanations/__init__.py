@@ -6,6 +6,7 @@ nothing explains. A new explanation is a module here and a line in ``EXPLANATION
 
 from __future__ import annotations
 
+from msprobe_ms.comparison.origin.explanations.agreeing_results import AgreeingResults
 from msprobe_ms.comparison.origin.explanations.dropout import Dropout
 from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedError
 from msprobe_ms.comparison.origin.explanations.inner_gradients import InnerGradients
@@ -25,6 +26,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     PartialGradients,
     InnerGradients,
     LaterUses,
+    AgreeingResults,
     OptimizerNoise,
     ReluSwitching,
     InheritedError,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LaterUses(Surveyed):
-    """Outputs that differ and that later nodes took in, each time in agreement: same shape, same four statistics."""
+    """Outputs that differ and that later nodes took in, each time in agreement: same size, same four statistics."""
 
     name: ClassVar[str] = "later uses agree"
 
