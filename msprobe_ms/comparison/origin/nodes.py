@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Effect, Pair, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
 from msprobe_ms.comparison.statistics import element_count, elements_of
@@ -122,6 +123,11 @@ class Node:
         return (row for row in self.pair.rows if row.state in states)
 
     @property
+    def comes_out_right(self) -> bool:
+        """Whether there are results that can be compared and say something, and all of them agree."""
+        return self.ratio_out <= 1 and any(map(_tells, self.rows(*RESULTS)))
+
+    @property
     def deviation(self) -> float:
         """The largest deviation beyond its tolerance."""
         if max(self.ratio_in, self.ratio_parameters, self.ratio_out) <= 1:
@@ -143,6 +149,13 @@ class Node:
         while node is not None:
             yield node
             node = node.parent
+
+
+def _tells(row: Row) -> bool:
+    """Whether it holds tensors of floats that were compared and are not all alike."""
+    if row.deviation is None or row.golden is None or row.golden.kind != "tensor":
+        return False
+    return row.golden.maximum != row.golden.minimum and parse_dtype(row.golden.dtype).epsilon > 0
 
 
 def _largest_ratio(node: Node) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from msprobe_ms.comparison.origin.explanations.agreeing_results import AgreeingResults
 from msprobe_ms.comparison.origin.explanations.dropout import Dropout
+from msprobe_ms.comparison.origin.explanations.harmless_inputs import HarmlessInputs
 from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedError
 from msprobe_ms.comparison.origin.explanations.inner_gradients import InnerGradients
 from msprobe_ms.comparison.origin.explanations.later_uses import LaterUses
@@ -34,6 +35,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     NearbyNoise,
     OptimizerUpdates,
     PropagatedError,
+    HarmlessInputs,
     RandomNumbers,
     Dropout,
 )

@@ -1,64 +1,79 @@
-"""What comes out right was computed right: within a call whose results agree, and before uses that agree, is no origin.
+"""What comes out right was computed right: no origin lies within a call whose results agree.
 
 A value that differs there stands beside another than its counterpart (operands in another order, calls of one function
-in another order, one call beside several that do the same together), or has no effect on what is computed.
+in another order, one call beside several that do the same together), or has no effect on what is computed. One that
+differs by so little that a healthy call may let it fade is what it seems (see `harmless_inputs`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from msprobe_ms.arrays.dtypes import parse_dtype
-from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio
+from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.origin.nodes import GOLDEN, TARGET, Fingerprint, Node, error_ratio, fingerprint
+from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT
 from msprobe_ms.comparison.origin.protocols import Surveyed
 
 if TYPE_CHECKING:
-    from msprobe_ms.comparison.model import Row
     from msprobe_ms.comparison.origin.evidence import Evidence
 
 
 class AgreeingResults(Surveyed):
-    """Inputs of calls whose results agree; all values of functions called in a module whose results agree, or before one.
+    """Inputs of calls that come out right, and all values of functions called in a module that does, or before one.
 
     Not a module's own results: modules are paired by their names and their place in the network, so that what one gives
-    out of inputs that agree is its own doing, though the error may fade behind it. Nor parameters.
+    out of inputs that agree is its own doing, though the error may fade behind it. Nor parameters. A tensor that is no
+    error in one call is none in another.
     """
 
     name: ClassVar[str] = "results agree"
 
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(evidence)
-        right = {node for node in evidence.nodes if comes_out_right(node)}
-        #: Direction and parent → the next module that was called there, as the nodes are walked from the last to the first.
+        self._right = {node for node in evidence.nodes if node.comes_out_right}
+        differing = [
+            node
+            for node in evidence.nodes
+            if max(node.ratio_in, node.ratio_out) > GAIN_IN_DOUBT and not node.is_save
+        ]
+        before_right = self._before_right(evidence.nodes) if differing else set()
+        harmless: set[tuple[Fingerprint | None, Fingerprint | None]] = set()
+        rows = [(row, node) for node in differing for row in _differing(node)]
+        for row, node in rows:
+            inside = self._is_inside_right(node)
+            if row.state == "input" and (node in self._right or inside):
+                harmless.add(_tensors(row))
+                self.let_pass(row, node)
+            elif not _is_module(node) and (inside or node in before_right):
+                self.let_pass(row, node)
+        for row, node in rows if harmless - {(None, None)} else ():
+            if row.state == "input" and None not in (both := _tensors(row)) and both in harmless:
+                self.let_pass(row, node)
+
+    def _is_inside_right(self, node: Node) -> bool:
+        return node.parent is not None and node.parent in self._right and node.parent.is_backward == node.is_backward
+
+    def _before_right(self, nodes: Sequence[Node]) -> set[Node]:
+        """Functions after which the next module called in the same place comes out right."""
         following: dict[tuple[bool, Node | None], Node] = {}
-        for node in reversed(evidence.nodes):
-            place, parent = (node.is_backward, node.parent), node.parent
-            around = parent in right and parent is not None and parent.is_backward == node.is_backward
+        found = set[Node]()
+        for node in reversed(nodes):
+            place = node.is_backward, node.parent
             if _is_module(node):
                 following[place] = node
-            elif following.get(place) in right:
-                around = True
-            if max(node.ratio_in, node.ratio_out) <= 1 or node.is_save:
-                continue
-            for row in node.pair.rows:
-                if error_ratio(row) > 1 and row.state != "parameters":
-                    if (around and not _is_module(node)) or (row.state == "input" and (node in right or around)):
-                        self.let_pass(row, node)
+            elif following.get(place) in self._right:
+                found.add(node)
+        return found
+
+
+def _differing(node: Node) -> Iterator[Row]:
+    return (row for row in node.pair.rows if row.state != "parameters" and error_ratio(row) > GAIN_IN_DOUBT)
+
+
+def _tensors(row: Row) -> tuple[Fingerprint | None, Fingerprint | None]:
+    return fingerprint(row, TARGET), fingerprint(row, GOLDEN)
 
 
 def _is_module(node: Node) -> bool:
     return node.parsed is not None and node.parsed.is_module
-
-
-def comes_out_right(node: Node) -> bool:
-    """Whether there are results of a node that can be compared, and all of them agree."""
-    results = [row for row in node.rows(*RESULTS) if row.deviation is not None]
-    return node.ratio_out <= 1 and any(map(_tells, results))
-
-
-def _tells(row: Row) -> bool:
-    """Whether it is a tensor of floats that are not all alike."""
-    item = row.golden
-    if item is None or item.kind != "tensor" or not parse_dtype(item.dtype).epsilon:
-        return False
-    return item.maximum != item.minimum

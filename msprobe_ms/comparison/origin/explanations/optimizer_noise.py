@@ -61,9 +61,7 @@ def _is_noise(node: Node, row: Row, gradients: dict[tuple[str, tuple[str, ...]],
             return True
         if load is not None and _moved_by_noise(row, gradient, load):
             return True
-    return node.ratio_out > 1 and any(
-        up.ratio_out <= 1 and any(True for _ in up.rows("output")) for up in node.ancestors()
-    )
+    return node.ratio_out > 1 and any(up.comes_out_right for up in node.ancestors())
 
 
 def _moved_by_noise(row: Row, gradient: Row, load: Load) -> bool:

@@ -1,0 +1,27 @@
+"""Inputs of calls that come out right: whatever they differ by has no effect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from msprobe_ms.comparison.model import Allowance, Row
+from msprobe_ms.comparison.origin.protocols import Phase
+
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.evidence import Evidence
+    from msprobe_ms.comparison.origin.nodes import Node
+    from msprobe_ms.comparison.origin.search import Walk
+
+
+class HarmlessInputs:
+    """Inputs that differ where all results of the call agree; their difference may still reach others."""
+
+    name: ClassVar[str] = "input without effect"
+    phase: ClassVar[Phase] = Phase.WALK
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._allowance = Allowance(self.name)
+
+    def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
+        """Anything, of an input of a call that comes out right."""
+        return self._allowance if row.state == "input" and node.comes_out_right else None
