@@ -32,6 +32,8 @@ from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD
 #: Called after each pair with the number of pairs done.
 Progress = Callable[[int], object]
 
+#: The share of results in floats of another width up to which that is the exception.
+_FEW = 0.1
 #: Rows whose statistics are measured at once: their columns stay in a core's cache.
 _AT_ONCE = 8192
 
@@ -58,7 +60,7 @@ def measure(
     tolerances = tolerances or Tolerances()
     floors = GradientFloors(golden.entries, tolerances.gradient_floor)
     names = (*TENSOR_METRICS, *MORE_METRICS) if more else TENSOR_METRICS
-    meter = _Meter(target, golden, mode, tolerances, floors, Carried(tolerances), names)
+    meter = _Meter(target, golden, mode, tolerances, floors, Carried(tolerances, one_sided=_is_narrower(pairs)), names)
     if mode == "statistics":
         meter.measure_statistics(pairs)
     elif mode == "tensor":
@@ -68,6 +70,27 @@ def measure(
         if progress:
             progress(number)
     meter.allow_for_updates(pairs)
+
+
+def _is_narrower(pairs: Sequence[Pair]) -> bool:
+    """Whether one side computes in narrower floats than the other as a rule: mixed precision beside full precision."""
+    tables = next((row.numbers[0] for pair in pairs for row in pair.rows if row.numbers), None)
+    if tables is None or not _is_mixed(tables):
+        return False
+    alike = other = 0
+    for pair in pairs:
+        for row in pair.rows if pair.matched else ():
+            if row.state == "output" and (numbers := row.numbers):
+                both, ours, theirs = numbers
+                mine, golden = _epsilon(both[0].sort(ours)[2]), _epsilon(both[1].sort(theirs)[2])
+                if mine and golden:
+                    alike, other = alike + (mine == golden), other + (mine != golden)
+    return other > _FEW * (alike + other)
+
+
+def _is_mixed(tables: Tables) -> bool:
+    """Whether there are floats of several widths."""
+    return len({_epsilon(sort[2]) for table in tables for sort in table.known_sorts} - {0.0}) > 1
 
 
 class _Sorts(NamedTuple):
@@ -103,7 +126,7 @@ class _Meter:
         tables = next((row.numbers[0] for pair in pairs for row in pair.rows if row.numbers), None)
         if tables is None:
             return
-        self._mixed = len({_epsilon(sort[2]) for table in tables for sort in table.known_sorts} - {0.0}) > 1
+        self._mixed = _is_mixed(tables)
         columns, waiting = StatisticColumns(*tables), list[tuple[Row, int, int, float]]()
         for pair in pairs:
             if pair.matched:

@@ -71,15 +71,19 @@ class Carried:
 
     Fed with rows in the order of execution. A tensor may then be as far apart as the narrower floats before it were,
     times ``Tolerances.carried``; never further than those might have been. Narrow floats that were equal carry nothing.
+    What one side alone computes in narrower floats earns no tolerance, but ``one_sided``: where most of it does.
     """
 
-    def __init__(self, tolerances: Tolerances) -> None:
+    def __init__(self, tolerances: Tolerances, *, one_sided: bool = False) -> None:
         self._tolerances = tolerances
+        self._one_sided = one_sided
         #: The largest deviation that agreed, by dtype.
         self._largest: dict[Dtype, float] = {}
 
     def note(self, target_dtype: str | None, golden_dtype: str | None, deviation: float) -> None:
         """A row of these dtypes agrees, with this deviation."""
+        if not self._one_sided and parse_dtype(target_dtype).epsilon != parse_dtype(golden_dtype).epsilon:
+            return
         dtype = coarser(target_dtype, golden_dtype)
         self._largest[dtype] = max(deviation, self._largest.get(dtype, 0.0))
 

@@ -23,6 +23,7 @@ from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import Fingerprint, Node, error_ratio, fingerprint
 from msprobe_ms.comparison.origin.propagation import DRIFT, bitwise_floor
 from msprobe_ms.comparison.origin.protocols import Cause, Explanation, Found, Phase, Surveyed
+from msprobe_ms.dump.names import beginnings, parse_entry
 
 
 def find_origins(evidence: Evidence) -> list[Origin]:
@@ -36,8 +37,24 @@ def find_origins(evidence: Evidence) -> list[Origin]:
         found += cause(evidence).find(walk, found)
     if evidence.damaged:  # the gradients may have been lost with the rest
         found = [each for each in found if each[1].kind != OriginKind.MISSING_GRADIENT]
+    found = _without_what_encloses(found, walk)
     fill_inheritance(evidence.nodes, {node: node.name for node in walk.origins})
     return [origin for _, origin in sorted(found, key=lambda each: each[0])]
+
+
+def _without_what_encloses(found: list[tuple[int, Origin]], walk: Walk) -> list[tuple[int, Origin]]:
+    """Leave out gradients of modules around a parameter without a gradient: there the branch ends that they lack."""
+    ends = [origin.target for _, origin in found if origin.kind == OriginKind.MISSING_GRADIENT]
+    modules = [parsed.name for end in ends if (parsed := next(filter(None, map(parse_entry, beginnings(end))), None))]
+    enclosing = {
+        node: place
+        for node, place in walk.origins.items()
+        if node.is_backward and any(module.startswith(f"{node.module}.") for module in modules)
+    }
+    for node in enclosing:
+        del walk.origins[node]
+    left_out = {id(origin) for _, origin in enclosing.values()}
+    return [each for each in found if id(each[1]) not in left_out]
 
 
 def explanations_tried(evidence: Evidence, rows: Collection[Row]) -> Mapping[Row, list[tuple[str, Allowance | None]]]:

@@ -35,6 +35,7 @@ class _Side:
     """Parameters and gradients of one dump by their place.
 
     ``orders``   where a gradient stands among the pairs
+    ``calls``    where the call of a parameter's module begins to stand among them
     ``alike``    places of the parameters that have the same statistics
     ``modules``  statistics of a module's parameters, constants apart
     ``entries``  the entries by name
@@ -43,6 +44,7 @@ class _Side:
     parameters: dict[Place, Item] = field(default_factory=dict)
     gradients: dict[Place, Item] = field(default_factory=dict)
     orders: dict[Place, int] = field(default_factory=dict)
+    calls: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
     alike: dict[object, list[Place]] = field(default_factory=lambda: defaultdict(list))
     modules: dict[tuple[str, str], list[object]] = field(default_factory=lambda: defaultdict(list))
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -58,6 +60,7 @@ class _Side:
         for place, item in _placed(entry, FORWARD, "parameters"):
             if place not in self.parameters:
                 self.parameters[place] = item
+                self.calls[place] = order
                 if _is_telling(item):
                     self.alike[_statistics(item)].append(place)
                     self.modules[place[:2]].append(_statistics(item))
@@ -120,7 +123,8 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
         missing = [at for at in having.gradients if _is_missing(at, lacking, having, to, fro)]
         missing = having.beyond_rounding(missing)
         if missing:
-            first = min(missing, key=having.orders.__getitem__)
+            # The gradient comes from the loss: it stops at the parameter that was used last.
+            first = max(missing, key=having.calls.__getitem__)
             ours, theirs = (to[first], first) if name == "target" else (first, to[first])
             # Told by the names of the target, as the first is.
             others = [to[at] if name == "target" else at for at in missing if at != first]
