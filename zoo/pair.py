@@ -31,6 +31,8 @@ class Pair(ABC):
     learning_rate = 0.05
     #: Names in the golden's ``state_dict`` that the target has no use for.
     unused: frozenset[str] = frozenset()
+    #: A regular expression of the target's parameters that the golden computes instead: they keep their values.
+    computed = ""
 
     @abstractmethod
     def golden(self) -> Any:
@@ -101,6 +103,30 @@ class LanguageModel(Pair):
     def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
         logits = net(input_ids=batch["tokens"])[0]
         return cross_entropy(logits.reshape(-1, self.vocabulary), batch["labels"])
+
+
+class SameName(Pair):
+    """A class that mindone names as the original does, made by the same configuration on both sides.
+
+    ``network``: its name in ``zoo``. ``settings``: what both are given.
+    """
+
+    zoo = "transformers"
+    network = ""
+    settings: dict[str, Any] = {}
+
+    def config(self) -> dict[str, Any]:
+        """Arguments of the class: a configuration in transformers, named values in diffusers."""
+        if self.zoo == "diffusers":
+            return self.settings
+        kind = getattr(import_module(self.zoo), self.network).config_class
+        return {"config": kind(**self.settings, attn_implementation="eager")}
+
+    def golden(self) -> Any:
+        return getattr(import_module(self.zoo), self.network)(**self.config())
+
+    def target(self) -> Any:
+        return getattr(import_module(f"mindone.{self.zoo}"), self.network)(**self.config())
 
 
 def names() -> list[str]:
