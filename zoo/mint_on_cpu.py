@@ -154,12 +154,14 @@ def pad(x: Any, pad: Any, mode: str = "constant", value: Any = 0.0) -> Any:
     for dim, (before, after) in enumerate(widths):
         if before < 0 or after < 0:
             x = ops.narrow(x, dim, max(-before, 0), x.shape[dim] + min(before, 0) + min(after, 0))
-        edges = [ops.full((*x.shape[:dim], n, *x.shape[dim + 1 :]), value, dtype=x.dtype) for n in (before, after) if n > 0]
-        if before > 0:
-            x = ops.cat((edges[0], x), dim)
-        if after > 0:
-            x = ops.cat((x, edges[-1]), dim)
+        edges = [_edge(x, dim, width, value) for width in (before, after)]
+        parts = [part for part in (edges[0], x, edges[1]) if part is not None]
+        x = ops.cat(parts, dim) if len(parts) > 1 else x
     return x
+
+
+def _edge(x: Any, dim: int, width: int, value: Any) -> Any:
+    return ops.full((*x.shape[:dim], width, *x.shape[dim + 1 :]), value, dtype=x.dtype) if width > 0 else None
 
 
 def one_hot(x: Any, num_classes: int = -1) -> Any:
@@ -176,7 +178,7 @@ def einsum(equation: str, *operands: Any) -> Any:
     letters = output + "".join(sorted(set(inputs.replace(",", "")) - set(output)))
     product = None
     for operand, names in zip(operands, inputs.split(","), strict=True):
-        order = sorted(range(len(names)), key=lambda axis: letters.index(names[axis]))  # noqa: B023
+        order = sorted(range(len(names)), key=lambda axis: letters.index(names[axis]))
         shape = [operand.shape[names.index(letter)] if letter in names else 1 for letter in letters]
         spread = ops.transpose(operand, tuple(order)).reshape(shape)
         product = spread if product is None else product * spread
@@ -278,7 +280,9 @@ def batch_norm(
     return normed.reshape(shape)
 
 
-def conv2d(x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+def conv2d(
+    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
     dilation = _pair(dilation)
     if padding == "same":
         reach = [d * (size - 1) for d, size in zip(dilation, weight.shape[-2:], strict=True)]
@@ -287,7 +291,9 @@ def conv2d(x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any 
     return ops.conv2d(x, weight, bias, _pair(stride), "pad", padding, dilation, groups)
 
 
-def conv1d(x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+def conv1d(
+    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
     stride, dilation = (each if isinstance(each, int) else each[0] for each in (stride, dilation))
     if not isinstance(padding, str):
         padding = (0, padding if isinstance(padding, int) else padding[0])
@@ -341,7 +347,12 @@ def adaptive_avg_pool1d(x: Any, output_size: Any) -> Any:
 
 
 def interpolate(
-    x: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None, **_: Any
+    x: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    **_: Any,
 ) -> Any:
     if size is None:
         size = [int(each * factor) for each, factor in zip(x.shape[2:], _pair(scale_factor), strict=True)]
@@ -414,13 +425,16 @@ def _index_add(self: Any, dim: int, index: Any, source: Any, *, alpha: float = 1
 
 
 def _index_add_here(self: Any, dim: int, index: Any, source: Any, *, alpha: float = 1) -> Any:
-    return self.add_(_index_add(ops.zeros_like(self), dim, index, source, alpha=alpha))
+    if dim != 0:
+        raise NotImplementedError(f"adding in place along axis {dim}")
+    return self.add_(ops.unsorted_segment_sum(source * alpha, index, self.shape[0]))
 
 
 _MINT = {
     each.__name__: each
     for each in (
-        *(zeros_like, ones_like, full_like, linspace, rand, randn, rand_like, randn_like, stack, repeat_interleave, roll, index_select),
+        *(zeros_like, ones_like, full_like, linspace, rand, randn, rand_like, randn_like, stack),
+        *(repeat_interleave, roll, index_select),
         *(scatter_add, nonzero, where, topk, sort, argsort, argmax, cumsum, bincount, tril, einsum, outer, baddbmm),
         *(addmm, var, std, norm),
     )
@@ -429,7 +443,8 @@ _MINT["logsumexp"] = ops.logsumexp
 _FUNCTIONAL = {
     each.__name__: each
     for each in (
-        *(embedding, pad, one_hot, normalize, gelu, log_softmax, leaky_relu, logsigmoid, relu6, elu, layer_norm, batch_norm),
+        *(embedding, pad, one_hot, normalize, gelu, log_softmax, leaky_relu, logsigmoid, relu6, elu),
+        *(layer_norm, batch_norm),
         *(conv2d, conv1d, conv_transpose2d, max_pool2d, avg_pool2d, adaptive_avg_pool2d, adaptive_avg_pool1d),
         *(interpolate, unfold, mse_loss),
     )

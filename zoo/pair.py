@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -113,7 +113,7 @@ class SameName(Pair):
 
     zoo = "transformers"
     network = ""
-    settings: dict[str, Any] = {}
+    settings: ClassVar[dict[str, Any]] = {}
 
     def config(self) -> dict[str, Any]:
         """Arguments of the class: a configuration in transformers, named values in diffusers."""
