@@ -39,5 +39,5 @@ def prepare_mindspore() -> None:
 
     replace()
     mint.arange = arange
-    mint.full = lambda size, value, dtype=None: ops.full(tuple(size), value, dtype=dtype)
+    mint.full = lambda size, fill_value, *, dtype=None: ops.full(tuple(size), fill_value, dtype=dtype)
     ops.embedding = mint.nn.functional.embedding

@@ -427,7 +427,8 @@ def _index_add(self: Any, dim: int, index: Any, source: Any, *, alpha: float = 1
 def _index_add_here(self: Any, dim: int, index: Any, source: Any, *, alpha: float = 1) -> Any:
     if dim != 0:
         raise NotImplementedError(f"adding in place along axis {dim}")
-    return self.add_(ops.unsorted_segment_sum(source * alpha, index, self.shape[0]))
+    self[:] = self + ops.unsorted_segment_sum(source * alpha, index, self.shape[0])
+    return self
 
 
 _MINT = {
