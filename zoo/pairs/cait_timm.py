@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from zoo.pair import Classifier
-from zoo.pairs._mindcv import cells, use_exact_gelu
+from zoo.pairs._mindcv import cells, name_by_place, use_exact_gelu
 
 SETTINGS: dict[str, Any] = {
     "patch_size": 8,
@@ -49,8 +49,7 @@ class CaiT(Classifier):
             attention.proj = nn.Dense(width, width)
             attention.proj_l, attention.proj_w = nn.Dense(heads, heads), nn.Dense(heads, heads)
         use_exact_gelu(net)
-        for path, parameter in net.parameters_and_names():
-            parameter.name = path
+        name_by_place(net)
         return net
 
 

@@ -29,6 +29,7 @@ _SHARED = [
 
 class CoaT(Classifier):
     size = 64
+    rows = 2
     optimizer = "adam"
     learning_rate = 1e-3
     unused = frozenset(f"{layer}.{name}" for layer in _SHARED for name in ("weight", "bias"))

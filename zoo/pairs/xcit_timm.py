@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from zoo.pair import Classifier
-from zoo.pairs._mindcv import cells, use_exact_gelu
+from zoo.pairs._mindcv import cells, name_by_place, use_exact_gelu
 
 SETTINGS: dict[str, Any] = {"patch_size": 8, "embed_dim": 32, "depth": 2, "num_heads": 4, "mlp_ratio": 2.0, "eta": 0.5}
 
@@ -48,8 +48,7 @@ class XCiT(Classifier):
         for block in net.cls_attn_blocks:
             block.attn = ApartClassAttention(SETTINGS["embed_dim"], SETTINGS["num_heads"], qkv_bias=True)
         use_exact_gelu(net)
-        for path, parameter in net.parameters_and_names():
-            parameter.name = path
+        name_by_place(net)
         return net
 
     def parameter(self, path: str) -> str:
