@@ -82,6 +82,10 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     return ops.stack(list(tensors), dim)
 
 
+def unbind(x: Any, dim: int = 0) -> Any:
+    return x.unbind(dim)
+
+
 def repeat_interleave(x: Any, repeats: Any, dim: int | None = None, **_: Any) -> Any:
     if isinstance(repeats, ms.Tensor):
         repeats = repeats.asnumpy()
@@ -431,11 +435,16 @@ def _index_add_here(self: Any, dim: int, index: Any, source: Any, *, alpha: floa
     return self
 
 
+def _masked_fill_here(self: Any, mask: Any, value: Any) -> Any:
+    self[:] = ops.masked_fill(self, mask, ms.Tensor(value, self.dtype))
+    return self
+
+
 _MINT = {
     each.__name__: each
     for each in (
         *(zeros_like, ones_like, full_like, linspace, rand, randn, rand_like, randn_like, stack),
-        *(repeat_interleave, roll, index_select),
+        *(unbind, repeat_interleave, roll, index_select),
         *(scatter_add, nonzero, where, topk, sort, argsort, argmax, cumsum, bincount, tril, einsum, outer, baddbmm),
         *(addmm, var, std, norm),
     )
@@ -461,6 +470,8 @@ _METHODS = {
     "roll": roll,
     "index_add": _index_add,
     "index_add_": _index_add_here,
+    "masked_fill_": _masked_fill_here,
+    "set_data": lambda self, data, *_: self.assign_value(data),
     "clone": lambda self: ops.Identity()(self),
     "repeat_interleave": repeat_interleave,
 }
