@@ -16,7 +16,7 @@ STAGES = (
 
 
 class EfficientNet(Classifier):
-    size = 64
+    size = 48
     names = ((r"^mlp_head\b", "classifier.1"),)
 
     def golden(self) -> Any:
