@@ -19,6 +19,9 @@ def replace() -> None:
             setattr(owner, name, function)
     for name, method in _METHODS.items():
         setattr(ms.Tensor, name, method)
+    from mindspore.mint.nn.layer import conv
+
+    conv.conv2d_ext_op = conv.conv2d_padding_op = lambda *arguments: F.conv2d(*arguments)
     for name, construct in _CONSTRUCTS.items():
         getattr(mint.nn, name).construct = construct
 
@@ -225,6 +228,10 @@ def normalize(x: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
     return x / ops.clamp(norm(x, p, dim, True), min=eps)
 
 
+def log2(x: Any) -> Any:
+    return ops.log(x) / math.log(2)
+
+
 # Functions of networks.
 
 
@@ -254,6 +261,14 @@ def logsigmoid(x: Any) -> Any:
 
 def relu6(x: Any, inplace: bool = False) -> Any:
     return ops.relu6(x)
+
+
+def softplus(x: Any, beta: float = 1, threshold: float = 20) -> Any:
+    return ops.relu(x) + ops.log(1 + ops.exp(-ops.abs(x)))
+
+
+def relu_(x: Any) -> Any:
+    return ops.relu(x)
 
 
 def elu(x: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
@@ -322,7 +337,7 @@ def conv_transpose2d(
     ]
     channels = weight.shape[1] * groups
     edges = (padding[0], padding[0], padding[1], padding[1])
-    spread = ops.Conv2DTranspose(channels, kernel, "pad", edges, stride=stride, dilation=dilation, group=groups)
+    spread = ops.Conv2DTranspose(weight.shape[0], kernel, "pad", edges, stride=stride, dilation=dilation, group=groups)
     y = spread(x, weight, (x.shape[0], channels, *size))
     return y if bias is None else y + bias.reshape(1, -1, 1, 1)
 
@@ -386,6 +401,32 @@ def _linear(x: Any, axis: int, wanted: int, align_corners: bool) -> Any:
     return low * ms.Tensor(1 - part) + high * ms.Tensor(part)
 
 
+def grid_sample(
+    x: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = False
+) -> Any:
+    """Four rows gathered and weighed: the gradient of the kernel for a CPU writes beyond its buffers."""
+    if mode != "bilinear" or padding_mode != "zeros":
+        raise NotImplementedError(f"{mode}, {padding_mode}")
+    rows, channels, height, width = x.shape
+    flat = x.reshape(rows, channels, height * width).transpose(0, 2, 1)
+    at = [
+        (grid[..., axis] + 1) / 2 * (size - 1) if align_corners else ((grid[..., axis] + 1) * size - 1) / 2
+        for axis, size in ((0, width), (1, height))
+    ]
+    low = [ops.floor(ops.stop_gradient(each)) for each in at]
+    sampled = 0
+    for right, down in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        across, along = low[0] + right, low[1] + down
+        weight = (1 - ops.abs(at[0] - across)) * (1 - ops.abs(at[1] - along))
+        inside = (across >= 0) & (across < width) & (along >= 0) & (along < height)
+        index = ops.clamp(along, 0, height - 1) * width + ops.clamp(across, 0, width - 1)
+        index = index.astype(ms.int32).reshape(rows, -1)
+        index = index + ms.Tensor(np.arange(rows, dtype=np.int32).reshape(-1, 1) * height * width)
+        values = ops.gather(flat.reshape(-1, channels), index.reshape(-1), 0).reshape(*weight.shape, channels)
+        sampled = sampled + values * (weight * inside.astype(x.dtype)).expand_dims(-1)
+    return sampled.transpose(0, 3, 1, 2)
+
+
 def unfold(x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     return ops.unfold(x, kernel_size, dilation, padding, stride)
 
@@ -444,7 +485,7 @@ _MINT = {
     each.__name__: each
     for each in (
         *(zeros_like, ones_like, full_like, linspace, rand, randn, rand_like, randn_like, stack),
-        *(unbind, repeat_interleave, roll, index_select),
+        *(unbind, log2, repeat_interleave, roll, index_select),
         *(scatter_add, nonzero, where, topk, sort, argsort, argmax, cumsum, bincount, tril, einsum, outer, baddbmm),
         *(addmm, var, std, norm),
     )
@@ -453,10 +494,10 @@ _MINT["logsumexp"] = ops.logsumexp
 _FUNCTIONAL = {
     each.__name__: each
     for each in (
-        *(embedding, pad, one_hot, normalize, gelu, log_softmax, leaky_relu, logsigmoid, relu6, elu),
+        *(embedding, pad, one_hot, normalize, gelu, log_softmax, leaky_relu, logsigmoid, relu6, relu_, softplus, elu),
         *(layer_norm, batch_norm),
         *(conv2d, conv1d, conv_transpose2d, max_pool2d, avg_pool2d, adaptive_avg_pool2d, adaptive_avg_pool1d),
-        *(interpolate, unfold, mse_loss),
+        *(interpolate, grid_sample, unfold, mse_loss),
     )
 }
 _FUNCTIONAL["mish"], _FUNCTIONAL["selu"] = ops.mish, ops.selu

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -120,7 +121,7 @@ class SameName(Pair):
         if self.zoo == "diffusers":
             return self.settings
         kind = getattr(import_module(self.zoo), self.network).config_class
-        return {"config": kind(**self.settings, attn_implementation="eager")}
+        return {"config": kind(**deepcopy(self.settings), attn_implementation="eager")}
 
     def golden(self) -> Any:
         return getattr(import_module(self.zoo), self.network)(**self.config())
