@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from zoo.pair import Classifier
+from zoo.pairs._mindcv import name_by_place
 
 DEPTHS, WIDTHS = (1, 1, 2, 1), (16, 24, 32, 48)
 
@@ -37,7 +38,7 @@ class EdgeNeXt(Classifier):
     def target(self) -> Any:
         from mindcv.models.edgenext import EdgeNeXt
 
-        return EdgeNeXt(
+        net = EdgeNeXt(
             dims=list(WIDTHS),
             depths=list(DEPTHS),
             global_block=[0, 1, 1, 1],
@@ -49,6 +50,8 @@ class EdgeNeXt(Classifier):
             num_classes=self.classes,
             layer_scale_init_value=0.5,
         )
+        name_by_place(net)
+        return net
 
     def parameter(self, path: str) -> str:
         return re.sub(r"\b(blocks\.\d)\.(gamma1|weight)$", r"\1.gamma", super().parameter(path))
