@@ -9,7 +9,7 @@ WIDTHS = (8, 12, 16, 20)
 
 class HRNet(Classifier):
     size = 64
-    rows = 3
+    rows = 2
     names = ((r"\bdown_sample\b", "downsample"),)
 
     def _stages(self, kind: str) -> dict[str, Any]:

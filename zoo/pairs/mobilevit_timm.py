@@ -37,8 +37,8 @@ class MobileViT(Classifier):
 
         settings = ByoModelCfg(
             blocks=(
-                _inverted_residual_block(d=1, c=16, s=1, br=2.0),
-                _inverted_residual_block(d=2, c=16, s=2, br=2.0),
+                _inverted_residual_block(d=1, c=16, s=2, br=2.0),
+                _inverted_residual_block(d=2, c=16, s=1, br=2.0),
                 *(
                     _mobilevit_block(d=1, c=c, s=2, transformer_dim=w, transformer_depth=d, patch_size=2, br=2.0)
                     for c, w, d in TRANSFORMERS
@@ -72,8 +72,8 @@ class MobileViT(Classifier):
             for channels, width, depth in TRANSFORMERS
         )
         settings = {
-            "layer1": {"out_channels": 16, "num_blocks": 1, "stride": 1, **mobile},
-            "layer2": {"out_channels": 16, "num_blocks": 1, "stride": 2, **mobile},
+            "layer1": {"out_channels": 16, "num_blocks": 1, "stride": 2, **mobile},
+            "layer2": {"out_channels": 16, "num_blocks": 1, "stride": 1, **mobile},
             "layer3": {"out_channels": 16, "num_blocks": 1, "stride": 1, **mobile},
             "layer4": first,
             "layer5": second,

@@ -9,7 +9,7 @@ WIDTHS = (8, 16, 16, 24)
 
 
 class Res2Net(Classifier):
-    size = 64
+    size = 48
     names = (
         # Where nothing is pooled timm keeps an Identity.
         (r"^(layer1\.0)\.down_sample\.1\b", r"\1.downsample.2"),

@@ -21,7 +21,7 @@ class ResNeSt(Classifier):
             channels=WIDTHS,
             num_classes=self.classes,
             stem_type="deep",
-            stem_width=16,
+            stem_width=8,
             avg_down=True,
             base_width=64,
             cardinality=1,
@@ -44,7 +44,7 @@ class ResNeSt(Classifier):
             radix=2,
             num_classes=self.classes,
             deep_stem=True,
-            stem_width=16,
+            stem_width=8,
             avg_down=True,
             avd=True,
         )
