@@ -18,7 +18,7 @@ class Autoencoder(SameName):
         "block_out_channels": (16, 32),
         "latent_channels": 4,
         "norm_num_groups": 8,
-        "sample_size": 16,
+        "sample_size": 8,
     }
 
     def batch(self, generator: np.random.Generator) -> Batch:
@@ -26,7 +26,7 @@ class Autoencoder(SameName):
             return generator.standard_normal(shape).astype(np.float32)
 
         return {
-            "image": normal(2, 3, 16, 16),
+            "image": normal(2, 3, 8, 8),
         }
 
     def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:

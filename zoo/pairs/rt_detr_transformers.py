@@ -20,25 +20,25 @@ class RTDetr(SameName):
     settings: ClassVar[dict[str, Any]] = {
         "backbone_config": {
             "model_type": "rt_detr_resnet",
-            "embedding_size": 16,
-            "hidden_sizes": [16, 32, 48, 64],
+            "embedding_size": 8,
+            "hidden_sizes": [8, 16, 24, 32],
             "depths": [1, 1, 1, 1],
             "layer_type": "basic",
             "out_features": ["stage2", "stage3", "stage4"],
         },
-        "d_model": 32,
-        "encoder_hidden_dim": 32,
-        "encoder_in_channels": [32, 48, 64],
-        "encoder_ffn_dim": 64,
+        "d_model": 16,
+        "encoder_hidden_dim": 16,
+        "encoder_in_channels": [16, 24, 32],
+        "encoder_ffn_dim": 32,
         "encoder_attention_heads": 4,
-        "decoder_ffn_dim": 64,
+        "decoder_ffn_dim": 32,
         "decoder_attention_heads": 4,
         "decoder_layers": 2,
         "num_queries": 12,
         "num_denoising": 0,
         "hidden_expansion": 0.5,
         "num_labels": 5,
-        "decoder_in_channels": [32, 32, 32],
+        "decoder_in_channels": [16, 16, 16],
     }
 
     def target(self) -> Any:

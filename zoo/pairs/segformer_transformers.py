@@ -11,11 +11,11 @@ class Segformer(SameName):
     network = "SegformerForSemanticSegmentation"
     learning_rate = 0.01
     settings: ClassVar[dict[str, Any]] = {
-        "hidden_sizes": [16, 24, 32, 48],
+        "hidden_sizes": [8, 16, 24, 32],
         "depths": [1, 1, 1, 1],
         "num_attention_heads": [1, 2, 2, 4],
         "mlp_ratios": [2, 2, 2, 2],
-        "decoder_hidden_size": 32,
+        "decoder_hidden_size": 16,
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
         "classifier_dropout_prob": 0.0,

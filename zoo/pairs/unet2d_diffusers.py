@@ -13,7 +13,7 @@ class UNet2D(SameName):
     optimizer = "adam"
     learning_rate = 1e-3
     settings: ClassVar[dict[str, Any]] = {
-        "sample_size": 16,
+        "sample_size": 8,
         "layers_per_block": 1,
         "block_out_channels": (16, 32),
         "down_block_types": ("DownBlock2D", "AttnDownBlock2D"),
@@ -24,9 +24,9 @@ class UNet2D(SameName):
 
     def batch(self, generator: np.random.Generator) -> Batch:
         return {
-            "image": generator.standard_normal((2, 3, 16, 16)).astype(np.float32),
+            "image": generator.standard_normal((2, 3, 8, 8)).astype(np.float32),
             "time": generator.integers(0, 1000, 2),
-            "noise": generator.standard_normal((2, 3, 16, 16)).astype(np.float32),
+            "noise": generator.standard_normal((2, 3, 8, 8)).astype(np.float32),
         }
 
     def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:

@@ -13,7 +13,7 @@ class UNetCondition(SameName):
     optimizer = "adam"
     learning_rate = 1e-3
     settings: ClassVar[dict[str, Any]] = {
-        "sample_size": 16,
+        "sample_size": 8,
         "layers_per_block": 1,
         "block_out_channels": (16, 32),
         "down_block_types": ("CrossAttnDownBlock2D", "DownBlock2D"),
@@ -28,10 +28,10 @@ class UNetCondition(SameName):
             return generator.standard_normal(shape).astype(np.float32)
 
         return {
-            "image": normal(2, 4, 16, 16),
+            "image": normal(2, 4, 8, 8),
             "time": generator.integers(0, 1000, 2),
             "text": normal(2, 7, 24),
-            "noise": normal(2, 4, 16, 16),
+            "noise": normal(2, 4, 8, 8),
         }
 
     def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
