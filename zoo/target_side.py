@@ -56,7 +56,7 @@ def batch_of(pair: Pair, step: int) -> dict[str, ms.Tensor]:
 
 
 def optimizer_of(pair: Pair, net: nn.Cell, training: Training) -> nn.Optimizer:
-    parameters = [each for each in net.trainable_params() if each.name not in training.frozen]
+    parameters = [each for each in net.trainable_params() if id(each) not in training.frozen]
     rate, decay = pair.learning_rate * training.learning_rate, training.weight_decay
     if pair.optimizer == "adam":
         kind = nn.Adam if training.bias_correction else nn.AdamWeightDecay
@@ -87,7 +87,7 @@ def train(job: Job, root: Path) -> None:
     if job.fault:
         plant(job.fault, net, training)
     optimizer, run = optimizer_of(pair, net, training), gradients_of(pair, net, training)
-    trained = {parameter.name for parameter in optimizer.parameters}
+    trained = {id(parameter) for parameter in optimizer.parameters}
     kept: Any = None
     with job.dump_path(root) as dump_path:
         debugger = PrecisionDebugger(task=job.task, level=job.level, dump_path=str(dump_path))
@@ -99,7 +99,7 @@ def train(job: Job, root: Path) -> None:
             debugger.step()
             gradients, kept = training.gradients(gradients, kept)
             named = zip(net.trainable_params(), gradients, strict=True)
-            optimizer(tuple(gradient for parameter, gradient in named if parameter.name in trained))
+            optimizer(tuple(gradient for parameter, gradient in named if id(parameter) in trained))
 
 
 if __name__ == "__main__":
