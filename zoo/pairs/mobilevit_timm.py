@@ -11,6 +11,7 @@ TRANSFORMERS = ((24, 32, 2), (32, 48, 1))
 
 class MobileViT(Classifier):
     size = 64
+    rows = 2
     names = (
         (r"^conv_1\.", "stem."),
         (r"^conv_1x1_exp\.", "final_conv."),
