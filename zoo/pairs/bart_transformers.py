@@ -1,4 +1,4 @@
-"""BART finds an answer: an encoder, and a decoder of the same words shifted: mindone.transformers beside transformers."""
+"""BART finds an answer: an encoder, and a decoder of its words shifted: mindone.transformers beside transformers."""
 
 from typing import Any, ClassVar
 

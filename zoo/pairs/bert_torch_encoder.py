@@ -1,4 +1,4 @@
-"""BERT's encoder of mindone beside torch.nn.TransformerEncoder, which joins queries, keys and values in one function."""
+"""BERT's encoder of mindone beside torch.nn.TransformerEncoder, whose queries, keys and values are one."""
 
 from typing import Any
 

@@ -19,7 +19,6 @@ class Mamba(SameName, LanguageModel):
         "use_cache": False,
     }
 
-
     def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
         logits = net(input_ids=batch["tokens"])[0]
         return cross_entropy(logits.reshape(-1, 97), batch["labels"])

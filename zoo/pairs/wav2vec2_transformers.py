@@ -8,7 +8,7 @@ from zoo.pair import Batch, CrossEntropy, SameName
 
 
 def _train_norm_and_direction(conv: Any) -> None:
-    """Let gradients reach the norm and the direction: mindone assigns the weight made of them, and they stay as drawn."""
+    """Let gradients reach norm and direction; mindone assigns the weight made of them, and they never train."""
     from mindone.utils.weight_norm import _weight_norm
 
     inner = conv.weight_norm_cell
@@ -47,8 +47,10 @@ class Wav2Vec2(SameName):
         "num_labels": 5,
     }
 
-    names = ((r"pos_conv_embed\.conv\.weight_norm_cell\.bias", "pos_conv_embed.conv.bias"),) + tuple(
-        (rf"conv\.weight_{name}$", f"conv.parametrizations.weight.original{index}") for index, name in enumerate("gv")
+    names = (
+        (r"pos_conv_embed\.conv\.weight_norm_cell\.bias", "pos_conv_embed.conv.bias"),
+        (r"conv\.weight_g$", "conv.parametrizations.weight.original0"),
+        (r"conv\.weight_v$", "conv.parametrizations.weight.original1"),
     )
 
     def target(self) -> Any:
