@@ -511,6 +511,7 @@ _METHODS = {
     "roll": roll,
     "index_add": _index_add,
     "index_add_": _index_add_here,
+    "log_": _set(lambda self: np.log(self.asnumpy())),
     "masked_fill_": _masked_fill_here,
     "set_data": lambda self, data, *_: self.assign_value(data),
     "clone": lambda self: ops.Identity()(self),
