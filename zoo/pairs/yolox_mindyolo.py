@@ -65,7 +65,7 @@ PLACES = {
 
 
 class YOLOX(Pair):
-    size, classes, rows = 64, 6, 2
+    size, classes, rows = 64, 6, 4
     learning_rate = 0.01
 
     def golden(self) -> Any:
