@@ -375,13 +375,14 @@ def interpolate(
 ) -> Any:
     if size is None:
         size = [int(each * factor) for each, factor in zip(x.shape[2:], _pair(scale_factor), strict=True)]
-    if tuple(size) == x.shape[2:]:
+    size = (size,) if isinstance(size, int) else tuple(size)
+    if size == x.shape[2:]:
         return x
     if mode == "nearest":
         for axis, wanted in enumerate(size, 2):
             x = ops.gather(x, ms.Tensor((np.arange(wanted) * x.shape[axis] // wanted).astype(np.int32)), axis)
         return x
-    if mode == "bilinear":
+    if mode in ("linear", "bilinear"):
         for axis, wanted in enumerate(size, 2):
             x = _linear(x, axis, wanted, bool(align_corners))
         return x
@@ -472,6 +473,8 @@ def _index_add(self: Any, dim: int, index: Any, source: Any, *, alpha: float = 1
 def _index_add_here(self: Any, dim: int, index: Any, source: Any, *, alpha: float = 1) -> Any:
     if dim != 0:
         raise NotImplementedError(f"adding in place along axis {dim}")
+    if index.shape[0] == 0:
+        return self
     self[:] = self + ops.unsorted_segment_sum(source * alpha, index, self.shape[0])
     return self
 

@@ -1,4 +1,4 @@
-"""GPT-2 of mindone beside torch.nn.TransformerEncoder with a causal mask: fused functions, weights the other way round."""
+"""GPT-2 of mindone beside torch.nn.TransformerEncoder with a causal mask: fused, and weights the other way round."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""GPT-NeoX: rotary places for a part of each head, attention beside the MLP: mindone.transformers beside transformers."""
+"""GPT-NeoX: places turn a part of each head, attention beside the MLP: mindone.transformers beside transformers."""
 
 from typing import Any, ClassVar
 
