@@ -1,4 +1,4 @@
-"""SAM: windows of attention over an image, and a decoder that answers points with masks: mindone beside transformers."""
+"""SAM: windows of attention over an image, a decoder that answers points with masks: mindone beside transformers."""
 
 from typing import Any, ClassVar
 
