@@ -15,6 +15,7 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 from mindspore import nn
+from mindspore.graph.api import _pynative_executor
 
 from zoo import golden_side, target_side
 from zoo.faults import KINDS, Training, plant
@@ -129,6 +130,7 @@ def _has_effect(pair: Pair, weights: dict[str, np.ndarray], fault: str, healthy:
         loss, gradients = figures_of_target(pair, weights, fault)
     except Exception as error:  # this place cannot hold this fault
         print(f"   {fault}: {type(error).__name__}: {str(error)[:100]}")
+        _pynative_executor.clear_res()  # an interrupted gradient would disturb whatever is computed next
         return False
     worst = max(distance(gradients[path], healthy[1][path]) for path in gradients)
     return worst > 1e-4 or abs(loss - healthy[0]) > 1e-4 * abs(healthy[0])

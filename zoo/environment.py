@@ -35,6 +35,9 @@ def prepare_mindspore() -> None:
             dtype or (ms.float32 if array.dtype.kind == "f" else ms.int64)
         )
 
+    from zoo.mint_on_cpu import replace
+
+    replace()
     mint.arange = arange
-    mint.full = lambda size, value, dtype=None: ops.full(tuple(size), value, dtype=dtype)
-    mint.nn.functional.embedding = ops.embedding = lambda tokens, table, *rest, **named: ops.gather(table, tokens, 0)
+    mint.full = lambda size, fill_value, *, dtype=None: ops.full(tuple(size), fill_value, dtype=dtype)
+    ops.embedding = mint.nn.functional.embedding

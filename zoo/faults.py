@@ -28,7 +28,8 @@ class Training:
     clip: float = 0.0
     accumulates: bool = False
     reversed_rows: bool = False
-    frozen: set[str] = field(default_factory=set)
+    #: Of parameters, by identity: mindone's change their names as they are listed.
+    frozen: set[int] = field(default_factory=set)
 
     @property
     def other_loss(self) -> bool:
@@ -249,7 +250,7 @@ def _transposed(net: nn.Cell, place: str, training: Training) -> None:
 
 
 def _frozen(net: nn.Cell, place: str, training: Training) -> None:
-    training.frozen.add(parameter_of(net, place).name)
+    training.frozen.add(id(parameter_of(net, place)))
 
 
 def _other_momentum(net: nn.Cell, place: str, training: Training) -> None:

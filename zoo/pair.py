@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class Pair(ABC):
     learning_rate = 0.05
     #: Names in the golden's ``state_dict`` that the target has no use for.
     unused: frozenset[str] = frozenset()
+    #: A regular expression of the target's parameters that the golden computes instead: they keep their values.
+    computed = ""
 
     @abstractmethod
     def golden(self) -> Any:
@@ -101,6 +104,30 @@ class LanguageModel(Pair):
     def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
         logits = net(input_ids=batch["tokens"])[0]
         return cross_entropy(logits.reshape(-1, self.vocabulary), batch["labels"])
+
+
+class SameName(Pair):
+    """A class that mindone names as the original does, made by the same configuration on both sides.
+
+    ``network``: its name in ``zoo``. ``settings``: what both are given.
+    """
+
+    zoo = "transformers"
+    network = ""
+    settings: ClassVar[dict[str, Any]] = {}
+
+    def config(self) -> dict[str, Any]:
+        """Arguments of the class: a configuration in transformers, named values in diffusers."""
+        if self.zoo == "diffusers":
+            return self.settings
+        kind = getattr(import_module(self.zoo), self.network).config_class
+        return {"config": kind(**deepcopy(self.settings), attn_implementation="eager")}
+
+    def golden(self) -> Any:
+        return getattr(import_module(self.zoo), self.network)(**self.config())
+
+    def target(self) -> Any:
+        return getattr(import_module(f"mindone.{self.zoo}"), self.network)(**self.config())
 
 
 def names() -> list[str]:

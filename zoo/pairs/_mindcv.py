@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 
@@ -72,3 +72,18 @@ def pad_both_sides(convolution: Any) -> None:
         dilation=convolution.dilation,
         group=convolution.group,
     )
+
+
+def group_of(index: int, sizes: Sequence[int]) -> tuple[int, int]:
+    """Group and place in it of a layer, where a flat container holds what the counterpart groups by ``sizes``."""
+    group = 0
+    while index >= sizes[group]:
+        index -= sizes[group]
+        group += 1
+    return group, index
+
+
+def name_by_place(net: Any) -> None:
+    """Name every parameter by its path; Cells put in the place of others would share names."""
+    for path, parameter in net.parameters_and_names():
+        parameter.name = path

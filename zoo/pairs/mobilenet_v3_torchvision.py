@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from zoo.pair import Classifier
-from zoo.pairs._mindcv import cells, pad_both_sides, without_dropout
+from zoo.pairs._mindcv import cells, group_of, pad_both_sides, without_dropout
 
 #: Of each block: whether it widens its input first, and whether it squeezes and excites.
 BLOCKS = ((False, True), (True, False), (True, False), *[(True, True)] * 8)
@@ -12,7 +12,6 @@ BLOCKS = ((False, True), (True, False), (True, False), *[(True, True)] * 8)
 
 class MobileNetV3(Classifier):
     size = 64
-    rows = 8
 
     def golden(self) -> Any:
         from torch import nn
@@ -47,10 +46,7 @@ class MobileNetV3(Classifier):
         if not squeezes:
             groups.remove(1)
         place, name = re.fullmatch(r"layers\.(\d+)\.(.+)", rest).groups()  # type: ignore[union-attr]
-        block, inside = 0, int(place)
-        while inside >= groups[block]:
-            inside -= groups[block]
-            block += 1
+        block, inside = group_of(int(place), groups)
         name = name.replace("conv_reduce", "fc1").replace("conv_expand", "fc2")
         name = name if name.startswith("fc") else f"{inside}.{name}"
         return f"features.{index - 2}.block.{block}.{name}"
