@@ -103,7 +103,7 @@ def misses(scores: Iterable[Score]) -> Iterator[str]:
     for each in scores:
         if not each.hit or each.false_consistent:
             false = " FALSE CONSISTENT" if each.false_consistent else ""
-            yield f"{each.case}: {' '.join(each.verdicts)}{false} {each.note}"
+            yield f"{each.case}: {' '.join(each.verdicts)}{false}"
             for name, reason in [origin for step in each.origins for origin in step][:3]:
                 yield f"    {name}: {reason[:200]}"
 

@@ -202,9 +202,14 @@ def _other_epsilon(net: nn.Cell, place: str, training: Training) -> None:
     cell = cell_of(net, place)
     name = next(each for each in _EPSILON if isinstance(getattr(cell, each, None), float))
     setattr(cell, name, 1e-2)
+    _set_operators(cell, "epsilon", 1e-2)
+
+
+def _set_operators(cell: nn.Cell, name: str, value: float) -> None:
+    """Give the operators that a Cell holds another value of one of their settings."""
     for key, part in list(vars(cell).items()):
-        if isinstance(part, ops.Primitive) and "epsilon" in getattr(part, "init_attrs", {}):
-            setattr(cell, key, type(part)(**{**part.init_attrs, "epsilon": 1e-2}))
+        if isinstance(part, ops.Primitive) and name in getattr(part, "init_attrs", {}):
+            setattr(cell, key, type(part)(**{**part.init_attrs, name: value}))
 
 
 def _other_activation(net: nn.Cell, place: str, training: Training) -> None:
@@ -254,7 +259,9 @@ def _frozen(net: nn.Cell, place: str, training: Training) -> None:
 
 
 def _other_momentum(net: nn.Cell, place: str, training: Training) -> None:
-    cell_of(net, place).momentum = 0.5
+    cell = cell_of(net, place)
+    cell.momentum = 0.5
+    _set_operators(cell, "momentum", 0.5)
 
 
 def _setting(**changed: Any) -> Callable[[nn.Cell, str, Training], None]:

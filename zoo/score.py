@@ -64,7 +64,6 @@ class Score:
     right: int = 0
     wrong: int = 0
     missed: int = 0
-    note: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -107,21 +106,12 @@ def score(case: Case, root: Path) -> Score:
         hit = all(step.quiet for step in steps)
         right, wrong, missed = _alignment(steps[0], about["parameters"])
         return Score(case, hit, hit, False, verdicts, origins, seconds, rows, right, wrong, missed)
-    judged = [_is_planted(origin, fault, steps[-1]) for origin in steps[-1].comparison.origins]
-    quiet_before = all(step.quiet for step in steps[:-1])
+    shown = next((step for step in steps if not step.quiet), steps[-1])
+    judged = [_is_planted(origin, fault, shown) for origin in shown.comparison.origins]
     if fault["seen"] == "update":
-        judged = judged or [bool(_UPDATE.search(steps[-1].comparison.growth))]
-    return Score(
-        case,
-        bool(judged) and judged[0] and quiet_before,
-        any(judged),
-        verdicts[-1] == "consistent",
-        verdicts,
-        origins,
-        seconds,
-        rows,
-        note="" if quiet_before else "a false origin before the fault shows",
-    )
+        judged = judged or [bool(_UPDATE.search(shown.comparison.growth))]
+    consistent = all(verdict == "consistent" for verdict in verdicts)
+    return Score(case, bool(judged) and judged[0], any(judged), consistent, verdicts, origins, seconds, rows)
 
 
 def _compare(case: Case, root: Path, number: int) -> _Step:

@@ -10,6 +10,9 @@ from typing import Any
 
 from msprobe_ms.frameworks.base import After, Before, Framework, Namespace, Removable
 
+#: Buffers of normalisations that each training step updates.
+_RUNNING = ("running_mean", "running_var")
+
 
 class TorchModules(Framework):
     """The half of a framework that reads a ``torch`` package; tensors and gradients are the other half."""
@@ -58,7 +61,11 @@ class TorchModules(Framework):
         return iter(model.named_modules())
 
     def parameters(self, module: Any) -> Iterable[tuple[str, Any]]:
-        return [(name, parameter) for name, parameter in module._parameters.items() if parameter is not None]
+        """Return the module's own parameters and, as MindSpore has them among its parameters, running statistics."""
+        found = [(name, parameter) for name, parameter in module._parameters.items() if parameter is not None]
+        buffers = module._buffers
+        found += [(name, buffers[name]) for name in _RUNNING if buffers.get(name) is not None]
+        return found
 
     def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
         def pre_hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

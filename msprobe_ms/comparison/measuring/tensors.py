@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -185,7 +185,7 @@ def _loaded(
     return mine, other
 
 
-def _of_other_layout(target: npt.NDArray[np.generic], golden: npt.NDArray[np.generic]) -> dict[str, float]:
+def _of_other_layout(target: npt.NDArray[np.generic], golden: npt.NDArray[np.generic]) -> dict[str, Any]:
     """The size of the difference of as many elements in another shape: in order where only axes of length 1 differ.
 
     Else of the elements in the order of their size, as nothing tells which is which; no metric of a report is.
