@@ -124,8 +124,9 @@ class Node:
 
     @property
     def comes_out_right(self) -> bool:
-        """Whether there are results that can be compared and say something, and all of them agree."""
-        return self.ratio_out <= 1 and any(map(_tells, self.rows(*RESULTS)))
+        """Whether there are results that can be compared and say something, and all of them agree of themselves."""
+        results = [row for row in self.rows(*RESULTS) if row.deviation is not None and row.tolerance is not None]
+        return all(row.deviation <= row.tolerance for row in results) and any(map(_tells, results))  # type: ignore
 
     @property
     def deviation(self) -> float:
@@ -152,8 +153,8 @@ class Node:
 
 
 def _tells(row: Row) -> bool:
-    """Whether it holds tensors of floats that were compared and are not all alike."""
-    if row.deviation is None or row.golden is None or row.golden.kind != "tensor":
+    """Whether it holds tensors of floats that are not all alike."""
+    if row.golden is None or row.golden.kind != "tensor":
         return False
     return row.golden.maximum != row.golden.minimum and parse_dtype(row.golden.dtype).epsilon > 0
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class AgreeingResults(Surveyed):
     """Inputs of calls that come out right, and all values of functions called in a module that does, or before one.
 
-    Not a module's own results: modules are paired by their names and their place in the network, so that what one gives
-    out of inputs that agree is its own doing, though the error may fade behind it. Nor parameters. A tensor that is no
-    error in one call is none in another.
+    Not what a module gives out of inputs that agree: modules are paired by their names and their place in the network,
+    so that it is their own doing, though the error may fade behind it. Nor parameters. A tensor that is no error in one
+    call is none in another.
     """
 
     name: ClassVar[str] = "results agree"
@@ -42,10 +42,13 @@ class AgreeingResults(Surveyed):
         rows = [(row, node) for node in differing for row in _differing(node)]
         for row, node in rows:
             inside = self._is_inside_right(node)
-            if row.state == "input" and (node in self._right or inside):
-                harmless.add(_tensors(row))
+            if inside or (row.state == "input" and node in self._right):
+                if row.state == "input":
+                    harmless.add(_tensors(row))
+                elif _is_module(node) and node.ratio_in <= 1:
+                    continue
                 self.let_pass(row, node)
-            elif not _is_module(node) and (inside or node in before_right):
+            elif not _is_module(node) and node in before_right:
                 self.let_pass(row, node)
         for row, node in rows if harmless - {(None, None)} else ():
             if row.state == "input" and None not in (both := _tensors(row)) and both in harmless:

@@ -24,4 +24,6 @@ class HarmlessInputs:
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """Anything, of an input of a call that comes out right."""
-        return self._allowance if row.state == "input" and node.comes_out_right else None
+        if row.state != "input" or not node.comes_out_right or node.ratio_out > walk.negligible_ratio(node):
+            return None
+        return self._allowance
