@@ -65,8 +65,8 @@ def test_the_frame_is_the_report(both: tuple[Path, Path], tmp_path: Path) -> Non
 
 def test_infinities_are_numbers_in_the_frame(tmp_path: Path) -> None:
     ones = np.ones(4, np.float32)
-    for side, shape in (("good", (4,)), ("bad", (2, 2))):
-        calls = {"Cell.a.A.forward.0": call(ones, ones), "Cell.b.B.forward.0": call(ones, ones.reshape(shape))}
+    for side, elements in (("good", 4), ("bad", 2)):
+        calls = {"Cell.a.A.forward.0": call(ones, ones), "Cell.b.B.forward.0": call(ones, ones[:elements])}
         write_dump(tmp_path / side, calls)
     frame = msprobe_ms.compare(tmp_path / "bad", tmp_path / "good").frame
     assert frame["Deviation"].dtype == float

@@ -186,10 +186,20 @@ def test_weights_agree_whichever_axes_of_one_a_framework_gives_them() -> None:
     for state in ("parameters.weight", "parameters_grad.weight"):
         both = tensor(state, weight[:, :, None, :]), tensor(state, weight)
         assert measured(*both, frameworks=CROSS).deviation == 0
-        assert measured(*both).deviation == math.inf
-    turned = tensor("parameters.weight", weight.transpose(1, 0, 2)[:, :, None, :])
-    assert measured(turned, tensor("parameters.weight", weight), frameworks=CROSS).deviation == math.inf
-    assert measured(tensor("output.0", weight[None]), tensor("output.0", weight), frameworks=CROSS).differs
+        assert measured(*both).deviation == 0
+
+
+@pytest.mark.parametrize("mode", ["statistics", "tensor"])
+def test_another_shape_of_the_same_values_is_another_layout(mode: str) -> None:
+    """Channels last, heads before positions, weights turned; where elements are at hand, in the order of their size."""
+    values = np.random.default_rng(9).standard_normal((2, 3, 4, 5)).astype(np.float32)
+    golden = tensor("output.0", values)
+    layouts = [values.transpose(0, 2, 3, 1), values.reshape(2, 3, 20), values.reshape(1, 2, 3, 4, 5), values.ravel()]
+    for layout in layouts:
+        row = measured(tensor("output.0", layout), golden, mode, frameworks=CROSS)
+        assert not row.differs
+        other = measured(tensor("output.0", layout * np.float32(1.01)), golden, mode, frameworks=CROSS)
+        assert other.differs and other.deviation == pytest.approx(0.01, rel=0.05)
 
 
 def test_a_cast_to_float16_that_only_two_figures_show_is_beyond_tolerance() -> None:
@@ -200,7 +210,7 @@ def test_a_cast_to_float16_that_only_two_figures_show_is_beyond_tolerance() -> N
 
 def test_other_shape_or_kind_of_dtype_is_not_comparable() -> None:
     golden = tensor("output.0", np.ones((2, 3), np.float32))
-    assert measured(tensor("output.0", np.ones((3, 2), np.float32)), golden).deviation == math.inf
+    assert measured(tensor("output.0", np.ones((3, 3), np.float32)), golden).deviation == math.inf
     assert measured(tensor("output.0", np.ones((2, 3), np.int32)), golden).deviation == math.inf
 
 

@@ -199,13 +199,14 @@ class TestInheritance:
             node(norm, BLOCK, input_0=REST, output_0=FAULT),
             node(dense, BLOCK, input_0=FAULT, output_0=CARRIED),
             node(BLOCK, None, input_0=REST, output_0=CARRIED),
-            node("Cell.layers.0.fc.Dense.backward.0", None, input_0=FAULT, output_0=REST),
+            node("Cell.layers.0.fc.Dense.backward.0", None, input_0=FAULT, output_0=CARRIED),
         ) == {
             f"{norm}.output.0": "",
             f"{dense}.input.0": norm,
             f"{dense}.output.0": norm,
             f"{BLOCK}.output.0": norm,
             "Cell.layers.0.fc.Dense.backward.0.input.0": norm,
+            "Cell.layers.0.fc.Dense.backward.0.output.0": norm,
         }
 
     def test_of_two_origins_each_hands_on_its_own(self) -> None:

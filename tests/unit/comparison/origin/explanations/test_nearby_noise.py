@@ -16,7 +16,7 @@ def step(*later: Pair) -> list[Pair]:
 
 
 def test_inputs_beside_optimizer_noise_are_explained() -> None:
-    beside = node("Functional.softmax.0.forward", BLOCK, (5.0, 4.0), input_0=CARRIED, output_0=REST)
+    beside = node("Functional.softmax.0.forward", BLOCK, (5.0, 4.0), input_0=20, output_0=REST)
     assert origins(*step(beside)) == []
     assert beside.rows[0].explained_by == "nearby noise"
 

@@ -1,0 +1,54 @@
+"""What comes out right was computed right, whatever stands beside what inside."""
+
+from __future__ import annotations
+
+from compare_nodes import BLOCK, CARRIED, FAULT, NEXT, REST, node, origins
+
+
+def test_an_input_of_a_call_that_comes_out_right_is_no_origin() -> None:
+    masked = node(BLOCK, None, (5.0, 2.0), input_mask=FAULT, output_0=REST)
+    assert origins(masked) == []
+    assert masked.rows[0].explained_by == "results agree"
+
+
+def test_it_hides_nothing_that_follows() -> None:
+    masked = node(BLOCK, None, (5.0, 2.0), input_mask=FAULT, output_0=REST)
+    fault = node(NEXT, None, (6.0, 3.0), input_0=REST, output_0=FAULT)
+    assert origins(masked, fault) == [f"{NEXT}.output.0"]
+
+
+def test_the_same_tensor_is_no_origin_where_the_call_goes_wrong_either() -> None:
+    masked = node(BLOCK, None, (5.0, 2.0), input_mask=FAULT, output_0=REST)
+    wrong = node(NEXT, None, (5.0, 2.0), input_mask=FAULT, output_0=FAULT)
+    assert origins(masked, wrong) == [f"{NEXT}.output.0"]
+
+
+def test_functions_inside_a_module_that_comes_out_right_may_stand_beside_others() -> None:
+    swapped = [
+        node(f"Mint.matmul.{place}.forward", BLOCK, (place, 2.0), input_0=FAULT, output_0=FAULT) for place in (3.0, 4.0)
+    ]
+    assert origins(*swapped, node(BLOCK, None, (7.0, 2.0), input_0=REST, output_0=REST)) == []
+    assert origins(*swapped, node(BLOCK, None, (7.0, 2.0), input_0=REST, output_0=FAULT)) != []
+
+
+def test_functions_before_a_module_that_comes_out_right_as_well() -> None:
+    before = node("Tensor.__getitem__.0.forward", None, (3.0, 2.0), input_0=FAULT, output_0=FAULT)
+    right, wrong = (node(BLOCK, None, (7.0, 2.0), input_0=REST, output_0=ratio) for ratio in (REST, FAULT))
+    assert origins(before, right) == []
+    assert origins(before, wrong) == ["Tensor.__getitem__.0.forward.input.0"]
+
+
+def test_a_module_that_errs_inside_one_that_comes_out_right_is_an_origin_all_the_same() -> None:
+    erring = node("Cell.layers.0.fc.Dense.forward.0", BLOCK, (3.0, 2.0), input_0=REST, output_0=FAULT)
+    around = node(BLOCK, None, (7.0, 2.0), input_0=REST, output_0=0.9)
+    assert origins(erring, around) == ["Cell.layers.0.fc.Dense.forward.0.output.0"]
+
+
+def test_a_parameter_is_never_let_pass() -> None:
+    wrong = node(BLOCK, None, (7.0, 2.0), input_0=REST, parameters_weight=FAULT, output_0=REST)
+    assert origins(wrong) == [f"{BLOCK}.parameters.weight"]
+
+
+def test_results_without_a_counterpart_prove_nothing() -> None:
+    alone = node(BLOCK, None, (7.0, 2.0), input_0=CARRIED)
+    assert origins(alone) == [f"{BLOCK}.input.0"]
