@@ -14,6 +14,9 @@ class Kind(Enum):
     """``OTHER``: anything at all, user code included.
 
     ``LINEAR``, ``NORM``, ``ACTIVATION``  single layers whose error follows from what they take in (see ``propagation``)
+    ``SUM``         sums and differences, which may cancel
+    ``PERIODIC``    sines and cosines of angles, of which only the remainder of a turn counts
+    ``EXPONENTIAL`` exponentials and powers
     ``COARSE``      layers in which a kernel's approximation may show beyond rounding
     ``RANDOM``      draws numbers: with another seed or generator its results differ by right
     ``COLLECTIVE``  hands on what other ranks put in
@@ -23,6 +26,9 @@ class Kind(Enum):
     LINEAR = "linear"
     NORM = "norm"
     ACTIVATION = "activation"
+    SUM = "sum"
+    PERIODIC = "periodic"
+    EXPONENTIAL = "exponential"
     COARSE = "coarse"
     RANDOM = "random"
     COLLECTIVE = "collective"
@@ -38,6 +44,9 @@ _PATTERNS = (
     (Kind.LINEAR, r".*(dense|linear)|conv[123]d|matmul|batchmatmul|bmm|mm|addmm|baddbmm"),
     (Kind.NORM, r".*(layer|batch|group|instance|rms)norm([123]d)?\w{0,3}"),
     (Kind.ACTIVATION, r"(leaky|p)?relu6?|(fast)?gelu|silu|swish|h(ard)?swish|h(ard)?sigmoid|h(ard)?tanh|mish|softplus"),
+    (Kind.SUM, r"[ir]?(add|sub)(ext)?|subtract|(reduce)?(sum|mean)(ext)?|cumsum"),
+    (Kind.PERIODIC, r"sin|cos|.*(timestep|sinusoid|rotary|rope|fourier|positionalencod)\w*"),
+    (Kind.EXPONENTIAL, r"exp|expm1|r?pow"),
     # MindSpore's tanh on CPU is off by 1e-4 in single spots, by 2e-5 over a saturated tensor; recurrent layers use it.
     (Kind.COARSE, r".*tanh|.*(lstm|gru|rnn)(cell)?\w*"),
 )  # fmt: skip

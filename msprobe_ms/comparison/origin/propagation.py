@@ -13,6 +13,8 @@ of their own: independent roundings of n elements cancel in them to 1/sqrt(n).
   Numerical Algorithms, 2nd ed., §3.1 and §2.8), which is more than a part of y where the terms cancel
 * normalisation: subtracts the mean, and so passes errors times rms(x) / deviation(x)
 * activation: |f'| is 1.2 at most, so errors grow where f is smaller than x
+* sum: terms that cancel leave the rounding of the terms
+* sine, exponential: the absolute error of the argument is the relative one of the result: errors grow by the argument
 """
 
 from __future__ import annotations
@@ -49,6 +51,8 @@ _OWN, _OWN_WHOLE = 1 / 12, 1 / 24
 _MARGIN, _MARGIN_WHOLE = 3.0, 5.0
 #: Times of what was seen anywhere before that an output must show for its layer to stand out.
 _STANDING_OUT = 1.5
+#: Arguments beyond which an exponential of float32 is infinite or nothing.
+_EXPONENT = 104.0
 _SINGLE_LAYERS = frozenset({Kind.LINEAR, Kind.NORM, Kind.ACTIVATION})
 #: Roundings that a tolerance must hold for a part of it to be more than a rounding: narrow floats have 4.
 _FINE = 24.0
@@ -60,14 +64,15 @@ def explained_ratio(node: Node, negligible: float, *, doubtful: bool) -> float:
     ``negligible``: the error ratio that says nothing in these dumps; ``doubtful``: see GAIN.
     """
     own = _COARSE if node.kind is Kind.COARSE else negligible
+    gain = GAIN_IN_DOUBT if doubtful else GAIN
     if negligible == 1 and node.ratio_out > own and (known := condition(node)) is not None:
-        own = max(own, known * _OWN)
+        own, gain = max(own, known * _OWN), max(gain, known)
     taken = node.ratio_taken
     if node.is_backward and node.ratio_out <= _NOISY:
         # The sums that gradients are show the noise of single elements, which the few statistics of many hardly do.
         rows = [row for each in (node, *node.context) for row in each.pair.rows if row.state != "parameters_grad"]
         taken = max(taken, _ELEMENTS * max(map(elements, rows), default=0.0)) if node.is_parameter_gradient else taken
-    return own + (GAIN_IN_DOUBT if doubtful else GAIN) * taken
+    return own + gain * taken
 
 
 def bitwise_floor(node: Node) -> float:
@@ -116,7 +121,9 @@ def condition(node: Node) -> float | None:
     kind = node.kind
     if node.parsed is None or node.parsed.direction != FORWARD or node.children:
         return None
-    if kind not in _SINGLE_LAYERS:
+    if kind in (Kind.PERIODIC, Kind.EXPONENTIAL):
+        return _largest_argument(node, _EXPONENT if kind is Kind.EXPONENTIAL else math.inf)
+    if kind not in _SINGLE_LAYERS and kind is not Kind.SUM:
         return None
     inputs, outputs = _tensors(node, "input"), _tensors(node, "output")
     if not inputs or not outputs:
@@ -125,6 +132,10 @@ def condition(node: Node) -> float | None:
     given = root_mean_square(outputs[0])
     if sizes[0] is None or not given:
         return None
+    if kind is Kind.SUM:
+        terms = max(1.0, element_count(inputs[0]) / max(1, element_count(outputs[0])))
+        squares = sum(square(size) for item in inputs if (size := root_mean_square(item)) is not None)
+        return max(1.0, math.sqrt(terms * squares) / given)
     if kind is Kind.NORM:
         spread = square(sizes[0]) - square(magnitude(inputs[0].mean))
         return sizes[0] / math.sqrt(spread) if spread > 0 else None
@@ -140,6 +151,14 @@ def condition(node: Node) -> float | None:
     # Each of K roundings is a part of a partial sum; blocks of kernels keep these short.
     roundings = 1 + math.sqrt(terms) / 64
     return max(1.0, sizes[0] * size * math.sqrt(terms) / given) * roundings
+
+
+def _largest_argument(node: Node, at_most: float) -> float | None:
+    """The largest magnitude of what a function of one argument takes in, whole numbers included; None: not known."""
+    items = [row.golden for row in node.rows("input") if row.golden is not None]
+    ends = [magnitude(end) for item in items for end in (item.maximum, item.minimum)]
+    largest = max((end for end in ends if end <= at_most), default=0.0)
+    return max(1.0, largest) if largest else None
 
 
 def _tensors(node: Node, state: str) -> list[Item]:

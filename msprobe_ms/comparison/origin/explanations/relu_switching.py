@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Allowance, Row
+from msprobe_ms.comparison.origin.nodes import error_ratio, fingerprint
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.statistics import element_count
 
@@ -55,9 +56,17 @@ class ReluSwitching:
 def _of_node(node: Node) -> float:
     """The deviation of its gradients that switches explain, given how its forward calls differ."""
     smooth = node.parsed is not None and not node.children and is_smooth(node.parsed.class_name)
-    if smooth and node.ratio_in <= 1:
+    if smooth and (node.ratio_in <= 1 or _takes_what_arrives(node)):
         return 0.0
     return allowed_by_switching(row for each in node.context if not each.is_backward for row in each.pair.rows)
+
+
+def _takes_what_arrives(node: Node) -> bool:
+    """Whether a gradient comes to it as it came to the module around it, past no other code: what is off was off."""
+    if node.parent is None:
+        return True
+    arriving = {fingerprint(row) for row in node.parent.rows("input")}
+    return any(error_ratio(row) > 1 and fingerprint(row) in arriving for row in node.rows("input"))
 
 
 def is_smooth(class_name: str) -> bool:
