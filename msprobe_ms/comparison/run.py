@@ -182,9 +182,9 @@ def compare_one(
 def verdict_of(comparison: Comparison) -> Verdict:
     """Judge a comparison: ``divergent``, ``incomplete`` or ``consistent``.
 
-    Divergent where there is an origin of error or nothing has a counterpart; consistent only when nothing differs and
-    most was compared, both dumps are whole and end where the other does, no random operation makes the rest differ, and
-    trainings have not gone far apart.
+    Divergent where there is an origin of error, nothing has a counterpart, or what calls take in is far apart though
+    nothing random explains it; consistent only when nothing differs and most was compared, both dumps are whole and end
+    where the other does, and no random operation makes the rest differ.
     """
     pairs = comparison.pairs
     if comparison.origins:
@@ -193,6 +193,8 @@ def verdict_of(comparison: Comparison) -> Verdict:
         return Verdict.INCOMPLETE
     if not any(row.matched for row in comparison.rows):
         return Verdict.DIVERGENT
-    if comparison.random or comparison.ends or is_incomplete(pairs) or far_apart(pairs):
+    if not comparison.random and far_apart(pairs):
+        return Verdict.DIVERGENT
+    if comparison.random or comparison.ends or is_incomplete(pairs):
         return Verdict.INCOMPLETE
     return Verdict.CONSISTENT

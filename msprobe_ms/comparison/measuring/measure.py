@@ -21,7 +21,7 @@ from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import MORE_METRICS, TENSOR_METRICS, Missing
 from msprobe_ms.comparison.measuring.deviation import StatisticColumns, statistic_deviation
 from msprobe_ms.comparison.measuring.tensors import MeasuredTensors, RealData
-from msprobe_ms.comparison.measuring.tolerances import Carried, GradientFloors, Tolerances
+from msprobe_ms.comparison.measuring.tolerances import Carried, GradientFloors, Tolerances, were_updated
 from msprobe_ms.comparison.model import Pair, Row, Tables
 from msprobe_ms.comparison.statistics import checksums_comparable, is_comparable, no_gradient, same_value, without_ones
 from msprobe_ms.dump.columns import Sort
@@ -202,11 +202,11 @@ class _Meter:
     def allow_for_updates(self, pairs: list[Pair]) -> None:
         """Parameters that have been through updates carry the rounding of gradients; what uses them carries theirs.
 
-        They have, when most of them are not exactly equal: two trainings start from one checkpoint.
+        They have, when most of them are not exactly equal, yet near: two trainings start from one checkpoint.
         """
         rows = [row for pair in pairs for row in pair.rows if row.deviation is not None and row.matched]
         parameters = [row for row in rows if row.state == "parameters"]
-        if sum(row.deviation != 0 for row in parameters) <= len(parameters) / 2:
+        if not were_updated([row.deviation or 0.0 for row in parameters]):
             return
         for row in parameters:
             self._widen(row, math.inf)

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from msprobe_ms.comparison.measuring.tolerances import were_updated
 from msprobe_ms.comparison.model import Allowance, Pair, Row
 from msprobe_ms.comparison.origin.nodes import Node, nodes_of
 from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
@@ -48,10 +49,10 @@ class Evidence:
 
     @cached_property
     def updated(self) -> bool:
-        """Whether the parameters have been through updates: most are not exactly equal."""
+        """Whether the parameters have been through updates: most are not exactly equal, yet near."""
         modules = [node for node in self.nodes if node.is_module_call]
         rows = [row for node in modules for row in node.rows("parameters") if row.deviation is not None]
-        return sum(row.deviation != 0 for row in rows) > len(rows) / 2
+        return were_updated([row.deviation or 0.0 for row in rows])
 
     @cached_property
     def unrecorded(self) -> UnrecordedCode:

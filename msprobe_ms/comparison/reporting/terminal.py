@@ -74,7 +74,8 @@ def _judgement_lines(outcome: Outcome, *, paired: bool) -> Iterator[str]:
         for origin in comparison.random[:_TOLD]:
             yield from _origin_lines(origin, {})
     elif far := far_apart(comparison.pairs):
-        yield f"INCOMPLETE: no layer is the origin of an error, yet {far} inputs of calls lie far apart"
+        inputs = "1 input of a call lies" if far == 1 else f"{far} inputs of calls lie"
+        yield f"DIVERGENT: no layer is the origin of an error, yet {inputs} far apart"
         yield (
             "  updates of the parameters make rounding grow from step to step, which hides where an error begins: "
             "compare the first step, where both have the same weights"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.search import Walk
 
+#: The share of modules with other parameters from which on a checkpoint was not loaded.
+_ALL = 0.8
 #: Times that what a module gives out is further apart than its parameter before another fault must be in it.
 _PARAMETER = 100.0
 
@@ -59,6 +61,8 @@ class WrongParameter:
         """How many modules it shares this with: one is a slip, all are an update."""
         holders = self._holders
         others = {each.module for each in self._evidence.nodes if each.ratio_parameters > 1} - {node.module}
+        if len(others) + 1 > max(1.0, _ALL * len(holders)) and not self._evidence.updated:
+            return f" (parameters of {len(others) + 1} of {len(holders)} modules differ: was the checkpoint loaded?)"
         return (
             f" (so do parameters of {len(others)} of the {len(holders) - 1} other modules with parameters)"
             if others

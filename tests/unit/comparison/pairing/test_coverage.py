@@ -161,8 +161,8 @@ def test_trainings_that_have_gone_far_apart_are_not_consistent() -> None:
     measure([taken, given], dump([]), dump([]), "statistics")
     assert [far_apart([taken]), far_apart([given])] == [1, 0]
     comparison = judged(Comparison("statistics", [taken], growth=str(steepest(Evidence([taken], []).nodes))))
-    assert comparison.verdict == "incomplete"
+    assert comparison.verdict == "divergent"
     lines = list(verdict_lines(Outcome("", dump([]), dump([]), comparison, [])))
-    assert lines[1] == "INCOMPLETE: no layer is the origin of an error, yet 1 inputs of calls lie far apart"
+    assert lines[1] == "DIVERGENT: no layer is the origin of an error, yet 1 input of a call lies far apart"
     assert lines[3] == ("  the error grows most at Functional.op.0.forward.input.0, from 1 to 999 times its tolerance")
     assert verdict_of(Comparison("statistics", [given])) == "consistent"
