@@ -18,17 +18,22 @@ PYTHON ?= python3
 # Two files at a time: MindSpore takes memory, and most tests wait for processes of their own.
 PYTEST_ARGS ?= -q -n 2 --dist loadfile --no-loadscope-reorder
 BIN := .venv/bin
-PIP = $(BIN)/python -m pip install --disable-pip-version-check -q
+PIP = $(BIN)/python -m pip install --disable-pip-version-check --no-compile -q
+# By all cores, where pip takes one. Some packages hold templates and tests of other versions of Python.
+COMPILE = $(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(BIN)/../lib || true
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
-.PHONY: demo test check lint faults zoo bench neutral bounded failing-disk kills fuzz torture clean
+.PHONY: demo test tests check lint faults zoo bench neutral bounded failing-disk kills fuzz torture clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
 
 # Compiled once: the tests run hundreds of scripts, and an environment may forbid to keep what each compiles.
-test: lint
+test: .venv/installed-test
+	$(MAKE) --no-print-directory -j 2 lint tests
+
+tests: .venv/installed-test
 	$(BIN)/python -m compileall -q msprobe_ms
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
@@ -91,6 +96,7 @@ clean:
 .venv/installed-%: pyproject.toml setup.py | .venv/created
 	$(PIP) -e '.[$*]'
 	$(if $(filter test,$*),$(PIP) --no-deps $(MINDTORCH))
+	$(COMPILE)
 	@touch $@
 
 .venv/created:
