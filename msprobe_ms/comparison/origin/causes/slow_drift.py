@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
@@ -57,9 +57,10 @@ class SlowDrift:
 
 
 def _drift(judged: list[Node]) -> Origin | None:
-    if all(error_ratio(row) <= DRIFTED for node in judged for row in node.pair.rows):
+    if all(error_ratio(row) <= DRIFTED for node in judged for row in _with_effect(node)):
         return None
-    first = next((row for node in judged if (row := worst(node.pair.rows)) is not None and error_ratio(row) > 1), None)
+    worst_rows = (worst(_with_effect(node)) for node in judged)
+    first = next((row for row in worst_rows if row is not None and error_ratio(row) > 1), None)
     if first is None:
         return None
     crossing = f"error grows by degrees and crosses the tolerance here: {describe_difference(first)}"
@@ -72,6 +73,11 @@ def _drift(judged: list[Node]) -> Origin | None:
     return origin_at(first, f"{crossing}; it grows most at {growth}", OriginKind.DRIFT)
 
 
+def _with_effect(node: Node) -> Iterable[Row]:
+    """Its rows, without the inputs of a call that comes out right."""
+    return node.rows(*RESULTS, "parameters") if node.comes_out_right else node.pair.rows
+
+
 def steepest(nodes: list[Node]) -> Growth | None:
     """Find the value in forward whose error ratio grew most over what came before; None where none is beyond 1."""
     found: Growth | None = None
@@ -79,7 +85,8 @@ def steepest(nodes: list[Node]) -> Growth | None:
     for node in nodes:
         if node.is_backward or node.is_save:
             continue
-        arrived, given = worst(node.rows("input")), worst(node.rows(*RESULTS))
+        arrived = None if node.comes_out_right else worst(node.rows("input"))
+        given = worst(node.rows(*RESULTS))
         for row, before in ((arrived, seen), (given, max(1.0, node.ratio_taken))):
             after = error_ratio(row) if row is not None else 0.0
             if row is not None and after > before and (found is None or after / before > found.factor):

@@ -23,7 +23,7 @@ class HarmlessInputs:
         self._allowance = Allowance(self.name)
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
-        """Anything, of an input of a call that comes out right."""
-        if row.state != "input" or not node.comes_out_right or node.ratio_out > walk.negligible_ratio(node):
+        """Anything, of an input of a call that comes out right; nothing where dumps were equal to the bit so far."""
+        if row.state != "input" or not node.comes_out_right or walk.negligible_ratio(node) < 1:
             return None
         return self._allowance

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from compare_nodes import BLOCK, CARRIED, FAULT, NEXT, REST, node, origins
+from compare_nodes import BLOCK, FAULT, NEXT, REST, node, origins
 
 from msprobe_ms.comparison.origin.nodes import nodes_of
 
@@ -12,11 +12,11 @@ from msprobe_ms.comparison.origin.nodes import nodes_of
 def test_calls_that_enclose_each_other_are_judged_all_the_same(ring: tuple[str, ...]) -> None:
     """What a damaged construct.json says: {"A": "A"}, {"A": "B", "B": "A"}."""
     pairs = [
-        node(name, ring[(place + 1) % len(ring)], (3.0 + place, 1.0), input_0=REST, output_0=CARRIED)
+        node(name, ring[(place + 1) % len(ring)], (3.0 + place, 1.0), input_0=REST, output_0=REST)
         for place, name in enumerate(ring)
     ]
-    inside = node("Cell.layers.0.fc.Dense.forward.0", BLOCK, (9.0, 9.0), input_0=FAULT, output_0=FAULT)
-    assert origins(inside, *pairs) == [f"{inside.target.name}.input.0" if inside.target else ""]
+    inside = node("Cell.layers.0.fc.Dense.forward.0", BLOCK, (9.0, 9.0), input_0=20, output_0=FAULT)
+    assert origins(*pairs, inside) == [f"{inside.target.name}.input.0" if inside.target else ""]
     found = nodes_of(pairs)
     assert all(len(list(each.ancestors())) < len(ring) for each in found)
     assert sum(each.parent is None for each in found) == 1

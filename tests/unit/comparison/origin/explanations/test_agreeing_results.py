@@ -35,7 +35,7 @@ def test_functions_before_a_module_that_comes_out_right_as_well() -> None:
     before = node("Tensor.__getitem__.0.forward", None, (3.0, 2.0), input_0=FAULT, output_0=FAULT)
     right, wrong = (node(BLOCK, None, (7.0, 2.0), input_0=REST, output_0=ratio) for ratio in (REST, FAULT))
     assert origins(before, right) == []
-    assert origins(before, wrong) == ["Tensor.__getitem__.0.forward.input.0"]
+    assert origins(before, wrong) == ["Tensor.__getitem__.0.forward.input.0", f"{BLOCK}.output.0"]
 
 
 def test_a_module_that_errs_inside_one_that_comes_out_right_is_an_origin_all_the_same() -> None:
