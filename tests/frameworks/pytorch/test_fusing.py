@@ -248,9 +248,10 @@ def test_a_wrong_gradient_behind_it_is_found_in_backward(healthy, tmp_path: Path
 def test_a_gradient_lost_behind_one_part_is_missed(healthy, tmp_path: Path, task: str) -> None:
     net = Net(False)
     behind(Tensor.detach)(net)
-    missing, wrong, *_ = outcome(recorded(tmp_path, net, task), healthy(True, task)).comparison.origins
+    missing, *others = outcome(recorded(tmp_path, net, task), healthy(True, task)).comparison.origins
     assert missing.kind == "missing gradient" and ".attention.q + k + v.Linear." in missing.target
-    assert wrong.target == "Module.attention.Attention.backward.0.output.0"
+    # What the attention hands back lacks the same branch.
+    assert "Module.attention.Attention.backward.0.output.0" not in [each.target for each in others]
 
 
 def test_interleaved_rows_are_found(healthy, tmp_path: Path) -> None:

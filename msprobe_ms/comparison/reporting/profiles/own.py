@@ -115,9 +115,10 @@ class _Plain:
 
 
 def _alike(mine: Sort, theirs: Sort) -> bool:
-    """Whether two tensors of these sorts have one dtype and one word on requires_grad, and elements at all."""
+    """Whether two tensors of these sorts have one dtype, one shape and one word on requires_grad, and elements at all."""
     return (
         parse_dtype(mine[2]) == parse_dtype(theirs[2])
+        and mine[3] == theirs[3]
         and not (isinstance(mine[3], tuple) and 0 in mine[3])
         and (None in (mine[4], theirs[4]) or mine[4] == theirs[4])
     )

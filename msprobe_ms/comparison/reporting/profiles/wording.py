@@ -68,6 +68,8 @@ def remarks(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[str]:
             yield f"{_values(target, golden)}: not judged, as the two may call it otherwise."
         return
     mine, theirs = parse_dtype(target.dtype), parse_dtype(golden.dtype)
+    if target.shape != golden.shape:
+        yield f"The shapes differ: {_shape(target)} and {_shape(golden)}."
     if mine != theirs:
         yield f"The dtypes differ: {target.dtype} and {golden.dtype}."
     if mode == _MD5 and target.md5 != golden.md5:
