@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from typing import Any
 
 import mindspore
@@ -38,6 +40,21 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Dump, Dump]:
     return target, golden
 
 
+@pytest.fixture(scope="module")
+def without(both: tuple[Dump, Dump]) -> tuple[Dump, Dump]:
+    """The same, the golden as other tools record it: without buffers."""
+    target, golden = both
+    file = golden.path / "dump.json" if golden.path.is_dir() else golden.path
+    content = json.loads(file.read_text())
+    for fields in content["data"].values():
+        for name in ("running_mean", "running_var"):
+            assert fields["parameters"].pop(name)
+    other = file.parent.parent / "without"
+    shutil.copytree(file.parent, other)
+    (other / "dump.json").write_text(json.dumps(content))
+    return target, read_dump(other)
+
+
 def told(target: Dump, golden: Dump, **mappings: Any) -> tuple[list[str], list[str]]:
     """What the terminal says of it, and the reasons of values without a twin."""
     comparison = compare_dumps(target, golden, Options(mappings=Mappings(**mappings)))
@@ -47,8 +64,8 @@ def told(target: Dump, golden: Dump, **mappings: Any) -> tuple[list[str], list[s
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_where_one_side_has_none_they_are_told_once(both: tuple[Dump, Dump], turned: bool) -> None:
-    target, golden = both[::-1] if turned else both
+def test_where_one_side_has_none_they_are_told_once(without: tuple[Dump, Dump], turned: bool) -> None:
+    target, golden = without[::-1] if turned else without
     holder, other = ("golden", "target") if turned else ("target", "golden")
     lines, reasons = told(target, golden, cell={})
     assert lines == [
@@ -62,8 +79,16 @@ def test_where_one_side_has_none_they_are_told_once(both: tuple[Dump, Dump], tur
         )
 
 
-def test_where_both_have_them_nothing_is_said(both: tuple[Dump, Dump]) -> None:
+def test_where_both_have_them_they_are_compared(both: tuple[Dump, Dump]) -> None:
     assert told(both[0], both[0]) == ([], [])
+    assert told(*both, cell={}) == ([], [])
+    comparison = compare_dumps(*both, Options(mappings=Mappings(cell={})))
+    named = {row.target.path[-1]: row for row in comparison.rows if row.target and row.state == "parameters"}
+    assert [golden.path[-1] for name in ("moving_mean", "moving_variance") if (golden := named[name].golden)] == [
+        "running_mean",
+        "running_var",
+    ]
+    assert all(row.deviation == 0 for row in named.values())
 
 
 def test_one_module_is_named() -> None:

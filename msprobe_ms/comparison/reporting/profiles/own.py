@@ -115,7 +115,7 @@ class _Plain:
 
 
 def _alike(mine: Sort, theirs: Sort) -> bool:
-    """Whether two tensors of these sorts have one dtype, one shape and one word on requires_grad, and elements at all."""
+    """Whether two tensors of these sorts have one dtype, shape and word on requires_grad, and elements at all."""
     return (
         parse_dtype(mine[2]) == parse_dtype(theirs[2])
         and mine[3] == theirs[3]
