@@ -20,7 +20,7 @@ PYTEST_ARGS ?= -q -n 2 --dist loadfile --no-loadscope-reorder
 BIN := .venv/bin
 PIP = $(BIN)/python -m pip install --disable-pip-version-check --no-compile -q
 # By all cores, where pip takes one. Some packages hold templates and tests of other versions of Python.
-COMPILE = $(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(BIN)/../lib || true
+COMPILE = PYTHONWARNINGS=ignore $(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(BIN)/../lib || true
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 
