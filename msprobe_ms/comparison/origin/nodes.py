@@ -114,9 +114,14 @@ class Node:
         return self.parent is not None and self.parsed is not None and self.parsed.class_name.startswith("_")
 
     @property
+    def is_module(self) -> bool:
+        """A module's call, forward or backward, and not a function's."""
+        return self.parsed is not None and self.parsed.is_module
+
+    @property
     def is_module_call(self) -> bool:
         """A module's forward call, or what a compiled graph keeps of one."""
-        return not self.is_backward and self.parsed is not None and self.parsed.is_module
+        return not self.is_backward and self.is_module
 
     @property
     def module(self) -> str:

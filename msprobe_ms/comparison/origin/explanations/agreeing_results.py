@@ -7,7 +7,7 @@ differs by so little that a healthy call may let it fade is what it seems (see `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Row
@@ -31,41 +31,48 @@ class AgreeingResults(Surveyed):
 
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(evidence)
-        self._right = {node for node in evidence.nodes if node.comes_out_right}
-        differing = [
-            node
+        #: Few are asked for: of most nodes nothing differs, nor of what is around them.
+        self._right: dict[Node, bool] = {}
+        differing = {
+            node: None
             for node in evidence.nodes
             if max(node.ratio_in, node.ratio_out) > GAIN_IN_DOUBT and not node.is_save
-        ]
-        before_right = self._before_right(evidence.nodes) if differing else set()
+        }
+        before_right = self._before_right(evidence.nodes, differing) if differing else set()
         harmless: set[tuple[Fingerprint | None, Fingerprint | None]] = set()
         rows = [(row, node) for node in differing for row in _differing(node)]
         for row, node in rows:
             inside = self._is_inside_right(node)
-            if inside or (row.state == "input" and node in self._right):
+            if inside or (row.state == "input" and self._is_right(node)):
                 if row.state == "input":
                     harmless.add(_tensors(row))
-                elif _is_module(node) and node.ratio_in <= 1:
+                elif node.is_module and node.ratio_in <= 1:
                     continue
                 self.let_pass(row, node)
-            elif not _is_module(node) and node in before_right:
+            elif node in before_right:
                 self.let_pass(row, node)
         for row, node in rows if harmless - {(None, None)} else ():
             if row.state == "input" and None not in (both := _tensors(row)) and both in harmless:
                 self.let_pass(row, node)
 
-    def _is_inside_right(self, node: Node) -> bool:
-        return node.parent is not None and node.parent in self._right and node.parent.is_backward == node.is_backward
+    def _is_right(self, node: Node) -> bool:
+        if node not in self._right:
+            self._right[node] = node.comes_out_right
+        return self._right[node]
 
-    def _before_right(self, nodes: Sequence[Node]) -> set[Node]:
-        """Functions after which the next module called in the same place comes out right."""
+    def _is_inside_right(self, node: Node) -> bool:
+        around = node.parent
+        return around is not None and around.is_backward == node.is_backward and self._is_right(around)
+
+    def _before_right(self, nodes: Sequence[Node], differing: Container[Node]) -> set[Node]:
+        """The differing functions after which the next module called in the same place comes out right."""
         following: dict[tuple[bool, Node | None], Node] = {}
         found = set[Node]()
         for node in reversed(nodes):
             place = node.is_backward, node.parent
-            if _is_module(node):
+            if node.is_module:
                 following[place] = node
-            elif following.get(place) in self._right:
+            elif node in differing and (after := following.get(place)) is not None and self._is_right(after):
                 found.add(node)
         return found
 
@@ -76,7 +83,3 @@ def _differing(node: Node) -> Iterator[Row]:
 
 def _tensors(row: Row) -> tuple[Fingerprint | None, Fingerprint | None]:
     return fingerprint(row, TARGET), fingerprint(row, GOLDEN)
-
-
-def _is_module(node: Node) -> bool:
-    return node.parsed is not None and node.parsed.is_module
