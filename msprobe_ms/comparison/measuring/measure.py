@@ -21,7 +21,14 @@ from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import MORE_METRICS, TENSOR_METRICS, Missing
 from msprobe_ms.comparison.measuring.deviation import StatisticColumns, statistic_deviation
 from msprobe_ms.comparison.measuring.tensors import MeasuredTensors, RealData
-from msprobe_ms.comparison.measuring.tolerances import Carried, GradientFloors, Tolerances, were_updated
+from msprobe_ms.comparison.measuring.tolerances import (
+    EXCEPTION,
+    Carried,
+    GradientFloors,
+    Tolerances,
+    of_several_widths,
+    were_updated,
+)
 from msprobe_ms.comparison.model import Pair, Row, Tables
 from msprobe_ms.comparison.statistics import checksums_comparable, is_comparable, no_gradient, same_value, without_ones
 from msprobe_ms.dump.columns import Sort
@@ -32,8 +39,6 @@ from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD
 #: Called after each pair with the number of pairs done.
 Progress = Callable[[int], object]
 
-#: The share of results in floats of another width up to which that is the exception.
-_FEW = 0.1
 #: Rows whose statistics are measured at once: their columns stay in a core's cache.
 _AT_ONCE = 8192
 
@@ -75,7 +80,7 @@ def measure(
 def _is_narrower(pairs: Sequence[Pair]) -> bool:
     """Whether one side computes in narrower floats than the other as a rule: mixed precision beside full precision."""
     tables = next((row.numbers[0] for pair in pairs for row in pair.rows if row.numbers), None)
-    if tables is None or not _is_mixed(tables):
+    if tables is None or not of_several_widths(tables):
         return False
     alike = other = 0
     for pair in pairs:
@@ -85,12 +90,7 @@ def _is_narrower(pairs: Sequence[Pair]) -> bool:
                 mine, golden = _epsilon(both[0].sort(ours)[2]), _epsilon(both[1].sort(theirs)[2])
                 if mine and golden:
                     alike, other = alike + (mine == golden), other + (mine != golden)
-    return other > _FEW * (alike + other)
-
-
-def _is_mixed(tables: Tables) -> bool:
-    """Whether there are floats of several widths."""
-    return len({_epsilon(sort[2]) for table in tables for sort in table.known_sorts} - {0.0}) > 1
+    return other > EXCEPTION * (alike + other)
 
 
 class _Sorts(NamedTuple):
@@ -126,7 +126,7 @@ class _Meter:
         tables = next((row.numbers[0] for pair in pairs for row in pair.rows if row.numbers), None)
         if tables is None:
             return
-        self._mixed = _is_mixed(tables)
+        self._mixed = of_several_widths(tables)
         columns, waiting = StatisticColumns(*tables), list[tuple[Row, int, int, float]]()
         for pair in pairs:
             if pair.matched:

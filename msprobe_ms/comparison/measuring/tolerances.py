@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from msprobe_ms.arrays.dtypes import Dtype, coarser, parse_dtype
-from msprobe_ms.comparison.model import Pair
+from msprobe_ms.comparison.model import Pair, Tables
 from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square, square
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName
@@ -64,6 +64,15 @@ class Tolerances:
         share = (self.same_framework if same_framework else 1.0) * (self.gradients if gradient else 1.0)
         least = 0.0 if exact else self.statistics
         return max(least, self.roundings.get(dtype.name, 1.0) * dtype.epsilon * share)
+
+
+#: The share of calls whose floats are of another width than their counterparts' up to which that is the exception.
+EXCEPTION = 0.1
+
+
+def of_several_widths(tables: Tables) -> bool:
+    """Whether these dumps hold floats of several widths."""
+    return len({parse_dtype(sort[2]).epsilon for table in tables for sort in table.known_sorts} - {0.0}) > 1
 
 
 class Carried:

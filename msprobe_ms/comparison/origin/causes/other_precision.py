@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.comparison.measuring.tolerances import EXCEPTION, of_several_widths
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.protocols import Found
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.search import Walk
 
-#: The share of calls up to which another width is the exception.
-_FEW = 0.1
 #: The same among calls of one kind: mixed precision narrows by kind (all matrix products, no normalisation).
 _FEW_OF_A_KIND = 0.5
 
@@ -53,11 +52,12 @@ def _origin(node: Node) -> Origin:
 
 def exceptional_widths(nodes: list[Node]) -> set[str]:
     """Names of the calls in which floats become of another width than their twin's; none where that is no exception."""
-    if _one_width(nodes):
+    first = next((row.numbers for node in nodes for row in node.pair.rows if row.numbers), None)
+    if first is not None and not of_several_widths(first[0]):
         return set()
     calls = [node for node in nodes if not node.is_backward and not node.is_save]
     found = [node for node in calls if _changes_width(node)]
-    if len(found) > max(1.0, _FEW * len(calls)):
+    if len(found) > max(1.0, EXCEPTION * len(calls)):
         return set()
     together, changed = Counter(map(_what, calls)), Counter(map(_what, found))
     return {node.name for node in found if changed[_what(node)] <= max(1.0, _FEW_OF_A_KIND * together[_what(node)])}
@@ -67,15 +67,6 @@ def _what(node: Node) -> str:
     """The class or function called."""
     parsed = node.parsed
     return node.name if parsed is None else parsed.class_name if parsed.is_module else parsed.name
-
-
-def _one_width(nodes: list[Node]) -> bool:
-    """Whether all floats of both dumps are of one width."""
-    first = next((row.numbers for node in nodes for row in node.pair.rows if row.numbers), None)
-    if first is None:
-        return False
-    widths = {parse_dtype(sort[2]).epsilon for table in first[0] for sort in table.known_sorts}
-    return len(widths - {0.0}) <= 1
 
 
 def _changes_width(node: Node) -> bool:
