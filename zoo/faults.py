@@ -55,7 +55,7 @@ class Kind:
 
     ``places``: where it can be planted in a network. ``plant``: changes the network or the training. ``seen``: what
     shows it: "module" (the place is the origin), "inside" (it or a part of it), "parameter" (of that path, or its
-    Cell), "cell_weights", "weights" (of all), "loss", "data", "update".
+    Cell), "weights" (of all), "loss", "data", "update".
     ``first_step``: whether step 0 shows it; if not, step 0 has to be quiet and step 1 to show it.
     """
 
@@ -285,7 +285,7 @@ KINDS = {
         Kind("dropout", weighted, _on_output(lambda x: ops.dropout(x, 0.1, training=True))),
         Kind("residual", containers, _without_residual),
         Kind("unloaded", trained, _unloaded, "parameter"),
-        Kind("unloaded_cell", containers, _unloaded_cell, "cell_weights"),
+        Kind("unloaded_cell", containers, _unloaded_cell, "inside"),
         Kind("transposed", squares, _transposed, "parameter"),
         Kind("unloaded_all", anywhere, _unloaded_all, "weights"),
         Kind("label_smoothing", anywhere, _setting(label_smoothing=0.1), "loss"),

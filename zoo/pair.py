@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from torture.nets.values import canonical
+
 Batch = dict[str, np.ndarray]
 #: A function of logits and labels, of the framework of the side that asks.
 CrossEntropy = Callable[[Any, Any], Any]
@@ -57,23 +59,13 @@ class Pair(ABC):
 
     def parameter(self, path: str) -> str:
         """The name in PyTorch's ``state_dict`` of the target's parameter ``path``."""
-        for pattern, replacement in (*self.names, *_LEAVES):
+        for pattern, replacement in self.names:
             path = re.sub(pattern, replacement, path)
-        return path
+        return canonical(path)
 
     def value(self, path: str, golden: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """The golden's values in the target's shape; overridden where layouts differ by more than axes of size 1."""
         return golden.reshape(shape)
-
-
-#: MindSpore's last names of parameters → PyTorch's.
-_LEAVES = (
-    (r"\bgamma$", "weight"),
-    (r"\bbeta$", "bias"),
-    (r"\bembedding_table$", "weight"),
-    (r"\bmoving_mean$", "running_mean"),
-    (r"\bmoving_variance$", "running_var"),
-)
 
 
 class Classifier(Pair):

@@ -13,10 +13,12 @@ from typing import Any
 
 from msprobe_ms.comparison.model import Comparison, Origin
 from msprobe_ms.comparison.run import Options, compare_dumps
-from msprobe_ms.dump.model import Dump, Entry
-from msprobe_ms.dump.names import BACKWARD, beginnings
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.names import BACKWARD
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
+from torture.faults.alignment import called, module_pairs
+from torture.faults.score import entry_of, module_of
 from zoo.jobs import GOLDEN, STEPS, TARGET, Job
 
 MODES = ("statistics", "tensor")
@@ -132,16 +134,14 @@ def _read(step: Path) -> Dump:
 def _is_planted(origin: Origin, fault: dict[str, Any], step: _Step) -> bool:
     """Whether an origin is what was planted."""
     place, seen = fault["place"], fault["seen"]
-    entry = _entry_of(origin.target, step.target)
-    module = _module_of(entry, step.target) if entry is not None else None
+    entry = entry_of(origin.target, step.target)
+    module = module_of(entry, step.target) if entry is not None else None
     if seen == "module":
         return module == place
     if seen == "inside":
         return module is not None and (module == place or module.startswith(place + "."))
     if seen == "parameter":
         return module == place.rpartition(".")[0] or (module == place and bool(place))
-    if seen == "cell_weights":
-        return module is not None and (module == place or module.startswith(place + "."))
     if seen == "weights":
         return origin.state in ("parameters", "weights") or "checkpoint" in origin.reason
     if seen == "data":
@@ -154,33 +154,11 @@ def _is_planted(origin: Origin, fault: dict[str, Any], step: _Step) -> bool:
     return bool(_UPDATE.search(origin.reason))
 
 
-def _module_of(entry: Entry, dump: Dump) -> str:
-    """The path of the module an entry is, or is called in; "" for the network and outside of it."""
-    call = entry if entry.parsed is None or entry.parsed.is_module else dump.entries.get(entry.parent or "")
-    return call.parsed.name if call is not None and call.parsed is not None else ""
-
-
-def _entry_of(name: str, dump: Dump) -> Entry | None:
-    return next((dump.entries[begin] for begin in beginnings(name) if begin in dump.entries), None)
-
-
 def _alignment(step: _Step, parameters: dict[str, str]) -> tuple[int, int, int]:
     """Right, wrong and missed pairs of modules that own parameters."""
     truth = {ours.rpartition(".")[0]: theirs.rpartition(".")[0] for ours, theirs in parameters.items()}
-    found: set[tuple[str, str]] = set()
-    ours_called, theirs_called = _called(step.target), _called(step.golden)
-    for pair in step.comparison.pairs:
-        ours = pair.target.parsed if pair.target is not None else None
-        theirs = pair.golden.parsed if pair.golden is not None else None
-        if ours is not None and theirs is not None and ours.is_module and ours.name in truth:
-            found.add((ours.name, theirs.name))
-    expected = {
-        (ours, theirs) for ours, theirs in truth.items() if ours in ours_called and theirs in theirs_called and ours
-    }
-    found = {pair for pair in found if pair[0]}
+    ours, theirs = called(step.target), called(step.golden)
+    expected = {(mine, other) for mine, other in truth.items() if mine and mine in ours and other in theirs}
+    pairs = module_pairs(step.comparison.pairs)
+    found = {(mine, other) for mine in truth if mine for other in pairs.get(mine, ())}
     return len(found & expected), len(found - expected), len(expected - found)
-
-
-def _called(dump: Dump) -> set[str]:
-    parsed = (entry.parsed for entry in dump.entries.values())
-    return {each.name for each in parsed if each is not None and each.is_module}

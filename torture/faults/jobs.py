@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
+
+from torture.dumps import KeptDump
 
 MINDSPORE, PYTORCH = "mindspore", "pytorch"
 
@@ -15,7 +14,7 @@ AGAIN, DYNAMIC = "again", "dynamic"
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(KeptDump):
     """``change`` is the fault planted, or in PyTorch the variant of the net; "" for the net as it is.
 
     ``AGAIN`` and ``DYNAMIC`` are changes too.
@@ -44,19 +43,3 @@ class Job:
     def folder(self, root: Path) -> Path:
         name = f"{self.net}-{self.change or 'healthy'}-seed{self.seed}-{self.level}-{self.task}"
         return root / self.framework / name
-
-    def step(self, root: Path, number: int = 0) -> Path:
-        """What compare is given."""
-        return self.folder(root) / f"step{number}"
-
-    def is_done(self, root: Path) -> bool:
-        return self.folder(root).exists()
-
-    @contextmanager
-    def dump_path(self, root: Path) -> Iterator[Path]:
-        """Where to dump; it gets its name only when the dump is whole."""
-        folder = self.folder(root)
-        unfinished = folder.with_name(folder.name + ".unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        yield unfinished
-        unfinished.rename(folder)

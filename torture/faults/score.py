@@ -144,10 +144,10 @@ def _aligned(case: Case, root: Path, target: Dump, golden: Dump) -> tuple[Compar
 
 def is_planted(origin: Origin, fault: Fault, target: Dump) -> bool:
     """Whether the origin names the planted module, a function called in it, or what takes its wrong value in."""
-    entry = _entry_of(origin.target, target)
+    entry = entry_of(origin.target, target)
     if entry is None:  # of several modules that the golden has fused
         return fault.node in _parts_of(origin.target)
-    module = _module_of(entry, target)
+    module = module_of(entry, target)
     if module == fault.node:
         return True
     takes_in = entry.parsed is not None and entry.parsed.is_module and origin.target.startswith(f"{entry.name}.input.")
@@ -160,13 +160,13 @@ def _parts_of(name: str) -> set[str]:
     return parts_named(parsed.name) if parsed else set()
 
 
-def _module_of(entry: Entry, dump: Dump) -> str:
+def module_of(entry: Entry, dump: Dump) -> str:
     """The path of the module an entry is, or is called in; "" for the net."""
     call = entry if entry.parsed is None or entry.parsed.is_module else dump.entries.get(entry.parent or "")
     return call.parsed.name if call is not None and call.parsed is not None else ""
 
 
-def _entry_of(name: str, dump: Dump) -> Entry | None:
+def entry_of(name: str, dump: Dump) -> Entry | None:
     return next((dump.entries[begin] for begin in beginnings(name) if begin in dump.entries), None)
 
 
