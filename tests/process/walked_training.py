@@ -77,6 +77,8 @@ THEIR_OWN = {
 PLAIN = (int, float, str, bytes, bool, complex)
 
 Read = Callable[[], dict[Any, Any]]
+#: The very objects that a place holds, in their order: quick to take and to compare.
+Held = Callable[[], tuple[Any, ...]]
 
 
 class Walk:
@@ -84,19 +86,21 @@ class Walk:
 
     def __init__(self, models: list[Any]) -> None:
         self._seen: set[int] = set()
-        self._places: list[tuple[str, Read, dict[Any, Any]]] = []
+        self._places: list[tuple[str, Read, dict[Any, Any], Held, tuple[Any, ...]]] = []
         for name, module in list(sys.modules.items()):
             if isinstance(module, ModuleType) and name.partition(".")[0] in WALKED:
                 names = ModuleType.__getattribute__(module, "__dict__")
-                self._add(name, partial(dict, names), nested=name in ("users_code", "nets_dynamic"))
+                nested = name in ("users_code", "nets_dynamic")
+                self._add(name, partial(dict, names), partial(held_by_table, names), nested=nested)
         for number, model in enumerate(models):
             for name, module in named(model):
                 # Tables of hooks are among the attributes.
-                self._add(f"model{number}.{name}", partial(attributes, module), nested=True)
+                read = partial(attributes, module)
+                self._add(f"model{number}.{name}", read, lambda read=read: held_by_table(read()), nested=True)
 
-    def _add(self, place: str, read: Read, *, nested: bool) -> None:
+    def _add(self, place: str, read: Read, held: Held, *, nested: bool) -> None:
         values = read()
-        self._places.append((place, read, values))
+        self._places.append((place, read, values, held, held()))
         for key, value in values.items():
             if id(value) in self._seen:
                 continue
@@ -104,21 +108,24 @@ class Walk:
             function = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
             if isinstance(value, type):
                 self._seen.add(id(value))
-                self._add(below, partial(members, value), nested=nested)
+                table = type.__getattribute__(value, "__dict__")
+                self._add(below, partial(dict, table), partial(held_by_table, table), nested=nested)
             elif isinstance(function, FunctionType):
                 self._seen.add(id(value))
-                self._add(below, partial(parts, function), nested=False)
+                self._add(below, partial(parts, function), partial(held_by_function, function), nested=False)
             elif nested and isinstance(value, (dict, list, tuple)):
                 self._seen.add(id(value))
-                self._add(below, partial(items, value), nested=nested)
+                held_now = partial(held_by_table, value) if isinstance(value, dict) else partial(tuple, value)
+                self._add(below, partial(items, value), held_now, nested=nested)
 
     def differences(self) -> list[str]:
         """Places that hold another object now, new ones, and those that are gone."""
         changed = []
-        for place, read, before in self._places:
-            now = read()
-            if now.keys() == before.keys() and all(map(operator.is_, now.values(), map(before.get, now))):
+        for place, read, before, held, held_before in self._places:
+            held_now = held()
+            if len(held_now) == len(held_before) and all(map(operator.is_, held_now, held_before)):
                 continue
+            now = read()
             for key in before.keys() | now.keys():
                 one, other = before.get(key, Walk), now.get(key, Walk)
                 same = one is other or (type(one) is type(other) and isinstance(one, PLAIN) and one == other)
@@ -139,8 +146,14 @@ def attributes(module: Any) -> dict[Any, Any]:
     return found
 
 
-def members(holder: type) -> dict[Any, Any]:
-    return dict(type.__getattribute__(holder, "__dict__"))
+def held_by_table(table: Any) -> tuple[Any, ...]:
+    return (*table, *table.values())
+
+
+def held_by_function(function: FunctionType) -> tuple[Any, ...]:
+    own, named = function.__dict__, function.__kwdefaults__
+    rest = (*own, *own.values(), *(held_by_table(named) if named else ())) if own or named else ()
+    return (function.__code__, function.__defaults__, *rest)  # defaults are a tuple, which holds the same for ever
 
 
 def parts(function: FunctionType) -> dict[Any, Any]:
