@@ -8,7 +8,10 @@ Two kinds of tensors are held apart. Of a tensor that a mask has filled (scores 
 set to -1e9, or -65504) everything else is rounding beside the fill, so the largest element tells of the others, and in
 real data they are measured alone. A fill of -inf needs none of this: no sum takes it in. And float32 statistics that
 are numbers of a narrower float show a cast to float16 or bfloat16 that no dtype shows: Max and Min of a tensor that
-went through float16 are float16 numbers; of any other one in 2^13 is, by chance."""
+went through float16 are float16 numbers; of any other one in 2^13 is, by chance.
+
+Where both sides have a sketch, it estimates the distance of the two tensors, which is what a comparison of their files
+measures. The larger of the two counts: the statistics show one large element better, the sketch all the rest."""
 
 from __future__ import annotations
 
@@ -19,10 +22,19 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from msprobe_ms.arrays import sketch
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import TensorDifference, tensor_difference
 from msprobe_ms.arrays.statistics import Statistic
-from msprobe_ms.comparison.statistics import STATISTICS, element_count, elements_of, magnitude, root_mean_square
+from msprobe_ms.comparison.statistics import (
+    STATISTICS,
+    element_count,
+    elements_of,
+    have_sketches,
+    magnitude,
+    root_mean_square,
+    without_ones,
+)
 from msprobe_ms.dump.columns import ItemTable
 from msprobe_ms.dump.model import Item
 
@@ -34,10 +46,31 @@ EXTREME = 0.1
 
 
 def statistic_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | None:
-    """Measure the four statistics of two tensors as one relative difference; None if none is known on both sides.
+    """Measure two tensors by their statistics and sketches as one relative difference; None if none is on both sides.
 
     ``floor``: least root mean square the tensor is held against (see ``Tolerances.gradient_floor``).
     """
+    parts = four_statistics_deviation(target, golden, floor), sketch_deviation(target, golden, floor)
+    return max((part for part in parts if part is not None), default=None)
+
+
+def sketch_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | None:
+    """Estimate ‖t-g‖₂ / ‖g‖₂ from two sketches, to about a fifth; None where they do not tell it.
+
+    They do not where the shapes differ by more than axes of length 1: the elements may be in another order.
+    """
+    if not have_sketches(target, golden):
+        return None
+    ours, theirs = sketch.decode(target.sketch or ""), sketch.decode(golden.sketch or "")
+    if ours is None or theirs is None:
+        return None
+    size = magnitude(golden.norm) if isinstance(golden.norm, float) else sketch.norm(theirs)
+    apart, scale = sketch.distance(ours, theirs), max(size, floor * math.sqrt(element_count(golden)))
+    return apart / scale if scale > 0 else math.inf if apart else 0.0
+
+
+def four_statistics_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | None:
+    """Measure Max, Min, Mean and Norm of two tensors as one relative difference; None if none is on both sides."""
     rms = max(root_mean_square(golden) or 0.0, floor)
     peak = max(magnitude(golden.maximum), magnitude(golden.minimum))
     length = math.sqrt(max(1, element_count(golden)))
@@ -70,7 +103,7 @@ def _part(mine: Statistic, theirs: Statistic, scale: float) -> float | None:
 
 
 class StatisticColumns:
-    """The statistics of a target's and a golden's items: Max, Min, Mean and Norm, n rows of 4."""
+    """The statistics of a target's and a golden's items: Max, Min, Mean and Norm, n rows of 4; and their sketches."""
 
     def __init__(self, target: ItemTable, golden: ItemTable) -> None:
         self._target, self._golden = target, golden
@@ -81,6 +114,12 @@ class StatisticColumns:
         self._shares = np.array([EXTREME if parse_dtype(sort[2]).epsilon else 1.0 for sort in sorts])
         self._single = np.array([parse_dtype(sort[2]).name == "float32" for sort in sorts])
         self._sorts = np.frombuffer(golden.sorts, np.uint32)
+        self._target_sorts = np.frombuffer(target.sorts, np.uint32)
+        codes: dict[object, int] = {}
+        self._target_shapes, self._shapes = (
+            np.array([codes.setdefault(without_ones(sort[3]), len(codes)) for sort in table.known_sorts])
+            for table in (target, golden)
+        )
 
     def deviations(self, ours: Sequence[int], theirs: Sequence[int], floors: Sequence[float]) -> list[float]:
         """Measure the deviation of each pair of items, given by their numbers; as many as ``ours``.
@@ -103,8 +142,19 @@ class StatisticColumns:
             parts = _parts(mine, golden, scales)
         rounded = self._single[sorts] & rounded_on_one_side(mine[:, :2], golden[:, :2])
         ends = np.where(rounded, 1.0, self._shares[sorts])[:, None] * parts[:, :2]
-        found: list[float] = np.maximum(ends.max(axis=1), parts[:, 2:].max(axis=1)).tolist()
-        return found
+        found = np.maximum(ends.max(axis=1), parts[:, 2:].max(axis=1))
+        if self._target.has_sketches and self._golden.has_sketches:
+            alike = self._target_shapes[self._target_sorts[np.asarray(ours, np.intp)]] == self._shapes[sorts]
+            found = np.fmax(found, np.where(alike, self._estimated(ours, theirs, norm), np.nan))
+        deviations: list[float] = found.tolist()
+        return deviations
+
+    def _estimated(self, ours: Sequence[int], theirs: Sequence[int], scales: Floats) -> Floats:
+        """The deviation that sketches estimate; NaN of items without, or without a scale."""
+        with np.errstate(all="ignore"):
+            apart = np.linalg.norm(self._target.sketches(ours) - self._golden.sketches(theirs), axis=1)
+            estimated: Floats = np.where(scales > 0, apart / scales, np.nan)
+        return estimated
 
 
 def _parts(mine: Floats, golden: Floats, scales: Floats) -> Floats:

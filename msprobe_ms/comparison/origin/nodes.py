@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.arrays.metrics import COSINE
 from msprobe_ms.comparison.model import Effect, Pair, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
-from msprobe_ms.comparison.statistics import element_count, elements_of
+from msprobe_ms.comparison.statistics import element_count, elements_of, have_sketches
 from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName
@@ -184,6 +185,13 @@ def error_ratio(row: Row) -> float:
         if explained.effect is Effect.HOLDS:
             tolerance = explained.up_to
     return deviation / tolerance if tolerance > 0 else math.inf
+
+
+def is_of_all_elements(row: Row) -> bool:
+    """Whether the deviation is that of all elements: of their files, or as sketches estimate it."""
+    if row.measured is not None and isinstance(row.measured.get(COSINE), float):
+        return True
+    return row.target is not None and row.golden is not None and have_sketches(row.target, row.golden)
 
 
 def worst(rows: Iterable[Row]) -> Row | None:

@@ -22,10 +22,9 @@ from __future__ import annotations
 import math
 
 from msprobe_ms.arrays.dtypes import parse_dtype
-from msprobe_ms.arrays.metrics import COSINE
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind
-from msprobe_ms.comparison.origin.nodes import Node, error_ratio
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_all_elements
 from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square, square
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import FORWARD
@@ -88,7 +87,7 @@ def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tu
     """
     if node.ratio_out < _OWN_WHOLE or node.kind not in _SINGLE_LAYERS:
         return None
-    if node.ratio_out < _STANDING_OUT * seen and not any(map(_is_exact, node.pair.rows)):
+    if node.ratio_out < _STANDING_OUT * seen and not any(map(is_of_all_elements, node.pair.rows)):
         return None
     if (known := condition(node)) is None:
         return None
@@ -99,7 +98,7 @@ def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tu
     for row in node.rows("output"):
         if not _is_fine(row) or row.golden is None or row.held_to is None or row.misrecorded:
             continue
-        if _is_exact(row):
+        if is_of_all_elements(row):
             explained = max(known * (_OWN + _MARGIN * node.ratio_taken), _STANDING_OUT * seen)
             if error_ratio(row) > explained:
                 return row, explained * row.held_to
@@ -109,7 +108,7 @@ def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tu
             continue
         hidden = elements_in / math.sqrt(max(1, element_count(row.golden)))
         explained = known * (_OWN_WHOLE + _MARGIN_WHOLE * whole_in + _MARGIN * hidden)
-        if not _is_exact(row):
+        if not is_of_all_elements(row):
             explained = max(explained, _STANDING_OUT * seen)
         if _whole_difference(row) > explained * row.held_to:
             return row, explained * row.held_to
@@ -177,10 +176,6 @@ def _is_fine(row: Row) -> bool:
     return epsilon > 0 and tolerance >= _FINE * epsilon and math.isfinite(row.deviation or 0.0)
 
 
-def _is_exact(row: Row) -> bool:
-    return row.measured is not None and isinstance(row.measured.get(COSINE), float)
-
-
 def _whole_difference(row: Row) -> float:
     """The larger of the relative differences of Norm, and of Mean in root mean squares."""
     target, golden = row.target, row.golden
@@ -195,7 +190,7 @@ def _whole_difference(row: Row) -> float:
 def elements(row: Row) -> float:
     """The error ratio of single elements: of all where they were compared, else of the two that Max and Min show."""
     target, golden = row.target, row.golden
-    if _is_exact(row) or target is None or golden is None:
+    if is_of_all_elements(row) or target is None or golden is None:
         return error_ratio(row)
     size = root_mean_square(golden)
     if not size or not row.held_to:

@@ -16,10 +16,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from msprobe_ms.comparison.measuring.deviation import four_statistics_deviation
 from msprobe_ms.comparison.model import Metrics, Origin, OriginKind, Pair, Row
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.pairing.fused_tensors import JoinedTensors
-from msprobe_ms.comparison.statistics import describe_non_finite
+from msprobe_ms.comparison.statistics import describe_non_finite, have_sketches
 from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import DEBUG, FORWARD, EntryName, beginnings, is_fused, parse_entry
@@ -43,7 +44,17 @@ def describe_difference(row: Row) -> str:
         return f"{shapes} and deviates by {row.deviation:.3g} (tolerance {row.held_to:.3g})"
     if row.deviation == math.inf and target is not None and golden is not None:
         return _beyond_measure(suffix, target, golden)
-    return f"{suffix} deviates by {row.deviation:.3g} (tolerance {row.held_to:.3g})"
+    return f"{suffix} deviates by {row.deviation:.3g} (tolerance {row.held_to:.3g}){_in_order(row)}"
+
+
+def _in_order(row: Row) -> str:
+    """That the four statistics agree, so that other elements, or the same in another order, make the difference."""
+    target, golden = row.target, row.golden
+    if target is None or golden is None or not have_sketches(target, golden):
+        return ""
+    by_statistics = four_statistics_deviation(target, golden)
+    agree = by_statistics is not None and row.held_to is not None and by_statistics <= row.held_to
+    return ", though Max, Min, Mean and Norm agree: look at the order of its elements" if agree else ""
 
 
 def _beyond_measure(suffix: str, target: Item, golden: Item) -> str:

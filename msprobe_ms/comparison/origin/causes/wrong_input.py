@@ -50,8 +50,8 @@ class WrongInput:
                 source = "it comes from outside: input data, a weight, an argument, or code that was not recorded"
             if places := self._unrecorded.places(node, row):
                 source += f"; {places}"
-            if not row.measured and not node.is_backward and self._unrecorded.made(node, row):
-                source += "; figures do not show the order of elements: what was made before may agree in them alone"
+            if not is_of_all_elements(row) and not node.is_backward and self._unrecorded.made(node, row):
+                source += "; statistics do not show the order of elements: what was made before may agree in them alone"
         if chance is not None:
             source += f"; {chance.because}"
         return origin_at(row, f"{difference}, {before}; {source}{describe_caller(node)}", OriginKind.OUTSIDE)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind
-from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, worst
+from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_all_elements, worst
 from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import describe_caller, describe_difference, origin_at
 
@@ -55,7 +55,7 @@ class WrongResult:
     def _reordered(self, node: Node) -> str:
         """That statistics do not show the order of elements, where it decides what comes out."""
         inputs = list(node.rows("input"))
-        if node.kind is not Kind.LINEAR or not inputs or inputs[0].measured:
+        if node.kind is not Kind.LINEAR or not inputs or is_of_all_elements(inputs[0]):
             return ""
         weight = next(filter(_is_matrix, (*node.rows("parameters"), *inputs[1:])), None)
         places = self._unrecorded.made(node, inputs[0])
@@ -64,7 +64,7 @@ class WrongResult:
             f"at that of {inputs[0].golden.suffix}, made {places}" if places and inputs[0].golden else "",
         ]
         look = " and ".join(filter(None, looks))
-        return f"; figures do not show the order of elements: look {look} as well" if look else ""
+        return f"; statistics do not show the order of elements: look {look} as well" if look else ""
 
     def _inside(self, node: Node) -> str:
         """What the calls recorded inside an origin say: that all agree, or where the difference enters."""
