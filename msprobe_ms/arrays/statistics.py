@@ -1,4 +1,4 @@
-"""Statistics of tensors on the host: Max, Min, Mean, Norm and a checksum, of whole arrays and of arrays in parts.
+"""Statistics of tensors on the host: Max, Min, Mean, Norm, a sketch and a checksum, of arrays whole and in parts.
 
 All four accumulate in at least float32 whatever the tensor's dtype, so a float16 norm does not overflow. Tensors too
 large to be copied as a whole are read in parts: whatever makes a tensor's numbers readable copies it (widening of
@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from isal import isal_zlib
+
+from msprobe_ms.arrays import sketch as sketches
 
 #: A statistic as dump.json holds it: a number (``nan``/``inf`` included), a bool, a text, or nothing.
 Statistic = float | int | bool | str | None
@@ -61,20 +63,49 @@ def statistics(array: np.ndarray) -> Statistics:
     if array.ndim == 0:
         value = float(abs(array)) if kind == "c" else float(array)
         return Statistics(value, value, value, value)
-    flat = array.ravel("K")  # in the order of memory, which matters to none of them: a view wherever there can be one
-    if kind == "f" and flat.dtype.itemsize in (4, 8):
-        maximum, minimum, total, squares = _reduce(flat)
-    else:
-        maximum, minimum, total, squares = _reduce_in_parts(flat)
-    return Statistics(maximum, minimum, total / array.size, math.sqrt(squares))
+    return _of_sums(_sums(array), array.size)
 
 
-def _reduce_in_parts(flat: np.ndarray) -> tuple[float, float, float, float]:
+def statistics_and_sketch(array: np.ndarray, first: int = 0) -> tuple[Statistics, np.ndarray | None]:
+    """Compute `statistics` and the sketch of an array; the sum of its elements is had from the same pass.
+
+    ``first`` is how many elements of the same tensor lie before it, a multiple of ``sketch.BLOCK``.
+    """
+    kind = array.dtype.kind
+    if array.size == 0 or array.ndim == 0 or kind not in "fiu":
+        return statistics(array), sketches.sketch(array, first)
+    sums = _sums(array, first)
+    return _of_sums(sums, array.size), sums.sketch if array.flags.c_contiguous else sketches.sketch(array, first)
+
+
+class _Sums(NamedTuple):
+    """Of numbers in the order they were given."""
+
+    maximum: float
+    minimum: float
+    total: float
+    squares: float
+    sketch: np.ndarray | None = None
+
+
+def _of_sums(sums: _Sums, size: int) -> Statistics:
+    return Statistics(sums.maximum, sums.minimum, sums.total / size, math.sqrt(sums.squares))
+
+
+def _sums(array: np.ndarray, first: int | None = None) -> _Sums:
+    """The sums of all elements, and their sketch where ``first`` tells their place."""
+    flat = array.ravel("K")  # in the order of memory, which matters to no statistic: a view wherever there can be one
+    if flat.dtype.kind == "f" and flat.dtype.itemsize in (4, 8):
+        return _reduce(flat, first)
     # numpy warns of overflow and NaN here; both are results to report, not mistakes of ours.
     with np.errstate(all="ignore"):
-        parts = (flat[start : start + _WIDENED] for start in range(0, flat.size, _WIDENED))
-        maxima, minima, totals, squares = zip(*(_reduce(_accumulable(part)) for part in parts), strict=True)
-        return float(np.max(maxima)), float(np.min(minima)), sum(totals), sum(squares)
+        starts = range(0, flat.size, _WIDENED)
+        found = [
+            _reduce(_accumulable(flat[start : start + _WIDENED]), None if first is None else first + start)
+            for start in starts
+        ]
+    maxima, minima, totals, squares, known = zip(*found, strict=True)
+    return _Sums(float(np.max(maxima)), float(np.min(minima)), sum(totals), sum(squares), sketches.together(known))
 
 
 def _accumulable(part: np.ndarray) -> np.ndarray:
@@ -83,17 +114,18 @@ def _accumulable(part: np.ndarray) -> np.ndarray:
     return part.astype(np.float32 if part.dtype.kind == "f" and part.dtype.itemsize < 4 else np.float64, copy=False)
 
 
-def _reduce(flat: np.ndarray) -> tuple[float, float, float, float]:
-    """Maximum, minimum, sum and sum of squares of float32 or float64 numbers; none of these operations warns."""
+def _reduce(flat: np.ndarray, first: int | None = None) -> _Sums:
+    """Reduce float32 or float64 numbers; none of these operations warns."""
     maximum, minimum = float(np.maximum.reduce(flat)), float(np.minimum.reduce(flat))
-    total, squares = _sum(flat), _squares(flat)
+    projected = None if first is None else sketches.project(flat, maximum, minimum, first)
+    total, squares = _sum(flat) if projected is None else float(projected[-1]), _squares(flat)
     if flat.dtype.itemsize == 4 and math.isfinite(maximum) and math.isfinite(minimum):
         # Finite values whose float32 sums overflowed or underflowed: once more in double.
         if not math.isfinite(total):
             total = sum(map(_sum, _widened(flat)))
         if not math.isfinite(squares) or 0 < max(maximum, -minimum) < _SMALL:
             squares = sum(map(_squares, _widened(flat)))
-    return maximum, minimum, total, squares
+    return _Sums(maximum, minimum, total, squares, None if projected is None else projected[:-1])
 
 
 def _widened(flat: np.ndarray) -> Iterator[np.ndarray]:
@@ -130,6 +162,14 @@ def checksum(array: np.ndarray) -> str:
     return f"{isal_zlib.crc32(contiguous.reshape(-1).view(np.uint8)):08x}"
 
 
+class Known(NamedTuple):
+    """What is known of a tensor: its statistics, the text of its sketch, the CRC-32 of its bytes in memory's order."""
+
+    statistics: Statistics
+    sketch: str | None
+    checksum: int
+
+
 class StatisticsCache:
     """Statistics by place in memory, as long as it holds the same. Lives for one step.
 
@@ -138,24 +178,46 @@ class StatisticsCache:
 
     Nothing is taken on trust: frameworks write in place, and give memory they freed to other tensors, without telling.
     What is found at a place is known again by dtype, size and CRC-32; a change that keeps the CRC-32 of the bytes goes
-    unseen, one in four billion.
+    unseen, one in four billion. A sketch is one of the order of elements, too, so that each layout has its own.
     """
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, int, np.dtype, bool], tuple[int, Statistics]] = {}
+    def __init__(self, *, sketch: bool = True) -> None:
+        self._sketch = sketch
+        self._known: dict[tuple[int, int, np.dtype, bool], tuple[int, Statistics, dict[Layout, str | None]]] = {}
 
-    def statistics(self, place: tuple[int, int], array: np.ndarray) -> tuple[Statistics, int]:
-        """Return ``statistics(array)``, of any shape, and the CRC-32 of its bytes in the order of memory.
+    def statistics(self, place: tuple[int, int], array: np.ndarray) -> Known:
+        """Return ``statistics(array)``, of any shape, with its sketch, unless that is not asked for.
 
         ``place`` is the address of the tensor and the number of its bytes.
         """
         flat = array.ravel("K")
         checksum = isal_zlib.crc32(flat)
         key = (*place, array.dtype, array.ndim == 0)  # a scalar's norm has a sign
+        layout: Layout = None if array.flags.c_contiguous else (array.shape, array.strides)
         known = self._known.get(key)
         if known is None or known[0] != checksum:
-            known = self._known[key] = checksum, statistics(array if array.ndim == 0 else flat)
-        return known[1], checksum
+            found, sketch = self._summary(array)
+            known = self._known[key] = checksum, found, {layout: sketch}
+        elif layout not in known[2]:
+            known[2][layout] = _sketch_text(sketches.sketch(array), array.dtype) if self._sketch else None
+        return Known(known[1], known[2][layout], checksum)
+
+    def _summary(self, array: np.ndarray) -> tuple[Statistics, str | None]:
+        return summary(array) if self._sketch else (statistics(array), None)
+
+
+#: Shape and strides of what is not contiguous; None for the others.
+Layout = tuple[tuple[int, ...], tuple[int, ...]] | None
+
+
+def summary(array: np.ndarray) -> tuple[Statistics, str | None]:
+    """Compute the statistics of an array, and the text of its sketch, if it has one."""
+    found, sketch = statistics_and_sketch(array)
+    return found, _sketch_text(sketch, array.dtype)
+
+
+def _sketch_text(sketch: np.ndarray | None, dtype: np.dtype) -> str | None:
+    return None if sketch is None else sketches.encode(sketch, dtype)
 
 
 def is_large(shape: Sequence[int]) -> bool:
@@ -181,19 +243,49 @@ def parts(shape: Sequence[int], most: int = PART) -> Iterator[Index]:
 
 
 class ChunkedStatistics:
-    """Statistics, size and checksum of a tensor whose parts come one by one."""
+    """Statistics, sketch, size and checksum of a tensor whose parts come one by one, in the order of its elements."""
 
-    def __init__(self, arrays: Iterable[np.ndarray], *, md5: bool) -> None:
+    def __init__(self, arrays: Iterable[np.ndarray], *, md5: bool, sketch: bool = False) -> None:
+        self.nbytes, self._crc = 0, 0
         found: list[tuple[int, Statistics]] = []
-        self.nbytes, crc = 0, 0
+        known: list[np.ndarray | None] = []
+        read = self._read(arrays, md5=md5)
+        dtype, size = np.dtype(np.float32), 0
+        for array in _in_blocks(read) if sketch else read:
+            part, sums = statistics_and_sketch(array, size) if sketch else (statistics(array), None)
+            found.append((array.size, part))
+            known.append(sums)
+            dtype, size = array.dtype, size + array.size
+        self.statistics = _together(found)
+        #: As the whole has it.
+        self.sketch = _sketch_text(sketches.together(known), dtype)
+        #: As `checksum` of the whole.
+        self.md5 = f"{self._crc:08x}" if md5 else None
+
+    def _read(self, arrays: Iterable[np.ndarray], *, md5: bool) -> Iterator[np.ndarray]:
         for array in arrays:
-            found.append((array.size, statistics(array)))
             self.nbytes += array.nbytes
             if md5:
-                crc = isal_zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8), crc)
-        self.statistics = _together(found)
-        #: As `checksum` of the whole.
-        self.md5 = f"{crc:08x}" if md5 else None
+                self._crc = isal_zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8), self._crc)
+            yield array
+
+
+def _in_blocks(arrays: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    """Cut the elements of ``arrays`` anew, so that all but the last part are a multiple of ``sketch.BLOCK``."""
+    left: list[np.ndarray] = []
+    for array in arrays:
+        flat = array.ravel()
+        lacking = -sum(each.size for each in left) % sketches.BLOCK
+        if left and flat.size >= lacking:
+            yield np.concatenate((*left, flat[:lacking]))
+            left, flat = [], flat[lacking:]
+        whole = 0 if left else flat.size - flat.size % sketches.BLOCK
+        if whole:
+            yield flat[:whole]
+        if flat.size > whole:
+            left.append(flat[whole:].copy())  # a part may be overwritten by the next
+    if left:
+        yield np.concatenate(left)
 
 
 def _together(found: Sequence[tuple[int, Statistics]]) -> Statistics:

@@ -120,6 +120,7 @@ class Config(BaseModel):
     ``api_list``         a yaml file with more APIs to record
     ``extra_info``       False: no stack.json, no construct.json
     ``summary_mode``     statistics, md5, or (level L2) the `CATEGORIES` that compiled graphs keep of a tensor
+    ``sketch``           False: tensors have no sketch
     ``device``, ``precision``, ``file_format``, ``check_mode``  `KERNEL_KEYS`
     ``overflow_nums``    entries that task overflow_check records before it ends; -1 for all
     ``dump_enable``      False: nothing is recorded; unless None, the file is read again when it changes
@@ -149,6 +150,7 @@ class Config(BaseModel):
     tensor_list: Patterns = ()
     data_mode: DataMode = frozenset({"all"})
     summary_mode: SummaryMode = "statistics"
+    sketch: Switch = True
     overflow_nums: OverflowNumber = 1
     device: Device = "host"
     precision: Precision = "high"

@@ -40,7 +40,7 @@ KERNEL_KEYS = {
 
 #: Keys that stand in the section of a task → the tasks whose section may hold them; others stand at the top of a file.
 SECTION_KEYS = {
-    **dict.fromkeys(("scope", "list", "skip", "tensor_list", "data_mode", "summary_mode"), TASKS),
+    **dict.fromkeys(("scope", "list", "skip", "tensor_list", "data_mode", "summary_mode", "sketch"), TASKS),
     "overflow_nums": ("overflow_check",),
     **KERNEL_KEYS,
 }

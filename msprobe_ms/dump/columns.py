@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from array import array
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
@@ -21,6 +22,8 @@ _NO_STATISTICS: FourStatistics = (None, None, None, None)
 #: dump's, 20 MB; of a very large one those of the entries just read. A power of two.
 _KEPT = 1 << 16
 _ZEROS = (0.0, 0.0, 0.0, 0.0)
+#: Characters of the longest text of a sketch: sixteen float64.
+_LONGEST_SKETCH = 172
 
 
 class ItemTable:
@@ -48,6 +51,7 @@ class ItemTable:
         #: One text or None an item; [] as long as no item has any.
         self._checksums: list[str | None] = []
         self._files: list[str | None] = []
+        self._sketches = SketchColumn()
         self._kept: dict[int, tuple[int, Item]] = {}
 
     def __len__(self) -> int:
@@ -64,6 +68,7 @@ class ItemTable:
         statistics: FourStatistics = _NO_STATISTICS,
         checksum: str | None = None,
         file: str | None = None,
+        sketch: object = None,
     ) -> None:
         number = len(self.places)
         code = self._known_places.get(place)
@@ -84,6 +89,8 @@ class ItemTable:
             _put(self._checksums, number, checksum)
         if file is not None:
             _put(self._files, number, file)
+        if sketch is not None:
+            self._sketches.add(number, sketch)
 
     def item(self, number: int) -> Item:
         """Return the item as a value of its own."""
@@ -106,7 +113,7 @@ class ItemTable:
         entry = self.entries[self.owners[number]]
         return Item(
             entry, state, path, keyword, kind, type_name, dtype, shape, maximum, minimum, mean, norm, requires_grad,
-            checksum, file,
+            checksum, file, self._sketches.text(number),
         )  # fmt: skip
 
     def name(self, number: int) -> str:
@@ -146,6 +153,39 @@ class ItemTable:
 def _put(column: list[str | None], number: int, text: str) -> None:
     column.extend([None] * (number - len(column)))
     column.append(text)
+
+
+class SketchColumn:
+    """The sketches of items: their bytes one after another, as most items have one and few are asked for theirs."""
+
+    def __init__(self) -> None:
+        self._raw = bytearray()
+        self._ends = array("q")
+
+    def add(self, number: int, text: object) -> None:
+        """Keep the sketch of item ``number``, none before which has come yet; what is none is passed over."""
+        if type(text) is not str or len(text) > _LONGEST_SKETCH:
+            return
+        try:
+            raw = a2b_base64(text)
+        except ValueError:
+            return
+        self._fill(number)
+        self._raw += raw
+        self._ends.append(len(self._raw))
+
+    def _fill(self, number: int) -> None:
+        end, lacking = len(self._raw), number - len(self._ends)
+        if lacking:
+            self._ends.extend([end] * lacking)
+
+    def text(self, number: int) -> str | None:
+        """Return the text of an item's sketch; None where it has none."""
+        if number >= len(self._ends):
+            return None
+        start = self._ends[number - 1] if number else 0
+        raw = self._raw[start : self._ends[number]]
+        return b2a_base64(raw, newline=False).decode("ascii") if raw else None
 
 
 class ItemSlice(Sequence[Item]):

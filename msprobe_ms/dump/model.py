@@ -27,6 +27,7 @@ class Item(NamedTuple):
     ``type``      the leaf's ``type`` text, ``mindspore.Tensor``, ``int``…; "" for null
     ``dtype``     as written: ``Float32``, ``torch.float32``, ``<class 'int'>``; None for null
     ``shape``     the tensor's shape; for other kinds a text or None
+    ``sketch``    the text of a tensor's sketch, which ``arrays.sketch.decode`` reads; None where it has none
     """
 
     entry: str
@@ -44,6 +45,7 @@ class Item(NamedTuple):
     requires_grad: bool | None = None
     md5: str | None = None
     data_name: str | None = None
+    sketch: str | None = None
 
     @property
     def name(self) -> str:

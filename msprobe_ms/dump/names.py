@@ -30,6 +30,9 @@ RECOMPUTE = "recompute"
 #: A further key of a tensor's leaf, true where the kernel has room for the result and never writes it.
 UNWRITTEN = "unwritten"
 
+#: Key of a tensor's leaf: the text of its sketch (docs/format.md, "Sketches").
+SKETCH = "Sketch"
+
 #: Prefix of entries that hold what a compiled graph keeps: its parameters and inputs, after it ran.
 PARAMETER = "Parameter"
 

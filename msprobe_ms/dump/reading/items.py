@@ -20,7 +20,7 @@ from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.arrays.torch_file import load_tensor
 from msprobe_ms.dump.columns import ItemSlice, ItemTable, Place, Sort
 from msprobe_ms.dump.model import Item
-from msprobe_ms.dump.names import UNWRITTEN
+from msprobe_ms.dump.names import SKETCH, UNWRITTEN
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
 
 #: Nesting the readers of the format accept.
@@ -133,7 +133,7 @@ class _Walk:
                 asked if type(asked) is bool else None,
             )  # fmt: skip
             file = _string(get("data_name"), missing="-1")
-            self._table.add(place, sort, (maximum, minimum, mean, norm), _string(get("md5")), file)
+            self._table.add(place, sort, (maximum, minimum, mean, norm), _string(get("md5")), file, get(SKETCH))
 
     def _value(self, kind: str, value: Any, place: Place) -> None:
         """Leaves with a ``value``, as tables hold them (docs/format.md, "Values that are no tensors")."""

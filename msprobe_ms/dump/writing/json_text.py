@@ -10,6 +10,7 @@ from json.encoder import encode_basestring_ascii
 from typing import NamedTuple
 
 from msprobe_ms.arrays.statistics import Statistic
+from msprobe_ms.dump.names import SKETCH
 
 #: A text as a JSON string, quotes included.
 encode_text: Callable[[str], str] = encode_basestring_ascii
@@ -29,7 +30,7 @@ _BREAKS = _Breaks((depth, "\n" + " " * depth) for depth in range(64))
 
 
 class DeferredStatistic:
-    """A statistic still on its device; ``value`` is there before it is turned into text, or nothing is known."""
+    """A statistic or sketch still on its device; ``value`` is there before it is turned into text, or nothing is."""
 
     __slots__ = ("value",)
 
@@ -54,6 +55,7 @@ class TensorLeaf(NamedTuple):
     requires_grad: bool | None = None
     data_name: str | None = None
     md5: str | None = None
+    sketch: str | DeferredStatistic | None = None
 
 
 #: What an entry's field is made of.
@@ -95,11 +97,11 @@ def value_text(value: Value, depth: int) -> str:
 def _leaf_frame(depth: int) -> tuple[str, ...]:
     """What stands before, between and after the values of a tensor's leaf."""
     line = _BREAKS[depth + 1]
-    keys = ("dtype", "Max", "Min", "Mean", "Norm", "requires_grad", "data_name", "md5")
-    dtype, maximum, minimum, mean, norm, grad, file, md5 = (f',{line}"{key}": ' for key in keys)
+    keys = ("dtype", "Max", "Min", "Mean", "Norm", "requires_grad", "data_name", "md5", SKETCH)
+    dtype, maximum, minimum, mean, norm, grad, file, md5, sketch = (f',{line}"{key}": ' for key in keys)
     return (
         f'{{{line}"type": "', f'"{dtype}"', f'",{line}"shape": [', _BREAKS[depth + 2], f"{line}]{maximum}",
-        f"]{maximum}", minimum, mean, norm, f"{grad}true", f"{grad}false", file, md5, _BREAKS[depth] + "}",
+        f"]{maximum}", minimum, mean, norm, f"{grad}true", f"{grad}false", file, md5, sketch, _BREAKS[depth] + "}",
     )  # fmt: skip
 
 
@@ -109,7 +111,7 @@ _LEAF_FRAMES = tuple(map(_leaf_frame, range(16)))
 
 def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
     frame = _LEAF_FRAMES[depth] if depth < len(_LEAF_FRAMES) else _leaf_frame(depth)
-    kind, dtype, shape, size, filled, empty, minimum, mean, norm, required, unneeded, file, md5, end = frame
+    kind, dtype, shape, size, filled, empty, minimum, mean, norm, required, unneeded, file, md5, sketch, end = frame
     if leaf.shape:
         sizes = size + f",{size}".join(map(str, leaf.shape))
     else:
@@ -129,6 +131,10 @@ def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
         text += file + encode_text(leaf.data_name)
     if leaf.md5 is not None:
         text += f'{md5}"{leaf.md5}"'
+    if leaf.sketch is not None:
+        known = leaf.sketch.value if isinstance(leaf.sketch, DeferredStatistic) else leaf.sketch
+        if known is not None:
+            text += f'{sketch}"{known}"'
     return text + end
 
 

@@ -162,7 +162,9 @@ class StepDump:
         )
         self.errors = ErrorLog(folder, warned_before, store.mark_incomplete, config.permissions)
         self.sinks = build_sinks(config, framework, store, budget, self.errors, quota)
-        self.values = ValueSerializer(framework, self.sinks, self.errors, md5=config.summary_mode == "md5")
+        self.values = ValueSerializer(
+            framework, self.sinks, self.errors, md5=config.summary_mode == "md5", sketch=config.sketch
+        )
 
     @property
     def folder(self) -> Path:

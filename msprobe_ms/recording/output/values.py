@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msprobe_ms.arrays.npy import write_npy
-from msprobe_ms.arrays.statistics import ChunkedStatistics, StatisticsCache, checksum, is_large, statistics
+from msprobe_ms.arrays.statistics import ChunkedStatistics, StatisticsCache, checksum, is_large, statistics, summary
 from msprobe_ms.dump.names import data_name
 from msprobe_ms.dump.writing.json_text import TensorLeaf, Value
 from msprobe_ms.dump.writing.memory_budget import Copy, Write
@@ -32,18 +32,19 @@ _LONGEST_INTEGER = 14_000
 
 
 class ValueSerializer:
-    """Turns values into leaves; what goes wrong is reported to ``errors``. ``md5`` adds checksums.
+    """Turns values into leaves; what goes wrong is reported to ``errors``. ``md5`` adds checksums, ``sketch`` sketches.
 
     Tensor files go to ``sinks``, which also say what stands for statistics that are left on a device.
     """
 
-    def __init__(self, framework: Framework, sinks: Sinks, errors: ErrorLog, *, md5: bool) -> None:
+    def __init__(self, framework: Framework, sinks: Sinks, errors: ErrorLog, *, md5: bool, sketch: bool) -> None:
         self._framework = framework
         self._store_tensor = sinks.first.tensor
         self._from_device = sinks.from_device
         self._errors = errors
         self._md5 = md5
-        self._known = StatisticsCache()
+        self._sketch = sketch
+        self._known = StatisticsCache(sketch=sketch)
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf (or list or object of leaves) of ``value``, which stands at ``entry``.``category``.``path``.
@@ -90,13 +91,13 @@ class ValueSerializer:
     def _tensor(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> TensorLeaf:
         framework = self._framework
         numbers: Sequence[Any] | None = None if save or self._md5 else self._on_device(tensor)
-        array, md5, size = None, None, 0
+        array, md5, sketch, size = None, None, None, 0
         if numbers is None and is_large(tensor.shape) and framework.copies(tensor):
-            whole = ChunkedStatistics(framework.in_parts(tensor), md5=self._md5)
-            numbers, md5, size = whole.statistics, whole.md5, whole.nbytes
+            whole = ChunkedStatistics(framework.in_parts(tensor), md5=self._md5, sketch=self._sketch)
+            numbers, md5, sketch, size = whole.statistics, whole.md5, whole.sketch, whole.nbytes
         elif numbers is None:
             array = framework.to_numpy(tensor)
-            numbers, crc = self._known.statistics(framework.place(tensor, array), array)
+            numbers, sketch, crc = self._known.statistics(framework.place(tensor, array), array)
             size = array.nbytes
             if self._md5:
                 md5 = f"{crc:08x}" if array.flags.c_contiguous else checksum(array)
@@ -117,6 +118,7 @@ class ValueSerializer:
             framework.requires_grad(tensor),
             file,
             md5,
+            sketch,
         )
 
     def _on_device(self, tensor: Any) -> Sequence[Any] | None:
@@ -131,14 +133,14 @@ class ValueSerializer:
     def _array(
         self, array: np.ndarray, entry: str, category: str, path: tuple[str, ...], save: bool, kind: str, dtype: str
     ) -> TensorLeaf:
-        numbers = statistics(array)
+        numbers, sketch = summary(array) if self._sketch else (statistics(array), None)
         file = None
         if save:
             name = data_name(entry, category, path, ".npy")
             copy = Copy(array.nbytes, lambda: partial(write_npy, array=array.copy()))
             file = self._written(entry, name, partial(write_npy, array=array), copy)
         md5 = checksum(array) if self._md5 else None
-        return TensorLeaf(kind, dtype, array.shape, *numbers, None, file, md5)
+        return TensorLeaf(kind, dtype, array.shape, *numbers, None, file, md5, sketch)
 
     def _written(self, entry: str, file: str, write: Write, copy: Copy) -> str | None:
         """The name of a tensor file after writing it; None when that fails: its statistics are still recorded."""

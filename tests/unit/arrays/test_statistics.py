@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from msprobe_ms.arrays.statistics import StatisticsCache, checksum, statistics
+from msprobe_ms.arrays.statistics import StatisticsCache, checksum, statistics, summary
 
 FLOATS = (np.float16, np.float32, np.float64)
 
@@ -179,8 +179,9 @@ def test_the_cache_tells_what_there_is(data: st.DataObject) -> None:
         array = (array % 2).astype("?") if dtype.kind == "b" else array.view(dtype)
         if data.draw(st.booleans()):
             array = array.reshape(()) if count == 1 else array.reshape(count, 1).T
-        found, crc = cache.statistics((start, array.nbytes), array)
+        found, text, crc = cache.statistics((start, array.nbytes), array)
         assert str(found) == str(statistics(array))
+        assert text == summary(array)[1]
         assert crc == zlib.crc32(array.ravel("K").tobytes())
 
 

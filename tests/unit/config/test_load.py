@@ -37,7 +37,7 @@ GENERAL = "task, level, dump_path, rank, step, extra_info, dump_enable, async_du
 PATTERN = 'a pattern, such as "class:LayerNorm"'
 SKIP = "not accepted; use an integer n from 0 to 1000000: every n-th call is recorded"
 END = "not accepted; use the name of an entry in quotes, or null for an open end"
-SECTION = "scope, list, skip, tensor_list, data_mode, summary_mode, device, precision"
+SECTION = "scope, list, skip, tensor_list, data_mode, summary_mode, sketch, device, precision"
 
 
 @pytest.fixture(autouse=True)

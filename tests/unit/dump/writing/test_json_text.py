@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from base64 import b64encode
 from typing import Any
 
 from hypothesis import given
@@ -26,6 +27,7 @@ leaves = st.builds(
     requires_grad=st.none() | st.booleans(),
     data_name=st.none() | st.text(),
     md5=st.none() | st.from_regex("[0-9a-f]{8}", fullmatch=True),
+    sketch=st.none() | st.binary(min_size=64, max_size=64).map(lambda raw: b64encode(raw).decode()),
 )  # fmt: skip
 
 
@@ -42,6 +44,8 @@ def plain(value: Any) -> Any:
             leaf["data_name"] = value.data_name
         if value.md5 is not None:
             leaf["md5"] = value.md5
+        if value.sketch is not None:
+            leaf["Sketch"] = value.sketch
         return leaf
     if isinstance(value, dict):
         return {key: plain(member) for key, member in value.items()}
