@@ -281,6 +281,11 @@ def distance(first: np.ndarray, second: np.ndarray) -> float:
     return float(np.linalg.norm(first - second))
 
 
+def norm(numbers: np.ndarray) -> float:
+    """Estimate the Euclidean norm of a tensor from its sketch; as `distance` from zero."""
+    return float(np.linalg.norm(numbers))
+
+
 def inner_product(first: np.ndarray, second: np.ndarray) -> float:
     """Estimate the inner product of two tensors of as many elements, from their sketches.
 

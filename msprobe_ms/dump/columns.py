@@ -8,6 +8,9 @@ from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
+import numpy as np
+
+from msprobe_ms.arrays.sketch import LENGTH
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.dump.model import Item, suffix_of
 
@@ -132,6 +135,15 @@ class ItemTable:
         return self._sort_list
 
     @property
+    def has_sketches(self) -> bool:
+        """Whether any item has a sketch."""
+        return bool(self._sketches)
+
+    def sketches(self, numbers: Sequence[int]) -> np.ndarray:
+        """Return the sketches of these items, (n, 16); NaN in the rows of those without one."""
+        return self._sketches.numbers(numbers)
+
+    @property
     def has_checksums(self) -> bool:
         return bool(self._checksums)
 
@@ -162,6 +174,9 @@ class SketchColumn:
         self._raw = bytearray()
         self._ends = array("q")
 
+    def __bool__(self) -> bool:
+        return bool(self._raw)
+
     def add(self, number: int, text: object) -> None:
         """Keep the sketch of item ``number``, none before which has come yet; what is none is passed over."""
         if type(text) is not str or len(text) > _LONGEST_SKETCH:
@@ -186,6 +201,22 @@ class SketchColumn:
         start = self._ends[number - 1] if number else 0
         raw = self._raw[start : self._ends[number]]
         return b2a_base64(raw, newline=False).decode("ascii") if raw else None
+
+
+    def numbers(self, wanted: Sequence[int]) -> np.ndarray:
+        """Return the sketches of these items, (n, 16) in float64; NaN in the rows of those without one."""
+        found = np.full((len(wanted), LENGTH), np.nan)
+        ends, raw = np.frombuffer(self._ends, np.int64), np.frombuffer(self._raw, np.uint8)
+        numbers = np.asarray(wanted, np.intp)
+        rows = np.flatnonzero(numbers < len(ends))
+        last = ends[numbers[rows]]
+        sizes = last - np.where(numbers[rows] > 0, ends[numbers[rows] - 1], 0)
+        for dtype in ("<f4", "<f8"):
+            size = np.dtype(dtype).itemsize * LENGTH
+            here = sizes == size
+            bytes_of_each = raw[last[here, None] + np.arange(-size, 0)]
+            found[rows[here]] = bytes_of_each.view(dtype)
+        return found
 
 
 class ItemSlice(Sequence[Item]):

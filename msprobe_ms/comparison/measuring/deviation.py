@@ -55,7 +55,7 @@ def statistic_deviation(target: Item, golden: Item, floor: float = 0.0) -> float
 
 
 def sketch_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | None:
-    """Estimate ‖t-g‖₂ / ‖g‖₂ from two sketches, to about a fifth; None where they do not tell it.
+    """Estimate ‖t−g‖₂ / ‖g‖₂ from two sketches, to about a fifth; None where they do not tell it.
 
     They do not where the shapes differ by more than axes of length 1: the elements may be in another order.
     """
@@ -65,8 +65,8 @@ def sketch_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | 
     if ours is None or theirs is None:
         return None
     size = magnitude(golden.norm) if isinstance(golden.norm, float) else sketch.norm(theirs)
-    apart, scale = sketch.distance(ours, theirs), max(size, floor * math.sqrt(element_count(golden)))
-    return apart / scale if scale > 0 else math.inf if apart else 0.0
+    scale = max(size, floor * math.sqrt(max(1, element_count(golden))))
+    return sketch.distance(ours, theirs) / scale if scale > 0 else None
 
 
 def four_statistics_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | None:

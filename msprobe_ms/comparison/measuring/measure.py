@@ -5,7 +5,7 @@ The deviation is relative to the tensor's own scale, so that one bound serves a 
 * statistics: the largest of |ΔMean| over the golden's root mean square (a mean near zero is the rest of a cancellation
   and no scale of anything), |ΔNorm| over its Norm, and a tenth of |ΔMax|, |ΔMin| over its largest magnitude (all of it
   where one side's statistics show that it was rounded to a narrower float); where both have a sketch at least
-  ‖t-g‖₂ / ‖g‖₂ as these estimate it
+  ‖t−g‖₂ / ‖g‖₂ as these estimate it
 * tensor: ‖t−g‖₂ / ‖g‖₂; of as many elements in another shape, both in the order of their size
 * md5: 0 or inf
 * plain values: 0 or inf

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
-from msprobe_ms.comparison.origin.nodes import Node, error_ratio, worst
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_all_elements, worst
 from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import describe_caller, describe_difference, origin_at
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from compare_parts import tensor
 from hypothesis import given
 from hypothesis import strategies as st
 
+from msprobe_ms.arrays.sketch import encode, sketch
 from msprobe_ms.comparison.measuring.deviation import (
     StatisticColumns,
     is_filled,
@@ -66,6 +70,12 @@ def test_more_items_than_are_kept_at_hand() -> None:
     assert [item.maximum for item in items[1::600]] == [101.0, 701.0, 1301.0]
 
 
+#: Of a few tensors, float32 and float64.
+SKETCHES = [
+    encode(sketch(np.full(40, size, dtype)), np.dtype(dtype))
+    for dtype, size in [(np.float32, 1.0), (np.float64, 1.0), (np.float32, 1.00001), (np.float32, 1e29)]
+]
+
 WIDE = st.floats(width=32) | st.sampled_from([0.0, -0.0, math.nan, math.inf, -math.inf, 1e300, 5e-324])
 
 
@@ -74,6 +84,8 @@ WIDE = st.floats(width=32) | st.sampled_from([0.0, -0.0, math.nan, math.inf, -ma
         st.tuples(
             *[WIDE] * 8, st.sampled_from([(), (0,), (3,), (4, 5), "text"]),
             st.sampled_from(["Float32", "Int64", "torch.float16"]), st.sampled_from([0.0, 1e-3, 10.0]),
+            st.tuples(*[st.sampled_from([None, "damaged", *SKETCHES])] * 2),
+            st.booleans(),
         ),
         min_size=1, max_size=8,
     )
@@ -83,10 +95,12 @@ def test_deviations_by_column_are_those_one_by_one(rows: list) -> None:
     for table in tables:
         table.begin("entry")
     floors = []
-    for *figures, shape, dtype, floor in rows:
+    for *figures, shape, dtype, floor, sketches, reshaped in rows:
         for side, table in enumerate(tables):
-            sort = ("tensor", "t", dtype, shape, None)
-            table.add(("output", (), False), sort, tuple(figures[4 * side : 4 * side + 4]))
+            other = (*shape[::-1], 1) if reshaped and side and isinstance(shape, tuple) else shape
+            sort = ("tensor", "t", dtype, other, None)
+            own = tuple(figures[4 * side : 4 * side + 4])
+            table.add(("output", (), False), sort, own, sketch=sketches[side])
         floors.append(floor)
     numbers = range(len(rows))
     found = StatisticColumns(*tables).deviations(numbers, numbers, floors)
@@ -96,6 +110,34 @@ def test_deviations_by_column_are_those_one_by_one(rows: list) -> None:
     ]
     assert found == pytest.approx(expected, rel=1e-14, nan_ok=True)
     assert not np.isnan(found).any()
+
+
+def sketched(values: np.ndarray, **changed: Any) -> Item:
+    return tensor("output.0", values, sketch=encode(sketch(values), values.dtype), **changed)
+
+
+@pytest.mark.parametrize("change", [lambda x: np.roll(x, 1), lambda x: x[::-1], lambda x: x.reshape(32, 32).T.ravel()])
+def test_an_order_that_no_statistic_shows_is_measured(change: Callable[[np.ndarray], np.ndarray]) -> None:
+    golden = np.random.randn(1024).astype(np.float32)
+    target = np.ascontiguousarray(change(golden))
+    exact = np.linalg.norm(target - golden) / np.linalg.norm(golden)
+    assert statistic_deviation(tensor("output.0", target), tensor("output.0", golden)) < 1e-6
+    assert statistic_deviation(sketched(target), sketched(golden)) == pytest.approx(exact, rel=0.5)
+
+
+def test_elements_of_another_shape_are_taken_for_those_of_another_order() -> None:
+    golden = np.random.randn(6, 4).astype(np.float32)
+    turned = np.ascontiguousarray(golden.T)
+    assert statistic_deviation(sketched(turned), sketched(golden)) < 1e-6
+    assert statistic_deviation(sketched(turned), sketched(golden.reshape(4, 6))) > 0.1
+    assert statistic_deviation(sketched(turned), sketched(golden.reshape(4, 1, 6))) > 0.1
+
+
+def test_a_sketch_of_a_gradient_that_cancels_is_held_against_its_floor() -> None:
+    golden = np.random.randn(100).astype(np.float32)
+    target, rms = golden + np.float32(1e-3), float(np.sqrt((golden.astype(float) ** 2).mean()))
+    found = statistic_deviation(sketched(target), sketched(golden), floor=100 * rms)
+    assert found == pytest.approx(1e-3 / (100 * rms), rel=0.5)
 
 
 FILLS = [-1e9, -1e4, -65504.0, float(np.finfo(np.float32).min)]

@@ -85,7 +85,7 @@ def test_calls_without_a_twin_before_the_first_difference_inside_an_origin_are_n
     )
 
 
-ORDER = "figures do not show the order of elements: what was made before may agree in them alone"
+ORDER = "statistics do not show the order of elements: what was made before may agree in them alone"
 
 
 def difference_at(target: float, golden: float) -> str:
