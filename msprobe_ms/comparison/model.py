@@ -207,6 +207,7 @@ class OriginKind(str, Enum):
     ``PRECISION``   a dtype of another width
     ``COLLECTIVE``  another rank's share differs
     ``RANDOM``      random numbers, nobody's fault
+    ``UPDATE``      the optimizer, in the step before
     """
 
     COMPUTATION = "computation"
@@ -217,6 +218,7 @@ class OriginKind(str, Enum):
     RANDOM = "random"
     DRIFT = "drift"
     MISSING_GRADIENT = "missing gradient"
+    UPDATE = "update"
 
     __str__ = str.__str__
 

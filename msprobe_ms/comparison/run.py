@@ -14,7 +14,7 @@ from msprobe_ms.comparison.measuring.measure import Progress, measure
 from msprobe_ms.comparison.measuring.tensors import load_both
 from msprobe_ms.comparison.model import Comparison, Origin, Outcome, Pair
 from msprobe_ms.comparison.origin.causes.slow_drift import steepest
-from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.evidence import Before, Evidence
 from msprobe_ms.comparison.origin.search import find_origins, split_random
 from msprobe_ms.comparison.origin.sentences import name_fused_parts, note_shifted_calls
 from msprobe_ms.comparison.pairing.coverage import early_ends, far_apart, is_incomplete, sides_without_values
@@ -29,7 +29,9 @@ from msprobe_ms.comparison.reporting.profiles.base import Profile
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
 from msprobe_ms.comparison.terms import Mode, Verdict
 from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.reading.locate import dump_of_step_before
 from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import no_garbage_collection
 
@@ -86,7 +88,7 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: 
             more=profile.more_metrics, algorithms=profile.algorithms, processes=not one_of_many,
         )  # fmt: skip
     damage = [f"{side}: {dump.damage}" for side, dump in (("target", target), ("golden", golden)) if dump.damage]
-    origins, random, growth = _origins(pairs, target, golden)
+    origins, random, growth = _origins(pairs, target, golden, mappings)
     origins = origins if options.fuzzy else note_shifted_calls(origins, pairs)
     origins = name_fused_parts(origins, pairs, target, golden)
     ends = [] if damage else early_ends(pairs, target, golden)
@@ -96,18 +98,39 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: 
     return comparison
 
 
-def _origins(pairs: list[Pair], target: Dump, golden: Dump) -> tuple[list[Origin], list[Origin], str]:
+def _origins(
+    pairs: list[Pair], target: Dump, golden: Dump, mappings: Mappings
+) -> tuple[list[Origin], list[Origin], str]:
     """Origins of error, random operations, and where error grows most if inputs lie far apart all the same."""
-    evidence = evidence_of(pairs, target, golden)
+    evidence = evidence_of(pairs, target, golden, _step_before(target, golden, mappings))
     origins, random = split_random(find_origins(evidence))
     growth = steepest(evidence.nodes) if not origins and far_apart(pairs) else None
     return origins, random, str(growth or "")
 
 
-def evidence_of(pairs: list[Pair], target: Dump, golden: Dump) -> Evidence:
+def evidence_of(pairs: list[Pair], target: Dump, golden: Dump, before: Before | None = None) -> Evidence:
     """The measured pairs of two dumps, as the search for origins takes them."""
     load = partial(load_both, target.tensors, golden.tensors) if target.mode == golden.mode == Mode.TENSOR else None
-    return Evidence(pairs, list(golden.entries.values()), load, damaged=bool(target.damage or golden.damage))
+    return Evidence(
+        pairs, list(golden.entries.values()), load,
+        damaged=bool(target.damage or golden.damage), before=before,
+    )  # fmt: skip
+
+
+def _step_before(target: Dump, golden: Dump, mappings: Mappings) -> Before | None:
+    """What reads the dumps of the step before; None where one side has none."""
+    ours, theirs = dump_of_step_before(target.path), dump_of_step_before(golden.path)
+    if ours is None or theirs is None:
+        return None
+
+    def read() -> tuple[Dump, Dump] | None:
+        try:
+            return join_fused(read_dump(ours), read_dump(theirs), mappings)
+        except (MsprobeError, OSError) as error:
+            logger.info("the step before is left out: %s", error)
+            return None
+
+    return read
 
 
 def as_paired(target: Dump, golden: Dump, options: Options, *, tell: bool = False) -> tuple[Dump, Dump, Mappings]:

@@ -12,8 +12,10 @@ from msprobe_ms.comparison.measuring.tolerances import were_updated
 from msprobe_ms.comparison.model import Allowance, Pair, Row
 from msprobe_ms.comparison.origin.nodes import Node, nodes_of
 from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
-from msprobe_ms.dump.model import Entry
+from msprobe_ms.dump.model import Dump, Entry
 
+#: Reads the target's and the golden's dump of another step, as they are paired; None where one cannot be read.
+Before = Callable[[], "tuple[Dump, Dump] | None"]
 #: The tensors of a row on both sides; None where there are none, or they cannot be read.
 Load = Callable[[Row], "tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]] | None"]
 
@@ -26,12 +28,19 @@ class Evidence:
     ``golden``   all entries of the golden dump in the order of execution
     ``load``     loads the tensors of a row; None where elements were not recorded
     ``damaged``  whether one of the dumps is not whole
+    ``before``   reads the two dumps of the step before; None where there are none
     """
 
     def __init__(
-        self, pairs: Sequence[Pair], golden: Sequence[Entry] = (), load: Load | None = None, *, damaged: bool = False
+        self,
+        pairs: Sequence[Pair],
+        golden: Sequence[Entry] = (),
+        load: Load | None = None,
+        *,
+        damaged: bool = False,
+        before: Before | None = None,
     ) -> None:
-        self.pairs, self.golden, self.load, self.damaged = pairs, golden, load, damaged
+        self.pairs, self.golden, self.load, self.damaged, self.before = pairs, golden, load, damaged, before
         for pair in pairs:
             for row in pair.rows:
                 row.explained = None

@@ -93,6 +93,15 @@ class Cause(Protocol):
         """Say whether error begins at ``node``, and why; ``unexplained`` are its rows that nothing explains."""
 
 
+class EarlyCause(Protocol):
+    """One kind of origin from which all else that differs in the step follows."""
+
+    def __init__(self, evidence: Evidence) -> None: ...
+
+    def find(self) -> list[Origin]:
+        """Return its origins; [] where there are none."""
+
+
 class LateCause(Protocol):
     """One kind of origin that shows only once the walk is over."""
 

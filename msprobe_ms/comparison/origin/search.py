@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from msprobe_ms.comparison.model import Allowance, Effect, Origin, OriginKind, Row
-from msprobe_ms.comparison.origin.causes import AFTERWARDS, CAUSES
+from msprobe_ms.comparison.origin.causes import AFTERWARDS, BEFOREHAND, CAUSES
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
@@ -31,6 +31,8 @@ def find_origins(evidence: Evidence) -> list[Origin]:
 
     Fills ``Row.explained`` and ``Row.inherited_from``.
     """
+    if beforehand := [origin for cause in BEFOREHAND for origin in cause(evidence).find()]:
+        return beforehand
     walk = _walked(evidence)
     found = list(walk.origins.values())
     for cause in AFTERWARDS:

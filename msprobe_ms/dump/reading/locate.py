@@ -109,6 +109,19 @@ def _latest_run(path: Path, found: dict[Place, Path]) -> dict[Place, Path]:
     return {place: file for place, file in found.items() if place.rank not in ages or place.rank == latest}
 
 
+def dump_of_step_before(path: Path) -> Path | None:
+    """Return the dump.json of the step before the one at ``path``, of the same process; None where there is none."""
+    process = path.absolute().parent
+    step = _STEP.fullmatch(process.parent.name)
+    if step is None:
+        return None
+    folder = process.parent.with_name(f"step{int(step[1]) - 1}") / process.name
+    try:
+        return dump_file(folder)
+    except DumpFormatError:
+        return None
+
+
 def find_dumps(path: Path) -> dict[str, Path]:
     """Find dump files below ``path``: name of the rank folder → its dump.json (or debug.json), ranks in numeric order.
 

@@ -1,7 +1,7 @@
 """Kinds of origin, one a module, in the order in which they are looked for.
 
-Each owns its sentence. A new cause is a module here and a line in ``CAUSES``, or in ``AFTERWARDS`` where it is looked
-for once the walk over the nodes is over.
+Each owns its sentence. A new cause is a module here and a line in ``CAUSES``, in ``AFTERWARDS`` where it is looked for
+once the walk over the nodes is over, or in ``BEFOREHAND`` where all that the walk would meet follows from it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from msprobe_ms.comparison.origin.causes.small_excess import SmallExcess
 from msprobe_ms.comparison.origin.causes.wrong_input import WrongInput
 from msprobe_ms.comparison.origin.causes.wrong_parameter import WrongParameter
 from msprobe_ms.comparison.origin.causes.wrong_result import WrongResult
-from msprobe_ms.comparison.origin.protocols import Cause, LateCause
+from msprobe_ms.comparison.origin.causes.wrong_update import WrongUpdate
+from msprobe_ms.comparison.origin.protocols import Cause, EarlyCause, LateCause
 
+BEFOREHAND: tuple[type[EarlyCause], ...] = (WrongUpdate,)
 #: The first that speaks of a node counts.
 CAUSES: tuple[type[Cause], ...] = (WrongParameter, WrongResult, OtherPrecision, WrongInput, SmallExcess)
 AFTERWARDS: tuple[type[LateCause], ...] = (MissingGradient, SlowDrift)

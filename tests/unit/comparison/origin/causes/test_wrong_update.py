@@ -1,0 +1,135 @@
+"""Which setting of an optimizer sets the parameters of a second step apart, told from the updates of both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from compare_parts import dump, tensor
+
+from msprobe_ms.arrays.sketch import encode, sketch
+from msprobe_ms.comparison.measuring.measure import measure
+from msprobe_ms.comparison.model import Origin
+from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.search import find_origins
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.dump.model import Dump, Item
+
+Array = npt.NDArray[np.float32]
+#: An optimizer: number, parameter and gradient of a layer → what it adds to the parameter.
+Rule = Callable[[int, Array, Array], Array]
+
+LAYERS = 10
+_RANDOM = np.random.default_rng(11)
+WEIGHTS = [_RANDOM.standard_normal((24, 16)).astype(np.float32) for _ in range(LAYERS)]
+GRADIENTS = [(1e-2 * _RANDOM.standard_normal((24, 16))).astype(np.float32) for _ in range(LAYERS)]
+
+
+def item(place: str, values: Array, entry: str) -> Item:
+    return tensor(place, values, entry, sketch=encode(sketch(values), values.dtype))
+
+
+def step(weights: list[Array], gradients: list[Array]) -> Dump:
+    items = []
+    for number, weight in enumerate(weights):
+        call = f"Cell.layers.{number}.Dense.forward.0"
+        items += [item("input.0", WEIGHTS[0], call), item("output.0", weight, call)]
+        items.append(item("parameters.weight", weight, call))
+    for number, gradient in enumerate(gradients):
+        items.append(item("parameters_grad.weight", gradient, f"Cell.layers.{number}.Dense.parameters_grad"))
+    return dump(items)
+
+
+def side(rule: Rule, noise: float = 0.0) -> tuple[Dump, Dump]:
+    """The dumps of two steps; ``noise``: relative, of each gradient."""
+    random = np.random.default_rng(int(1e9 * noise))
+    seen = [(each * (1 + noise * random.standard_normal(each.shape))).astype(np.float32) for each in GRADIENTS]
+    moved = [
+        (weight + rule(number, weight, gradient)).astype(np.float32)
+        for number, (weight, gradient) in enumerate(zip(WEIGHTS, seen, strict=True))
+    ]
+    return step(WEIGHTS, seen), step(moved, seen)
+
+
+def origins(target: tuple[Dump, Dump], golden: tuple[Dump, Dump], **options: Any) -> list[Origin]:
+    (ours_before, ours), (theirs_before, theirs) = target, golden
+    pairs = pair(ours, theirs, Mappings())
+    measure(pairs, ours, theirs, "statistics")
+    return find_origins(Evidence(pairs, before=lambda: (ours_before, theirs_before)))
+
+
+def sgd(number: int, weight: Array, gradient: Array) -> Array:
+    return -0.1 * gradient
+
+
+def adam(number: int, weight: Array, gradient: Array) -> Array:
+    return -1e-3 * gradient / (np.abs(gradient) + 1e-8)
+
+
+@pytest.mark.parametrize(
+    ("golden", "times", "look"),
+    [
+        (sgd, 2.0, "the learning rate"),
+        (adam, 0.5, "the learning rate"),
+        (adam, 3.1623, "Adam's bias correction, then at the learning rate"),
+        (sgd, 0.1, "the learning rate"),
+    ],
+)  # fmt: skip
+def test_updates_by_another_rate(golden: Rule, times: float, look: str) -> None:
+    (origin,) = origins(side(lambda *given: times * golden(*given)), side(golden))
+    assert (origin.kind, origin.target) == ("update", "Cell.layers.0.Dense.forward.0.parameters.weight")
+    assert origin.reason == (
+        f"the target's updates are {times:.3g} times the golden's in 10 of 10 parameters, though gradients agree: "
+        f"look at {look}"
+    )
+
+
+@pytest.mark.parametrize(("side_of_it", "share"), [("target", 1e-2), ("golden", -1e-2)])
+def test_weight_decay(side_of_it: str, share: float) -> None:
+    (origin,) = origins(side(lambda n, weight, gradient: sgd(n, weight, gradient) - share * weight), side(sgd))
+    assert origin.kind == "update"
+    assert origin.reason == (
+        f"the {side_of_it}'s updates take more off 10 of 10 parameters, in proportion to these, though gradients "
+        "agree: look at weight decay"
+    )
+
+
+def test_another_rule() -> None:
+    (origin,) = origins(side(adam), side(lambda n, weight, gradient: -1e-3 * np.roll(gradient, 1) / 1e-2))
+    assert origin.reason.startswith("updates of 10 of 10 parameters differ by 1")
+    assert origin.reason.endswith("look at the optimizer's settings, weight decay among them")
+
+
+def frozen(*layers: int) -> Rule:
+    return lambda number, weight, gradient: 0 * weight if number in layers else sgd(number, weight, gradient)
+
+
+def test_a_parameter_that_one_side_leaves_alone() -> None:
+    (origin,) = origins(side(frozen(3)), side(sgd))
+    assert (origin.kind, origin.target) == ("update", "Cell.layers.3.Dense.forward.0.parameters.weight")
+    assert origin.reason == "the target did not update this parameter in the step before, the golden did: is it frozen?"
+    found = origins(side(sgd), side(frozen(3, 5)))
+    assert [each.target for each in found] == [f"Cell.layers.{n}.Dense.forward.0.parameters.weight" for n in (3, 5)]
+    assert "the golden did not update this parameter in the step before, the target did; so it is with 1 other" in (
+        found[0].reason
+    )
+
+
+@pytest.mark.parametrize("rule", [sgd, adam])
+def test_updates_that_agree_are_none(rule: Rule) -> None:
+    assert [each.kind for each in origins(side(rule, noise=1e-6), side(rule))] == []
+
+
+def test_a_few_parameters_updated_otherwise_are_no_setting() -> None:
+    def other(number: int, weight: Array, gradient: Array) -> Array:
+        return (2 if number < 2 else 1) * sgd(number, weight, gradient)
+
+    assert "update" not in {str(each.kind) for each in origins(side(other), side(sgd))}
+
+
+def test_gradients_that_differ_explain_updates() -> None:
+    assert "update" not in {str(each.kind) for each in origins(side(sgd, noise=0.5), side(sgd))}
