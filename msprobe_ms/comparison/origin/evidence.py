@@ -12,6 +12,7 @@ from msprobe_ms.comparison.measuring.tolerances import were_updated
 from msprobe_ms.comparison.model import Allowance, Pair, Row
 from msprobe_ms.comparison.origin.nodes import Node, nodes_of
 from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
+from msprobe_ms.comparison.origin.updates import Update, updates_since
 from msprobe_ms.dump.model import Dump, Entry
 
 #: Reads the target's and the golden's dump of another step, as they are paired; None where one cannot be read.
@@ -62,6 +63,14 @@ class Evidence:
         modules = [node for node in self.nodes if node.is_module_call]
         rows = [row for node in modules for row in node.rows("parameters") if row.deviation is not None]
         return were_updated([row.deviation or 0.0 for row in rows])
+
+    @cached_property
+    def updates(self) -> list[Update]:
+        """The updates since the step before, where parameters differ now; [] where nothing is known of them."""
+        if self.before is None or all(node.ratio_parameters <= 1 for node in self.nodes):
+            return []
+        dumps = self.before()
+        return [] if dumps is None else list(updates_since(self.nodes, *dumps))
 
     @cached_property
     def unrecorded(self) -> UnrecordedCode:

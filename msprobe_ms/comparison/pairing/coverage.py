@@ -7,6 +7,7 @@ A dump of calls that were chosen has gaps instead, unless they are the first one
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
@@ -49,14 +50,24 @@ def larger_side(pairs: Sequence[Pair]) -> tuple[str, int] | None:
 def far_apart(pairs: Sequence[Pair]) -> int:
     """Count inputs of forward calls that differ by more than any drift of sound computations from equal weights.
 
-    Where no origin is found for them, trainings have gone apart: an earlier step shows where.
+    Where no origin is found for them, trainings have gone apart: an earlier step shows where. Inputs that are no
+    further apart than a parameter whose updates are known to have set it apart are none of them.
     """
+    updates = _apart_by_updates(pairs)
     return sum(
-        row.differs and row.deviation is not None and not row.deviation <= _FAR * (row.tolerance or 0.0)
+        row.differs and row.deviation is not None and not row.deviation <= max(updates, _FAR * (row.tolerance or 0.0))
         for pair in pairs
         if (entry := pair.target) is not None and (entry.parsed is None or entry.parsed.direction == FORWARD)
         for row in pair.rows
         if row.state == "input"
+    )
+
+
+def _apart_by_updates(pairs: Sequence[Pair]) -> float:
+    """The largest deviation of a parameter of which an explanation says how large it may be."""
+    rows = (row for pair in pairs for row in pair.rows if row.state == "parameters" and row.explained is not None)
+    return max(
+        (row.deviation or 0.0 for row in rows if row.explained and math.isfinite(row.explained.up_to)), default=0
     )
 
 

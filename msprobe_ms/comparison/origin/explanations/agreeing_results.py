@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.origin.nodes import GOLDEN, TARGET, Fingerprint, Node, error_ratio, fingerprint
+from msprobe_ms.comparison.origin.nodes import GOLDEN, RESULTS, TARGET, Fingerprint, Node, error_ratio, fingerprint
 from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT
 from msprobe_ms.comparison.origin.protocols import Surveyed
 
@@ -46,13 +46,22 @@ class AgreeingResults(Surveyed):
             if inside or (row.state == "input" and self._is_right(node)):
                 if row.state == "input":
                     harmless.add(_tensors(row))
-                elif node.is_module and node.ratio_in <= 1:
+                    if inside and not node.is_module:
+                        self._let_results_pass(node)
+                elif _is_own_doing(node):
                     continue
                 self.let_pass(row, node)
             elif node in before_right:
                 self.let_pass(row, node)
         for row, node in rows if harmless - {(None, None)} else ():
-            if row.state == "input" and None not in (both := _tensors(row)) and both in harmless:
+            both = _tensors(row)
+            if (row.state == "input" or not node.is_module) and None not in both and both in harmless:
+                self.let_pass(row, node)
+
+    def _let_results_pass(self, node: Node) -> None:
+        """Let pass what a function made of an input that stands beside another: nothing can be said of it."""
+        for row in node.rows(*RESULTS):
+            if error_ratio(row) > 1:
                 self.let_pass(row, node)
 
     def _is_right(self, node: Node) -> bool:
@@ -75,6 +84,11 @@ class AgreeingResults(Surveyed):
             elif node in differing and (after := following.get(place)) is not None and self._is_right(after):
                 found.add(node)
         return found
+
+
+def _is_own_doing(node: Node) -> bool:
+    """Whether what differs comes from the node: a module, paired by name and place, whose inputs agree."""
+    return node.is_module and node.ratio_in <= 1
 
 
 def _differing(node: Node) -> Iterator[Row]:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
 
 
-
 class InnerGradients(Surveyed):
     """What functions hand on in backward where one of the dumps records the gradient of an inner step by it."""
 

@@ -1,0 +1,141 @@
+"""Updates: what the optimizers of both sides added to the parameters since the step before.
+
+Sketches are linear, so that the sketch of an update is the difference of two; without them nothing is known. Where the
+gradients of the step before agree, the updates should.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from msprobe_ms.arrays import sketch
+from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.origin.nodes import Node
+from msprobe_ms.comparison.statistics import root_mean_square
+from msprobe_ms.dump.model import Dump, Item
+from msprobe_ms.dump.names import PARAMETERS_GRAD
+
+Vector = npt.NDArray[np.float64]
+
+#: Epsilons of a parameter's norm that rounding leaves of an update of nothing.
+_ROUNDING = 4.0
+#: Times that an update has to be larger than rounding for its size and direction to be known.
+_KNOWN = 50.0
+#: Gradients of the step before that are further apart than this have set the updates apart themselves.
+_SAME_GRADIENT = 0.02
+
+
+class Update(NamedTuple):
+    """What each side added to a parameter, as sketches.
+
+    ``held``      the golden's parameter before
+    ``rounding``  the norm that rounding may leave of no update at all
+    ``slope``     root mean square of the golden's gradient in the step before; None where it was not recorded
+    """
+
+    row: Row
+    ours: Vector
+    theirs: Vector
+    held: Vector
+    rounding: float
+    slope: float | None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether both sides updated it, by more than rounding can tell of."""
+        return self.is_large(self.ours) and self.is_large(self.theirs)
+
+    def is_large(self, vector: Vector) -> bool:
+        """Whether it is so much larger than rounding that its size and direction are known."""
+        return sketch.norm(vector) > _KNOWN * self.rounding
+
+    @property
+    def factor(self) -> float:
+        """How many times the golden's update the target's is."""
+        return float(self.ours.dot(self.theirs) / self.theirs.dot(self.theirs))
+
+    @property
+    def apart(self) -> float:
+        """By which part of the larger the two differ."""
+        larger = max(sketch.norm(self.ours), sketch.norm(self.theirs))
+        return sketch.distance(self.ours, self.theirs) / larger
+
+    @property
+    def beside_factor(self) -> float:
+        """Which part of the target's update is not the golden's times the factor."""
+        return sketch.distance(self.ours, self.factor * self.theirs) / sketch.norm(self.ours)
+
+    @property
+    def left_alone_by(self) -> str:
+        """The one side that did not update it; "" for neither, or both."""
+        ours, theirs = sketch.norm(self.ours), sketch.norm(self.theirs)
+        if min(ours, theirs) > self.rounding or max(ours, theirs) <= _KNOWN * self.rounding:
+            return ""
+        return "target" if ours < theirs else "golden"
+
+
+def updates_since(nodes: Sequence[Node], target: Dump, golden: Dump) -> Iterator[Update]:
+    """Yield the updates since the step of ``target`` and ``golden``, of parameters whose gradients agreed in it.
+
+    Where gradients were not recorded, they are taken to agree.
+    """
+    gradients = _gradients(target), _gradients(golden)
+    seen = set[tuple[str, tuple[str, ...]]]()
+    for node in nodes:
+        for row in node.rows("parameters") if node.is_module_call else ():
+            if row.target is None or row.golden is None or node.pair.golden is None or node.parsed is None:
+                continue
+            place = node.parsed.name, row.target.path
+            if place in seen:
+                continue
+            seen.add(place)
+            other = node.pair.golden.parsed
+            slopes = gradients[0].get(place), gradients[1].get((other.name if other else "", row.golden.path))
+            slope = root_mean_square(slopes[1]) if slopes[1] is not None else None
+            update = _update(row, _earlier(target, row.target), _earlier(golden, row.golden), slope)
+            if update is not None and _agree(*slopes):
+                yield update
+
+
+def _update(row: Row, our_past: Item | None, their_past: Item | None, slope: float | None) -> Update | None:
+    assert row.target is not None and row.golden is not None
+    epsilon = max(parse_dtype(row.target.dtype).epsilon, parse_dtype(row.golden.dtype).epsilon)
+    vectors = [_sketched(item) for item in (row.target, our_past, row.golden, their_past)]
+    if not epsilon or any(vector is None for vector in vectors) or row.target.shape != row.golden.shape:
+        return None
+    ours, before, theirs, held = (vector for vector in vectors if vector is not None)
+    rounding = _ROUNDING * epsilon * max(map(sketch.norm, (ours, before, theirs, held)))
+    return Update(row, ours - before, theirs - held, held, rounding, slope)
+
+
+def _agree(ours: Item | None, theirs: Item | None) -> bool:
+    mine, other = _sketched(ours), _sketched(theirs)
+    if mine is None or other is None:
+        return True
+    return sketch.distance(mine, other) <= _SAME_GRADIENT * max(sketch.norm(mine), sketch.norm(other))
+
+
+def _sketched(item: Item | None) -> Vector | None:
+    return sketch.decode(item.sketch) if item is not None and item.sketch else None
+
+
+def _earlier(dump: Dump, item: Item) -> Item | None:
+    """The same item of another step."""
+    entry = dump.entries.get(item.entry)
+    items = entry.items if entry is not None else ()
+    return next((each for each in items if each.state == item.state and each.path == item.path), None)
+
+
+def _gradients(dump: Dump) -> Mapping[tuple[str, tuple[str, ...]], Item]:
+    """The gradients of parameters, by module and name."""
+    return {
+        (entry.parsed.name, item.path): item
+        for entry in dump.entries.values()
+        if entry.parsed is not None and entry.parsed.direction == PARAMETERS_GRAD
+        for item in entry.items
+    }
