@@ -6,9 +6,11 @@ comparison.
 
 Two kinds of tensors are held apart. Of a tensor that a mask has filled (scores of which those that must not count were
 set to -1e9, or -65504) everything else is rounding beside the fill, so the largest element tells of the others, and in
-real data they are measured alone. A fill of -inf needs none of this: no sum takes it in. And float32 statistics that
-are numbers of a narrower float show a cast to float16 or bfloat16 that no dtype shows: Max and Min of a tensor that
-went through float16 are float16 numbers; of any other one in 2^13 is, by chance.
+real data they are measured alone. A fill of -inf needs none of this: no sum takes it in. Where one side fills with -inf
+and the other with a large number, what a softmax makes of it is the same: of their statistics Max alone tells.
+
+And float32 statistics that are numbers of a narrower float show a cast to float16 or bfloat16 that no dtype shows: Max
+and Min of a tensor that went through float16 are float16 numbers; of any other one in 2^13 is, by chance.
 
 Where both sides have a sketch, it estimates the distance of the two tensors, which is what a comparison of their files
 measures. The larger of the two counts: the statistics show one large element better, the sketch all the rest."""
@@ -71,6 +73,8 @@ def sketch_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | 
 
 def four_statistics_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | None:
     """Measure Max, Min, Mean and Norm of two tensors as one relative difference; None if none is on both sides."""
+    if _are_filled_otherwise(target, golden):
+        return _part(target.maximum, golden.maximum, max(magnitude(golden.maximum), floor))
     rms = max(root_mean_square(golden) or 0.0, floor)
     peak = max(magnitude(golden.maximum), magnitude(golden.minimum))
     length = math.sqrt(max(1, element_count(golden)))
@@ -143,11 +147,18 @@ class StatisticColumns:
         rounded = self._single[sorts] & rounded_on_one_side(mine[:, :2], golden[:, :2])
         ends = np.where(rounded, 1.0, self._shares[sorts])[:, None] * parts[:, :2]
         found = np.maximum(ends.max(axis=1), parts[:, 2:].max(axis=1))
+        found = np.where(_filled_otherwise(mine, golden), self._of_maximum(mine, golden, floors), found)
         if self._target.has_sketches and self._golden.has_sketches:
             alike = self._target_shapes[self._target_sorts[np.asarray(ours, np.intp)]] == self._shapes[sorts]
             found = np.fmax(found, np.where(alike, self._estimated(ours, theirs, norm), np.nan))
         deviations: list[float] = found.tolist()
         return deviations
+
+    @staticmethod
+    def _of_maximum(mine: Floats, golden: Floats, floors: Sequence[float]) -> Floats:
+        with np.errstate(all="ignore"):
+            scales = np.maximum(np.where(np.isfinite(golden[:, 0]), np.abs(golden[:, 0]), 0.0), floors)
+            return _parts(mine[:, :1], golden[:, :1], scales[:, None])[:, 0]
 
     def _estimated(self, ours: Sequence[int], theirs: Sequence[int], scales: Floats) -> Floats:
         """The deviation that sketches estimate; NaN of items without, or without a scale."""
@@ -177,6 +188,23 @@ def is_filled(maximum: Statistic, minimum: Statistic) -> bool:
     if not (isinstance(maximum, float) and isinstance(minimum, float)):
         return False
     return -np.inf < minimum <= FILL and 0 < TIMES * abs(maximum) <= -minimum
+
+
+def _are_filled_otherwise(target: Item, golden: Item) -> bool:
+    """Whether one of two tensors is filled with -inf, the other with a large number."""
+    ends = [[item.maximum, item.minimum] for item in (target, golden)]
+    if not all(isinstance(end, float) for both in ends for end in both):
+        return False
+    return bool(_filled_otherwise(*(np.array([both], np.float64) for both in ends))[0])
+
+
+def _filled_otherwise(mine: Floats, golden: Floats) -> npt.NDArray[np.bool_]:
+    """The same of rows that begin with Max and Min."""
+    found: npt.NDArray[np.bool_] = np.zeros(len(mine), np.bool_)
+    for infinite, finite in ((mine, golden), (golden, mine)):
+        filled = (finite[:, 1] <= FILL) & np.isfinite(finite[:, 1]) & (TIMES * np.abs(finite[:, 0]) <= -finite[:, 1])
+        found |= (infinite[:, 1] == -np.inf) & np.isfinite(infinite[:, 0]) & filled
+    return found
 
 
 def unfilled_difference(

@@ -1,8 +1,10 @@
 """Pair the API calls of one scope: a call of a module, or a step of which no modules are known.
 
-K-th with k-th where both sides called equally often: first those of one name, or of one operation under several names;
-then several calls that are one of the other side's; then those of one family. Where names differ, what they give out
-must have the same shape. Calls of which one side has more pair between the calls around them, where there it has not.
+K-th with k-th where both sides called equally often, unless values say otherwise (``values``): first those of one name,
+or of one operation under several names; then several calls that are one of the other side's; then those of one family.
+Where names differ, what they give out must have the same shape; in a module, calls that take in and give out tensors of
+other sizes are no counterparts. Calls of which one side has more pair between the calls around them, where there it has
+not.
 
 Several calls can be one of the other side: Dense is ``matmul`` and ``bias_add`` here, ``linear`` there. Such a group
 stands beside its counterpart as a whole: what its calls take in and did not make themselves is what the counterpart
@@ -19,6 +21,7 @@ from itertools import product
 
 from msprobe_ms.comparison.pairing.align import between, fixed_by_marks, longest_increasing
 from msprobe_ms.comparison.pairing.operations import FAMILY, NAME, OPERATION, Call, Part, argument_order, tables
+from msprobe_ms.comparison.pairing.values import are_of_other_sizes, in_order_of_values
 from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD
@@ -101,10 +104,12 @@ class _Pairing:
                 continue
             if width == NAME:
                 calls, counterparts = _by_index(calls), _by_index(counterparts)
-            elif [call.output_shape for call in calls] != [counterpart.output_shape for counterpart in counterparts]:
+            counterparts = in_order_of_values(calls, counterparts)
+            if width != NAME and [each.output_shape for each in calls] != [each.output_shape for each in counterparts]:
                 continue
             for call, counterpart in zip(calls, counterparts, strict=True):
-                self.take([call], [counterpart])
+                if not are_of_other_sizes(call, counterpart):
+                    self.take([call], [counterpart])
 
     def groups(self) -> None:
         for many, one in ((self.ours, self.theirs), (self.theirs, self.ours)):

@@ -22,6 +22,8 @@ from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 #: Tolerances beyond which a value is far apart. Healthy nets of one weight stay below 10 however deep; after updates
 #: the noise of gradients was seen to reach 40 in common nets, and thousands in nets of 50 layers.
 _FAR = 100.0
+#: Times that an input may be further apart than a parameter that updates set apart: attention multiplies two of them.
+_GAIN = 10.0
 #: Calls without a counterpart before the end, as a share of those with one, up to which what is missing is the end
 #: alone: wrappers and layers of a framework's own lie in between as well.
 _FEW = 0.25
@@ -50,10 +52,10 @@ def larger_side(pairs: Sequence[Pair]) -> tuple[str, int] | None:
 def far_apart(pairs: Sequence[Pair]) -> int:
     """Count inputs of forward calls that differ by more than any drift of sound computations from equal weights.
 
-    Where no origin is found for them, trainings have gone apart: an earlier step shows where. Inputs that are no
-    further apart than a parameter whose updates are known to have set it apart are none of them.
+    Where no origin is found for them, trainings have gone apart: an earlier step shows where. Inputs are none of them
+    that are about as far apart as a parameter whose updates are known to have set it apart.
     """
-    updates = _apart_by_updates(pairs)
+    updates = _GAIN * _apart_by_updates(pairs)
     return sum(
         row.differs and row.deviation is not None and not row.deviation <= max(updates, _FAR * (row.tolerance or 0.0))
         for pair in pairs

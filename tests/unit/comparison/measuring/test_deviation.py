@@ -215,8 +215,10 @@ def test_another_mask_is_seen(tmp_path: Path, mode: str) -> None:
     assert origin.target == "Functional.softmax.0.forward.input.0"
 
 
-@pytest.mark.parametrize("mode", ["statistics", "tensor"])
-@pytest.mark.parametrize("fill", [-np.inf, -3e38, -6e8, -9.9e8])
+@pytest.mark.parametrize(
+    ("mode", "fill"),
+    [*[("statistics", fill) for fill in (-3e38, -6e8, -9.9e8)], *[("tensor", fill) for fill in (-np.inf, -3e38, -6e8)]],
+)
 def test_another_fill_is_seen_and_has_no_effect_where_what_is_computed_from_it_agrees(
     tmp_path: Path, mode: str, fill: float
 ) -> None:
@@ -226,6 +228,22 @@ def test_another_fill_is_seen_and_has_no_effect_where_what_is_computed_from_it_a
     assert row.explained_by == "results agree"
     assert row.deviation is not None and row.tolerance is not None and row.deviation > row.tolerance
     assert comparison.verdict == "consistent"
+
+
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_statistics_filled_with_infinity_beside_a_large_number_are_told_by_the_largest_element(exchanged: bool) -> None:
+    both = [tensor("input.0", scores(fill).astype(np.float32)) for fill in (-np.inf, -1e9)]
+    target, golden = both[::-1] if exchanged else both
+    assert statistic_deviation(target, golden) == 0
+    assert statistic_deviation(target._replace(maximum=1.01 * target.maximum), golden) == pytest.approx(0.01, rel=1e-3)
+    tables = ItemTable(), ItemTable()
+    for table, item in zip(tables, (target, golden), strict=True):
+        table.begin("entry")
+        for factor in (1.0, 1.01 if item is target else 1.0):
+            figures = (factor * item.maximum, item.minimum, item.mean, item.norm)
+            table.add(("input", ("0",), False), ("tensor", "t", "Float32", item.shape, None), figures)
+    found = StatisticColumns(*tables).deviations([0, 1], [0, 1], [0.0, 0.0])
+    assert found == [0.0, pytest.approx(0.01, rel=1e-3)]
 
 
 @pytest.mark.parametrize(
