@@ -24,6 +24,7 @@ import binascii
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -94,9 +95,9 @@ def _vectors(itemsize: int) -> np.ndarray:
     return columns.astype(f"f{itemsize}").transpose(0, 2, 1)  # so laid out it takes the least time
 
 
-@lru_cache(maxsize=_ROWS)
-def _folding(rows: int) -> np.ndarray:
-    """What makes of the products of rows, as matmul gives them (set, row of the set, vector), a sketch and the sum."""
+@lru_cache(maxsize=1)
+def _row_folding() -> np.ndarray:
+    """What makes of the sum and the products of each row of a block a sketch and the sum, (128, 4, 17)."""
     row = np.arange(_ROWS)[:, None]
     rotations = (_random(_OF_ROWS, _ROWS // LENGTH) & np.uint64(15)).astype(np.int64).repeat(LENGTH)[:, None]
     numbers = (row % LENGTH * _VECTORS + np.arange(_VECTORS) + rotations) % LENGTH
@@ -104,7 +105,13 @@ def _folding(rows: int) -> np.ndarray:
     folding[:, 0, LENGTH] = 1
     signs = _signs(_OF_ROWS + _ROWS, _ROWS, _VECTORS) / math.sqrt(_VECTORS)
     np.put_along_axis(folding[:, 1:], numbers[..., None], signs[..., None], axis=2)
-    by_set = folding[:rows].reshape(-1, _SETS, 1 + _VECTORS, LENGTH + 1).transpose(1, 0, 2, 3)
+    return folding
+
+
+@lru_cache(maxsize=_ROWS)
+def _folding(rows: int) -> np.ndarray:
+    """The same for as many rows, in the order in which matmul gives the products: set, row of the set, vector."""
+    by_set = _row_folding()[:rows].reshape(-1, _SETS, 1 + _VECTORS, LENGTH + 1).transpose(1, 0, 2, 3)
     return np.asfortranarray(by_set.reshape(-1, LENGTH + 1))
 
 
@@ -136,13 +143,14 @@ def _made_blocks(first: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     bits = _random(_OF_BLOCKS + first, count)[:, None]
     if first == 0:
         bits[0] = 0xFFFF  # rotated by nothing, all signs positive
-    signs = 2.0 * (bits >> np.arange(LENGTH, dtype=np.uint64) & np.uint64(1)) - 1
-    rotations = (bits >> np.uint64(60)).astype(np.int64)
-    return signs, (np.arange(LENGTH) + rotations) % LENGTH
+    signs, places = np.ones((count, LENGTH + 1)), np.full((count, LENGTH + 1), LENGTH)
+    signs[:, :LENGTH] = 2.0 * (bits >> np.arange(LENGTH, dtype=np.uint64) & np.uint64(1)) - 1
+    places[:, :LENGTH] = (np.arange(LENGTH) + (bits >> np.uint64(60)).astype(np.int64)) % LENGTH
+    return signs, places
 
 
 def _blocks(first: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Signs and places of the sixteen numbers of each block, (count, 16)."""
+    """Signs and places of the sixteen numbers and the sum of each block, (count, 17); the sum stays as it is."""
     if first + count > _BLOCKS:
         return _made_blocks(first, count)
     signs, places = _first_blocks()
@@ -177,33 +185,27 @@ def _project(flat: np.ndarray, first: int) -> np.ndarray:
         return few
     if size < _ROW:
         return flat.dot(_rest_vectors(itemsize)[:size]).astype(np.float64)
-    whole = size - size % BLOCK
-    groups = size - size % _GROUP
-    found = np.zeros(LENGTH + 1)
+    block, whole, groups = first // BLOCK, size - size % BLOCK, size - size % _GROUP
+    found = []
     if whole:
-        found += _whole_blocks(flat[:whole], first // BLOCK)
+        found.append(_in_place(_folded(flat[:whole], whole // BLOCK), block))
     if groups > whole:
-        signs, places = _blocks((first + whole) // BLOCK, 1)
-        last = _folded(flat[whole:groups], 1)[0]
-        last[places[0]] = last[:LENGTH] * signs[0]
-        found += last
+        found.append(_in_place(_folded(flat[whole:groups], 1), block + whole // BLOCK))
     if size > groups:
-        found += _rest(flat[groups:])
-    return found
+        found.append(_rest(flat[groups:]))
+    return found[0] if len(found) == 1 else np.sum(found, axis=0)
 
 
-def _whole_blocks(flat: np.ndarray, first: int) -> np.ndarray:
-    count = flat.size // BLOCK
-    folded = _folded(flat, count)
-    signs, places = _blocks(first, count)
-    found = np.empty(LENGTH + 1)
-    found[:LENGTH] = np.bincount(places.ravel(), (folded[:, :LENGTH] * signs).ravel(), LENGTH)
-    found[LENGTH] = folded[:, LENGTH].sum()
-    return found
+def _in_place(folded: np.ndarray, block: int) -> np.ndarray:
+    """Add up the sketches of blocks, with the signs and rotations of those from number ``block`` on."""
+    if block == 0 and len(folded) == 1:
+        return folded[0]
+    signs, places = _blocks(block, len(folded))
+    return np.bincount(places.ravel(), (folded * signs).ravel(), LENGTH + 1)
 
 
 def _folded(flat: np.ndarray, blocks: int) -> np.ndarray:
-    """Of each block its sixteen numbers, before they are rotated, and its sum."""
+    """Of each block its sixteen numbers, before they are rotated, and its sum, (blocks, 17)."""
     rows = flat.size // (blocks * _ROW)
     view = flat.reshape(blocks, rows // _SETS, _SETS, _ROW).transpose(0, 2, 1, 3)
     products = np.matmul(view, _vectors(flat.dtype.itemsize))
@@ -252,10 +254,60 @@ def _wide(piece: np.ndarray) -> np.ndarray:
     return piece.astype(np.float32 if narrow else np.float64, copy=False)
 
 
+class Steps(NamedTuple):
+    """How a device computes a sketch with products and sums alone; the host does the rest, in `finished_text`.
+
+    ``groups`` elements are taken as rows (set, 512), multiplied by each of ``vectors`` (3, 4, 512) and summed. The
+    products of each ``BLOCK`` elements, and of those left, in the order row, vector, are multiplied by ``folding``
+    (16, 384) and summed. What is left of the elements is taken in rows of 512 and a last one that is shorter, each
+    multiplied by ``rest`` (16, 512) and summed. All these sums one after another are what `finished_text` takes.
+    """
+
+    vectors: np.ndarray
+    folding: np.ndarray
+    rest: np.ndarray
+
+
+@lru_cache(maxsize=1)
+def steps() -> Steps:
+    """Return the tables of `Steps` in float64."""
+    folding = _row_folding()[:, 1:, :LENGTH].reshape(-1, LENGTH).T
+    vectors = _vectors(8)[..., 1:].transpose(2, 0, 1)
+    return Steps(*map(np.ascontiguousarray, (vectors, folding, _rest_vectors(8)[:, :LENGTH].T)))
+
+
+def groups(size: int) -> int:
+    """Return how many of the elements of a tensor are taken as groups of rows."""
+    return size - size % _GROUP
+
+
+def finished_text(numbers: np.ndarray, size: int, dtype: np.dtype) -> str | None:
+    """Return the text of the sketch of a tensor of ``size`` elements, from what a device made of `Steps`.
+
+    Of up to sixteen elements ``numbers`` are the elements. None where one is NaN or infinite.
+    """
+    if not np.isfinite(numbers).all():
+        return None
+    return encode(_finish(numbers.astype(np.float64), size), dtype)
+
+
+def _finish(numbers: np.ndarray, size: int) -> np.ndarray:
+    if size <= LENGTH:
+        return np.concatenate((numbers, np.zeros(LENGTH - size)))
+    blocks = -(-groups(size) // BLOCK)
+    folded = np.zeros((blocks, LENGTH + 1))
+    folded[:, :LENGTH] = numbers[: blocks * LENGTH].reshape(blocks, LENGTH)
+    products = np.zeros((_GROUP // _ROW, LENGTH + 1))
+    left = numbers[blocks * LENGTH :].reshape(-1, LENGTH)
+    products[: len(left), :LENGTH] = left
+    found = products.reshape(-1).dot(_rest_folding())
+    return (found + _in_place(folded, 0))[:LENGTH] if blocks else found[:LENGTH]
+
+
 def encode(numbers: np.ndarray, dtype: np.dtype) -> str:
     """Turn a sketch of a tensor of this dtype into its text (docs/format.md, "Sketches")."""
     exact = dtype.kind in "iu" or dtype.itemsize // (2 if dtype.kind == "c" else 1) > 4
-    exact = exact or float(np.abs(numbers).max()) > _LARGEST
+    exact = exact or float(numbers.dot(numbers)) > _LARGEST**2
     return binascii.b2a_base64(numbers.astype("<f8" if exact else "<f4").data, newline=False).decode("ascii")
 
 

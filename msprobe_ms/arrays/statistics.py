@@ -95,7 +95,7 @@ def _of_sums(sums: _Sums, size: int) -> Statistics:
 def _sums(array: np.ndarray, first: int | None = None) -> _Sums:
     """The sums of all elements, and their sketch where ``first`` tells their place."""
     flat = array.ravel("K")  # in the order of memory, which matters to no statistic: a view wherever there can be one
-    if flat.dtype.kind == "f" and flat.dtype.itemsize in (4, 8):
+    if flat.dtype.kind == "f" and flat.dtype.itemsize in (4, 8) and flat.size <= _WIDENED:
         return _reduce(flat, first)
     # numpy warns of overflow and NaN here; both are results to report, not mistakes of ours.
     with np.errstate(all="ignore"):
@@ -111,7 +111,7 @@ def _sums(array: np.ndarray, first: int | None = None) -> _Sums:
 def _accumulable(part: np.ndarray) -> np.ndarray:
     if part.dtype.kind == "c":
         part = np.abs(part)
-    return part.astype(np.float32 if part.dtype.kind == "f" and part.dtype.itemsize < 4 else np.float64, copy=False)
+    return part.astype(np.float32 if part.dtype.kind == "f" and part.dtype.itemsize <= 4 else np.float64, copy=False)
 
 
 def _reduce(flat: np.ndarray, first: int | None = None) -> _Sums:
