@@ -44,8 +44,8 @@ _VECTORS = 3
 #: Elements made wide at once.
 _WIDENED = 1 << 20
 
-#: Values up to this have sums in float32, also over a whole block.
-_LARGEST = 1e30
+#: By the size of a float in bytes: values up to this have sums, also over a whole block.
+_LARGEST = {4: 1e30, 8: 1e300}
 
 #: Blocks whose signs are at hand: those of 16 million elements.
 _BLOCKS = 256
@@ -117,21 +117,19 @@ def _folding(rows: int) -> np.ndarray:
 
 @lru_cache(maxsize=2)
 def _rest_vectors(itemsize: int) -> np.ndarray:
-    """Sixteen sign vectors, a quarter in length, and ones for the sum, (512, 17)."""
-    signs = _sign_vectors(_OF_REST, LENGTH).T / math.sqrt(LENGTH)
-    return np.ascontiguousarray(np.hstack((signs, np.ones((_ROW, 1)))), f"f{itemsize}")
+    """Sixteen sign vectors, a quarter in length, (512, 16)."""
+    return np.ascontiguousarray(_sign_vectors(_OF_REST, LENGTH).T / math.sqrt(LENGTH), f"f{itemsize}")
 
 
 @lru_cache(maxsize=1)
 def _rest_folding() -> np.ndarray:
-    """What makes of the products of up to sixteen rows a sketch and the sum: row 0 is left as it is, (16 * 17, 17)."""
+    """What makes of the products of up to sixteen rows a sketch, where row 0 is left as it is, (16 * 16, 16)."""
     row, number = np.ogrid[:LENGTH, :LENGTH]
-    folding = np.zeros((LENGTH, LENGTH + 1, LENGTH + 1))
+    folding = np.zeros((LENGTH, LENGTH, LENGTH))
     signs = _signs(_OF_REST_ROWS, LENGTH, LENGTH)
     signs[0] = 1
     folding[row, number, (row + number) % LENGTH] = signs
-    folding[:, LENGTH, LENGTH] = 1
-    return folding.reshape(-1, LENGTH + 1)
+    return folding.reshape(-1, LENGTH)
 
 
 @lru_cache(maxsize=1)
@@ -157,43 +155,49 @@ def _blocks(first: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     return signs[first : first + count], places[first : first + count]
 
 
-def project(flat: np.ndarray, maximum: float, minimum: float, first: int = 0) -> np.ndarray | None:
-    """Compute the sketch of a piece of a tensor, and the sum of its elements as a seventeenth number.
+class Projected(NamedTuple):
+    """The sketch of a piece of a tensor, and the sum of those of its elements that are taken in whole `groups`."""
+
+    numbers: np.ndarray
+    total: float = 0.0
+
+
+def project(flat: np.ndarray, maximum: float, minimum: float, first: int = 0) -> Projected | None:
+    """Compute the sketch of a piece of a tensor.
 
     ``flat`` are float32 or float64 numbers, contiguous, ``first`` is how many elements lie before them, a multiple of
     ``BLOCK``; all but the last piece have a multiple of ``BLOCK``, too. Sketches of pieces add up. None where there are
     NaN or infinities, which ``maximum`` and ``minimum`` tell, or where a sum overflows.
     """
     largest = max(maximum, -minimum)
-    if largest <= _LARGEST:
+    if largest <= _LARGEST[flat.dtype.itemsize]:
         return _project(flat, first)
     if flat.dtype.itemsize == 4 and math.isfinite(largest):  # a NaN is the maximum and the minimum of all
-        pieces = (
-            _project(flat[start : start + _WIDENED].astype(np.float64), first + start)
-            for start in range(0, flat.size, _WIDENED)
-        )
-        return np.sum(list(pieces), axis=0)
+        starts = range(0, flat.size, _WIDENED)
+        pieces = [_project(flat[start : start + _WIDENED].astype(np.float64), first + start) for start in starts]
+        return Projected(np.sum([each.numbers for each in pieces], axis=0), sum(each.total for each in pieces))
     return None
 
 
-def _project(flat: np.ndarray, first: int) -> np.ndarray:
+def _project(flat: np.ndarray, first: int) -> Projected:
     size, itemsize = flat.size, flat.dtype.itemsize
     if first == 0 and size <= LENGTH:
-        few = np.zeros(LENGTH + 1)
+        few = np.zeros(LENGTH)
         few[:size] = flat
-        few[LENGTH] = few.sum()
-        return few
+        return Projected(few)
     if size < _ROW:
-        return flat.dot(_rest_vectors(itemsize)[:size]).astype(np.float64)
-    block, whole, groups = first // BLOCK, size - size % BLOCK, size - size % _GROUP
-    found = []
+        return Projected(flat.dot(_rest_vectors(itemsize)[:size]).astype(np.float64))
+    block, whole, in_groups = first // BLOCK, size - size % BLOCK, groups(size)
+    if not in_groups:
+        return Projected(_rest(flat))
+    folded = []
     if whole:
-        found.append(_in_place(_folded(flat[:whole], whole // BLOCK), block))
-    if groups > whole:
-        found.append(_in_place(_folded(flat[whole:groups], 1), block + whole // BLOCK))
-    if size > groups:
-        found.append(_rest(flat[groups:]))
-    return found[0] if len(found) == 1 else np.sum(found, axis=0)
+        folded.append(_in_place(_folded(flat[:whole], whole // BLOCK), block))
+    if in_groups > whole:
+        folded.append(_in_place(_folded(flat[whole:in_groups], 1), block + whole // BLOCK))
+    found = folded[0] if len(folded) == 1 else folded[0] + folded[1]
+    numbers = found[:LENGTH]
+    return Projected(numbers + _rest(flat[in_groups:]) if size > in_groups else numbers, float(found[LENGTH]))
 
 
 def _in_place(folded: np.ndarray, block: int) -> np.ndarray:
@@ -215,11 +219,11 @@ def _folded(flat: np.ndarray, blocks: int) -> np.ndarray:
 def _rest(flat: np.ndarray) -> np.ndarray:
     vectors = _rest_vectors(flat.dtype.itemsize)
     rows, left = divmod(flat.size, _ROW)
-    products = np.zeros((rows + 1, LENGTH + 1))
+    products = np.zeros((rows + 1, LENGTH))
     products[:rows] = flat[: rows * _ROW].reshape(rows, _ROW).dot(vectors)
     if left:
         products[rows] = flat[rows * _ROW :].dot(vectors[:left])
-    return products.reshape(-1).dot(_rest_folding()[: products.size])
+    return products[: rows + (left > 0)].reshape(-1).dot(_rest_folding()[: (rows + (left > 0)) * LENGTH])
 
 
 def sketch(array: np.ndarray, first: int = 0) -> np.ndarray | None:
@@ -233,14 +237,14 @@ def sketch(array: np.ndarray, first: int = 0) -> np.ndarray | None:
     flat = array.ravel()
     if flat.dtype.kind == "c":
         flat, first = flat.view(flat.real.dtype), 2 * first
-    found = np.zeros(LENGTH + 1)
+    found = np.zeros(LENGTH)
     for start in range(0, flat.size, _WIDENED):
         piece = _wide(flat[start : start + _WIDENED])
         projected = project(piece, float(np.maximum.reduce(piece)), float(np.minimum.reduce(piece)), first + start)
         if projected is None:
             return None
-        found += projected
-    return found[:LENGTH]
+        found += projected.numbers
+    return found
 
 
 def together(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
@@ -273,7 +277,7 @@ def steps() -> Steps:
     """Return the tables of `Steps` in float64."""
     folding = _row_folding()[:, 1:, :LENGTH].reshape(-1, LENGTH).T
     vectors = _vectors(8)[..., 1:].transpose(2, 0, 1)
-    return Steps(*map(np.ascontiguousarray, (vectors, folding, _rest_vectors(8)[:, :LENGTH].T)))
+    return Steps(*map(np.ascontiguousarray, (vectors, folding, _rest_vectors(8).T)))
 
 
 def groups(size: int) -> int:
@@ -297,18 +301,17 @@ def _finish(numbers: np.ndarray, size: int) -> np.ndarray:
     blocks = -(-groups(size) // BLOCK)
     folded = np.zeros((blocks, LENGTH + 1))
     folded[:, :LENGTH] = numbers[: blocks * LENGTH].reshape(blocks, LENGTH)
-    products = np.zeros((_GROUP // _ROW, LENGTH + 1))
-    left = numbers[blocks * LENGTH :].reshape(-1, LENGTH)
-    products[: len(left), :LENGTH] = left
-    found = products.reshape(-1).dot(_rest_folding())
-    return (found + _in_place(folded, 0))[:LENGTH] if blocks else found[:LENGTH]
+    left = numbers[blocks * LENGTH :]
+    found = left.dot(_rest_folding()[: left.size])
+    return found + _in_place(folded, 0)[:LENGTH] if blocks else found
 
 
 def encode(numbers: np.ndarray, dtype: np.dtype) -> str:
     """Turn a sketch of a tensor of this dtype into its text (docs/format.md, "Sketches")."""
     exact = dtype.kind in "iu" or dtype.itemsize // (2 if dtype.kind == "c" else 1) > 4
-    exact = exact or float(numbers.dot(numbers)) > _LARGEST**2
-    return binascii.b2a_base64(numbers.astype("<f8" if exact else "<f4").data, newline=False).decode("ascii")
+    exact = exact or float(numbers.dot(numbers)) > _LARGEST[4] ** 2
+    unsigned = numbers + 0.0  # no zero has a sign
+    return binascii.b2a_base64(unsigned.astype("<f8" if exact else "<f4").data, newline=False).decode("ascii")
 
 
 def decode(text: str) -> np.ndarray | None:

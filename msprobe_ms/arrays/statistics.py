@@ -118,14 +118,18 @@ def _reduce(flat: np.ndarray, first: int | None = None) -> _Sums:
     """Reduce float32 or float64 numbers; none of these operations warns."""
     maximum, minimum = float(np.maximum.reduce(flat)), float(np.minimum.reduce(flat))
     projected = None if first is None else sketches.project(flat, maximum, minimum, first)
-    total, squares = _sum(flat) if projected is None else float(projected[-1]), _squares(flat)
+    rest = flat if projected is None else flat[sketches.groups(flat.size) :]
+    total = _sum(rest) if rest.size else 0.0
+    if projected is not None:
+        total += projected.total
+    squares = _squares(flat)
     if flat.dtype.itemsize == 4 and math.isfinite(maximum) and math.isfinite(minimum):
         # Finite values whose float32 sums overflowed or underflowed: once more in double.
         if not math.isfinite(total):
             total = sum(map(_sum, _widened(flat)))
         if not math.isfinite(squares) or 0 < max(maximum, -minimum) < _SMALL:
             squares = sum(map(_squares, _widened(flat)))
-    return _Sums(maximum, minimum, total, squares, None if projected is None else projected[:-1])
+    return _Sums(maximum, minimum, total, squares, None if projected is None else projected.numbers)
 
 
 def _widened(flat: np.ndarray) -> Iterator[np.ndarray]:
