@@ -15,6 +15,7 @@ import numpy as np
 from isal import isal_zlib
 
 from msprobe_ms.arrays import sketch as sketches
+from msprobe_ms.arrays.sketch_map import BLOCK
 
 #: A statistic as dump.json holds it: a number (``nan``/``inf`` included), a bool, a text, or nothing.
 Statistic = float | int | bool | str | None
@@ -69,7 +70,7 @@ def statistics(array: np.ndarray) -> Statistics:
 def statistics_and_sketch(array: np.ndarray, first: int = 0) -> tuple[Statistics, np.ndarray | None]:
     """Compute `statistics` and the sketch of an array; the sum of its elements is had from the same pass.
 
-    ``first`` is how many elements of the same tensor lie before it, a multiple of ``sketch.BLOCK``.
+    ``first`` is how many elements of the same tensor lie before it, a multiple of ``BLOCK``.
     """
     kind = array.dtype.kind
     if array.size == 0 or array.ndim == 0 or kind not in "fiu":
@@ -275,15 +276,15 @@ class ChunkedStatistics:
 
 
 def _in_blocks(arrays: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-    """Cut the elements of ``arrays`` anew, so that all but the last part are a multiple of ``sketch.BLOCK``."""
+    """Cut the elements of ``arrays`` anew, so that all but the last part are a multiple of ``BLOCK``."""
     left: list[np.ndarray] = []
     for array in arrays:
         flat = array.ravel()
-        lacking = -sum(each.size for each in left) % sketches.BLOCK
+        lacking = -sum(each.size for each in left) % BLOCK
         if left and flat.size >= lacking:
             yield np.concatenate((*left, flat[:lacking]))
             left, flat = [], flat[lacking:]
-        whole = 0 if left else flat.size - flat.size % sketches.BLOCK
+        whole = 0 if left else flat.size - flat.size % BLOCK
         if whole:
             yield flat[:whole]
         if flat.size > whole:

@@ -15,6 +15,7 @@ from mindspore._c_expression import MixedPrecisionType
 from mindspore._c_expression.amp import AmpLevel, pop_amp_strategy, push_amp_strategy
 
 from msprobe_ms.arrays import sketch as sketches
+from msprobe_ms.arrays.sketch_map import LENGTH
 from msprobe_ms.arrays.statistics import is_large
 
 #: Dtypes whose statistics are computed in float32. Others are few (indices, masks) and read as they are.
@@ -91,7 +92,7 @@ def _steps() -> tuple[Tensor, ...]:
 
 def _sketch(flat: Tensor, size: int) -> Iterator[Tensor]:
     """What `sketches.finished_text` takes, in parts. Products and sums: a product of matrices may round its factors."""
-    if size <= sketches.LENGTH:
+    if size <= LENGTH:
         yield flat
         return
     vectors, folding, rest = _steps()
@@ -106,13 +107,13 @@ def _sketch(flat: Tensor, size: int) -> Iterator[Tensor]:
             yield _sums_with(_reshape(_part(products, 0, blocks * width), (blocks, 1, width)), folding)
         if left := products.shape[0] - blocks * width:
             last = _reshape(_part(products, blocks * width, left), (1, 1, left))
-            yield _sums_with(last, _slice(folding, (0, 0), (sketches.LENGTH, left)))
+            yield _sums_with(last, _slice(folding, (0, 0), (LENGTH, left)))
     rows_left, left = divmod(size - whole, row)
     if rows_left:
         yield _sums_with(_reshape(_part(flat, whole, rows_left * row), (rows_left, 1, row)), rest)
     if left:
         last = _reshape(_part(flat, size - left, left), (1, 1, left))
-        yield _sums_with(last, _slice(rest, (0, 0), (sketches.LENGTH, left)))
+        yield _sums_with(last, _slice(rest, (0, 0), (LENGTH, left)))
 
 
 def _part(tensor: Tensor, start: int, count: int) -> Tensor:

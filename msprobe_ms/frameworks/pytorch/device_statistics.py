@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from msprobe_ms.arrays import sketch as sketches
+from msprobe_ms.arrays.sketch_map import LENGTH
 from msprobe_ms.arrays.statistics import is_large, parts
 
 #: Elements that are made wider at once: a reduction in double copies what it reduces.
@@ -74,7 +75,7 @@ def _sketch(tensor: torch.Tensor, wider: torch.dtype | None) -> torch.Tensor | N
     flat = tensor.reshape(-1)
     if flat.is_complex():
         flat = torch.view_as_real(flat.to(wider or flat.dtype)).reshape(-1)
-    if flat.numel() <= sketches.LENGTH:
+    if flat.numel() <= LENGTH:
         return flat.double()
     numbers, whole = [], sketches.groups(flat.numel())
     for start in range(0, whole, _WIDENED):

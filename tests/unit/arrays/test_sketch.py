@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from msprobe_ms.arrays import sketch as sketches
-from msprobe_ms.arrays.sketch import BLOCK, LENGTH, cosine, decode, distance, encode, inner_product, sketch
+from msprobe_ms.arrays.sketch import cosine, decode, distance, encode, inner_product, sketch
+from msprobe_ms.arrays.sketch_map import BLOCK, LENGTH
 from msprobe_ms.arrays.statistics import ChunkedStatistics, statistics, statistics_and_sketch, summary
 
 #: Rounding of a float32 sketch, relative to the norm of the tensor.
