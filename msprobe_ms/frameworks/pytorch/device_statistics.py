@@ -46,21 +46,23 @@ def start(tensor: torch.Tensor, wider: torch.dtype | None, *, sketch: bool = Fal
     """
     stream = torch.cuda.current_stream(tensor.device) if tensor.is_cuda else None
     numbers = _sketch(tensor, wider) if sketch else None
-    exact = tensor.dtype in _EXACT
-    dtype = np.dtype(np.float64 if exact else np.float32)
+    dtype = np.dtype(np.float64 if _is_exact(tensor.dtype) else np.float32)
     size = tensor.numel() * (2 if tensor.is_complex() else 1)
     return PendingStatistics(_values(tensor, wider), stream, numbers, size, dtype)
 
 
-#: Dtypes with sketches in float64.
-_EXACT = frozenset((
-    torch.float64, torch.complex128, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64
-))  # fmt: skip
+def _is_exact(dtype: torch.dtype) -> bool:
+    """Whether a sketch is one in float64, as of doubles and integers."""
+    narrow = dtype.is_floating_point or dtype.is_complex or dtype == torch.bool
+    return not narrow or dtype in (torch.float64, torch.complex128)
 
 
 @lru_cache(maxsize=64)
-def _steps(device: torch.device, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
-    """Vectors of rows and of the rest, and in float64 what folds the products."""
+def _steps(device: torch.device, dtype: torch.dtype, stream: int) -> tuple[torch.Tensor, ...]:
+    """Vectors of rows and of the rest, and in float64 what folds the products.
+
+    Each stream has its own, as one need not wait for what another copies.
+    """
     vectors, folding, rest = (torch.from_numpy(table).to(device) for table in sketches.steps())
     return vectors.to(dtype), rest.to(dtype), folding
 
@@ -76,11 +78,12 @@ def _sketch(tensor: torch.Tensor, wider: torch.dtype | None) -> torch.Tensor | N
     if flat.is_complex():
         flat = torch.view_as_real(flat.to(wider or flat.dtype)).reshape(-1)
     if flat.numel() <= LENGTH:
-        return flat.double()
+        return flat.to(torch.float64, copy=True)  # what is written into it later is not what it holds now
+    stream = torch.cuda.current_stream(flat.device).cuda_stream if flat.is_cuda else 0
     numbers, whole = [], sketches.groups(flat.numel())
     for start in range(0, whole, _WIDENED):
         piece = _numbers(flat[start : min(start + _WIDENED, whole)])
-        vectors, _, folding = _steps(piece.device, piece.dtype)
+        vectors, _, folding = _steps(piece.device, piece.dtype, stream)
         rows = piece.reshape(-1, *vectors.shape[1:])
         products = torch.stack([(rows * vector).sum(-1, dtype=torch.float64) for vector in vectors], -1).reshape(-1)
         blocks = products.numel() - products.numel() % folding.shape[1]
@@ -91,7 +94,7 @@ def _sketch(tensor: torch.Tensor, wider: torch.dtype | None) -> torch.Tensor | N
         ]
     if whole < flat.numel():
         piece = _numbers(flat[whole:])
-        _, rest, _ = _steps(piece.device, piece.dtype)
+        _, rest, _ = _steps(piece.device, piece.dtype, stream)
         rows = piece.numel() - piece.numel() % rest.shape[1]
         numbers += [
             (row.unsqueeze(-2) * rest[:, : row.shape[-1]]).sum(-1, dtype=torch.float64).reshape(-1)
@@ -102,7 +105,7 @@ def _sketch(tensor: torch.Tensor, wider: torch.dtype | None) -> torch.Tensor | N
 
 
 def _numbers(piece: torch.Tensor) -> torch.Tensor:
-    return piece.double() if piece.dtype in _EXACT else piece.float()
+    return piece.double() if _is_exact(piece.dtype) else piece.float()
 
 
 def _values(tensor: torch.Tensor, wider: torch.dtype | None) -> tuple[torch.Tensor, ...]:

@@ -14,6 +14,7 @@ from recording import FIGURES, SKETCH, leaves, same_sketch
 from torch import nn
 
 import msprobe_ms.recording.output.deferred_statistics
+from msprobe_ms.arrays.statistics import summary
 from msprobe_ms.frameworks.pytorch import device_statistics
 from msprobe_ms.pytorch import PrecisionDebugger
 
@@ -164,3 +165,13 @@ def test_large_tensors_are_summed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> 
     ((*pieces, again),) = device_statistics.read([device_statistics.start(tensor, None, sketch=True)])
     assert pieces == pytest.approx(whole, rel=1e-12)
     assert sketch is not None and same_sketch(sketch, again)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.bool])
+@pytest.mark.parametrize("size", [4, 30, 9000])
+def test_what_is_written_later_does_not_show_in_a_sketch(dtype: torch.dtype, size: int) -> None:
+    tensor = (torch.arange(size) % 3).to(dtype)
+    expected = summary(tensor.numpy())[1]
+    pending = device_statistics.start(tensor, None, sketch=True)
+    tensor.zero_()
+    assert same_sketch(device_statistics.read([pending])[0][4], expected)
