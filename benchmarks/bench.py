@@ -131,6 +131,20 @@ def off(_: argparse.Namespace) -> Iterator[str]:
         yield _row([when, str(calls)])
 
 
+def sketches(_: argparse.Namespace) -> Iterator[str]:
+    """Microseconds of the statistics of one tensor, without its sketch and with it."""
+    yield from _head(["tensor", "elements", "without", "with", "ratio", "asked"])
+    done = subprocess.run(
+        [sys.executable, str(HERE / "sketch_time.py")], capture_output=True, text=True, cwd=HERE.parent
+    )
+    for found in map(json.loads, done.stdout.splitlines()):
+        without, with_ = found["without"], found["with"]
+        asked = "≤ 1.15" if found["kind"] == "float32" and found["size"] >= 1 << 20 else ""
+        yield _row(
+            [found["kind"], f"{found['size']:,}", f"{without} µs", f"{with_} µs", f"{with_ / without:.2f}", asked]
+        )
+
+
 def comparisons(options: argparse.Namespace) -> Iterator[str]:
     """What ``compare_time.py`` prints."""
     command = [sys.executable, str(HERE / "compare_time.py"), "--repeat", str(options.repeat), "--cases"]
@@ -169,6 +183,7 @@ SECTIONS = {
     "The same under `mindspore.runtime.launch_blocking()`": blocking_steps,
     "When it is not recording": off,
     "Starting": starts,
+    "Sketches": sketches,
     "Comparing": comparisons,
 }
 

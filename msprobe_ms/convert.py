@@ -87,7 +87,7 @@ class Source:
             self._dumps[file] = {}
             if file.is_file():
                 try:
-                    dump = read_dump(file)
+                    dump = read_dump(file, sketches=False)
                 except DumpFormatError as error:
                     logger.warning("%s; it is not asked what the tensors beside it are", error)
                 else:

@@ -15,6 +15,7 @@ import numpy as np
 from isal import isal_zlib
 
 from msprobe_ms.arrays import sketch as sketches
+from msprobe_ms.arrays.sketch_map import BLOCK
 
 #: A statistic as dump.json holds it: a number (``nan``/``inf`` included), a bool, a text, or nothing.
 Statistic = float | int | bool | str | None
@@ -69,7 +70,7 @@ def statistics(array: np.ndarray) -> Statistics:
 def statistics_and_sketch(array: np.ndarray, first: int = 0) -> tuple[Statistics, np.ndarray | None]:
     """Compute `statistics` and the sketch of an array; the sum of its elements is had from the same pass.
 
-    ``first`` is how many elements of the same tensor lie before it, a multiple of ``sketch.BLOCK``.
+    ``first`` is how many elements of the same tensor lie before it, a multiple of ``BLOCK``.
     """
     kind = array.dtype.kind
     if array.size == 0 or array.ndim == 0 or kind not in "fiu":
@@ -95,7 +96,7 @@ def _of_sums(sums: _Sums, size: int) -> Statistics:
 def _sums(array: np.ndarray, first: int | None = None) -> _Sums:
     """The sums of all elements, and their sketch where ``first`` tells their place."""
     flat = array.ravel("K")  # in the order of memory, which matters to no statistic: a view wherever there can be one
-    if flat.dtype.kind == "f" and flat.dtype.itemsize in (4, 8):
+    if flat.dtype.kind == "f" and flat.dtype.itemsize in (4, 8) and flat.size <= _WIDENED:
         return _reduce(flat, first)
     # numpy warns of overflow and NaN here; both are results to report, not mistakes of ours.
     with np.errstate(all="ignore"):
@@ -111,21 +112,25 @@ def _sums(array: np.ndarray, first: int | None = None) -> _Sums:
 def _accumulable(part: np.ndarray) -> np.ndarray:
     if part.dtype.kind == "c":
         part = np.abs(part)
-    return part.astype(np.float32 if part.dtype.kind == "f" and part.dtype.itemsize < 4 else np.float64, copy=False)
+    return part.astype(np.float32 if part.dtype.kind == "f" and part.dtype.itemsize <= 4 else np.float64, copy=False)
 
 
 def _reduce(flat: np.ndarray, first: int | None = None) -> _Sums:
     """Reduce float32 or float64 numbers; none of these operations warns."""
     maximum, minimum = float(np.maximum.reduce(flat)), float(np.minimum.reduce(flat))
     projected = None if first is None else sketches.project(flat, maximum, minimum, first)
-    total, squares = _sum(flat) if projected is None else float(projected[-1]), _squares(flat)
+    rest = flat if projected is None else flat[sketches.groups(flat.size) :]
+    total = _sum(rest) if rest.size else 0.0
+    if projected is not None:
+        total += projected.total
+    squares = _squares(flat)
     if flat.dtype.itemsize == 4 and math.isfinite(maximum) and math.isfinite(minimum):
         # Finite values whose float32 sums overflowed or underflowed: once more in double.
         if not math.isfinite(total):
             total = sum(map(_sum, _widened(flat)))
         if not math.isfinite(squares) or 0 < max(maximum, -minimum) < _SMALL:
             squares = sum(map(_squares, _widened(flat)))
-    return _Sums(maximum, minimum, total, squares, None if projected is None else projected[:-1])
+    return _Sums(maximum, minimum, total, squares, None if projected is None else projected.numbers)
 
 
 def _widened(flat: np.ndarray) -> Iterator[np.ndarray]:
@@ -271,15 +276,15 @@ class ChunkedStatistics:
 
 
 def _in_blocks(arrays: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-    """Cut the elements of ``arrays`` anew, so that all but the last part are a multiple of ``sketch.BLOCK``."""
+    """Cut the elements of ``arrays`` anew, so that all but the last part are a multiple of ``BLOCK``."""
     left: list[np.ndarray] = []
     for array in arrays:
         flat = array.ravel()
-        lacking = -sum(each.size for each in left) % sketches.BLOCK
+        lacking = -sum(each.size for each in left) % BLOCK
         if left and flat.size >= lacking:
             yield np.concatenate((*left, flat[:lacking]))
             left, flat = [], flat[lacking:]
-        whole = 0 if left else flat.size - flat.size % sketches.BLOCK
+        whole = 0 if left else flat.size - flat.size % BLOCK
         if whole:
             yield flat[:whole]
         if flat.size > whole:

@@ -25,8 +25,8 @@ _NO_STATISTICS: FourStatistics = (None, None, None, None)
 #: dump's, 20 MB; of a very large one those of the entries just read. A power of two.
 _KEPT = 1 << 16
 _ZEROS = (0.0, 0.0, 0.0, 0.0)
-#: Characters of the longest text of a sketch: sixteen float64.
-_LONGEST_SKETCH = 172
+#: What the text of a sketch stands for: sixteen float32 or float64.
+_SKETCH_BYTES = (64, 128)
 
 
 class ItemTable:
@@ -37,7 +37,9 @@ class ItemTable:
     ``irregular``          the statistics of all other items than tensors with four floats, by the item's number
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, sketches: bool = True) -> None:
+        """Make an empty table, which passes sketches over unless they are asked for."""
+        self._keeps_sketches = sketches
         self.places, self.sorts, self.owners = array("I"), array("I"), array("I")
         self.statistics = array("d")
         self.irregular: dict[int, FourStatistics] = {}
@@ -71,7 +73,7 @@ class ItemTable:
         statistics: FourStatistics = _NO_STATISTICS,
         checksum: str | None = None,
         file: str | None = None,
-        sketch: object = None,
+        sketch: Any = None,
     ) -> None:
         number = len(self.places)
         code = self._known_places.get(place)
@@ -92,7 +94,7 @@ class ItemTable:
             _put(self._checksums, number, checksum)
         if file is not None:
             _put(self._files, number, file)
-        if sketch is not None:
+        if sketch is not None and self._keeps_sketches:
             self._sketches.add(number, sketch)
 
     def item(self, number: int) -> Item:
@@ -177,22 +179,19 @@ class SketchColumn:
     def __bool__(self) -> bool:
         return bool(self._raw)
 
-    def add(self, number: int, text: object) -> None:
-        """Keep the sketch of item ``number``, none before which has come yet; what is none is passed over."""
-        if type(text) is not str or len(text) > _LONGEST_SKETCH:
-            return
+    def add(self, number: int, text: Any) -> None:
+        """Keep the sketch of an item, which comes after all that are kept; what is none is passed over."""
         try:
             raw = a2b_base64(text)
-        except ValueError:
+        except (TypeError, ValueError):
             return
-        self._fill(number)
+        if len(raw) not in _SKETCH_BYTES:
+            return
+        ends = self._ends
+        if number != len(ends):
+            ends.extend([len(self._raw)] * (number - len(ends)))
         self._raw += raw
-        self._ends.append(len(self._raw))
-
-    def _fill(self, number: int) -> None:
-        end, lacking = len(self._raw), number - len(self._ends)
-        if lacking:
-            self._ends.extend([end] * lacking)
+        ends.append(len(self._raw))
 
     def text(self, number: int) -> str | None:
         """Return the text of an item's sketch; None where it has none."""

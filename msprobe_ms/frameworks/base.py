@@ -174,15 +174,18 @@ class Framework(ABC):
     @abstractmethod
     def dtype_text(self, tensor: Any) -> str: ...
 
-    def device_statistics(self, tensor: Any) -> Any:
-        """Max, Min, Mean, Norm, computed on the device that holds the tensor and left there; the host does not wait.
+    def device_statistics(self, tensor: Any, *, sketch: bool) -> Any:
+        """Max, Min, Mean, Norm, and a sketch where asked for, computed on the device that holds the tensor.
+
+        They are left there; the host does not wait.
 
         None to have numpy do it on the host.
         """
         return None
 
     def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        """Max, Min, Mean, Norm of several tensors, each as ``device_statistics`` left them, in one read-back."""
+        """Max, Min, Mean, Norm, text of the sketch of several tensors, each as ``device_statistics`` left them, in one
+        read-back."""
         raise NotImplementedError
 
     def requires_grad(self, tensor: Any) -> bool | None:

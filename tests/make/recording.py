@@ -11,18 +11,29 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from msprobe_ms.arrays.sketch import decode, distance
 from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER
 from msprobe_ms.mindspore import PrecisionDebugger
 
 SECTION = (
-    "list", "scope", "skip", "data_mode", "summary_mode", "tensor_list", "overflow_nums",
+    "list", "scope", "skip", "data_mode", "summary_mode", "sketch", "tensor_list", "overflow_nums",
     "device", "precision", "file_format", "check_mode",
 )  # fmt: skip
 
 FIGURES = ("Max", "Min", "Mean", "Norm")
+SKETCH = "Sketch"
 
 #: What fp32 accumulation leaves of a sum, relative to the sum of magnitudes.
 TOLERANCE = 1e-6
+
+
+def same_sketch(one: str | None, other: str | None, rounding: float = TOLERANCE) -> bool:
+    """Whether two texts are sketches of the same elements but for rounding, or neither is one."""
+    if one is None or other is None:
+        return one is other
+    first, second = decode(one), decode(other)
+    assert first is not None and second is not None and len(one) == len(other)
+    return distance(first, second) <= rounding * float(np.linalg.norm(first))
 
 
 def write_config(dump_path: Path, *, task: str = "statistics", level: str = "L0", **keys: Any) -> Path:

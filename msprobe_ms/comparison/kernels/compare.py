@@ -137,7 +137,7 @@ def _take_places(dump: KernelDump, folder: KernelFolder) -> None:
     """What an index of the same files knows better: Cells by their names in the model."""
     index = folder.root / f"step{folder.step}" / f"rank{folder.rank}"
     try:
-        known = read_dump(index).entries if (index / "dump.json").is_file() else {}
+        known = read_dump(index, sketches=False).entries if (index / "dump.json").is_file() else {}
     except DumpFormatError as error:
         logger.warning("%s; its Cells are named as the graph has them", error)
         return

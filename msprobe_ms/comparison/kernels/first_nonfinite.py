@@ -129,7 +129,7 @@ def _dumps(path: Path) -> Iterator[tuple[str, Dump]]:
             yield f"{path} rank {rank} step {step}", read_kernels(path, files)
         return
     for file in found.values():
-        yield str(file), read_dump(file)
+        yield str(file), read_dump(file, sketches=False)
 
 
 def _steps(path: Path) -> list[Path]:

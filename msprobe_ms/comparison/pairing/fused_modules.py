@@ -293,7 +293,7 @@ class _Joining:
         dtype = max((item.dtype for item in parts), key=lambda dtype: parse_dtype(dtype).epsilon)
         item = parts[0]._replace(
             entry=first.entry, dtype=dtype, shape=shape, maximum=maximum, minimum=minimum, mean=mean, norm=norm,
-            md5=None, data_name=None if recipe is None or None in files else JOINED.join(map(str, files)),
+            md5=None, sketch=None, data_name=None if recipe is None or None in files else JOINED.join(map(str, files)),
         )  # fmt: skip
         if recipe is not None:
             self.tensors.add(item, recipe)

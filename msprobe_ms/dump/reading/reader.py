@@ -45,11 +45,12 @@ _BY_PACKAGE = {dialect.package: dialect for dialect in reversed(DIALECTS)}
 _BY_SUFFIX = {dialect.file_suffix: dialect for dialect in reversed(DIALECTS)}
 
 
-def read_dump(path: Path) -> Dump:
+def read_dump(path: Path, *, sketches: bool = True) -> Dump:
     """Read one rank's dump of one step; ``path`` is a dump.json (debug.json) or the folder that holds it.
 
     Leaves, entries and files beside dump.json that are odd are kept as far as they can be understood: stack.json and
-    construct.json may be missing or damaged.
+    construct.json may be missing or damaged. Without ``sketches`` items have none: those of a million items take a
+    second and 64 MB.
 
     :raises DumpFormatError: dump.json is missing, is not JSON, or not that of a dump
     """
@@ -59,7 +60,7 @@ def read_dump(path: Path) -> Dump:
             raise DumpFormatError(f"{path}: holds no dump; accepted is a folder with {' or '.join(DUMP_FILES)}")
         path = file
     with no_garbage_collection():
-        reading = _Reading(path)
+        reading = _Reading(path, sketches=sketches)
         reading.read()
         envelope, entries, table = reading.envelope, reading.entries, reading.table
         extra = {key: value for key, value in envelope.items() if key not in _ENVELOPE}
@@ -101,11 +102,11 @@ def _cut_short(path: Path, extra: Mapping[str, Any]) -> str:
 class _Reading:
     """What was read of one dump.json so far."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, sketches: bool) -> None:
         self.path = path
         self.envelope: dict[str, Any] = {}
         self.entries: dict[str, Entry] = {}
-        self.table = ItemTable()
+        self.table = ItemTable(sketches=sketches)
         self.damage = ""
         self._strangers: list[str] = []
 

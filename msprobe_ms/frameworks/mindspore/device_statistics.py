@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import mindspore
@@ -13,6 +14,8 @@ from mindspore import Tensor, _c_expression, ops
 from mindspore._c_expression import MixedPrecisionType
 from mindspore._c_expression.amp import AmpLevel, pop_amp_strategy, push_amp_strategy
 
+from msprobe_ms.arrays import sketch as sketches
+from msprobe_ms.arrays.sketch_map import LENGTH
 from msprobe_ms.arrays.statistics import is_large
 
 #: Dtypes whose statistics are computed in float32. Others are few (indices, masks) and read as they are.
@@ -22,6 +25,11 @@ _DTYPES = frozenset((mindspore.float16, mindspore.bfloat16, mindspore.float32))
 _reshape, _cast, _concat = ops.Reshape(), ops.Cast(), ops.Concat()
 _maximum, _minimum, _sum = ops.ReduceMax(keep_dims=True), ops.ReduceMin(keep_dims=True), ops.ReduceSum(keep_dims=True)
 _larger, _negative, _quotient, _square = ops.Maximum(), ops.Neg(), ops.RealDiv(), ops.Square()
+_slice, _product, _row_sum = ops.Slice(), ops.Mul(), ops.ReduceSum()
+_stack = ops.Stack(-1)
+
+#: Numbers of a tensor besides those of its sketch.
+_FIVE = 5
 
 
 def is_there() -> bool:
@@ -46,7 +54,7 @@ def _plainly() -> Iterator[None]:
 
 
 class PendingStatistics(NamedTuple):
-    """Of one tensor: five numbers in the device's memory, its shape, and the stream that computes them, if any."""
+    """Of one tensor: five numbers in the device's memory and those of its sketch, its shape, the stream, if any."""
 
     numbers: Tensor
     shape: tuple[int, ...]
@@ -57,8 +65,8 @@ def _stream() -> Any:
     return mindspore.runtime.current_stream() if mindspore.get_context("device_target") != "CPU" else None
 
 
-def start(tensor: Any) -> PendingStatistics | None:
-    """Start what `read` makes Max, Min, Mean and Norm of; nobody waits for it.
+def start(tensor: Any, *, sketch: bool = False) -> PendingStatistics | None:
+    """Start what `read` makes Max, Min, Mean, Norm and a sketch of; nobody waits for it.
 
     None for a tensor that is better read: of another dtype, empty, or so large that copies of it would take too much.
     """
@@ -70,12 +78,57 @@ def start(tensor: Any) -> PendingStatistics | None:
         maximum, minimum = _maximum(flat), _minimum(flat)
         # Of the largest magnitude one, sums neither overflow nor vanish in float32.
         scaled = _quotient(flat, _larger(maximum, _negative(minimum)))
-        numbers = _concat((maximum, minimum, _sum(flat), _sum(scaled), _sum(_square(scaled))))
-    return PendingStatistics(numbers, shape, _stream())
+        numbers = (maximum, minimum, _sum(flat), _sum(scaled), _sum(_square(scaled)))
+        together = _concat((*numbers, *_sketch(scaled, math.prod(shape)))) if sketch else _concat(numbers)
+    return PendingStatistics(together, shape, _stream())
 
 
-def read(found: Sequence[PendingStatistics]) -> list[tuple[float, float, float, float]]:
-    """Read Max, Min, Mean and Norm of each, by one read-back."""
+@lru_cache(maxsize=1)
+def _steps() -> tuple[Tensor, ...]:
+    """Vectors of rows, what folds the products of each, and the vectors of the rest."""
+    vectors, folding, rest = (table.astype(np.float32) for table in sketches.steps())
+    return Tensor(vectors), Tensor(folding), Tensor(rest)
+
+
+def _sketch(flat: Tensor, size: int) -> Iterator[Tensor]:
+    """What `sketches.finished_text` takes, in parts. Products and sums: a product of matrices may round its factors."""
+    if size <= LENGTH:
+        yield flat
+        return
+    vectors, folding, rest = _steps()
+    whole, row = sketches.groups(size), rest.shape[1]
+    if whole:
+        rows = _reshape(_part(flat, 0, whole), (1, -1, *vectors.shape[1:]))
+        signed = [_row_sum(_product(rows, _part(vectors, place, 1)), -1) for place in range(vectors.shape[0])]
+        products = _reshape(_stack(signed), (-1,))
+        width = folding.shape[1]
+        blocks = products.shape[0] // width
+        if blocks:
+            yield _sums_with(_reshape(_part(products, 0, blocks * width), (blocks, 1, width)), folding)
+        if left := products.shape[0] - blocks * width:
+            last = _reshape(_part(products, blocks * width, left), (1, 1, left))
+            yield _sums_with(last, _slice(folding, (0, 0), (LENGTH, left)))
+    rows_left, left = divmod(size - whole, row)
+    if rows_left:
+        yield _sums_with(_reshape(_part(flat, whole, rows_left * row), (rows_left, 1, row)), rest)
+    if left:
+        last = _reshape(_part(flat, size - left, left), (1, 1, left))
+        yield _sums_with(last, _slice(rest, (0, 0), (LENGTH, left)))
+
+
+def _part(tensor: Tensor, start: int, count: int) -> Tensor:
+    """Members of a tensor along its first axis."""
+    inner = tensor.shape[1:]
+    return _slice(tensor, (start, *(0 for _ in inner)), (count, *inner))
+
+
+def _sums_with(rows: Tensor, vectors: Tensor) -> Tensor:
+    """The sums of the products of each row and each vector, one after another."""
+    return _reshape(_row_sum(_product(rows, vectors), -1), (-1,))
+
+
+def read(found: Sequence[PendingStatistics]) -> list[tuple[float, float, float, float, str | None]]:
+    """Read Max, Min, Mean, Norm and the text of the sketch of each, by one read-back."""
     here = _stream()
     others = [one.stream for one in found if one.stream is not None and one.stream != here]
     for place, stream in enumerate(others):
@@ -84,8 +137,22 @@ def read(found: Sequence[PendingStatistics]) -> list[tuple[float, float, float, 
             here.wait_stream(stream)
     with _plainly():
         together = _concat([one.numbers for one in found]).asnumpy()
-    rows = together.reshape(-1, 5).astype(np.float64).tolist()
-    return [_told(row, one.shape) for row, one in zip(rows, found, strict=True)]
+    told, begin = [], 0
+    for one in found:
+        end = begin + one.numbers.shape[0]
+        row = together[begin : begin + _FIVE].astype(np.float64).tolist()
+        told.append((*_told(row, one.shape), _sketch_told(together[begin + _FIVE : end], row, one.shape)))
+        begin = end
+    return told
+
+
+def _sketch_told(numbers: np.ndarray, row: Sequence[float], shape: tuple[int, ...]) -> str | None:
+    """The text of a sketch whose numbers are of elements divided by the largest; None where there is none."""
+    largest = max(row[0], -row[1])
+    if not numbers.size or not math.isfinite(largest) or math.isnan(row[2]):
+        return None
+    scaled = numbers.astype(np.float64) * largest if largest else np.zeros(numbers.shape)
+    return sketches.finished_text(scaled, math.prod(shape), np.dtype(np.float32))
 
 
 def _told(row: Sequence[float], shape: tuple[int, ...]) -> tuple[float, float, float, float]:

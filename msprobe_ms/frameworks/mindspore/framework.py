@@ -114,8 +114,8 @@ class MindSpore(Framework):
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 
-    def device_statistics(self, tensor: Any) -> Any:
-        return device_statistics.start(tensor) if self._on_device else None
+    def device_statistics(self, tensor: Any, *, sketch: bool) -> Any:
+        return device_statistics.start(tensor, sketch=sketch) if self._on_device else None
 
     def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
         return device_statistics.read(on_device)

@@ -72,10 +72,10 @@ class PyTorch(TorchModules):
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 
-    def device_statistics(self, tensor: Any) -> Any:
+    def device_statistics(self, tensor: Any, *, sketch: bool) -> Any:
         if not device_statistics.is_on_device(tensor):
             return None
-        return device_statistics.start(_strided(tensor), _WIDER.get(tensor.dtype))
+        return device_statistics.start(_strided(tensor), _WIDER.get(tensor.dtype), sketch=sketch)
 
     def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
         return device_statistics.read(on_device)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.dump.writing.json_text import DeferredStatistic, EntryStatistic
+from msprobe_ms.dump.writing.json_text import DeferredStatistic
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.recording.output.error_log import ErrorLog
 
@@ -37,7 +37,7 @@ class DeferredStatistics:
     full = False
 
     def __init__(self, sink: EntrySink, read: Callable[[Sequence[Any]], Sequence[Iterable[Any]]], errors: ErrorLog):
-        """``read`` gives the four statistics of each of several tensors, in one read-back."""
+        """``read`` gives the four statistics and the sketch of each of several tensors, in one read-back."""
         self._sink = sink
         self._read = read
         self._errors = errors
@@ -54,9 +54,9 @@ class DeferredStatistics:
         """Whether there are entries that are not recorded yet."""
         return bool(self._entries)
 
-    def of(self, on_device: Any) -> Sequence[EntryStatistic]:
-        """Defer Max, Min, Mean, Norm of a tensor, of which ``on_device`` is what ``read`` takes."""
-        deferred = DeferredStatistic(), DeferredStatistic(), DeferredStatistic(), DeferredStatistic()
+    def of(self, on_device: Any) -> Sequence[DeferredStatistic]:
+        """Defer Max, Min, Mean, Norm and sketch of a tensor, of which ``on_device`` is what ``read`` takes."""
+        deferred = tuple(DeferredStatistic() for _ in range(5))
         self._on_device.append((on_device, deferred))
         return deferred
 

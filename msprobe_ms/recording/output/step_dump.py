@@ -57,7 +57,7 @@ class Sinks:
     """The stages before the dump of one step, each of which is there where the configuration needs it.
 
     ``first``        what recorders hand entries to
-    ``from_device``  gives Max, Min, Mean, Norm of a tensor for what `Framework.device_statistics` left on the device
+    ``from_device``  gives Max, Min, Mean, Norm and sketch of a tensor for what `Framework.device_statistics` left there
     """
 
     def __init__(

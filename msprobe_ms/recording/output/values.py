@@ -101,6 +101,8 @@ class ValueSerializer:
             size = array.nbytes
             if self._md5:
                 md5 = f"{crc:08x}" if array.flags.c_contiguous else checksum(array)
+        else:
+            *numbers, sketch = numbers
         maximum, minimum, mean, norm = numbers
         file = None
         if save:
@@ -122,8 +124,8 @@ class ValueSerializer:
         )
 
     def _on_device(self, tensor: Any) -> Sequence[Any] | None:
-        """The four statistics of a tensor on a device, computed there; None where that is not to be."""
-        on_device = self._framework.device_statistics(tensor)
+        """The four statistics and the sketch of a tensor on a device, computed there; None where that is not to be."""
+        on_device = self._framework.device_statistics(tensor, sketch=self._sketch)
         return None if on_device is None else self._from_device(on_device)
 
     def _copied(self, tensor: Any, array: np.ndarray | None) -> Write:

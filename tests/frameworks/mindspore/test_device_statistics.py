@@ -12,10 +12,10 @@ import nets_mindspore
 import numpy as np
 import pytest
 from mindspore import Tensor, _c_expression, amp, nn, ops
-from recording import FIGURES, leaves, read_step, recording, write_config
+from recording import FIGURES, SKETCH, leaves, read_step, recording, same_sketch, write_config
 
 import msprobe_ms.recording.output.deferred_statistics
-from msprobe_ms.arrays.statistics import statistics
+from msprobe_ms.arrays.statistics import summary
 from msprobe_ms.frameworks.mindspore import device_statistics
 from msprobe_ms.frameworks.mindspore.arrays import to_numpy
 from msprobe_ms.mindspore import PrecisionDebugger
@@ -54,9 +54,10 @@ def differing(first: dict[str, Any], second: dict[str, Any]) -> dict[str, tuple[
     found = {}
     for (place, one), (_, other) in zip(leaves(first), leaves(second), strict=True):
         scale = max((abs(one[key]) for key in FIGURES[:2] if isinstance(one[key], float)), default=0.0)
-        same = {key: value for key, value in one.items() if key not in FIGURES} == {
-            key: value for key, value in other.items() if key not in FIGURES
-        }
+        rounded = (*FIGURES, SKETCH)
+        same = {key: value for key, value in one.items() if key not in rounded} == {
+            key: value for key, value in other.items() if key not in rounded
+        } and same_sketch(one.get(SKETCH), other.get(SKETCH), ROUNDING)
         if not same or not all(close(one[key], other[key], scale) for key in FIGURES):
             found[place] = one, other
     return found
@@ -64,6 +65,8 @@ def differing(first: dict[str, Any], second: dict[str, Any]) -> dict[str, tuple[
 
 VALUES = {
     "many": np.random.default_rng(1).normal(size=(4, 64, 33)),
+    "more": np.random.default_rng(3).normal(size=(9, 95, 97)),
+    "block": np.random.default_rng(4).normal(size=(64, 1024)),
     "view": np.random.default_rng(2).normal(size=(6, 4)).T,
     "zeros": np.zeros((3, 3)),
     "negative": -np.ones(3),
@@ -86,16 +89,19 @@ VALUES = {
 def test_figures_are_the_hosts(ms: Any, name: str, dtype: str) -> None:
     with np.errstate(over="ignore"):
         tensor = Tensor(VALUES[name].astype(np.float32)).astype(getattr(mindspore, dtype))
-    host = statistics(to_numpy(tensor))
-    (device,) = device_statistics.read([device_statistics.start(tensor)])
+    host, sketch = summary(to_numpy(tensor))
+    ((*device, text),) = device_statistics.read([device_statistics.start(tensor, sketch=True)])
+    assert same_sketch(text, sketch, ROUNDING)
+    ((*others, nothing),) = device_statistics.read([device_statistics.start(tensor, sketch=False)])
+    assert nothing is None and str(others) == str(device)
     scale = abs(host.maximum) if isinstance(host.maximum, float) and math.isfinite(host.maximum) else 0.0
     assert all(close(one, other, scale) for one, other in zip(device, host, strict=True)), (device, host)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "bool_", "float64", "complex64"])
 def test_other_dtypes_are_left_to_the_host(ms: Any, dtype: str) -> None:
-    assert device_statistics.start(Tensor(np.ones(3), getattr(mindspore, dtype))) is None
-    assert device_statistics.start(Tensor(np.ones((0, 3)), mindspore.float32)) is None
+    assert device_statistics.start(Tensor(np.ones(3), getattr(mindspore, dtype)), sketch=True) is None
+    assert device_statistics.start(Tensor(np.ones((0, 3)), mindspore.float32), sketch=True) is None
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import torch
 from forked import run_forked
-from recording import FIGURES, leaves
+from recording import FIGURES, SKETCH, leaves, same_sketch
 from torch import nn
 
 import msprobe_ms.recording.output.deferred_statistics
+from msprobe_ms.arrays.statistics import summary
 from msprobe_ms.frameworks.pytorch import device_statistics
 from msprobe_ms.pytorch import PrecisionDebugger
 
@@ -84,8 +85,9 @@ def test_a_dump_is_the_hosts_with_few_read_backs(
     for (place, one), (_, other) in zip(leaves(on_host), leaves(on_device), strict=True):
         scale = max((abs(one[key]) for key in FIGURES[:2] if isinstance(one[key], float)), default=0.0)
         assert all(close(one[key], other[key], scale) for key in FIGURES), (place, one, other)
-        assert {key: one[key] for key in one.keys() - set(FIGURES)} == {
-            key: other[key] for key in other.keys() - set(FIGURES)
+        assert same_sketch(one.get(SKETCH), other.get(SKETCH)), (place, one, other)
+        assert {key: one[key] for key in one.keys() - {*FIGURES, SKETCH}} == {
+            key: other[key] for key in other.keys() - {*FIGURES, SKETCH}
         }
     assert all(torch.equal(one, other) for one, other in zip(host, device, strict=True))
     assert sum(reads) > 10
@@ -157,8 +159,19 @@ def test_one_tensor_that_cannot_be_read_costs_only_its_own_figures(
 
 
 def test_large_tensors_are_summed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    tensor = torch.randn(7, 40, 3).transpose(0, 1)
-    (whole,) = device_statistics.read([device_statistics.start(tensor, None)])
-    monkeypatch.setattr(device_statistics, "_WIDENED", 50)
-    (pieces,) = device_statistics.read([device_statistics.start(tensor, None)])
+    tensor = torch.randn(700, 40, 13).transpose(0, 1)
+    ((*whole, sketch),) = device_statistics.read([device_statistics.start(tensor, None, sketch=True)])
+    monkeypatch.setattr(device_statistics, "_WIDENED", 1 << 17)
+    ((*pieces, again),) = device_statistics.read([device_statistics.start(tensor, None, sketch=True)])
     assert pieces == pytest.approx(whole, rel=1e-12)
+    assert sketch is not None and same_sketch(sketch, again)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.bool])
+@pytest.mark.parametrize("size", [4, 30, 9000])
+def test_what_is_written_later_does_not_show_in_a_sketch(dtype: torch.dtype, size: int) -> None:
+    tensor = (torch.arange(size) % 3).to(dtype)
+    expected = summary(tensor.numpy())[1]
+    pending = device_statistics.start(tensor, None, sketch=True)
+    tensor.zero_()
+    assert same_sketch(device_statistics.read([pending])[0][4], expected)

@@ -21,10 +21,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from combinations import pairwise
+from recording import same_sketch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from msprobe_ms.arrays.statistics import statistics
+from msprobe_ms.arrays.statistics import summary
 from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER
 from msprobe_ms.frameworks.pytorch import device_statistics
 from msprobe_ms.frameworks.pytorch.framework import PyTorch
@@ -261,7 +262,7 @@ def test_leaves(dump_path: Path) -> None:
     forward = step.data["Module.fc1.Linear.forward.0"]
     assert list(forward) == ["input_args", "input_kwargs", "output", "parameters"]
     leaf = forward["input_args"][0]
-    assert list(leaf) == ["type", "dtype", "shape", "Max", "Min", "Mean", "Norm", "requires_grad"]
+    assert list(leaf) == ["type", "dtype", "shape", "Max", "Min", "Mean", "Norm", "requires_grad", "Sketch"]
     assert (leaf["type"], leaf["dtype"]) == ("torch.Tensor", "torch.float32")
     assert leaf["shape"] == [2, 6] and leaf["requires_grad"] is False
     assert leaf["Norm"] == pytest.approx(float(np.linalg.norm(x.numpy())), rel=1e-6)
@@ -379,8 +380,9 @@ def test_files_hold_the_tensor_alone(dump_path: Path) -> None:
     ids=lambda tensor: f"{tensor.dtype}{list(tensor.shape)}",
 )
 def test_device_figures_are_the_hosts(tensor: torch.Tensor) -> None:
-    host = statistics(PyTorch().to_numpy(tensor))
-    (device,) = device_statistics.read([device_statistics.start(tensor, None)])
+    host, sketch = summary(PyTorch().to_numpy(tensor))
+    ((*device, text),) = device_statistics.read([device_statistics.start(tensor, None, sketch=True)])
+    assert same_sketch(text, sketch)
     # A mean of terms that cancel carries the rounding of the terms, not of itself.
     largest = max((abs(float(figure)) for figure in host if isinstance(figure, int | float)), default=0.0)
     rounding = 1e-6 * largest if math.isfinite(largest) else 0.0

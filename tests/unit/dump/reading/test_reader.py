@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from repository import DATA
 
 import msprobe_ms
+from msprobe_ms.arrays.sketch import decode, encode
 from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.reading.reader import find_dumps, read_dump
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
@@ -73,6 +74,27 @@ def test_tensor_leaf(tmp_path: Path) -> None:
         *(FORWARD, "input", ("0",), False, "tensor", "mindspore.Tensor", "Float32", (2, 3)),
         *(1.5, -1.0, 0.25, 2.0, True, "0a1b2c3d", "f.npy"),
     )
+
+
+NUMBERS = np.arange(16.0)
+FLOAT32, FLOAT64 = (encode(NUMBERS, np.dtype(dtype)) for dtype in ("f4", "f8"))
+
+
+def test_sketches(tmp_path: Path) -> None:
+    """Some tensors have one, as text; what is no sketch is passed over."""
+    said = [None, FLOAT32, None, FLOAT64, "AAAA", "", 5, [FLOAT32], "é" * 88, FLOAT32[:-2], FLOAT32]
+    body = {"input_args": [{**LEAF, **({} if text is None else {"Sketch": text})} for text in said]}
+    known = [item.sketch for item in items_of(tmp_path, {**body, "output": [{"type": "int", "value": 3}, None]})]
+    assert known == [None, FLOAT32, None, FLOAT64, *[None] * 6, FLOAT32, None, None]
+    numbers = decode(known[3] or "")
+    assert numbers is not None and numbers.tolist() == NUMBERS.tolist()
+
+
+def test_sketches_that_nobody_asks_for_are_not_kept(tmp_path: Path) -> None:
+    file = write(tmp_path, {FORWARD: {"output": [{**LEAF, "Sketch": FLOAT32}]}})
+    with_, without = (read_dump(file, sketches=sketches).entries[FORWARD].items[0] for sketches in (True, False))
+    assert with_.sketch == FLOAT32
+    assert without == with_._replace(sketch=None)
 
 
 def test_sections_in_order_with_names_and_states(tmp_path: Path) -> None:
@@ -420,7 +442,9 @@ json_values = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["type", "value", "dtype", "shape", "Max", "md5", "data_name", "a"]), inner, max_size=4
+            st.sampled_from(["type", "value", "dtype", "shape", "Max", "md5", "Sketch", "data_name", "a"]),
+            inner,
+            max_size=4,
         )
     ),
     max_leaves=15,
