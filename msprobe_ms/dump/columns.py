@@ -10,7 +10,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from msprobe_ms.arrays.sketch import LENGTH
+from msprobe_ms.arrays.sketch_map import LENGTH
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.dump.model import Item, suffix_of
 
