@@ -73,7 +73,7 @@ def sketch_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | 
 
 def four_statistics_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | None:
     """Measure Max, Min, Mean and Norm of two tensors as one relative difference; None if none is on both sides."""
-    if _are_filled_otherwise(target, golden):
+    if are_filled_otherwise(target, golden):
         return _part(target.maximum, golden.maximum, max(magnitude(golden.maximum), floor))
     rms = max(root_mean_square(golden) or 0.0, floor)
     peak = max(magnitude(golden.maximum), magnitude(golden.minimum))
@@ -190,7 +190,7 @@ def is_filled(maximum: Statistic, minimum: Statistic) -> bool:
     return -np.inf < minimum <= FILL and 0 < TIMES * abs(maximum) <= -minimum
 
 
-def _are_filled_otherwise(target: Item, golden: Item) -> bool:
+def are_filled_otherwise(target: Item, golden: Item) -> bool:
     """Whether one of two tensors is filled with -inf, the other with a large number."""
     ends = [[item.maximum, item.minimum] for item in (target, golden)]
     if not all(isinstance(end, float) for both in ends for end in both):
@@ -219,6 +219,27 @@ def unfilled_difference(
     with np.errstate(all="ignore"):
         apart = np.abs(target.astype(np.float64) - golden.astype(np.float64))
     filled = (golden <= _PART * minimum) & (apart <= _ALIKE * -minimum)  # type: ignore[operator]
+    return _without(filled, target, golden, whole)
+
+
+def difference_but_for_fills(
+    target: npt.NDArray[np.generic], golden: npt.NDArray[np.generic], whole: TensorDifference
+) -> TensorDifference:
+    """The same of two tensors of which one is filled with -inf, the other with a large number."""
+    if target.shape != golden.shape:
+        return whole
+    # Below half the least finite number lies -inf alone.
+    least = [_PART * max(float(array.min()), -np.finfo(array.dtype).max) for array in (target, golden)]  # type: ignore
+    filled = (target <= least[0]) & (golden <= least[1])  # type: ignore[operator]
+    return _without(filled, target, golden, whole)
+
+
+def _without(
+    filled: npt.NDArray[np.bool_],
+    target: npt.NDArray[np.generic],
+    golden: npt.NDArray[np.generic],
+    whole: TensorDifference,
+) -> TensorDifference:
     if filled.all() or not filled.any():
         return whole
     rest = tensor_difference(target[~filled], golden[~filled])

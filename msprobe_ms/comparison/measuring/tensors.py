@@ -13,7 +13,12 @@ import numpy.typing as npt
 
 from msprobe_ms.arrays.custom_metrics import Algorithm, measured_by
 from msprobe_ms.arrays.metrics import TensorDifference, tensor_difference
-from msprobe_ms.comparison.measuring.deviation import is_filled, unfilled_difference
+from msprobe_ms.comparison.measuring.deviation import (
+    are_filled_otherwise,
+    difference_but_for_fills,
+    is_filled,
+    unfilled_difference,
+)
 from msprobe_ms.comparison.model import Metrics, Pair, Row
 from msprobe_ms.comparison.statistics import contradiction, elements_of, without_ones
 from msprobe_ms.comparison.terms import GOLDEN
@@ -84,7 +89,9 @@ class RealData:
         difference = tensor_difference(target, golden, more=self._more)
         if target.shape != golden.shape and target.size == golden.size:
             difference = replace(difference, **_of_other_layout(target, golden))
-        if isinstance(fill := pair.golden.minimum, float) and is_filled(pair.golden.maximum, fill):
+        if are_filled_otherwise(pair.target, pair.golden):
+            difference = difference_but_for_fills(target, golden, difference)
+        elif isinstance(fill := pair.golden.minimum, float) and is_filled(pair.golden.maximum, fill):
             difference = unfilled_difference(target, golden, fill, difference)
         return Measured({**difference.metrics, **measured_by(self._algorithms, target, golden)}, difference)
 
