@@ -109,11 +109,10 @@ def _folded(flat: np.ndarray, blocks: int) -> np.ndarray:
 def _rest(flat: np.ndarray) -> np.ndarray:
     vectors = sketch_map.rest_vectors(flat.dtype.itemsize)
     rows, left = divmod(flat.size, ROW)
-    products = np.zeros((rows + 1, LENGTH))
-    products[:rows] = flat[: rows * ROW].reshape(rows, ROW).dot(vectors)
+    products = flat[: rows * ROW].reshape(rows, ROW).dot(vectors).reshape(-1)
     if left:
-        products[rows] = flat[rows * ROW :].dot(vectors[:left])
-    return products[: rows + (left > 0)].reshape(-1).dot(sketch_map.rest_folding()[: (rows + (left > 0)) * LENGTH])
+        products = np.concatenate((products, flat[rows * ROW :].dot(vectors[:left])))
+    return products.astype(np.float64).dot(sketch_map.rest_folding()[: products.size])
 
 
 def sketch(array: np.ndarray, first: int = 0) -> np.ndarray | None:
@@ -130,7 +129,8 @@ def sketch(array: np.ndarray, first: int = 0) -> np.ndarray | None:
     found = []
     for start in range(0, flat.size, _WIDENED):
         piece = _wide(flat[start : start + _WIDENED])
-        projected = project(piece, float(np.maximum.reduce(piece)), float(np.minimum.reduce(piece)), first + start)
+        range_ = (1.0, 0.0) if flat.dtype.kind == "b" else (float(piece.max()), float(piece.min()))
+        projected = project(piece, *range_, first + start)
         if projected is None:
             return None
         found.append(projected.numbers)
