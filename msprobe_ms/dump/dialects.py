@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 #: Prefixes of entries of operator objects, of functions compiled as one graph, and of kernels (level L2).
@@ -79,6 +80,21 @@ MODULE_PREFIXES = tuple(dict.fromkeys(dialect.module_prefix for dialect in DIALE
 API_PREFIXES = frozenset(prefix for dialect in DIALECTS for prefix in dialect.api_prefixes)
 #: Prefixes of functions that exchange tensors.
 COLLECTIVE_PREFIXES = frozenset(prefix for dialect in DIALECTS for prefix in dialect.collective_prefixes)
+
+
+#: A file of a framework itself, as a frame of a call site names it. Packages of models are installed beside it.
+_FRAMEWORK_FILE = re.compile(
+    r"[/\\](?:site|dist)-packages[/\\](?:mindspore|torch|torch_npu|mindtorch|mindnlp|msadapter)[/\\]"
+)
+
+
+def outside_frameworks(frames: Sequence[str]) -> list[str]:
+    """Return the frames of a call site that lie in a model's or a user's own files, innermost first; all if none do.
+
+    >>> outside_frameworks(["File /v/site-packages/torch/nn/a.py, line 1", "File /v/site-packages/timm/b.py, line 2"])
+    ['File /v/site-packages/timm/b.py, line 2']
+    """
+    return [frame for frame in frames if not _FRAMEWORK_FILE.search(frame)] or list(frames)
 
 
 _APIS = {dialect.name: dialect.apis for dialect in DIALECTS}

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from msprobe_ms.comparison.reporting.files import writing
+from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.kernels.entries import read_kernels
 from msprobe_ms.dump.kernels.kernel_files import find_kernel_folders, read_folders
 from msprobe_ms.dump.model import Dump, Entry, Item
@@ -189,7 +190,7 @@ def _is_kept(entry: Entry) -> bool:
 
 
 def _bad(dump: Dump, entry: Entry, item: Item) -> NonFiniteValue:
-    frames = [frame for frame in entry.stack if "site-packages" not in frame] or list(entry.stack)
+    frames = outside_frameworks(entry.stack)
     called = " ".join(frames[0].split()) if frames else ""
     return NonFiniteValue(
         entry.name, item.suffix, _holds(item), entry.parent or "", entry.scope, dump.tensors.where(item), called

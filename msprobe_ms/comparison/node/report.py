@@ -20,6 +20,7 @@ from msprobe_ms.comparison.reporting.files import claimed_timestamp, writing
 from msprobe_ms.comparison.run import Options, as_paired, compare_dumps, evidence_of
 from msprobe_ms.comparison.statistics import DIFFERENCES, RELATIVES, STATISTICS
 from msprobe_ms.comparison.terms import Mode
+from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.dump.reading.locate import find_dumps
@@ -124,8 +125,7 @@ class _Details:
         dump = self.target if entry.name in self.target.entries else self.golden
         if not entry.stack and entry.parsed is not None and entry.parsed.direction == BACKWARD:
             entry = dump.entries.get(str(entry.parsed.in_direction(FORWARD)), entry)
-        frames = [frame for frame in entry.stack if "site-packages" not in frame] or list(entry.stack)
-        return [" ".join(frame.split()) for frame in frames[:_FRAMES]]
+        return [" ".join(frame.split()) for frame in outside_frameworks(entry.stack)[:_FRAMES]]
 
     def _pair_lines(self, pair: Pair) -> Iterator[str]:
         entry = pair.target or pair.golden

@@ -22,6 +22,7 @@ from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.kernels import is_compiled
 from msprobe_ms.comparison.reporting.files import row_counts
 from msprobe_ms.comparison.terms import Mode, Verdict
+from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, parse_entry
 from msprobe_ms.support.text import listed
@@ -232,11 +233,11 @@ def _entry_of(item_name: str, pairs: dict[str, Pair]) -> Entry | None:
 
 
 def _call_site(entry: Entry, pairs: dict[str, Pair]) -> str:
-    """The user's line of the call, or for a gradient that of the forward call."""
+    """The model's line of the call, or for a gradient that of the forward call."""
     if not entry.stack and entry.parsed is not None and entry.parsed.direction == BACKWARD:
         forward = pairs.get(str(entry.parsed.in_direction(FORWARD)))
         entry = forward.target if forward is not None and forward.target is not None else entry
-    frames = [frame for frame in entry.stack if "site-packages" not in frame] or list(entry.stack)
+    frames = outside_frameworks(entry.stack)
     return " ".join(frames[0].split()) if frames else ""
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD, parse_entry
 from msprobe_ms.dump.writing.json_text import TensorLeaf, Value, Whole
 from msprobe_ms.dump.writing.memory_budget import Copy, MemoryBudget, OutOfMemory, Write
@@ -204,7 +205,7 @@ def _itself(write: Write) -> Write:
 
 
 def _place(frames: Sequence[str]) -> str:
-    """The innermost frame that is no installed package's, as ``file:line``."""
-    own = [frame for frame in frames if "site-packages" not in frame] or frames
+    """The innermost frame outside the frameworks, as ``file:line``."""
+    own = outside_frameworks(frames)
     found = _FRAME.match(own[0]) if own else None
     return f"{found[1]}:{found[2]}" if found else ""

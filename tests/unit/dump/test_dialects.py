@@ -9,7 +9,7 @@ import pytest
 from repository import ROOT
 
 from msprobe_ms.config.values import Rejected, scope_range
-from msprobe_ms.dump.dialects import DIALECTS, apis_by_prefixes, same_apis
+from msprobe_ms.dump.dialects import DIALECTS, apis_by_prefixes, outside_frameworks, same_apis
 from msprobe_ms.dump.names import api_entry, module_entry, parse_entry
 from msprobe_ms.dump.reading.reader import read_dump
 
@@ -49,3 +49,16 @@ def test_the_format_tells_every_prefix() -> None:
     for dialect in DIALECTS:
         for prefix in (dialect.module_prefix, *dialect.api_prefixes):
             assert f"`{prefix}`" in page or f"`{prefix}." in page or f"{{{prefix}" in page, prefix
+
+
+def test_frames_of_models_are_those_outside_the_frameworks() -> None:
+    lib = "File /v/lib/python3.11/site-packages"
+    frames = [
+        f"{lib}/mindspore/nn/cell.py, line 9, in call, \n y = f(x)",
+        f"{lib}/mindone/models/bert.py, line 17, in construct, \n return self.fc(x)",
+        "File C:\\v\\Lib\\site-packages\\torch\\nn\\a.py, line 3",
+        "File /home/me/torch/train.py, line 5, in step, \n net(x)",
+    ]
+    assert outside_frameworks(frames) == [frames[1], frames[3]]
+    assert outside_frameworks(frames[:1]) == frames[:1]
+    assert outside_frameworks([]) == []
