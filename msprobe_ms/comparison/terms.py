@@ -39,6 +39,7 @@ class PairedBy(_Term):
     ``SCOPE``      the built-in table of operations, inside one call of a module
     ``GROUP``      several entries of one side are one of the other together
     ``UNMATCHED``  an entry of which the layer mapping says that it has no counterpart
+    ``ELSEWHERE``  an entry without a counterpart, whose results are compared in rows of other calls
     ``NOTHING``    an entry for which no counterpart was found
     """
 
@@ -51,6 +52,7 @@ class PairedBy(_Term):
     SCOPE = "scope"
     GROUP = "group"
     UNMATCHED = "unmatched"
+    ELSEWHERE = "elsewhere"
     NOTHING = ""
 
 

@@ -97,14 +97,17 @@ def said_unmatched(pairs: Sequence[Pair]) -> list[str]:
     return [entry.name for entry in alone if _is_call(entry)]
 
 
+_RIGHTLY_ALONE = (PairedBy.UNMATCHED, PairedBy.ELSEWHERE)
+
+
 def expected_alone(pairs: Sequence[Pair]) -> tuple[set[str], set[str]]:
     """Return the names of entries of the target and of the golden that are rightly without a counterpart.
 
-    The mapping says so; they run inside of a fused module; or they are a framework's own parts of a layer that has a
-    counterpart (``LSTM`` runs ``_DynamicLSTM``).
+    The mapping says so; their results are compared elsewhere; they run inside of a fused module; or they are a
+    framework's own parts of a layer that has a counterpart (``LSTM`` runs ``_DynamicLSTM``).
     """
-    ours = {pair.target.name for pair in pairs if pair.target is not None and pair.how == PairedBy.UNMATCHED}
-    theirs: set[str] = set()
+    ours = {pair.target.name for pair in pairs if pair.target is not None and pair.how in _RIGHTLY_ALONE}
+    theirs = {pair.golden.name for pair in pairs if pair.golden is not None and pair.how in _RIGHTLY_ALONE}
     alone = [pair for pair in pairs if not pair.matched]
     if not alone:
         return ours, theirs

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from msprobe_ms.comparison.model import Pair, Row, Tables
 from msprobe_ms.comparison.pairing.calls import pair_tensors
+from msprobe_ms.comparison.pairing.elsewhere import mark_compared_elsewhere
 from msprobe_ms.comparison.pairing.entries import pair_entries
 from msprobe_ms.comparison.pairing.matches import Match
 from msprobe_ms.comparison.pairing.modules import Module, said_unmatched
@@ -54,6 +55,7 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
             )
             if rows or not entry.items:
                 pairs.append(Pair(None, entry, rows))
+    mark_compared_elsewhere(pairs)
     return pairs
 
 

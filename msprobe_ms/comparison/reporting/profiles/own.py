@@ -67,6 +67,9 @@ _COLOURS = {ORIGIN: RowColour.RED, INHERITED: RowColour.YELLOW, DIFFERS: RowColo
 NO_SUM = "This gradient is the sum of what several modules hand back, which their figures do not tell."
 SAID_ALONE = "The layer mapping says that it has no twin."
 NO_CALL = "The golden has no such call."
+ELSEWHERE = "The other side has no such call; what it gives out is compared in rows of other calls."
+#: Of calls without a counterpart, by what pairing says of them.
+_ALONE = {PairedBy.UNMATCHED: SAID_ALONE, PairedBy.ELSEWHERE: ELSEWHERE}
 NO_VALUE = "The golden's call has no such value."
 LATER_AGREE = "later uses of it agree"
 GRADIENT_AGREES = f"{LATER_AGREE}, or the two dumps record other parts of this gradient"
@@ -144,7 +147,7 @@ def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mo
             return UNMATCHED, PASSED_ON
         if pair.matched and is_running_statistic(row):
             return UNMATCHED, NO_STATISTIC
-        return UNMATCHED, NO_VALUE if pair.matched else SAID_ALONE if pair.how == PairedBy.UNMATCHED else NO_CALL
+        return UNMATCHED, NO_VALUE if pair.matched else _ALONE.get(pair.how, NO_CALL)
     said = remarks(row, target, golden, mode)
     if row.deviation is None:
         return NOT_COMPARED, next(said, NO_SUM if pair.fused else "There are no figures to compare.")

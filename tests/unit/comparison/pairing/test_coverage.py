@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 from compare_parts import dump, judged, side_by_side, tensor
 
@@ -18,7 +20,9 @@ from msprobe_ms.dump.model import Dump
 
 
 def calls(*names: str, framework: str = "mindspore") -> Dump:
-    return dump([tensor("output.0", [1.0, 2.0], name) for name in names], framework)
+    """Calls that each give out a tensor of their own, the same for the module or function of one name."""
+    values = [[1.0, 2.0 + zlib.crc32(name.split(".")[1].encode()) % 997] for name in names]
+    return dump([tensor("output.0", value, name) for name, value in zip(names, values, strict=True)], framework)
 
 
 def functions(prefix: str, count: int) -> list[str]:

@@ -1,0 +1,69 @@
+"""Find calls without a counterpart of which nothing is lost: the tensors that they give out are compared elsewhere.
+
+A Sequential around three layers, an Identity, a Dropout of probability 0, a Cell that one side alone puts around
+another: what they give out is what a call inside them made, or a call after them takes in. A fault in such a call is
+seen there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msprobe_ms.comparison.model import Pair, Row
+from msprobe_ms.comparison.statistics import elements_of
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
+from msprobe_ms.dump.model import Entry, Item
+from msprobe_ms.dump.names import BACKWARD, FORWARD
+
+#: What tells one recorded tensor from another: elements, Max, Min, Mean, Norm.
+_Tensor = tuple[object, ...]
+
+
+def mark_compared_elsewhere(pairs: Sequence[Pair]) -> None:
+    """Set ``how`` of each module call without a counterpart all of whose results are compared in rows of others."""
+    alone = [pair for pair in pairs if not pair.matched and pair.how == PairedBy.NOTHING]
+    for side in (TARGET, GOLDEN):
+        given = {
+            id(pair): tensors
+            for pair in alone
+            if (entry := pair.target if side is TARGET else pair.golden) is not None and _is_module_call(entry)
+            if (tensors := {_tensor(item) for item in entry.items if item.state == "output" and item.kind == "tensor"})
+        }
+        if not given:
+            continue
+        norms = {tensor[-1] for tensors in given.values() for tensor in tensors if tensor is not None}
+        compared: set[_Tensor | None] = set(_compared(pairs, side, norms))
+        for pair in alone:
+            if id(pair) in given and given[id(pair)] <= compared:
+                pair.how = PairedBy.ELSEWHERE
+
+
+def _is_module_call(entry: Entry) -> bool:
+    return entry.parsed is not None and entry.parsed.is_module and entry.parsed.direction in (FORWARD, BACKWARD)
+
+
+def _compared(pairs: Iterable[Pair], side: Side, norms: set[object]) -> Iterator[_Tensor]:
+    """The tensors of one side that stand beside one of the other, among those with one of these norms."""
+    for pair in pairs:
+        for row in pair.rows if pair.matched else ():
+            if row.matched and row.state in ("input", "output") and _norm(row, side) in norms:
+                item = row.target if side is TARGET else row.golden
+                if item is not None and item.kind == "tensor" and (known := _tensor(item)) is not None:
+                    yield known
+
+
+def _norm(row: Row, side: Side) -> object:
+    """The norm of one side, of which no item need be made."""
+    if (stored := row.stored(side)) is not None:
+        table, number = stored
+        irregular = table.irregular.get(number)
+        return irregular[3] if irregular is not None else table.statistics[4 * number + 3]
+    item = row.target if side is TARGET else row.golden
+    return item.norm if item is not None else None
+
+
+def _tensor(item: Item) -> _Tensor | None:
+    """None where nothing tells the tensor from others: without statistics, or of one number alone."""
+    if not isinstance(item.norm, float) or item.maximum == item.minimum:
+        return None
+    return elements_of(item.shape), item.maximum, item.minimum, item.mean, item.md5, item.norm
