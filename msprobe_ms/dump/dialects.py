@@ -82,9 +82,10 @@ API_PREFIXES = frozenset(prefix for dialect in DIALECTS for prefix in dialect.ap
 COLLECTIVE_PREFIXES = frozenset(prefix for dialect in DIALECTS for prefix in dialect.collective_prefixes)
 
 
-#: A file of a framework itself, as a frame of a call site names it. Packages of models are installed beside it.
+#: A file of a framework itself, or of what records it, as a frame of a call site names it. Packages of models are
+#: installed beside them.
 _FRAMEWORK_FILE = re.compile(
-    r"[/\\](?:site|dist)-packages[/\\](?:mindspore|torch|torch_npu|mindtorch|mindnlp|msadapter)[/\\]"
+    r"[/\\](?:site|dist)-packages[/\\](?:mindspore|torch|torch_npu|mindtorch|mindnlp|msadapter|msprobe|msprobe_ms)[/\\]"
 )
 
 
