@@ -70,14 +70,28 @@ def statistic_metrics(target: Item, golden: Item) -> Metrics:
 def is_comparable(mine: str | None, theirs: str | None, shape: object, other_shape: object) -> bool:
     """Whether two tensors of these dtypes and shapes can be compared in value, so that they may agree.
 
-    Another shape of as many elements is another layout: channels last, heads before positions, an axis of length 1.
+    Another shape of as many elements is another layout: channels last, heads before positions, an axis of length 1. One
+    that the other is broadcast to holds the same numbers several times.
     """
     if shape is None or other_shape is None:  # of a file so damaged that nothing tells
         return True
-    same_size = shape == other_shape or (
-        isinstance(shape, tuple) and isinstance(other_shape, tuple) and math.prod(shape) == math.prod(other_shape)
-    )
-    return same_size and parse_dtype(mine).kind == parse_dtype(theirs).kind
+    if parse_dtype(mine).kind != parse_dtype(theirs).kind:
+        return False
+    if shape == other_shape:
+        return True
+    if not (isinstance(shape, tuple) and isinstance(other_shape, tuple)):
+        return False
+    return math.prod(shape) == math.prod(other_shape) or is_broadcast(shape, other_shape)
+
+
+def is_broadcast(shape: object, other_shape: object) -> bool:
+    """Whether one of two shapes of other numbers of elements is what the other is broadcast to, as numpy does."""
+    if not (isinstance(shape, tuple) and isinstance(other_shape, tuple)) or math.prod(shape) == math.prod(other_shape):
+        return False
+    small, large = sorted((shape, other_shape), key=math.prod)
+    if not math.prod(small) > 1 or len(small) > len(large):  # a single number is broadcast to anything
+        return False
+    return all(length in (1, other) for length, other in zip(small[::-1], large[::-1], strict=False))
 
 
 def without_ones(shape: object) -> object:

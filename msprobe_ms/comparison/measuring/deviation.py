@@ -73,6 +73,8 @@ def sketch_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | 
 
 def four_statistics_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | None:
     """Measure Max, Min, Mean and Norm of two tensors as one relative difference; None if none is on both sides."""
+    if (times := _size(golden) / _size(target)) != 1 and isinstance(target.norm, float):
+        target = target._replace(norm=target.norm * math.sqrt(times))  # of the same numbers, held several times
     if are_filled_otherwise(target, golden):
         return _part(target.maximum, golden.maximum, max(magnitude(golden.maximum), floor))
     rms = max(root_mean_square(golden) or 0.0, floor)
@@ -87,6 +89,10 @@ def four_statistics_deviation(target: Item, golden: Item, floor: float = 0.0) ->
     whole = [part for part in (mean, norm) if part is not None]
     share = EXTREME if whole and parse_dtype(golden.dtype).epsilon and not _is_rounded(target, golden) else 1.0
     return max([*whole, *(share * part for part in (most, least) if part is not None)], default=None)
+
+
+def _size(item: Item) -> int:
+    return max(1, element_count(item))
 
 
 def _is_rounded(target: Item, golden: Item) -> bool:
@@ -117,6 +123,7 @@ class StatisticColumns:
         self._counts = np.array([elements_of(sort[3]) for sort in sorts], np.float64)
         self._shares = np.array([EXTREME if parse_dtype(sort[2]).epsilon else 1.0 for sort in sorts])
         self._single = np.array([parse_dtype(sort[2]).name == "float32" for sort in sorts])
+        self._target_counts = np.array([elements_of(sort[3]) for sort in target.known_sorts], np.float64)
         self._sorts = np.frombuffer(golden.sorts, np.uint32)
         self._target_sorts = np.frombuffer(target.sorts, np.uint32)
         codes: dict[object, int] = {}
@@ -133,7 +140,9 @@ class StatisticColumns:
         mine, golden = self._ours[np.asarray(ours, np.intp)], self._theirs[np.asarray(theirs, np.intp)]
         sorts = self._sorts[np.asarray(theirs, np.intp)]
         counts = self._counts[sorts]
+        target_counts = self._target_counts[self._target_sorts[np.asarray(ours, np.intp)]]
         with np.errstate(all="ignore"):
+            mine[:, 3] *= np.sqrt(np.maximum(counts, 1) / np.maximum(target_counts, 1))
             sizes = np.where(np.isfinite(golden), np.abs(golden), 0.0)
             rms = np.where(counts > 0, sizes[:, 3] / np.sqrt(np.maximum(counts, 1)), 0.0)
             rms = np.maximum(rms, np.asarray(floors, np.float64))

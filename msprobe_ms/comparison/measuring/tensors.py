@@ -20,7 +20,7 @@ from msprobe_ms.comparison.measuring.deviation import (
     unfilled_difference,
 )
 from msprobe_ms.comparison.model import Metrics, Pair, Row
-from msprobe_ms.comparison.statistics import contradiction, elements_of, without_ones
+from msprobe_ms.comparison.statistics import contradiction, elements_of, is_broadcast, without_ones
 from msprobe_ms.comparison.terms import GOLDEN
 from msprobe_ms.dump.model import Item, Tensors
 from msprobe_ms.support.errors import ContradictionError, MsprobeError
@@ -87,6 +87,9 @@ class RealData:
         if pair.reshaped and target.size == golden.size:
             target = target.reshape(golden.shape)
         difference = tensor_difference(target, golden, more=self._more)
+        if is_broadcast(target.shape, golden.shape):
+            whole = tensor_difference(*np.broadcast_arrays(target, golden))
+            difference = replace(difference, **_sizes(whole))
         if target.shape != golden.shape and target.size == golden.size:
             difference = replace(difference, **_of_other_layout(target, golden))
         if are_filled_otherwise(pair.target, pair.golden):
@@ -201,7 +204,11 @@ def _of_other_layout(target: npt.NDArray[np.generic], golden: npt.NDArray[np.gen
         whole = tensor_difference(target.reshape(-1), golden.reshape(-1))
     else:
         whole = tensor_difference(np.sort(target, axis=None), np.sort(golden, axis=None))
-    return {name: getattr(whole, name) for name in ("relative_l2", "error_rms", "golden_rms")}
+    return _sizes(whole)
+
+
+def _sizes(difference: TensorDifference) -> dict[str, Any]:
+    return {name: getattr(difference, name) for name in ("relative_l2", "error_rms", "golden_rms")}
 
 
 def _in_files(row: Row) -> tuple[Item, Item] | None:

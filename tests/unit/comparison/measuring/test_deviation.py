@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compare_parts import tensor
+from compare_parts import dump, tensor
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,8 +27,9 @@ from msprobe_ms.comparison.measuring.deviation import (
 )
 from msprobe_ms.comparison.model import Comparison
 from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.comparison.statistics import is_broadcast
 from msprobe_ms.dump.columns import ItemSlice, ItemTable
-from msprobe_ms.dump.model import Item
+from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.reading.reader import read_dump
 
 FIGURES = st.floats() | st.integers() | st.booleans() | st.text(max_size=3) | st.none()
@@ -131,6 +132,40 @@ def test_elements_of_another_shape_are_taken_for_those_of_another_order() -> Non
     assert statistic_deviation(sketched(turned), sketched(golden)) < 1e-6
     assert statistic_deviation(sketched(turned), sketched(golden.reshape(4, 6))) > 0.1
     assert statistic_deviation(sketched(turned), sketched(golden.reshape(4, 1, 6))) > 0.1
+
+
+def written(folder: Path, values: np.ndarray, mode: str) -> Dump:
+    name = "Cell.bias.Bias.forward.0"
+    folder.mkdir(parents=True)
+    made = dump([tensor("output.0", values, name, data_name="0.npy")], folder=folder)
+    (folder / "dump_tensor_data").mkdir()
+    np.save(folder / "dump_tensor_data" / "0.npy", values)
+    made.mode = mode
+    return made
+
+
+@pytest.mark.parametrize("mode", ["statistics", "tensor"])
+@pytest.mark.parametrize(("small", "large"), [((1, 5, 3), (4, 5, 3)), ((5, 3), (4, 5, 3)), ((4, 1, 3), (4, 5, 3))])
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_a_tensor_beside_the_one_it_is_broadcast_to(
+    tmp_path: Path, mode: str, small: tuple[int, ...], large: tuple[int, ...], exchanged: bool
+) -> None:
+    golden = np.random.randn(*small).astype(np.float32)
+    for number, factor in enumerate((1.0, 1.01)):
+        both = [golden * np.float32(factor), np.ascontiguousarray(np.broadcast_to(golden, large))]
+        folders = [tmp_path / str(number) / each for each in ("target", "golden")]
+        sides = [
+            written(folder, array, mode) for folder, array in zip(folders, both[:: -1 if exchanged else 1], strict=True)
+        ]
+        comparison = compare_dumps(*sides, Options())
+        (row,) = comparison.rows
+        assert row.deviation == pytest.approx(factor - 1, abs=2e-4)
+        assert comparison.verdict == ("consistent" if factor == 1 else "divergent")
+
+
+@pytest.mark.parametrize(("shape", "other"), [((2, 3), (4, 3)), ((1,), (4, 3)), ((4,), (4, 3)), ((2, 6), (3, 4))])
+def test_other_shapes_are_not_broadcast(shape: tuple[int, ...], other: tuple[int, ...]) -> None:
+    assert not is_broadcast(shape, other)
 
 
 def test_a_sketch_of_a_gradient_that_cancels_is_held_against_its_floor() -> None:
