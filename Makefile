@@ -18,30 +18,31 @@ PYTHON ?= python3
 # Two files at a time: MindSpore takes memory, and most tests wait for processes of their own.
 PYTEST_ARGS ?= -q -n 2 --dist loadfile --no-loadscope-reorder
 BIN := .venv/bin
-PIP = $(BIN)/python -m pip install --disable-pip-version-check --no-compile -q
-# By all cores, where pip takes one. Some packages hold templates and tests of other versions of Python.
-COMPILE = PYTHONWARNINGS=ignore $(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(BIN)/../lib || true
+PIP = $(BIN)/python -m pip install --disable-pip-version-check --no-compile --no-warn-conflicts -q
+# What is imported is compiled once, not all that is installed: the tests run hundreds of scripts.
+unexport PYTHONDONTWRITEBYTECODE
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
+TORCH = $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 
 .PHONY: demo test tests check lint faults zoo bench neutral bounded failing-disk kills fuzz torture clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
 
-# Compiled once: the tests run hundreds of scripts, and an environment may forbid to keep what each compiles.
-test: .venv/installed-test
+# The second core installs PyTorch beside what lint needs, and checks while the first installs the rest.
+test: .venv/created
 	$(MAKE) --no-print-directory -j 2 lint tests
 
 tests: .venv/installed-test
 	$(BIN)/python -m compileall -q msprobe_ms
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-check: lint
+check: lint .venv/installed-test
 	$(BIN)/python -m compileall -q msprobe_ms
 	$(BIN)/python -m pytest -q -n 2 -m "not processes" tests/unit
 
-lint: .venv/installed-test
+lint: .venv/installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
@@ -96,7 +97,12 @@ clean:
 .venv/installed-%: pyproject.toml setup.py | .venv/created
 	$(PIP) -e '.[$*]'
 	$(if $(filter test,$*),$(PIP) --no-deps $(MINDTORCH))
-	$(COMPILE)
+	@touch $@
+
+# pip takes one core. The two share no package: what PyTorch requires comes with the tests, and is missed by neither.
+.venv/installed-test: .venv/installed-lint .venv/installed-torch
+.venv/installed-torch: pyproject.toml | .venv/created
+	$(PIP) --no-deps $(TORCH)
 	@touch $@
 
 .venv/created:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 # Before any framework is imported, and for every process that a test starts: its nets are so small that threads of one
@@ -18,6 +20,7 @@ import hypothesis
 import numpy as np
 import pytest
 
+from msprobe_ms.recording import debugger
 from msprobe_ms.support import workers
 from msprobe_ms.support.log import logger
 
@@ -51,6 +54,24 @@ def seeded() -> None:
     np.random.seed(20)
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(20)
+
+
+@pytest.fixture(autouse=True)
+def released_debuggers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A debugger stays until its process ends, with ten thousand objects; here it goes with its test.
+
+    Of hundreds of them, each of the garbage collections with which MindSpore begins to compile takes up to a second.
+    """
+    registered: list[Callable[[], object]] = []
+
+    def register(function: Callable[[], object]) -> None:
+        registered.append(function)
+        atexit.register(function)
+
+    monkeypatch.setattr(debugger, "atexit", SimpleNamespace(register=register, unregister=atexit.unregister))
+    yield
+    for function in registered:
+        atexit.unregister(function)
 
 
 @pytest.fixture

@@ -25,7 +25,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from repository import PYTHONPATH
+from processes import environment
+from repository import PYTHONPATH, ROOT
 
 #: Framework → what is imported beforehand. The first optimizer of PyTorch imports the last, for two seconds.
 IMPORTS = {
@@ -55,6 +56,14 @@ def run_forked(
         status = server.run(json.dumps(request), timeout)
         output, errors = (Path(stream).read_text(errors="replace") for stream in streams)
     return subprocess.CompletedProcess([sys.executable, *command], status, output, errors)
+
+
+def record_forked(module: str, *arguments: str) -> int:
+    """Run a module that records nets, ``torture.faults.record_mindspore`` or its twin; its exit status."""
+    framework = "mindspore" if module.endswith("mindspore") else "torch"
+    done = run_forked("-m", module, *arguments, framework=framework, cwd=ROOT, env=environment())
+    print(done.stdout, done.stderr)
+    return done.returncode
 
 
 @cache

@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import run_forked
-from processes import environment
-from repository import ROOT
+from forked import record_forked
 
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.reading.locate import find_dumps
@@ -41,15 +39,8 @@ _ALIGNED = [Case("gpt", fault, PYTORCH, "statistics", variant="everything") for 
 @pytest.fixture(scope="module")
 def dumps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("faults")
-    record(root, {job for case in _CASES for job in (case.target_job, case.golden_job)} | {_VARIANT}, run_module)
+    record(root, {job for case in _CASES for job in (case.target_job, case.golden_job)} | {_VARIANT}, record_forked)
     return root
-
-
-def run_module(module: str, *arguments: str) -> int:
-    framework = "mindspore" if module.endswith("mindspore") else "torch"
-    done = run_forked("-m", module, *arguments, framework=framework, cwd=ROOT, env=environment())
-    print(done.stdout, done.stderr)
-    return done.returncode
 
 
 def test_there_are_twelve_nets_with_eight_faults_each_of_all_sorts() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from compare_parts import compared
+from forked import record_forked
 
 from msprobe_ms.comparison.pairing.coverage import unmatched_modules
 from msprobe_ms.comparison.pairing.rules.files import load_mappings
@@ -87,7 +88,7 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> Dumps:
     faults = [(net, fault, "L0", task) for net, fault in _FAULTS for task in _TASKS]
     faults += [(net, fault, "mix", "statistics") for net, fault in _FAULTS_IN_FUNCTIONS]
     faults += [(net, "", level, task) for net, level, task in kinds]
-    record(root, {*(_target(*fault) for fault in faults), *(_golden(*kind) for kind in kinds)})
+    record(root, {*(_target(*fault) for fault in faults), *(_golden(*kind) for kind in kinds)}, record_forked)
     return Dumps(root)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 from repository import ROOT
@@ -22,22 +21,23 @@ ROWS = [
 ]
 
 
-def functions(path: Path) -> set[str]:
-    return {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
-
-
-FUNCTIONS: dict[str, set[str]] = {}
-for path in (ROOT / "tests").rglob("test_*.py"):
-    FUNCTIONS.setdefault(path.stem, set()).update(functions(path))
+@pytest.fixture(scope="module")
+def functions() -> dict[str, set[str]]:
+    """Every module of tests with its functions."""
+    found: dict[str, set[str]] = {}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        names = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+        found.setdefault(path.stem, set()).update(names)
+    return found
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMED)))
-def test_the_named_test_exists(name: str) -> None:
+def test_the_named_test_exists(name: str, functions: dict[str, set[str]]) -> None:
     module, _, function = name.partition("::")
     if function:
-        assert function in FUNCTIONS[module]
+        assert function in functions[module]
     else:
-        assert name in FUNCTIONS or any(name in found for found in FUNCTIONS.values())
+        assert name in functions or any(name in found for found in functions.values())
 
 
 def test_every_row_names_a_test() -> None:
