@@ -190,6 +190,10 @@ def test_fused_projections_are_named_and_not_paired(tmp_path: Path, told: Told) 
         for n in range(3)
     ]  # fmt: skip
     assert "# fused: layers.0.attention.qkv (Dense) = blocks.0.self_attn.query (Linear), " in alignment.text()
+    # Rules are suggested for a fused module only where both it and all that it is made of have no twin.
+    group, others, _ = alignment.fused[0]
+    assert alignment.lines_for({*group}, {*others}) == ["Attention:", "  qkv: query + key + value"]
+    assert alignment.lines_for({*group}, {*others[1:]}) == alignment.lines_for(set(), {*others}) == []
     parted = check(encoder(), renamed(fused), tmp_path, told)
     assert [len(ours) for ours, _, _ in parted.fused] == [3, 3, 3]
 
