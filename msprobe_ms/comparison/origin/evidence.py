@@ -12,7 +12,7 @@ from msprobe_ms.comparison.measuring.tolerances import were_updated
 from msprobe_ms.comparison.model import Allowance, Pair, Row
 from msprobe_ms.comparison.origin.nodes import Node, nodes_of
 from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
-from msprobe_ms.comparison.origin.updates import Update, updates_since
+from msprobe_ms.comparison.origin.updates import Place, Update, apart_by_updates, updates_since
 from msprobe_ms.dump.model import Dump, Entry
 
 #: Reads the target's and the golden's dump of another step, as they are paired; None where one cannot be read.
@@ -71,6 +71,16 @@ class Evidence:
             return []
         dumps = self.before()
         return [] if dumps is None else list(updates_since(self.nodes, *dumps))
+
+    @cached_property
+    def apart_by_updates(self) -> Mapping[Place, float]:
+        """By how much of each parameter its updates differ since the step before, where optimizers do the same."""
+        return apart_by_updates(self.updates)
+
+    @cached_property
+    def drift(self) -> float:
+        """The largest deviation of a parameter that updates explain; 0 without any."""
+        return max(self.apart_by_updates.values(), default=0.0)
 
     @cached_property
     def unrecorded(self) -> UnrecordedCode:

@@ -230,7 +230,9 @@ class Walk:
         if found.node is None:
             return
         if found.origin is not None:
-            self.origins[found.node] = found.node.order, found.origin
+            # What a call took in was there before all that it called, though its entry stands behind them.
+            place = min(found.node.order, self.turn.order) if self.turn is not None else found.node.order
+            self.origins[found.node] = place, found.origin
         self._told.update((found.node, *found.node.ancestors()))
         if found.whole_module:
             self._told_modules.add(found.node.module)

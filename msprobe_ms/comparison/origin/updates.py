@@ -79,6 +79,28 @@ class Update(NamedTuple):
         return "target" if ours < theirs else "golden"
 
 
+#: Optimizers do the same when the updates of half of all parameters differ by no more than this part.
+_SAME = 0.2
+
+#: A module's parameter: name of the module's calls without direction, path of the parameter.
+Place = tuple[str, tuple[str, ...]]
+
+
+def place_of(row: Row) -> Place:
+    """Return whose parameter a row is, the same for all calls of its module."""
+    item = row.target
+    return (item.entry.partition(".forward.")[0], item.path) if item is not None else ("", ())
+
+
+def apart_by_updates(updates: Sequence[Update]) -> dict[Place, float]:
+    """Return by how much of each parameter its two updates differ, where both optimizers do the same; else {}."""
+    known = [each for each in updates if each.is_known]
+    if not known or float(np.median([each.apart for each in known])) > _SAME:
+        return {}
+    sizes = ((each, sketch.norm(each.held + each.theirs)) for each in known)
+    return {place_of(each.row): sketch.distance(each.ours, each.theirs) / size for each, size in sizes if size}
+
+
 def updates_since(nodes: Sequence[Node], target: Dump, golden: Dump) -> Iterator[Update]:
     """Yield the updates since the step of ``target`` and ``golden``, of parameters whose gradients agreed in it.
 

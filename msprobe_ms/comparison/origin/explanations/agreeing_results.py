@@ -7,16 +7,21 @@ differs by so little that a healthy call may let it fade is what it seems (see `
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from msprobe_ms.comparison.measuring.deviation import is_filled
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.origin.nodes import GOLDEN, RESULTS, TARGET, Fingerprint, Node, error_ratio, fingerprint
+from msprobe_ms.comparison.origin.nodes import RESULTS, Fingerprint, Node, error_ratio, tensors
 from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT
 from msprobe_ms.comparison.origin.protocols import Surveyed
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
+
+#: Times that a result may be further apart than a parameter that updates set apart, and an input at least.
+_DRIFT, _FAR_FROM_DRIFT = 2.0, 10.0
 
 
 class AgreeingResults(Surveyed):
@@ -31,6 +36,7 @@ class AgreeingResults(Surveyed):
 
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(evidence)
+        self._drift = evidence.drift
         #: Few are asked for: of most nodes nothing differs, nor of what is around them.
         self._right: dict[Node, bool] = {}
         differing = {
@@ -40,12 +46,13 @@ class AgreeingResults(Surveyed):
         }
         before_right = self._before_right(evidence.nodes, differing) if differing else set()
         harmless: set[tuple[Fingerprint | None, Fingerprint | None]] = set()
-        rows = [(row, node) for node in differing for row in _differing(node)]
+        rows = [(row, node) for node in differing for row in self._differing(node)]
         for row, node in rows:
             inside = self._is_inside_right(node)
             if inside or (row.state == "input" and self._is_right(node)):
                 if row.state == "input":
-                    harmless.add(_tensors(row))
+                    if _is_of_another_form(row):
+                        harmless.add(tensors(row))
                     if inside and not node.is_module:
                         self._let_results_pass(node)
                 elif _is_own_doing(node):
@@ -54,7 +61,7 @@ class AgreeingResults(Surveyed):
             elif node in before_right:
                 self.let_pass(row, node)
         for row, node in rows if harmless - {(None, None)} else ():
-            both = _tensors(row)
+            both = tensors(row)
             if (row.state == "input" or not node.is_module) and None not in both and both in harmless:
                 self.let_pass(row, node)
 
@@ -66,8 +73,18 @@ class AgreeingResults(Surveyed):
 
     def _is_right(self, node: Node) -> bool:
         if node not in self._right:
-            self._right[node] = node.comes_out_right
+            self._right[node] = node.comes_out_right_but_for(_DRIFT * self._drift)
         return self._right[node]
+
+    def _differing(self, node: Node) -> Iterator[Row]:
+        """The rows that differ by far more than a drift."""
+        return (
+            row
+            for row in node.pair.rows
+            if row.state != "parameters"
+            and error_ratio(row) > GAIN_IN_DOUBT
+            and (row.deviation or 0.0) > _FAR_FROM_DRIFT * self._drift
+        )
 
     def _is_inside_right(self, node: Node) -> bool:
         around = node.parent
@@ -91,9 +108,7 @@ def _is_own_doing(node: Node) -> bool:
     return node.is_module and node.ratio_in <= 1
 
 
-def _differing(node: Node) -> Iterator[Row]:
-    return (row for row in node.pair.rows if row.state != "parameters" and error_ratio(row) > GAIN_IN_DOUBT)
-
-
-def _tensors(row: Row) -> tuple[Fingerprint | None, Fingerprint | None]:
-    return fingerprint(row, TARGET), fingerprint(row, GOLDEN)
+def _is_of_another_form(row: Row) -> bool:
+    """Whether a tensor is there in a form that is not comparable, or is filled: a mask."""
+    golden = row.golden
+    return row.deviation == math.inf or (golden is not None and is_filled(golden.maximum, golden.minimum))

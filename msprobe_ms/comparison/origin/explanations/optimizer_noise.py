@@ -17,7 +17,7 @@ import numpy as np
 
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.model import Effect, Row
-from msprobe_ms.comparison.origin.nodes import Node, error_ratio
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio, tensors
 from msprobe_ms.comparison.origin.protocols import Surveyed
 from msprobe_ms.comparison.statistics import describe_non_finite
 from msprobe_ms.dump.model import Item
@@ -46,6 +46,12 @@ class OptimizerNoise(Surveyed):
         for node in evidence.nodes:
             for row in node.rows("parameters") if node.ratio_parameters > 1 else ():
                 if _is_noise(node, row, gradients, evidence.load):
+                    self.let_pass(row, node)
+        # Functions take them in before the entries of their modules tell whose they are.
+        harmless = {tensors(row) for row in self.found} - {(None, None)}
+        for node in evidence.nodes if harmless else ():
+            for row in node.rows("input") if node.ratio_in > 1 and not node.is_module else ():
+                if error_ratio(row) > 1 and tensors(row) in harmless:
                     self.let_pass(row, node)
 
 

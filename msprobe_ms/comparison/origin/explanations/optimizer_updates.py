@@ -8,21 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
-from msprobe_ms.arrays import sketch
 from msprobe_ms.comparison.model import Allowance, Row
+from msprobe_ms.comparison.origin.nodes import tensors
 from msprobe_ms.comparison.origin.propagation import DRIFT
 from msprobe_ms.comparison.origin.protocols import Phase
-from msprobe_ms.comparison.origin.updates import Update
+from msprobe_ms.comparison.origin.updates import place_of
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.nodes import Node
     from msprobe_ms.comparison.origin.search import Walk
 
-#: Optimizers do the same when the updates of half of all parameters differ by no more than this part.
-_SAME = 0.2
 #: Times that a deviation may be larger than the one that sketches of updates estimate.
 _ESTIMATE = 2.0
 
@@ -34,30 +30,22 @@ class OptimizerUpdates:
     phase: ClassVar[Phase] = Phase.WALK
 
     def __init__(self, evidence: Evidence) -> None:
-        self._updated = evidence.updated
-        known = [each for each in evidence.updates if each.is_known]
-        same = bool(known) and float(np.median([each.apart for each in known])) <= _SAME
-        #: By module and name, as a module's parameter has a row for each of its calls.
-        self._apart = {_place(each.row): _deviation(each) for each in known} if same else {}
+        self._updated, self._apart = evidence.updated, evidence.apart_by_updates
+        #: The same by the recorded tensors: functions take a parameter in before its module's entry tells whose it is.
+        self._tensors = {
+            tensors(row): self._apart[place]
+            for node in (evidence.nodes if self._apart else ())
+            for row in node.rows("parameters")
+            if (place := place_of(row)) in self._apart and None not in tensors(row)
+        }
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """Of a parameter what its update explains, where optimizers do the same; of an input a drift of tolerances."""
-        if row.held_to is None:
+        if row.held_to is None or row.state not in ("parameters", "input"):
             return None
-        if row.state == "parameters":
-            apart = self._apart.get(_place(row))
-            return None if apart is None else Allowance(self.name, row.held_to + _ESTIMATE * apart)
+        apart = self._apart.get(place_of(row)) if row.state == "parameters" else self._tensors.get(tensors(row))
+        if apart is not None:
+            return Allowance(self.name, row.held_to + _ESTIMATE * apart)
         if not self._updated or row.state != "input":
             return None
         return Allowance(self.name, DRIFT * row.held_to)
-
-
-def _place(row: Row) -> tuple[str, tuple[str, ...]]:
-    item = row.target
-    return (item.entry.partition(".forward.")[0], item.path) if item is not None else ("", ())
-
-
-def _deviation(update: Update) -> float:
-    """By how much of the parameter its two updates differ."""
-    now = sketch.norm(update.held + update.theirs)
-    return sketch.distance(update.ours, update.theirs) / now if now else 0.0

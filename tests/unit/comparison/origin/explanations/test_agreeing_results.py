@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from compare_nodes import BLOCK, CARRIED, FAULT, NEXT, REST, node, origins
 
 
@@ -17,10 +19,17 @@ def test_it_hides_nothing_that_follows() -> None:
     assert origins(masked, fault) == [f"{NEXT}.output.0"]
 
 
-def test_the_same_tensor_is_no_origin_where_the_call_goes_wrong_either() -> None:
-    masked = node(BLOCK, None, (5.0, 2.0), input_mask=FAULT, output_0=REST)
-    wrong = node(NEXT, None, (5.0, 2.0), input_mask=FAULT, output_0=FAULT)
+def test_a_mask_of_another_form_is_no_origin_where_the_call_goes_wrong_either() -> None:
+    masked = node(BLOCK, None, (5.0, 2.0), input_mask=math.inf, output_0=REST)
+    wrong = node(NEXT, None, (5.0, 2.0), input_mask=math.inf, output_0=FAULT)
     assert origins(masked, wrong) == [f"{NEXT}.output.0"]
+
+
+def test_other_data_are_the_origin_where_one_call_does_not_depend_on_them() -> None:
+    """Position embeddings take token ids in for their shape alone."""
+    wrong = node(BLOCK, None, (5.0, 2.0), input_ids=FAULT, output_0=FAULT)
+    independent = node(NEXT, None, (5.0, 2.0), input_ids=FAULT, output_0=REST)
+    assert origins(wrong, independent) == [f"{BLOCK}.input.ids"]
 
 
 def test_functions_inside_a_module_that_comes_out_right_may_stand_beside_others() -> None:
