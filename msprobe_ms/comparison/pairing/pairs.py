@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
 
+from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Pair, Row, Tables
 from msprobe_ms.comparison.pairing.calls import pair_tensors
 from msprobe_ms.comparison.pairing.elsewhere import mark_compared_elsewhere
@@ -14,6 +15,7 @@ from msprobe_ms.comparison.pairing.modules import Module, said_unmatched
 from msprobe_ms.comparison.pairing.rules.api import ApiRule, split_listed
 from msprobe_ms.comparison.pairing.rules.data import DataPairs, resolve_data
 from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.statistics import elements_of
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.columns import ItemSlice, ItemTable
 from msprobe_ms.dump.model import Dump, Entry, Item
@@ -211,9 +213,10 @@ def pair_items(target: Sequence[Item], golden: Sequence[Item]) -> list[tuple[Ite
     """Pair items, each once or alone: the target's in their order, then what only the golden has.
 
     Counterparts have the same suffix (``input.0``, ``parameters.weight``). What is left then pairs by the meaning of a
-    parameter's name, and tensors given by position with tensors given by keyword. Gradients a backward entry gives
-    out have the shapes of the forward's inputs, so they pair with equal shapes only: some dumps list those of an inner
-    operation instead, or leave ``null`` places out.
+    parameter's name, tensors given by position with tensors given by keyword, and what one side gives out in a
+    container with what the other does in none. Gradients a backward entry gives out have the shapes of the forward's
+    inputs, so they pair with equal shapes only: some dumps list those of an inner operation instead, or leave ``null``
+    places out. Indices never stand beside floats of another number: these are inputs of other calls.
     """
     counterparts: dict[int, int] = {}
     free = dict.fromkeys(range(len(golden)))
@@ -230,13 +233,17 @@ def pair_items(target: Sequence[Item], golden: Sequence[Item]) -> list[tuple[Ite
         for other in free:
             waiting.setdefault(key(golden[other], backward), deque()).append(other)
         for place, item in enumerate(target):
-            if place not in counterparts and (queue := waiting.get(key(item, backward))):
+            if place in counterparts or not (queue := waiting.get(key(item, backward))):
+                continue
+            if not _are_indices_beside_floats(item, golden[queue[0]]):
                 take([place], [queue.popleft()])
         if len(counterparts) == len(target) or not free:
             break
     left = [place for place in range(len(target)) if place not in counterparts]
     for ours_keyword in (False, True):
         take(*_position_beside_keyword(target, golden, left, list(free), ours_keyword))
+    if not backward:
+        take(*_results_in_order(target, golden, left, list(free)))
     rows: list[tuple[Item | None, Item | None]] = [
         (item, golden[counterparts[place]] if place in counterparts else None) for place, item in enumerate(target)
     ]
@@ -284,6 +291,23 @@ def _position_beside_keyword(
     others = [place for place in theirs if _is_input(golden[place], keyword=not ours_keyword)]
     equal = [target[place].shape for place in mine] == [golden[place].shape for place in others]
     return (mine, others) if equal else ([], [])
+
+
+def _results_in_order(
+    target: Sequence[Item], golden: Sequence[Item], ours: list[int], theirs: list[int]
+) -> tuple[list[int], list[int]]:
+    """Left-over output tensors, equally many of equal shapes."""
+    mine = [place for place in ours if target[place].state == "output" and target[place].kind == "tensor"]
+    others = [place for place in theirs if golden[place].state == "output" and golden[place].kind == "tensor"]
+    equal = [target[place].shape for place in mine] == [golden[place].shape for place in others]
+    return (mine, others) if equal else ([], [])
+
+
+def _are_indices_beside_floats(item: Item, other: Item) -> bool:
+    if item.state != "input" or item.kind != "tensor" or other.kind != "tensor" or item.shape == other.shape:
+        return False
+    kinds = {parse_dtype(each.dtype).kind for each in (item, other)}
+    return kinds == {"int", "float"} and elements_of(item.shape) != elements_of(other.shape)
 
 
 def _is_input(item: Item, *, keyword: bool) -> bool:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import random
 
+import numpy as np
 import pytest
 import repository
 from built_dumps import Items, dump, entry, module_calls, paired, rows
+from compare_parts import tensor
 from hypothesis import given
 from hypothesis import strategies as st
 
 from msprobe_ms.comparison.pairing.pairs import pair, pair_items
 from msprobe_ms.comparison.pairing.rules.files import Mappings, load_mappings
-from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.reading.reader import read_dump
 
 DATA = repository.DATA / "mapping"
@@ -551,3 +553,31 @@ def test_forward_outputs_of_other_shapes_still_pair():
 
 def test_nothing_beside_nothing():
     assert beside({}, {}) == []
+
+
+def call_items(*places: tuple[str, tuple[int, ...], type]) -> list[Item]:
+    return [tensor(place, np.ones(shape, kind), "Cell.net.Net.forward.0") for place, shape, kind in places]
+
+
+def beside(ours: list[Item], theirs: list[Item]) -> list[tuple[str | None, str | None]]:
+    return [(mine and mine.suffix, other and other.suffix) for mine, other in pair_items(ours, theirs)]
+
+
+def test_what_one_side_gives_out_in_a_container_stands_beside_what_the_other_gives_out_in_none():
+    ours = call_items(("output.0.last_hidden_state", (2, 3), np.float32), ("output.0.pooled", (2,), np.float32))
+    assert beside(ours, call_items(("output.0", (2, 3), np.float32), ("output.1", (2,), np.float32))) == [
+        ("output.0.last_hidden_state", "output.0"),
+        ("output.0.pooled", "output.1"),
+    ]
+    of_other_shapes = call_items(("output.0", (3, 2), np.float32), ("output.1", (2,), np.float32))
+    assert all(None in both for both in beside(ours, of_other_shapes))
+
+
+def test_indices_never_stand_beside_floats_of_another_number():
+    tokens, hidden = call_items(("input.0", (2, 7), np.int64)), call_items(("input.0", (2, 7, 8), np.float32))
+    assert beside(tokens, hidden) == [("input.0", None), (None, "input.0")]
+    assert beside(hidden, tokens) == [("input.0", None), (None, "input.0")]
+    longer = call_items(("input.0", (2, 8), np.int64))
+    assert beside(tokens, longer) == [("input.0", "input.0")]
+    as_floats = call_items(("input.0", (2, 7), np.float32))
+    assert beside(tokens, as_floats) == [("input.0", "input.0")]
