@@ -559,25 +559,25 @@ def call_items(*places: tuple[str, tuple[int, ...], type]) -> list[Item]:
     return [tensor(place, np.ones(shape, kind), "Cell.net.Net.forward.0") for place, shape, kind in places]
 
 
-def beside(ours: list[Item], theirs: list[Item]) -> list[tuple[str | None, str | None]]:
+def standing(ours: list[Item], theirs: list[Item]) -> list[tuple[str | None, str | None]]:
     return [(mine and mine.suffix, other and other.suffix) for mine, other in pair_items(ours, theirs)]
 
 
 def test_what_one_side_gives_out_in_a_container_stands_beside_what_the_other_gives_out_in_none():
     ours = call_items(("output.0.last_hidden_state", (2, 3), np.float32), ("output.0.pooled", (2,), np.float32))
-    assert beside(ours, call_items(("output.0", (2, 3), np.float32), ("output.1", (2,), np.float32))) == [
+    assert standing(ours, call_items(("output.0", (2, 3), np.float32), ("output.1", (2,), np.float32))) == [
         ("output.0.last_hidden_state", "output.0"),
         ("output.0.pooled", "output.1"),
     ]
     of_other_shapes = call_items(("output.0", (3, 2), np.float32), ("output.1", (2,), np.float32))
-    assert all(None in both for both in beside(ours, of_other_shapes))
+    assert all(None in both for both in standing(ours, of_other_shapes))
 
 
 def test_indices_never_stand_beside_floats_of_another_number():
     tokens, hidden = call_items(("input.0", (2, 7), np.int64)), call_items(("input.0", (2, 7, 8), np.float32))
-    assert beside(tokens, hidden) == [("input.0", None), (None, "input.0")]
-    assert beside(hidden, tokens) == [("input.0", None), (None, "input.0")]
+    assert standing(tokens, hidden) == [("input.0", None), (None, "input.0")]
+    assert standing(hidden, tokens) == [("input.0", None), (None, "input.0")]
     longer = call_items(("input.0", (2, 8), np.int64))
-    assert beside(tokens, longer) == [("input.0", "input.0")]
+    assert standing(tokens, longer) == [("input.0", "input.0")]
     as_floats = call_items(("input.0", (2, 7), np.float32))
-    assert beside(tokens, as_floats) == [("input.0", "input.0")]
+    assert standing(tokens, as_floats) == [("input.0", "input.0")]
