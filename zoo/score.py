@@ -137,7 +137,8 @@ def _is_planted(origin: Origin, fault: dict[str, Any], step: _Step) -> bool:
     entry = entry_of(origin.target, step.target)
     module = module_of(entry, step.target) if entry is not None else None
     if seen == "module":
-        return module == place
+        # Of layers that are one on the other side, their name is that of all: `attn.q + k + v`.
+        return module == place or (module is not None and place in _parts(module))
     if seen == "inside":
         return module is not None and (module == place or module.startswith(place + "."))
     if seen == "parameter":
@@ -152,6 +153,13 @@ def _is_planted(origin: Origin, fault: dict[str, Any], step: _Step) -> bool:
         outside = not entry.parsed.is_module and module == ""
         return outside or (entry.parsed.direction == BACKWARD and module in ("", *fault["last"]))
     return bool(_UPDATE.search(origin.reason))
+
+
+def _parts(module: str) -> list[str]:
+    """The paths of the layers of a fused module; [] of any other."""
+    first, *others = module.split(" + ")
+    owner = first.rpartition(".")[0]
+    return [first, *(f"{owner}.{name}".lstrip(".") for name in others)] if others else []
 
 
 def _alignment(step: _Step, parameters: dict[str, str]) -> tuple[int, int, int]:

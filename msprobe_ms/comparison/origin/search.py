@@ -12,7 +12,8 @@ Random operations differ by right. They are told, as origins of kind ``random``,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping
 
 from msprobe_ms.comparison.model import Allowance, Effect, Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.causes import AFTERWARDS, BEFOREHAND, CAUSES
@@ -41,7 +42,14 @@ def find_origins(evidence: Evidence) -> list[Origin]:
         found = [each for each in found if each[1].kind != OriginKind.MISSING_GRADIENT]
     found = _without_what_encloses(found, walk)
     fill_inheritance(evidence.nodes, {node: node.name for node in walk.origins})
-    return [origin for _, origin in sorted(found, key=lambda each: each[0])]
+    return [origin for _, origin in sorted(_missing_first(found, walk), key=lambda each: each[0])]
+
+
+def _missing_first(found: list[tuple[int, Origin]], walk: Walk) -> Iterator[tuple[float, Origin]]:
+    """Put a parameter without a gradient before all that differs in backward, where a part of a sum is missing then."""
+    first = min((place for node, (place, _) in walk.origins.items() if node.is_backward), default=math.inf)
+    for place, origin in found:
+        yield (min(place, first - 0.5) if origin.kind == OriginKind.MISSING_GRADIENT else place), origin
 
 
 def _without_what_encloses(found: list[tuple[int, Origin]], walk: Walk) -> list[tuple[int, Origin]]:

@@ -34,6 +34,7 @@ _TOLD = 3
 class _Side:
     """Parameters and gradients of one dump by their place.
 
+    ``recorded`` whether gradients were, be they all zeros
     ``orders``   where a gradient stands among the pairs
     ``calls``    where the call of a parameter's module begins to stand among them
     ``alike``    places of the parameters that have the same statistics
@@ -43,6 +44,7 @@ class _Side:
 
     parameters: dict[Place, Item] = field(default_factory=dict)
     gradients: dict[Place, Item] = field(default_factory=dict)
+    recorded: bool = False
     orders: dict[Place, int] = field(default_factory=dict)
     calls: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
     alike: dict[object, list[Place]] = field(default_factory=lambda: defaultdict(list))
@@ -54,6 +56,7 @@ class _Side:
             return
         self.entries[entry.name] = entry
         for place, item in _placed(entry, PARAMETERS_GRAD, "parameters_grad"):
+            self.recorded |= item.kind == "tensor"
             if item.kind == "tensor" and not item.maximum == item.minimum == 0:
                 self.gradients.setdefault(place, item)
                 self.orders.setdefault(place, order)
@@ -138,7 +141,7 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
 def _is_missing(place: Place, lacking: _Side, having: _Side, to: dict[Place, Place], fro: dict[Place, Place]) -> bool:
     """Whether the gradient at ``place`` has no counterpart; ``to`` leads to the lacking side's places, ``fro`` back."""
     twin = to.get(place)
-    if twin is None or twin in lacking.gradients or not lacking.gradients or place[2][-1] in RUNNING_STATISTICS:
+    if twin is None or twin in lacking.gradients or not lacking.recorded or place[2][-1] in RUNNING_STATISTICS:
         return False
     for other in lacking.tied(twin):
         # Tied weights have one gradient, which each framework may record at another of their places.

@@ -28,7 +28,7 @@ class WrongInput:
         # What encloses it took the difference in earlier, though its entry stands later.
         outer = next((up for up in reversed([*node.ancestors()]) if up.ratio_in > walk.negligible_ratio(up)), node)
         around = outer.parent
-        if around and (around.ratio_parameters > 1 or _gives_too_much(around, walk)):
+        if around and (around.ratio_parameters > 1 or (_takes_in_tensors(around) and _gives_too_much(around, walk))):
             return walk.judge(around)  # now, as what differs inside of it will hide it
         walk.hold_to_negligible(outer)
         return Found(outer, self._origin(outer, walk))
@@ -55,6 +55,11 @@ class WrongInput:
         if chance is not None:
             source += f"; {chance.because}"
         return origin_at(row, f"{difference}, {before}; {source}{describe_caller(node)}", OriginKind.OUTSIDE)
+
+
+def _takes_in_tensors(node: Node) -> bool:
+    """Whether inputs were compared; if not, nothing tells that what is inside did not come from there."""
+    return any(row.golden is not None and row.golden.kind == "tensor" for row in node.rows("input") if row.matched)
 
 
 def _gives_too_much(node: Node, walk: Walk) -> bool:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from msprobe_ms.comparison.measuring.deviation import is_filled
+from msprobe_ms.comparison.measuring.deviation import FILL, TIMES
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.nodes import RESULTS, Fingerprint, Node, error_ratio, tensors
 from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT
@@ -59,6 +59,8 @@ class AgreeingResults(Surveyed):
                     continue
                 self.let_pass(row, node)
             elif node in before_right:
+                if row.state == "input" and _is_of_another_form(row):
+                    harmless.add(tensors(row))
                 self.let_pass(row, node)
         for row, node in rows if harmless - {(None, None)} else ():
             both = tensors(row)
@@ -111,4 +113,6 @@ def _is_own_doing(node: Node) -> bool:
 def _is_of_another_form(row: Row) -> bool:
     """Whether a tensor is there in a form that is not comparable, or is filled: a mask."""
     golden = row.golden
-    return row.deviation == math.inf or (golden is not None and is_filled(golden.maximum, golden.minimum))
+    if golden is None or not (isinstance(golden.maximum, float) and isinstance(golden.minimum, float)):
+        return False
+    return row.deviation == math.inf or (golden.minimum <= FILL and TIMES * abs(golden.maximum) <= -golden.minimum)

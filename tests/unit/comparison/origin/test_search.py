@@ -28,6 +28,22 @@ def test_the_first_node_whose_inputs_agree_and_whose_output_does_not() -> None:
     )
 
 
+def test_other_data_is_the_origin_where_the_inputs_of_what_encloses_it_were_not_compared() -> None:
+    """One side's network takes token ids in, the other's the words embedded: these two stand beside nothing."""
+    words = node("Cell.net.words.Embedding.forward.0", "Cell.net.Net.forward.0", input_0=FAULT, output_0=FAULT)
+    whole = node("Cell.net.Net.forward.0", None, output_0=FAULT)
+    assert origins(words, whole) == ["Cell.net.words.Embedding.forward.0.input.0"]
+    known = node("Cell.net.Net.forward.0", None, input_0=REST, output_0=FAULT)
+    assert origins(words, known) == ["Cell.net.Net.forward.0.output.0"]
+
+
+def test_an_input_of_a_call_comes_before_what_is_wrong_inside() -> None:
+    net = "Cell.net.Net.forward.0"
+    first = node("Cell.net.a.Dense.forward.0", net, (4.0, 2.0), input_0=FAULT, output_0=FAULT)
+    second = node("Cell.net.b.Dense.forward.0", net, (5.0, 2.0), input_0=REST, output_0=FAULT)
+    assert origins(first, second, node(net, None, (4.0, 2.0), input_0=FAULT, output_0=FAULT))[0] == f"{net}.input.0"
+
+
 def test_agreeing_dumps_have_no_origin() -> None:
     assert origins(node(BLOCK, None, input_0=REST, output_0=0.4), node(NEXT, None, input_0=0.4, output_0=0.9)) == []
 

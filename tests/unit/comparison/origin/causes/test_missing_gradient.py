@@ -11,7 +11,8 @@ from compare_parts import dump, tensor
 from msprobe_ms.comparison.model import Comparison
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.run import Options, compare_dumps
-from msprobe_ms.dump.model import Dump, Item
+from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.names import parse_entry
 
 #: Two layers whose parameters differ, and constants that look all alike.
 PARAMETERS: Mapping[str, Any] = {
@@ -81,6 +82,32 @@ def test_a_wholly_frozen_module_is_one_origin_that_names_the_others() -> None:
 
 def test_where_no_gradients_were_recorded_none_is_missing() -> None:
     assert names(recorded([]), same_gradients(ALL)) == []
+
+
+def test_where_all_gradients_are_zeros_all_are_missing_and_the_last_parameter_used_is_named() -> None:
+    """A net detached right before its loss; a framework hands on zeros."""
+    comparison = compared(recorded(ALL, gradient=[0.0, 0.0]), same_gradients(ALL))
+    assert comparison.origins[0].target == "Cell.b.Dense.forward.0.parameters.weight"
+    assert comparison.origins[0].kind == "missing gradient"
+    assert names(same_gradients(ALL), recorded(ALL, gradient=[0.0, 0.0])) != []
+
+
+def test_it_comes_before_gradients_of_which_a_part_is_missing_for_it() -> None:
+    places = {"Cell.a.Dense.backward.0": [1.0, -2.0], "Cell.a.Dense.parameters_grad.0": [1.0, -2.0]}
+
+    def side(part: float, kept: Iterable[str]) -> Dump:
+        made = same_gradients(kept)
+        for name, values in places.items():
+            state = "input.0" if "backward" in name else "parameters_grad.weight"
+            item = tensor(state, [part * value for value in values], name)
+            made.entries[name] = Entry(name, parse_entry(name), [item])
+        return made
+
+    target = side(0.5, [name for name in ALL if "Cell.b" not in name])
+    origins = compared(target, side(1.0, ALL)).origins
+    assert origins[0].kind == "missing gradient"
+    assert origins[0].target.startswith("Cell.b.Dense")
+    assert any(origin.target.startswith("Cell.a.Dense") for origin in origins[1:])
 
 
 def test_a_gradient_of_zeros_is_none() -> None:

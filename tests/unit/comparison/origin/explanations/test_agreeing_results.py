@@ -32,6 +32,16 @@ def test_other_data_are_the_origin_where_one_call_does_not_depend_on_them() -> N
     assert origins(wrong, independent) == [f"{BLOCK}.input.ids"]
 
 
+def test_a_mask_made_anew_before_a_call_that_agrees_is_no_origin_of_the_module_around() -> None:
+    """A layer that is given the mask of all layers, and makes its own of it before its attention."""
+    name = "Cell.layers.0.Layer.forward.0"
+    cut = node("Tensor.__getitem__.0.forward", name, (5.0, 2.0), input_0=math.inf, output_0=REST)
+    attention = node("Cell.layers.0.attention.Attention.forward.0", name, (6.0, 2.0), input_0=REST, output_0=REST)
+    wrong = node("Cell.layers.0.mlp.MLP.forward.0", name, (7.0, 2.0), input_0=REST, output_0=FAULT)
+    layer = node(name, None, (5.0, 2.0), input_mask=math.inf, output_0=FAULT)
+    assert origins(cut, attention, wrong, layer) == ["Cell.layers.0.mlp.MLP.forward.0.output.0"]
+
+
 def test_functions_inside_a_module_that_comes_out_right_may_stand_beside_others() -> None:
     swapped = [
         node(f"Mint.matmul.{place}.forward", BLOCK, (place, 2.0), input_0=FAULT, output_0=FAULT) for place in (3.0, 4.0)
