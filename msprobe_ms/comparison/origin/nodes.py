@@ -32,7 +32,7 @@ class Node:
                   the calls whose gradients a parameter gradient sums
     ``before``    of a save: the one before it
     ``ratio_in``, ``ratio_parameters``, ``ratio_out``  the largest error ratios of its inputs, parameters and results
-    ``ratio_parameters_inside``  the largest error ratio of the parameters of calls inside it
+    ``ratio_inside``  the largest error ratio of parameters and results of calls inside it that something explains
     ``ratio_without_effect``, ``ratio_without_effect_inside``  the largest error ratio of its values that differ without
                   effect, which the others leave out; and of those of the calls inside it
     """
@@ -48,7 +48,7 @@ class Node:
     ratio_parameters: float = 0.0
     ratio_out: float = 0.0
     before: Node | None = None
-    ratio_parameters_inside: float = 0.0
+    ratio_inside: float = 0.0
     ratio_without_effect: float = 0.0
     ratio_without_effect_inside: float = 0.0
     is_backward: bool = field(init=False)
@@ -159,8 +159,8 @@ class Node:
     @property
     def ratio_taken(self) -> float:
         """The largest error ratio of all that explains the outputs."""
-        of_parameters = max(self.ratio_parameters, self.ratio_parameters_inside)
-        return max(self.ratio_before, of_parameters, self.ratio_without_effect_inside)
+        inside = max(self.ratio_inside, self.ratio_without_effect_inside)
+        return max(self.ratio_before, self.ratio_parameters, inside)
 
     def ancestors(self) -> Iterator[Node]:
         node = self.parent
@@ -244,10 +244,6 @@ def _connect(nodes: list[Node], pairs: Sequence[Pair]) -> None:
             inside[node.parent].append(node)
     for around_node, children in inside.items():
         around_node.children = children
-    for node in nodes:
-        if node.ratio_parameters > 1:
-            for up in node.ancestors():
-                up.ratio_parameters_inside = max(up.ratio_parameters_inside, node.ratio_parameters)
     for node in nodes:
         parsed = node.parsed
         if parsed is None:

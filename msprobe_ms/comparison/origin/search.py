@@ -185,6 +185,9 @@ class Walk:
                 unexplained.append(row)
             if ratio > 1 and (before is None or before.effect is Effect.PASSES):
                 row.explained = allowance
+                if allowance is not None and row.state != "input" and math.isfinite(allowance.up_to):
+                    for up in node.ancestors():  # what encloses it gives out what is computed from it
+                        up.ratio_inside = max(up.ratio_inside, ratio)
         return unexplained
 
     def explained_by_chance(self, row: Row, node: Node) -> Allowance | None:

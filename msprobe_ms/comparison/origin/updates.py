@@ -16,6 +16,7 @@ from msprobe_ms.arrays import sketch
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.nodes import Node
+from msprobe_ms.comparison.pairing.coverage import RUNNING_STATISTICS
 from msprobe_ms.comparison.statistics import root_mean_square
 from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.names import PARAMETERS_GRAD
@@ -111,6 +112,8 @@ def updates_since(nodes: Sequence[Node], target: Dump, golden: Dump) -> Iterator
     for node in nodes:
         for row in node.rows("parameters") if node.is_module_call else ():
             if row.target is None or row.golden is None or node.pair.golden is None or node.parsed is None:
+                continue
+            if row.golden.path[-1:] and row.golden.path[-1] in RUNNING_STATISTICS:  # no optimizer updates these
                 continue
             place = node.parsed.name, row.target.path
             if place in seen:

@@ -115,7 +115,7 @@ def _of_another_rule(known: Sequence[Update]) -> str:
         return ""
     return (
         f"updates of {differ} of {len(known)} parameters differ by {np.median(apart):.0%}, though gradients agree: "
-        "look at the optimizer's settings, weight decay among them"
+        "look at the optimizer's settings, weight decay, clipping of gradients"
     )
 
 

@@ -101,7 +101,7 @@ def test_weight_decay(side_of_it: str, share: float) -> None:
 def test_another_rule() -> None:
     (origin,) = origins(side(adam), side(lambda n, weight, gradient: -1e-3 * np.roll(gradient, 1) / 1e-2))
     assert origin.reason.startswith("updates of 10 of 10 parameters differ by 1")
-    assert origin.reason.endswith("look at the optimizer's settings, weight decay among them")
+    assert origin.reason.endswith("look at the optimizer's settings, weight decay, clipping of gradients")
 
 
 def frozen(*layers: int) -> Rule:
