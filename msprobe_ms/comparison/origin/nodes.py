@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import COSINE
+from msprobe_ms.comparison.measuring.deviation import FILL, TIMES
 from msprobe_ms.comparison.model import Effect, Pair, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
 from msprobe_ms.comparison.statistics import element_count, elements_of, have_sketches
@@ -200,6 +201,17 @@ def is_of_all_elements(row: Row) -> bool:
     if row.measured is not None and isinstance(row.measured.get(COSINE), float):
         return True
     return row.target is not None and row.golden is not None and have_sketches(row.target, row.golden)
+
+
+def is_of_another_form(row: Row) -> bool:
+    """Whether a tensor is there in a form that cannot be compared with its counterpart's, or is filled: a mask."""
+    golden = row.golden
+    if row.deviation == math.inf or golden is None:
+        return row.deviation == math.inf
+    maximum, minimum = golden.maximum, golden.minimum
+    if not (isinstance(maximum, float) and isinstance(minimum, float)):
+        return False
+    return minimum <= FILL and TIMES * abs(maximum) <= -minimum
 
 
 def worst(rows: Iterable[Row]) -> Row | None:

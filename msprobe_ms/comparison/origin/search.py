@@ -35,6 +35,7 @@ def find_origins(evidence: Evidence) -> list[Origin]:
     if beforehand := [origin for cause in BEFOREHAND for origin in cause(evidence).find()]:
         return beforehand
     walk = _walked(evidence)
+    walk.origins = walk.origins or walk.doubted
     found = list(walk.origins.values())
     for cause in AFTERWARDS:
         found += cause(evidence).find(walk, found)
@@ -101,6 +102,7 @@ class Walk:
     ``largest_ratio``    the largest error ratio of anything computed so far, but of what differs without effect
     ``largest_allowed``  name of an explanation → the largest deviation that it explained so far
     ``origins``          nodes where error begins → their place in the order, and what is told
+    ``doubted``          the same of inputs in another form, which count where there are no others
     ``tried``            of watched rows, what each explanation allowed
     """
 
@@ -110,6 +112,7 @@ class Walk:
         self.largest_ratio = 0.0
         self.largest_allowed: dict[str, float] = {}
         self.origins: dict[Node, tuple[int, Origin]] = {}
+        self.doubted: dict[Node, tuple[int, Origin]] = {}
         self.tried: dict[Row, list[tuple[str, Allowance | None]]] = {row: [] for row in watched}
         self._explanations: dict[Phase, list[Explanation]] = {phase: [] for phase in Phase}
         for each in EXPLANATIONS:
@@ -137,8 +140,10 @@ class Walk:
             # A save has no inputs: what was saved before it is what it is computed from.
             node.ratio_in, node.before, self._saved = self.largest_ratio, self._saved, node
         # Through the loss, a forward fault reaches every gradient of the step; and what is saved later inherits.
-        if (node.is_backward or is_save) and self.origins:
-            return False
+        if node.is_backward or is_save:
+            self.origins = self.origins or self.doubted
+            if self.origins:
+                return False
         if found := self.judge(node):
             self._note(found)
         given = 0.0 if node.is_parameter_gradient else node.ratio_out
@@ -236,6 +241,11 @@ class Walk:
         """Hold a row of an origin to the deviation ``up_to`` instead of its tolerance."""
         row.explained = Allowance(Rounding.name, up_to, effect=Effect.HOLDS)
         node.measure()
+
+    def doubt(self, node: Node, origin: Origin) -> None:
+        """Note an origin that counts where there is no other; the first of them says what there is to say."""
+        if not self.doubted:
+            self.doubted[node] = node.order, origin
 
     def _note(self, found: Found) -> None:
         if found.node is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
-from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_all_elements, worst
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_all_elements, is_of_another_form, worst
 from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import describe_caller, describe_difference, origin_at
 
@@ -23,8 +23,13 @@ class WrongInput:
 
     def find(self, node: Node, unexplained: Sequence[Row], walk: Walk) -> Found | None:
         """The input of the outermost call that took it in; or, if that lies in one with an error of its own, that."""
-        if not any(row.state == "input" for row in unexplained):
+        inputs = [row for row in unexplained if row.state == "input"]
+        if not inputs:
             return None
+        if all(map(is_of_another_form, inputs)):
+            # A mask may well be made in two ways: it is told only where nothing else is.
+            walk.doubt(node, self._origin(node, walk))
+            return Found(None)
         # What encloses it took the difference in earlier, though its entry stands later.
         outer = next((up for up in reversed([*node.ancestors()]) if up.ratio_in > walk.negligible_ratio(up)), node)
         around = outer.parent

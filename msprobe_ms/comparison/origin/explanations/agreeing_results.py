@@ -7,13 +7,11 @@ differs by so little that a healthy call may let it fade is what it seems (see `
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from msprobe_ms.comparison.measuring.deviation import FILL, TIMES
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.origin.nodes import RESULTS, Fingerprint, Node, error_ratio, tensors
+from msprobe_ms.comparison.origin.nodes import RESULTS, Fingerprint, Node, error_ratio, is_of_another_form, tensors
 from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT
 from msprobe_ms.comparison.origin.protocols import Surveyed
 
@@ -51,7 +49,7 @@ class AgreeingResults(Surveyed):
             inside = self._is_inside_right(node)
             if inside or (row.state == "input" and self._is_right(node)):
                 if row.state == "input":
-                    if _is_of_another_form(row):
+                    if is_of_another_form(row):
                         harmless.add(tensors(row))
                     if inside and not node.is_module:
                         self._let_results_pass(node)
@@ -59,7 +57,7 @@ class AgreeingResults(Surveyed):
                     continue
                 self.let_pass(row, node)
             elif node in before_right:
-                if row.state == "input" and _is_of_another_form(row):
+                if row.state == "input" and is_of_another_form(row):
                     harmless.add(tensors(row))
                 self.let_pass(row, node)
         for row, node in rows if harmless - {(None, None)} else ():
@@ -108,11 +106,3 @@ class AgreeingResults(Surveyed):
 def _is_own_doing(node: Node) -> bool:
     """Whether what differs comes from the node: a module, paired by name and place, whose inputs agree."""
     return node.is_module and node.ratio_in <= 1
-
-
-def _is_of_another_form(row: Row) -> bool:
-    """Whether a tensor is there in a form that is not comparable, or is filled: a mask."""
-    golden = row.golden
-    if golden is None or not (isinstance(golden.maximum, float) and isinstance(golden.minimum, float)):
-        return False
-    return row.deviation == math.inf or (golden.minimum <= FILL and TIMES * abs(golden.maximum) <= -golden.minimum)

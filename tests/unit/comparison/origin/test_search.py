@@ -44,6 +44,14 @@ def test_an_input_of_a_call_comes_before_what_is_wrong_inside() -> None:
     assert origins(first, second, node(net, None, (4.0, 2.0), input_0=FAULT, output_0=FAULT))[0] == f"{net}.input.0"
 
 
+def test_an_input_of_another_form_is_told_only_where_nothing_else_is() -> None:
+    net = "Cell.net.Net.forward.0"
+    masked = node("Cell.net.a.Attention.forward.0", net, (4.0, 2.0), input_mask=math.inf, output_0=FAULT)
+    wrong = node("Cell.net.b.Dense.forward.0", net, (5.0, 2.0), input_0=REST, output_0=FAULT)
+    assert origins(masked) == ["Cell.net.a.Attention.forward.0.input.mask"]
+    assert origins(masked, wrong) == ["Cell.net.b.Dense.forward.0.output.0"]
+
+
 def test_agreeing_dumps_have_no_origin() -> None:
     assert origins(node(BLOCK, None, input_0=REST, output_0=0.4), node(NEXT, None, input_0=0.4, output_0=0.9)) == []
 
