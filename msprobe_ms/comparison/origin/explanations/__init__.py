@@ -15,6 +15,7 @@ from msprobe_ms.comparison.origin.explanations.later_uses import LaterUses
 from msprobe_ms.comparison.origin.explanations.nearby_noise import NearbyNoise
 from msprobe_ms.comparison.origin.explanations.optimizer_noise import OptimizerNoise
 from msprobe_ms.comparison.origin.explanations.optimizer_updates import OptimizerUpdates
+from msprobe_ms.comparison.origin.explanations.other_borders import OtherBorders
 from msprobe_ms.comparison.origin.explanations.partial_gradients import PartialGradients
 from msprobe_ms.comparison.origin.explanations.propagated_error import PropagatedError
 from msprobe_ms.comparison.origin.explanations.random_numbers import RandomNumbers
@@ -28,6 +29,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     InnerGradients,
     LaterUses,
     AgreeingResults,
+    OtherBorders,
     OptimizerNoise,
     ReluSwitching,
     OptimizerUpdates,
