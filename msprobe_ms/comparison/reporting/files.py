@@ -138,6 +138,7 @@ def _origin(origin: Origin) -> dict[str, object]:
         "state": origin.state,
         "kind": origin.kind,
         "reason": origin.reason,
+        "details": list(origin.details),
         "required_tolerance": _strict_number(origin.required_tolerance),
         "metrics": {name: _strict_number(value) for name, value in origin.metrics.items()},
     }

@@ -50,7 +50,7 @@ def test_the_new_form_says_where_the_error_begins(
     counts = ["matched", "unmatched_target", "unmatched_golden", "said_unmatched", "fused", "damage", "ends"]
     assert list(content) == ["mode", "verdict", *counts, "origins", "random_operations"]
     assert (content["verdict"], content["matched"]) == ("divergent", 710)
-    assert " ".join(content["origins"][0]) == "target golden state kind reason required_tolerance metrics"
+    assert " ".join(content["origins"][0]) == "target golden state kind reason details required_tolerance metrics"
     assert titles(tmp_path / "out")[2:5] == ["Result", "Reason", "Inherited From"]
     (advice,) = (tmp_path / "out").glob("advisor_*.txt")
     detection, line, suspect = advice.read_text().splitlines()[:3]

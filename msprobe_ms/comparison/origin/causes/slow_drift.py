@@ -65,12 +65,12 @@ def _drift(judged: list[Node]) -> Origin | None:
         return None
     crossing = f"error grows by degrees and crosses the tolerance here: {describe_difference(first)}"
     if (growth := steepest(judged)) is None or growth.row is first:
-        return origin_at(first, crossing, OriginKind.DRIFT)
+        return origin_at(first, crossing, kind=OriginKind.DRIFT)
     if growth.factor > GAIN_IN_DOUBT:  # what is no drift, however much drifted before
         difference = describe_difference(growth.row)
-        reason = f"{difference}: of the error that grows before and after, most comes in here: {growth}"
-        return origin_at(growth.row, reason, OriginKind.DRIFT)
-    return origin_at(first, f"{crossing}; it grows most at {growth}", OriginKind.DRIFT)
+        reason = f"{difference}: of the error that grows before and after, most comes in here"
+        return origin_at(growth.row, reason, [f"it grows at {growth}"], OriginKind.DRIFT)
+    return origin_at(first, f"{crossing}; look where it grows most", [f"it grows most at {growth}"], OriginKind.DRIFT)
 
 
 def _with_effect(node: Node) -> Iterable[Row]:

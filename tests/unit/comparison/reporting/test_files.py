@@ -203,6 +203,7 @@ def test_summary_is_strict_json_and_counts_rows(tmp_path: Path) -> None:
                 "state": "output",
                 "kind": "outside",
                 "reason": "its inputs agree",
+                "details": [],
                 "required_tolerance": "inf",
                 "metrics": {"deviation": "inf", "cosine": "nan", "low": "-inf", "why": "shape differs", "x": 0.5},
             }
