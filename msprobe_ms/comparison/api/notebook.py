@@ -20,8 +20,8 @@ _MOST = 20
 def comparison_html(comparison: Comparison) -> str:
     counts = row_counts(comparison)
     text = (
-        f"{counts['matched']} values compared ({comparison.mode}); without a twin: {counts['unmatched_target']} in the "
-        f"target, {counts['unmatched_golden']} in the golden"
+        f"{counts['matched']} values compared ({comparison.mode}); without a counterpart: "
+        f"{counts['unmatched_target']} in the target, {counts['unmatched_golden']} in the golden"
     )
     rows = [_origin_row(origin) for origin in comparison.origins]
     return _page(comparison.verdict, [text], ("origin", "golden", "why", "deviation", "tolerance"), rows)

@@ -396,8 +396,11 @@ def test_bare_lm_compares_and_writes_the_mapping(tmp_path: Path, capsys: pytest.
     assert main(["compare", *sides, "-o", str(tmp_path / "bare"), "-lm"]) == 0
     bare = capsys.readouterr().out.splitlines()
     (file,) = (tmp_path / "bare").glob("layer_mapping_*.yaml")
-    assert f"report: {file}" in bare
-    assert not [line for line in bare if "modules only in" in line or "mapping that may" in line]
+    (summary,) = (tmp_path / "bare").glob("compare_summary_*.json")
+    assert file.name in json.loads(summary.read_text())["files"]
+    assert bare[-1].startswith(f"report: {tmp_path}/bare/compare_result_")
+    assert bare[-1].endswith(f", see {summary.name})")
+    assert not [line for line in bare if "without a counterpart" in line or "try -lm" in line]
     assert main(["compare", *sides, "-o", str(tmp_path / "back"), "-lm", str(file)]) == 0
     assert capsys.readouterr().out.splitlines()[:2] == bare[:2]
     tables = [
