@@ -95,7 +95,7 @@ def _add_report(report: Any) -> None:
         help="columns and rules of msprobe 1.1.0 (default with -i), of 26.x, or our own (default with -tp)",
     )
     report.add_argument(
-        "--thresholds", type=Path, metavar="YAML", help="figures to measure and judge by, where not the usual"
+        "--thresholds", type=Path, metavar="YAML", help="tolerances and thresholds to judge by, where not the usual"
     )
     report.add_argument(
         "-alg", "--custom-algorithms", nargs="+", action="extend", default=[], metavar="FILE.py:FUNCTION",

@@ -12,7 +12,7 @@ from msprobe_ms.support.errors import UsageError
 
 _OVERFLOW_EPILOG = """\
 examples:
-  msprobe overflow_check -i dump/step3                 (an index, or any dump with figures)
+  msprobe overflow_check -i dump/step3                 (an index, or any dump with statistics)
   msprobe overflow_check -i dump/rank_0/Net/0/3 -o out (raw files of compiled graphs)"""
 
 

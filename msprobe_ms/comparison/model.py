@@ -55,7 +55,7 @@ class Allowance(NamedTuple):
 
 
 class Row:
-    """One line of the report: an item of the target beside its golden twin; one of the two may be missing.
+    """One line of the report: an item of the target beside its golden counterpart; one of the two may be missing.
 
     Each is given as an item, or as its number in ``tables``; then the item is made when it is asked for, so that a
     million rows fit into memory.
@@ -177,7 +177,7 @@ class Row:
 
 @dataclass(slots=True)
 class Pair:
-    """An entry of the target beside its golden twin (one of the two may be missing) with the rows of their items.
+    """An entry of the target beside its golden counterpart (one of the two may be missing), with rows of their items.
 
     ``how`` names what paired them. In a ``group`` several entries of one side are one of the other together: rows hold
     items of all of them, the pair names the last of their forward calls.

@@ -33,10 +33,7 @@ _LONGEST_VALUE = 30
 
 def describe_difference(row: Row) -> str:
     """Say how a row differs, in values, shapes or its deviation beside what it is held to."""
-    item = row.target or row.golden
-    # What a save holds may be the tensor itself, with no place of its own.
-    suffix = (item.suffix if item is not None else "") or "it"
-    target, golden = row.target, row.golden
+    suffix, target, golden = _suffix(row), row.target, row.golden
     if target is not None and golden is not None and "value" in (target.kind, golden.kind):
         return f"{suffix} is {_value(target)} against {_value(golden)}"
     if row.deviation is None:
@@ -49,6 +46,18 @@ def describe_difference(row: Row) -> str:
     if row.deviation == math.inf and target is not None and golden is not None:
         return _beyond_measure(suffix, target, golden)
     return f"{suffix} deviates by {row.deviation:.3g} (tolerance {row.held_to:.3g})"
+
+
+def describe_briefly(row: Row) -> str:
+    """Say in a few words how a row differs, where shapes leave no room for more."""
+    difference = describe_difference(row)
+    return difference if "has shape" not in difference else f"{_suffix(row)} has another shape"
+
+
+def _suffix(row: Row) -> str:
+    item = row.target or row.golden
+    # What a save holds may be the tensor itself, with no place of its own.
+    return (item.suffix if item is not None else "") or "it"
 
 
 def _value(item: Item) -> str:

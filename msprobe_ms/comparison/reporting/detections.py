@@ -200,8 +200,8 @@ def _single_point(survey: _Survey) -> str:
 
 def _whole(comparison: Comparison, survey: _Survey) -> Finding:
     alone = sum(not row.matched for row in comparison.rows)
-    twinless = "1 value has no twin and was" if alone == 1 else f"{alone} values have no twin and were"
-    without = f" {twinless} not compared." if alone else ""
+    alone_told = "1 value has no counterpart and was" if alone == 1 else f"{alone} values have no counterpart and were"
+    without = f" {alone_told} not compared." if alone else ""
     if comparison.random:
         without += RANDOM_ADVICE.format(comparison.random[0].target)
     if survey.differing:

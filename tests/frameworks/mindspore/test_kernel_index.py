@@ -174,7 +174,7 @@ def test_a_jitted_function_names_no_cells_but_parameters_do(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("epsilon", [1e-5, 0.5])
 def test_a_compiled_run_beside_a_dynamic_one(dumps: dict[str, Path], tmp_path: Path, ms: Any, epsilon: float) -> None:
-    """Inside of Cells kernels have twins, whatever order each mode launches them in."""
+    """Inside of Cells kernels have counterparts, whatever order each mode launches them in."""
     net, x, y = make(epsilon)
     with recording(net, tmp_path / "dynamic", level="L2", task="tensor"):
         train(net, x, y)

@@ -43,8 +43,8 @@ def file_of(folder: Path, number: int) -> Path:
     [
         (HELD[:1], "it has shape [1, 2], recorded is [3, 2]"),
         (HELD.T, "it has shape [2, 3], recorded is [3, 2]"),
-        (np.where(HELD == 3, np.float32(np.nan), HELD), "it holds NaN, the recorded figures are finite"),
-        (np.where(HELD == 3, np.float32(-np.inf), HELD), "it holds infinity, the recorded figures are finite"),
+        (np.where(HELD == 3, np.float32(np.nan), HELD), "it holds NaN, the recorded statistics are finite"),
+        (np.where(HELD == 3, np.float32(-np.inf), HELD), "it holds infinity, the recorded statistics are finite"),
         (HELD + 3, "its Max is 7, recorded is 4"),
         (np.maximum(HELD, 0), "its Min is 0, recorded is -2"),
     ],

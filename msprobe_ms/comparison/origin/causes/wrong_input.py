@@ -9,6 +9,7 @@ from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_all_elements, worst
 from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import (
+    describe_briefly,
     describe_caller,
     describe_difference,
     describe_order,
@@ -46,10 +47,8 @@ class WrongInput:
         chance = walk.explained_by_chance(row, node)
         if chance is not None and chance.up_to:
             reason, *details = chance.because
-            return origin_at(
-                row, reason, [f"{difference}, though nothing before it that was compared differs", *details],
-                OriginKind.RANDOM,
-            )  # fmt: skip
+            nothing = "nothing before it that was compared differs"
+            return origin_at(row, reason, [difference, nothing, *details], OriginKind.RANDOM)
         doubts = chance.because if chance is not None else ()
         if calls := self._unrecorded.calls(node.pair):
             before = "though nothing compared before it does"
@@ -65,7 +64,7 @@ class WrongInput:
                 look = "it comes from outside, look at input data, arguments and unrecorded code"
             if not is_of_all_elements(row) and not node.is_backward and self._unrecorded.made(node, row):
                 order = "statistics do not show the order of elements: what was made before may agree in them alone"
-        reason = fitting(f"{difference}, {before}: {look}", f"{difference}: {look}")
+        reason = fitting(f"{difference}, {before}: {look}", f"{difference}: {look}", f"{describe_briefly(row)}: {look}")
         return origin_at(row, reason, [places, order, *doubts, describe_caller(node)], OriginKind.OUTSIDE)
 
 

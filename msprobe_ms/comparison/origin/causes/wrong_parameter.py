@@ -11,7 +11,13 @@ from msprobe_ms.comparison.origin.explanations.random_numbers import SEED
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import Node, worst
 from msprobe_ms.comparison.origin.protocols import Found
-from msprobe_ms.comparison.origin.sentences import describe_difference, describe_order, fitting, origin_at
+from msprobe_ms.comparison.origin.sentences import (
+    describe_briefly,
+    describe_difference,
+    describe_order,
+    fitting,
+    origin_at,
+)
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -42,8 +48,8 @@ class WrongParameter:
         difference, besides = describe_difference(row), ""
         more = node.ratio_out > _PARAMETER * node.ratio_parameters
         if more and (out := worst(node.rows("output"))) is not None:
-            excess = f"{describe_difference(out)}, which is more than the parameter explains"
-            besides = f"{excess}: look at the layer's settings, too"
+            excess = "which is more than the parameter explains: look at the layer's settings, too"
+            besides = fitting(f"{describe_difference(out)}, {excess}", f"{describe_briefly(out)}, {excess}")
         everywhere, others = self._other_parameters(node)
         details = [besides, everywhere and difference, others, describe_order(row)]
         if random := self._random_operation():
@@ -52,6 +58,7 @@ class WrongParameter:
         reason = everywhere or fitting(
             f"{difference} before it is used: look at {_BEGINNING}, in later steps at {_UPDATE}",
             f"{difference}: look at {_BEGINNING}, later at {_UPDATE}",
+            f"{describe_briefly(row)}: look at {_BEGINNING}, later at {_UPDATE}",
         )
         return origin_at(row, reason, details, OriginKind.PARAMETER)
 

@@ -10,6 +10,7 @@ from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_all_elements, worst
 from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import (
+    describe_briefly,
     describe_caller,
     describe_difference,
     describe_order,
@@ -46,22 +47,29 @@ class WrongResult:
         assert row is not None
         difference, agree = describe_difference(row), _what_agrees(node)
         if node.is_kept:
-            return origin_at(row, f"the graph keeps another value, though all its kernels agree: {difference}")
+            kept = "the graph keeps another value, though all its kernels agree"
+            return origin_at(row, fitting(f"{kept}: {difference}", f"{kept}: {describe_briefly(row)}"))
         if node.is_save:
             return _of_save(node, row)
         chance = walk.explained_by_chance(row, node)
         if chance is not None and chance.up_to:
             reason, *details = chance.because
-            return origin_at(row, reason, [f"{difference}, though {agree}", *details], OriginKind.RANDOM)
+            return origin_at(row, reason, [difference, agree, *details], OriginKind.RANDOM)
         doubts = chance.because if chance is not None else ()
         if node.kind is Kind.COLLECTIVE:
-            reason = f"{difference}, though what this rank hands in agrees: another rank's share differs, look there"
+            agrees = "though what this rank hands in agrees: another rank's share differs, look there"
+            reason = fitting(f"{difference}, {agrees}", f"{describe_briefly(row)}, {agrees}")
             return origin_at(row, reason, [*doubts, describe_caller(node)], OriginKind.COLLECTIVE)
         look, inside = self._inside(node)
         order = describe_order(row)
         if order and not inside:
             look, order = "look at the order of its elements", "its Max, Min, Mean and Norm agree"
-        reason = fitting(f"{difference}, though {agree}: {look}", f"{difference}, though its inputs agree: {look}")
+        brief = describe_briefly(row)
+        reason = fitting(
+            f"{difference}, though {agree}: {look}",
+            f"{difference}, though its inputs agree: {look}",
+            f"{brief}, though its inputs agree: {look}",
+        )
         return origin_at(
             row, reason, [inside, order, *doubts, *self._reordered(node), _alone(node), describe_caller(node)]
         )
@@ -127,9 +135,9 @@ def _of_save(node: Node, row: Row) -> Origin:
     if node.before is None:
         return origin_at(row, reason, ["nothing was saved before it", describe_order(row)])
     before = f"what was saved before it agrees {_margin(node)}"
-    return origin_at(
-        row, f"{reason}; look at the code after {node.before.name} was saved", [before, describe_order(row)]
-    )
+    look = f"look at the code after {node.before.name} was saved"
+    reason = fitting(f"{reason}; {look}", f"the saved value differs, {describe_briefly(row)}; {look}")
+    return origin_at(row, reason, [before, describe_order(row)])
 
 
 def _alone(node: Node) -> str:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from compare_nodes import BLOCK, FAULT, node, only
+from compare_nodes import BLOCK, FAULT, assert_short, node, only
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Origin, Row
@@ -51,7 +51,10 @@ def step(*inputs: float, dense: float = 1.0) -> Dump:
 
 
 def origins(target: Dump, golden: Dump, fuzzy: bool = False) -> list[Origin]:
-    return compare_dumps(target, golden, Options(fuzzy=fuzzy)).origins
+    found = compare_dumps(target, golden, Options(fuzzy=fuzzy)).origins
+    for origin in found:
+        assert_short(origin)
+    return found
 
 
 def test_what_calls_give_out_tells_which_is_the_one_too_many() -> None:

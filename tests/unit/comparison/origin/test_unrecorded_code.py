@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compare_nodes import assert_short
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Origin
@@ -21,7 +22,10 @@ def step(*calls: tuple[str, list[Item], str | None]) -> Dump:
 
 
 def origins(target: Dump, golden: Dump) -> list[Origin]:
-    return compare_dumps(target, golden, Options()).origins
+    found = compare_dumps(target, golden, Options()).origins
+    for origin in found:
+        assert_short(origin)
+    return found
 
 
 EMBED, NORM = "Cell.embed.Dense.forward.0", "Cell.norm.Dense.forward.0"

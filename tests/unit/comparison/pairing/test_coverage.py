@@ -31,7 +31,7 @@ def told(target: Dump, golden: Dump) -> tuple[str, list[str]]:
     return comparison.verdict, list(verdict_lines(Outcome("", target, golden, comparison, [])))
 
 
-def test_more_values_without_a_twin_than_compared_are_incomplete() -> None:
+def test_more_values_without_a_counterpart_than_compared_are_incomplete() -> None:
     common = functions("Functional.relu", 2)
     verdict, lines = told(
         calls(*common, *functions("Mint.exp", 3)), calls(*common, *functions("Torch.exp", 1), framework="pytorch")
@@ -68,14 +68,14 @@ def test_functions_do_not_count_where_all_modules_were_compared() -> None:
     assert told(calls(*modules, *ours), calls(*modules, *theirs))[0] == "consistent"
 
 
-def test_modules_without_a_twin_on_both_sides_are_incomplete() -> None:
+def test_modules_without_a_counterpart_on_both_sides_are_incomplete() -> None:
     common = [f"Cell.l{number}.Dense.forward.0" for number in range(9)]
     verdict, lines = told(calls(*common, "Cell.a.Dense.forward.0"), calls(*common, "Cell.b.Dense.forward.0"))
     assert verdict == "incomplete"
     assert lines[0].endswith("INCOMPLETE: modules without a counterpart were not compared; map them first")
 
 
-def test_modules_said_to_have_no_twin_are_not_missed() -> None:
+def test_modules_said_to_have_no_counterpart_are_not_missed() -> None:
     common = [f"Cell.l{number}.Dense.forward.0" for number in range(9)]
     target = calls(*common, "Cell.a.inner.Dense.forward.0", "Cell.a.Block.forward.0")
     golden = calls(*common, "Cell.b.inner.Dense.forward.0", "Cell.b.Block.forward.0")
@@ -88,7 +88,7 @@ def test_modules_said_to_have_no_twin_are_not_missed() -> None:
     assert not any("(target)" in line for line in lines)
     assert summary(comparison)["said_unmatched"] == said.split(", ")
     (reason,) = {row.reason for row in comparison.rows if not row.in_golden}
-    assert reason == "The layer mapping says that it has no twin."
+    assert reason == "The layer mapping says that it has no counterpart."
     found_by_itself = Options(mappings=Mappings(automatic=mappings.layer))
     assert compare_dumps(target, golden, found_by_itself).verdict == "incomplete"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from compare_nodes import assert_short
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Comparison
@@ -40,7 +41,10 @@ def recorded(
 
 
 def compared(target: Dump, golden: Dump) -> Comparison:
-    return compare_dumps(target, golden, Options())
+    comparison = compare_dumps(target, golden, Options())
+    for origin in comparison.origins:
+        assert_short(origin)
+    return comparison
 
 
 def names(target: Dump, golden: Dump) -> list[str]:

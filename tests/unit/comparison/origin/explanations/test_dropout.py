@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compare_nodes import assert_short
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Comparison
@@ -71,7 +72,10 @@ def step(folder: Path | None, taken: Any) -> Dump:
 
 def compared(target: Any, golden: Any, folder: Path | None = None) -> Comparison:
     folders = (None, None) if folder is None else (folder / "target", folder / "golden")
-    return compare_dumps(step(folders[0], target), step(folders[1], golden), Options())
+    comparison = compare_dumps(step(folders[0], target), step(folders[1], golden), Options())
+    for origin in (*comparison.origins, *comparison.random):
+        assert_short(origin)
+    return comparison
 
 
 def test_elements_tell_it_and_it_is_no_origin(tmp_path: Path) -> None:
