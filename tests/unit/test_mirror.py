@@ -25,7 +25,7 @@ comparison/origin/causes: small_excess
 comparison/origin: evidence protocols
 comparison/pairing/automatic: containers fused layer_names layer_rules layers outline scores
 comparison/pairing: entries fused_tensors matches modules
-comparison/reporting: advisor colours csv_table
+comparison/reporting: advisor csv_table
 comparison/reporting/profiles: base latest v110 wording
 compat/msprobe/mindspore/common: utils
 compat: neighbour

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from compare_parts import dump, tensor
 
-from msprobe_ms.comparison.reporting.terminal import verdict_lines
+from msprobe_ms.comparison.reporting.terminal import report_line, verdict_lines
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
 from msprobe_ms.comparison.run import Options, Outcome, compare_dumps
 from msprobe_ms.dump.model import Dump
@@ -131,3 +131,35 @@ def test_a_random_operation_is_told_though_what_follows_it_lies_far_apart() -> N
     lines = told(step(0.0), step(4.0))
     assert lines[0].startswith("CONSISTENT up to a random operation, but INCOMPLETE")
     assert lines[1].strip() == "Cell.drop.Dropout.forward.0.output.0"
+
+
+def test_doubtful_origins_have_a_line_each_after_the_first() -> None:
+    target, golden = (
+        dump([
+            tensor(f"{state}.0", np.float32([1, each]), f"Cell.{number}.Dense.forward.0")
+            for number in range(6)
+            for state, each in (("input", number + 2.0), ("output", number + 3.0 + apart))
+        ])
+        for apart in (0.5, 0.0)
+    )  # fmt: skip
+    lines = told(target, golden)
+    assert lines[:2] == ["DIVERGENT: the error begins at", "  Cell.0.Dense.forward.0.output.0"]
+    perhaps = [line for line in lines if line.startswith("perhaps also at ")]
+    assert [line.split()[3] for line in perhaps] == [f"Cell.{n}.Dense.forward.0.output.0:" for n in (1, 2, 3)]
+    assert perhaps[-1].endswith(", 2 more, see the summary")
+    assert sum("look at" in line for line in lines) == 1
+
+
+def test_the_report_to_open_first_is_named_and_what_names_the_others() -> None:
+    names = ("layer_mapping_1.yaml", "compare_result_1.xlsx", "advisor_1.txt", "compare_summary_1.json")
+    assert report_line([Path("out") / name for name in names]) == (
+        "report: out/compare_result_1.xlsx (open it first; 3 more files beside it, see compare_summary_1.json)"
+    )
+    assert report_line([Path("out/node.txt")]) == "report: out/node.txt"
+
+
+def test_modules_without_a_counterpart_are_one_line_with_their_share() -> None:
+    common = [(f"Cell.l{number}.L", 2.0) for number in range(5)]
+    lines = told(calls(*common, ("Cell.a.b.L", 3.0), ("Cell.c.L", 3.0)), calls(*common, ("Cell.d.L", 3.0)))
+    assert "5 values compared (statistics); paired: 5 of 8 modules, 71 % of calls; without a counterpart: " in lines[1]
+    assert lines[1].endswith("without a counterpart: a.b, c (target), d (golden)")
