@@ -238,7 +238,7 @@ def test_a_planted_fault_is_found_at_its_kernel_and_cell(dumps: dict[str, Path],
     outcome = compared(ours, theirs, tmp_path, Options())
     first = outcome.comparison.origins[0]
     assert first.target.startswith("Kernel.LayerNorm.1.forward.")
-    assert "Cell.blocks.1.norm.LayerNorm.forward.0" in first.reason
+    assert "Cell.blocks.1.norm.LayerNorm.forward.0" in first.details[0]
 
 
 def test_several_graphs_and_repeated_runs_are_told_apart(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def _origin(node: Node) -> Origin:
         f"its {item.suffix} is {item.dtype} against {row.golden.dtype}, which hardly any other call's is: look for a "
         "cast that it alone has"
     )
-    details = [f"it alone computes in another precision: {taken}", describe_difference(row), describe_caller(node)]
+    details = [describe_caller(node), f"it alone computes in another precision: {taken}", describe_difference(row)]
     return origin_at(row, reason, details, OriginKind.PRECISION)
 
 

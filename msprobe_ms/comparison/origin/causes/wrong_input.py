@@ -65,7 +65,7 @@ class WrongInput:
             if not is_of_all_elements(row) and not node.is_backward and self._unrecorded.made(node, row):
                 order = "statistics do not show the order of elements: what was made before may agree in them alone"
         reason = fitting(f"{difference}, {before}: {look}", f"{difference}: {look}", f"{describe_briefly(row)}: {look}")
-        return origin_at(row, reason, [places, order, *doubts, describe_caller(node)], OriginKind.OUTSIDE)
+        return origin_at(row, reason, [describe_caller(node), places, order, *doubts], OriginKind.OUTSIDE)
 
 
 def _gives_too_much(node: Node, walk: Walk) -> bool:

@@ -59,7 +59,7 @@ class WrongResult:
         if node.kind is Kind.COLLECTIVE:
             agrees = "though what this rank hands in agrees: another rank's share differs, look there"
             reason = fitting(f"{difference}, {agrees}", f"{describe_briefly(row)}, {agrees}")
-            return origin_at(row, reason, [*doubts, describe_caller(node)], OriginKind.COLLECTIVE)
+            return origin_at(row, reason, [describe_caller(node), *doubts], OriginKind.COLLECTIVE)
         look, inside = self._inside(node)
         order = describe_order(row)
         if order and not inside:
@@ -71,7 +71,7 @@ class WrongResult:
             f"{brief}, though its inputs agree: {look}",
         )
         return origin_at(
-            row, reason, [inside, order, *doubts, *self._reordered(node), _alone(node), describe_caller(node)]
+            row, reason, [describe_caller(node), inside, order, *doubts, *self._reordered(node), _alone(node)]
         )
 
     def _reordered(self, node: Node) -> Iterator[str]:

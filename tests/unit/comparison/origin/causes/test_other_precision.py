@@ -43,8 +43,8 @@ class TestWidths:
         found = only(*self.narrowed_inside(1))
         assert (found.kind, found.target) == ("precision", "Primitive.matmul.MatMul.0.forward.output.0")
         assert found.reason.startswith("its output.0 is Float16")
-        assert found.details[0].endswith("the call around it takes in one dtype on both sides")
-        assert found.details[-1].endswith("called in Cell.0.Dense.forward.0")
+        assert found.details[0] == "it is called in Cell.0.Dense.forward.0"
+        assert found.details[1].endswith("the call around it takes in one dtype on both sides")
 
     def test_where_all_calls_of_a_kind_are_narrowed_it_is_meant(self) -> None:
         """Three of 42 calls, but all the matrix products there are."""
