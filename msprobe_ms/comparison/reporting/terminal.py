@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -41,12 +41,11 @@ def verdict_lines(outcome: Outcome, chosen: str | None = None) -> Iterator[str]:
     ``chosen``: of one of many pairs, the arguments of the command that choose it; "" where none do.
     """
     comparison = outcome.comparison
-    counts = row_counts(comparison)
     title = f"{outcome.title}: " if outcome.title else ""
-    for line in _judgement_lines(outcome, chosen, paired=bool(counts["matched"])):
+    for line in _judgement_lines(outcome, chosen, paired=any(row.matched for row in comparison.rows)):
         yield title + line
         title = ""
-    yield _pairing_line(comparison, counts)
+    yield pairing_line(comparison)
     yield from _mapping_lines(comparison)
     if outcome.target.level != outcome.golden.level:
         yield f"the target was dumped at level {outcome.target.level}, the golden at {outcome.golden.level}"
@@ -70,9 +69,9 @@ def report_line(files: Sequence[Path]) -> str:
     return f"report: {first} (open it first; {more} beside it, see {summary.name})"
 
 
-def _pairing_line(comparison: Comparison, counts: Mapping[str, int]) -> str:
-    """What was compared, by which share of modules and calls, and the modules without a counterpart."""
-    shares = shares_of(comparison.pairs)
+def pairing_line(comparison: Comparison) -> str:
+    """Say how much was compared, which share of modules and calls, and which modules have no counterpart."""
+    counts, shares = row_counts(comparison), shares_of(comparison.pairs)
     paired = []
     if shares.modules is not None:
         paired.append(f"{shares.modules[0]} of {shares.modules[1]} modules")
