@@ -14,7 +14,7 @@ from msprobe_ms.comparison.many.first_rank import Exchanges, FirstRank, first_ra
 from msprobe_ms.comparison.many.plan import Plan
 from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.many.trend import Growing, Trends, growing, most_growing, write_trend
-from msprobe_ms.comparison.reporting.files import writing
+from msprobe_ms.comparison.reporting.files import without_time, writing
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.reading.locate import Place
 
@@ -128,7 +128,7 @@ class Gathering:
 
     def write_summary(self, total: Total, path: Path) -> None:
         """The total, then a line for each pair. Raises UsageError: it cannot be written."""
-        head = json.dumps(_head(total, self._plan), indent=1, ensure_ascii=True, allow_nan=False)
+        head = json.dumps(_head(total, self._plan, self._timestamp), indent=1, ensure_ascii=True, allow_nan=False)
         with writing(path) as file:
             file.write(head.removesuffix("\n}").encode("ascii") + b',\n "ranks": [\n')
             self._records.seek(0)
@@ -147,7 +147,7 @@ def rank_name(place: Place) -> str:
     return " ".join(part for part in (place.half, place.rank) if part)
 
 
-def _head(total: Total, plan: Plan) -> dict[str, Any]:
+def _head(total: Total, plan: Plan, timestamp: str) -> dict[str, Any]:
     first = total.first_rank
     return {
         "verdict": total.verdict,
@@ -165,7 +165,7 @@ def _head(total: Total, plan: Plan) -> dict[str, Any]:
             "reason": first.reason,
         },
         "growing": [each._replace(last=_finite(each.last))._asdict() for each in total.growing],
-        "files": [file.name for file in (*filter(None, (total.mapping,)), *total.files)],
+        "files": [without_time(file, timestamp) for file in (*filter(None, (total.mapping,)), *total.files)],
     }
 
 

@@ -103,8 +103,9 @@ def write_summary(
 ) -> Path:
     """Write ``compare_summary{suffix}_{timestamp}.json``; numbers that are not finite are the texts nan, inf, -inf.
 
-    ``files`` are the others of this comparison, whose names it holds; ``proposed`` are lines of a layer mapping that
-    may pair modules without a counterpart.
+    ``files`` are the others of this comparison, whose names it holds without the time, so that a second run writes the
+    same. ``proposed`` are lines of a layer mapping that may pair modules without a counterpart.
+
     :raises UsageError: the folder cannot be written
     """
     path = folder / f"compare_summary{name_suffix}_{timestamp}.json"
@@ -113,11 +114,16 @@ def write_summary(
             **summary(comparison),
             **pairing(comparison),
             "proposed_mapping": list(proposed),
-            "files": [file.name for file in files],
+            "files": [without_time(file, timestamp) for file in files],
         }
         text = json.dumps(content, indent=1, ensure_ascii=True, allow_nan=False)
         file.write((text + "\n").encode("ascii"))
     return path
+
+
+def without_time(file: Path, timestamp: str) -> str:
+    """Return the name of a report as it is whenever it is written."""
+    return file.name.replace(f"_{timestamp}.", ".")
 
 
 def row_counts(comparison: Comparison) -> dict[str, int]:
