@@ -73,7 +73,7 @@ class WrongParameter:
         others = {each.module for each in self._evidence.nodes if each.ratio_parameters > 1} - {node.module}
         if len(others) + 1 > max(1.0, _ALL * len(holders)) and not self._evidence.updated:
             differ = f"parameters of {len(others) + 1} of {len(holders)} modules differ before they are used"
-            return f"{differ}: was the checkpoint loaded, or in later steps, look at {_UPDATE}", ""
+            return f"{differ}: was the checkpoint loaded? (in later steps look at {_UPDATE})", ""
         if not others:
             return "", ""
         return "", f"so do parameters of {len(others)} of the {len(holders) - 1} other modules with parameters"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compare_nodes import CARRIED, FAULT, REST, node, only, origins
+from compare_nodes import CARRIED, FAULT, REST, found_origins, node, only, origins
 
 from msprobe_ms.comparison.origin.causes.wrong_parameter import WrongParameter
 from msprobe_ms.comparison.origin.evidence import Evidence
@@ -48,3 +48,19 @@ def test_of_several_parameters_the_worst_that_nothing_explains_is_named() -> Non
     found = WrongParameter(evidence).find(dense, [dense.pair.rows[1]], Walk(evidence))
     assert found is not None and found.origin is not None
     assert found.origin.target == "Cell.a.Dense.forward.0.parameters.weight"
+
+
+def test_where_all_modules_differ_the_checkpoint_is_asked_for() -> None:
+    other = 1e5
+    first, *_ = found_origins(
+        *(
+            node(f"Cell.{i}.Dense.forward.0", input_0=other if i else REST, parameters_weight=other, output_0=other)
+            for i in range(5)
+        )
+    )
+    assert (first.kind, first.target) == ("parameter", "Cell.0.Dense.forward.0.parameters.weight")
+    assert first.reason == (
+        "parameters of 5 of 5 modules differ before they are used: was the checkpoint loaded? (in later steps look at "
+        "the optimizer and its learning rate)"
+    )
+    assert first.details[0] == "parameters.weight deviates by 1 (tolerance 1e-05)"
