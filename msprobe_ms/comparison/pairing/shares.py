@@ -1,7 +1,7 @@
 """Measure how much of two dumps was paired: shares of modules and calls, names without a counterpart, what paired what.
 
-A module counts once, however often it is called. Calls are those of forward, of the side that has more; where one side
-recorded no functions (levels mix and L0) only those of modules.
+A module counts once, however often it is called; calls are those of forward. Both are shares of the side that has more
+of them. Where one side recorded no functions (levels mix and L0), only calls of modules count.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def shares_of(pairs: Sequence[Pair]) -> Shares:
     alone, alone_there = unmatched_modules(pairs)
     ours = [path for path in dict.fromkeys(map(_path, alone)) if path not in paired]
     theirs = [path for path in dict.fromkeys(map(_path, alone_there)) if path not in paired_there]
-    modules = (len(paired), len(paired) + len(ours) + len(theirs)) if has_modules(pairs) else None
+    modules = (len(paired), len(paired) + max(len(ours), len(theirs))) if has_modules(pairs) else None
     return Shares(modules, _calls(pairs), ours, theirs)
 
 
@@ -59,6 +59,12 @@ def _calls(pairs: Sequence[Pair]) -> tuple[int, int] | None:
             alone[side] += entry is not None and counts(entry) and entry.name not in expected[side]
     total = both + max(alone)
     return (both, total) if total else None
+
+
+def outermost(paths: Sequence[str]) -> list[str]:
+    """Return the modules that no other of them encloses: once these have a counterpart, most inside them have one."""
+    known = set(paths)
+    return [path for path in paths if not any(path[:end] in known for end, sign in enumerate(path) if sign == ".")]
 
 
 def paired_with(pairs: Iterable[Pair]) -> list[tuple[Together, int]]:

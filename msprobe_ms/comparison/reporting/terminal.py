@@ -21,7 +21,7 @@ from msprobe_ms.comparison.pairing.coverage import (
 )
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.kernels import is_compiled
-from msprobe_ms.comparison.pairing.shares import shares_of
+from msprobe_ms.comparison.pairing.shares import outermost, shares_of
 from msprobe_ms.comparison.reporting.files import row_counts
 from msprobe_ms.comparison.terms import Mode, PairedBy, Verdict
 from msprobe_ms.dump.model import Entry
@@ -82,7 +82,7 @@ def pairing_line(comparison: Comparison) -> str:
         paired.append(f"{counts['matched']} of {counts['matched'] + alone} values")
     line = f"{counts['matched']} values compared ({comparison.mode}); paired: {', '.join(paired)}"
     sides = (("target", shares.target), ("golden", shares.golden))
-    alone_at = [f"{listed(names, _NAMED)} ({side})" for side, names in sides if names]
+    alone_at = [f"{listed(outermost(names), _NAMED)} ({side})" for side, names in sides if names]
     return f"{line}; without a counterpart: {', '.join(alone_at)}" if alone_at else line
 
 

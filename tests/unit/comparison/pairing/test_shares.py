@@ -5,7 +5,7 @@ from __future__ import annotations
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Pair
-from msprobe_ms.comparison.pairing.shares import paired_with, shares_of
+from msprobe_ms.comparison.pairing.shares import outermost, paired_with, shares_of
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
 
@@ -23,7 +23,7 @@ A, B, C = (f"Cell.{name}.Dense.forward.0" for name in "abc")
 
 def test_modules_without_a_counterpart_are_named_by_side() -> None:
     shares = shares_of(paired([A, B, "Cell.b.Dense.forward.1"], [A, C]))
-    assert (shares.modules, shares.target, shares.golden) == ((1, 3), ["b"], ["c"])
+    assert (shares.modules, shares.target, shares.golden) == ((1, 2), ["b"], ["c"])
     assert shares.calls == (1, 3)
 
 
@@ -36,6 +36,10 @@ def test_functions_count_where_both_sides_recorded_some() -> None:
     relu, exp = "Functional.relu.0.forward", "Functional.exp.0.forward"
     assert shares_of(paired([A, relu, exp], [A])).calls == (1, 1)
     assert shares_of(paired([A, relu, exp], [A, relu])).calls == (2, 3)
+
+
+def test_of_modules_inside_each_other_the_outermost_are_named() -> None:
+    assert outermost(["a.b.c", "a.b", "ab", "d.e", "a.b.f"]) == ["a.b", "ab", "d.e"]
 
 
 def test_values_alone_have_no_calls() -> None:
