@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+from msprobe_ms.comparison.reporting.colours import paint_verdicts
 from msprobe_ms.support.text import one_a_line
 
 #: Exit statuses: done; a divergence was found, and ``--exit-code`` asked to tell; it could not be done.
@@ -30,6 +33,22 @@ def add_command(
 def print_lines(lines: Iterable[str], file: Any = None) -> None:
     """Print lines, in which names from files may stand; to standard output where no ``file`` is given."""
     print(one_a_line(lines), file=file, flush=True)
+
+
+def print_verdict(lines: Iterable[str]) -> None:
+    """Print lines with verdicts to standard output."""
+    print(verdict_text(lines), flush=True)
+
+
+def verdict_text(lines: Iterable[str]) -> str:
+    """Join lines with verdicts for standard output, coloured where that is a terminal that wants colours."""
+    text = one_a_line(lines)
+    return paint_verdicts(text) if takes_colours(sys.stdout) else text
+
+
+def takes_colours(file: TextIO) -> bool:
+    """Return whether ``file`` is a terminal that shows colours, and the user has not declined them (NO_COLOR)."""
+    return file.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def add_output(parser: Any, what: str) -> None:

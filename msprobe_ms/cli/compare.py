@@ -18,11 +18,13 @@ from msprobe_ms.cli.common import (
     numbers,
     output_folder,
     print_lines,
+    print_verdict,
+    verdict_text,
 )
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.errors import DumpFormatError, UsageError
 from msprobe_ms.support.files import open_regular
-from msprobe_ms.support.text import one_a_line, show
+from msprobe_ms.support.text import show
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.many.plan import Plan
@@ -31,8 +33,8 @@ if TYPE_CHECKING:
 #: Bytes read of compare.json.
 _LARGEST_FORM = 1 << 20
 
-#: Up to so many pairs of dumps each is told in full; of more, so many have a line.
-_TOLD_IN_FULL, _MOST_TOLD = 8, 40
+#: Up to so many pairs of dumps the verdict over all comes first; of more, so many that differ have a line.
+_FEW, _MOST_TOLD = 8, 40
 
 _COMPARE_EPILOG = """\
 examples:
@@ -93,7 +95,7 @@ def _add_report(report: Any) -> None:
         help="columns and rules of msprobe 1.1.0 (default with -i), of 26.x, or our own (default with -tp)",
     )
     report.add_argument(
-        "--thresholds", type=Path, metavar="YAML", help="figures to measure and judge by, where not the usual"
+        "--thresholds", type=Path, metavar="YAML", help="tolerances and thresholds to judge by, where not the usual"
     )
     report.add_argument(
         "-alg", "--custom-algorithms", nargs="+", action="extend", default=[], metavar="FILE.py:FUNCTION",
@@ -198,7 +200,7 @@ def _compare_one(plan: Plan, output: Path, settings: Options, options: argparse.
     (pair,) = plan.pairs
     with claimed_timestamp(output) as timestamp:
         outcome = compare_one(pair.target, pair.golden, output, settings, timestamp)
-    print_lines(verdict_lines(outcome))
+    print_verdict(verdict_lines(outcome))
     return exit_status(options, divergent=outcome.comparison.verdict == Verdict.DIVERGENT)
 
 
@@ -206,28 +208,32 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
     from tqdm import tqdm
 
     from msprobe_ms.comparison.many.run import cluster, compare_all
-    from msprobe_ms.comparison.many.summary import Gathering, found_lines, total_lines
+    from msprobe_ms.comparison.many.summary import Gathering
+    from msprobe_ms.comparison.many.terminal import Lines, total_lines, total_report_lines
     from msprobe_ms.comparison.reporting.files import claimed_timestamp
 
     number = len(plan.pairs)
-    in_full, shown = number <= _TOLD_IN_FULL, 0
+    few, lines = number <= _FEW, Lines(in_full=number <= _FEW)
+    told: list[list[str]] = []
     with (
         claimed_timestamp(output) as timestamp,
         cluster(options.scheduler) if options.scheduler else nullcontext() as pool,
         Gathering(plan, output, timestamp) as gathering,
-        tqdm(total=number, unit="dump", disable=True if in_full else None) as bar,
+        tqdm(total=number, unit="dump", disable=None, leave=not few) as bar,
     ):
         for found in compare_all(plan, output, settings, timestamp, pool):
             gathering.add(found)
-            told = list(found_lines(found, in_full=in_full))
-            shown += bool(told)
-            if in_full or shown <= _MOST_TOLD:
-                bar.write(one_a_line(told), end="\n" * bool(told))
+            if said := list(lines.of(found)):
+                told.append(said)
+                if not few and len(told) <= _MOST_TOLD:
+                    bar.write(verdict_text(said))
             bar.update()
         total = gathering.total()
-    if not in_full and shown > _MOST_TOLD:
-        print(f"and {shown - _MOST_TOLD} more that are not consistent, see the summary")
-    print_lines(total_lines(total, plan))
+    if not few and len(told) > _MOST_TOLD:
+        print(f"and {len(told) - _MOST_TOLD} more that are not consistent, see the summary")
+    # The verdict stands first where all fits a screen, else below what has scrolled by.
+    pairs = [line for said in told for line in said] if few else []
+    print_verdict([*total_lines(total, plan), *pairs, *total_report_lines(total)])
     if total.failed:
         return FAILED
     return exit_status(options, divergent=total.verdict == Verdict.DIVERGENT)

@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.common import DONE, add_command, add_output, output_folder, print_lines
+from msprobe_ms.cli.common import DONE, add_command, add_output, output_folder, print_lines, print_verdict
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.errors import UsageError
 
 _OVERFLOW_EPILOG = """\
 examples:
-  msprobe overflow_check -i dump/step3                 (an index, or any dump with figures)
+  msprobe overflow_check -i dump/step3                 (an index, or any dump with statistics)
   msprobe overflow_check -i dump/rank_0/Net/0/3 -o out (raw files of compiled graphs)"""
 
 
@@ -46,7 +46,7 @@ def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], opti
     profile = options.profile or ("v110" if options.input_path is not None else "latest")
     output, divergent = output_folder(options), False
     for outcome in compare_kernels(target, golden, output, ranks=ranks, steps=steps, profile=profile, csv=options.csv):
-        print_lines(verdict_lines(outcome))
+        print_verdict(verdict_lines(outcome))
         divergent = divergent or outcome.comparison.verdict == Verdict.DIVERGENT
     return divergent
 

@@ -6,7 +6,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.common import FAILED, add_command, add_output, exit_status, output_folder, print_lines
+from msprobe_ms.cli.common import (
+    FAILED,
+    add_command,
+    add_output,
+    exit_status,
+    output_folder,
+    print_lines,
+    print_verdict,
+)
 
 _EPILOG = """\
 examples:
@@ -55,7 +63,7 @@ def _run(options: argparse.Namespace) -> int:
         quiet = True if len(target.weights) < _LONG else None
         with tqdm(total=len(target.weights), unit="parameter", disable=quiet) as bar:
             comparison = compare_weights(target, golden, mappings, lambda done, _: bar.update(done - bar.n))
-    print_lines(weight_lines(comparison))
+    print_verdict(weight_lines(comparison))
     print_lines([f"report: {write_weights(comparison, output_folder(options), csv=options.csv)}"])
     if comparison.problems:
         return FAILED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -45,17 +45,17 @@ class Allowance(NamedTuple):
 
     ``by``       name of the explanation
     ``up_to``    deviation that it explains; infinity: any deviation
-    ``because``  a sentence for the reason of an origin; "" for none
+    ``because``  what to say of it where it is an origin: its reason, then details
     """
 
     by: str
     up_to: float = math.inf
-    because: str = ""
+    because: Sequence[str] = ()
     effect: Effect = Effect.PASSES
 
 
 class Row:
-    """One line of the report: an item of the target beside its golden twin; one of the two may be missing.
+    """One line of the report: an item of the target beside its golden counterpart; one of the two may be missing.
 
     Each is given as an item, or as its number in ``tables``; then the item is made when it is asked for, so that a
     million rows fit into memory.
@@ -177,7 +177,7 @@ class Row:
 
 @dataclass(slots=True)
 class Pair:
-    """An entry of the target beside its golden twin (one of the two may be missing) with the rows of their items.
+    """An entry of the target beside its golden counterpart (one of the two may be missing), with rows of their items.
 
     ``how`` names what paired them. In a ``group`` several entries of one side are one of the other together: rows hold
     items of all of them, the pair names the last of their forward calls.
@@ -228,6 +228,8 @@ class Origin:
     """A place where error begins: what it takes in agrees, what it gives out does not.
 
     ``target``/``golden``    full item or entry names as in dump.json
+    ``reason``               one sentence of at most 160 characters: what differs, and the one thing to do
+    ``details``              further findings, a sentence each, the most useful first
     ``required_tolerance``   the least bound on the deviation with which this would have been held to agree; None where
                              nothing could be measured
     """
@@ -239,6 +241,7 @@ class Origin:
     metrics: Metrics
     kind: OriginKind = OriginKind.COMPUTATION
     required_tolerance: float | None = None
+    details: Sequence[str] = ()
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,7 +17,13 @@ from msprobe_ms.comparison.origin.causes.slow_drift import steepest
 from msprobe_ms.comparison.origin.evidence import Before, Evidence
 from msprobe_ms.comparison.origin.search import find_origins, split_random
 from msprobe_ms.comparison.origin.sentences import name_fused_parts, note_shifted_calls
-from msprobe_ms.comparison.pairing.coverage import early_ends, far_apart, is_incomplete, sides_without_values
+from msprobe_ms.comparison.pairing.coverage import (
+    early_ends,
+    far_apart,
+    is_incomplete,
+    sides_without_values,
+    unmatched_modules,
+)
 from msprobe_ms.comparison.pairing.fused_modules import join_fused
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.data import write_pairing
@@ -29,6 +35,7 @@ from msprobe_ms.comparison.reporting.profiles.base import Profile
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
 from msprobe_ms.comparison.terms import Mode, Verdict
 from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.names import parse_entry
 from msprobe_ms.dump.reading.locate import dump_of_step_before
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import MsprobeError
@@ -37,6 +44,8 @@ from msprobe_ms.support.process import no_garbage_collection
 
 #: Pairs from which on a progress bar is worth its line; and only real data takes long enough.
 _LONG = 500
+#: Entries of both dumps up to which a mapping is found unasked: it then takes less than a second.
+_MOST_ENTRIES = 30_000
 
 
 @dataclass(frozen=True)
@@ -194,12 +203,26 @@ def compare_one(
         comparison, options.report, output, timestamp,
         csv=options.csv, stack=options.stack, name_suffix=suffix,
     )  # fmt: skip
-    files = [*aligned, *tables, write_summary(comparison, output, timestamp, suffix)]
-    files += write_pairing(comparison.pairs, output, timestamp, suffix)
+    files = [*aligned, *tables, *write_pairing(comparison.pairs, output, timestamp, suffix)]
     # Where nothing was compared there is nothing to advise; 1.1.0 would say that all is well.
     if options.advice and any(row.matched for row in comparison.rows):
         files.append(write_advice(comparison, output, timestamp, suffix, profile=options.profile))
+    proposed = _proposed_mapping(ours, theirs, comparison.pairs)
+    files.append(write_summary(comparison, output, timestamp, suffix, files=files, proposed=proposed))
     return Outcome(suffix.removeprefix("_"), ours, theirs, comparison, files)
+
+
+def _proposed_mapping(target: Dump, golden: Dump, pairs: Sequence[Pair]) -> list[str]:
+    """Lines of a layer mapping that may pair modules which have no counterpart on either side."""
+    unmatched = unmatched_modules(pairs)
+    if not all(unmatched) or len(target.entries) + len(golden.entries) > _MOST_ENTRIES:
+        return []
+    from msprobe_ms.comparison.pairing.automatic import align_modules  # here, as few comparisons need it
+
+    ours, theirs = (
+        {(parsed.name, parsed.class_name) for name in side if (parsed := parse_entry(name))} for side in unmatched
+    )
+    return align_modules(target, golden).lines_for(ours, theirs)
 
 
 def verdict_of(comparison: Comparison) -> Verdict:

@@ -184,7 +184,7 @@ def contradiction(item: Item, array: npt.NDArray[np.generic]) -> str:
             continue
         found = float(mine)
         if not math.isfinite(found):
-            return f"it holds {'NaN' if math.isnan(found) else 'infinity'}, the recorded figures are finite"
+            return f"it holds {'NaN' if math.isnan(found) else 'infinity'}, the recorded statistics are finite"
         if not abs(found - theirs) <= max(_NEAR * scale, _SMALLEST):
             return f"its {name} is {found:.6g}, recorded is {theirs:.6g}"
     return ""

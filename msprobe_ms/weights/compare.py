@@ -25,7 +25,7 @@ EQUAL, CAST, CLOSE, DIFFERS, SHAPE = "equal", "equal when cast", "close", "diffe
 UNREADABLE = "not compared"
 #: What a parameter of one side alone can be.
 ONLY_TARGET, ONLY_GOLDEN, TIED = "only in the target", "only in the golden", "tied"
-#: The mapping says that it has no twin.
+#: The mapping says that it has no counterpart.
 SAID = "unmatched"
 
 #: Elements a block.
@@ -37,7 +37,7 @@ DIVERGENT = frozenset((DIFFERS, SHAPE, ONLY_TARGET, ONLY_GOLDEN))
 
 @dataclass(slots=True)
 class WeightRow:
-    """A parameter beside its twin, or alone. ``deviation`` is ‖t−g‖₂ / ‖g‖₂, inf where it cannot be measured."""
+    """A parameter beside its counterpart, or alone. ``deviation`` is ‖t−g‖₂ / ‖g‖₂, inf where it cannot be measured."""
 
     target: Weight | None
     golden: Weight | None
@@ -117,19 +117,19 @@ def _parameters(comparison: WeightComparison, side: str, checkpoint: Checkpoint)
 
 
 def _rows(ours: Mapping[str, Weight], theirs: Mapping[str, Weight], mappings: Mappings) -> Iterator[WeightRow]:
-    """Every parameter of the target with its twin, or alone, then those of the golden that are left."""
+    """Every parameter of the target with its counterpart, or alone, then those of the golden that are left."""
     pairs, here, there = pair_joined([*ours], [*theirs], mappings)
     alone = said_unmatched([*ours], mappings)
     joined = {part: name for name, parts in here.items() for part in parts}
     for name in dict.fromkeys(joined.get(name, name) for name in ours):
-        twin, how = pairs.get(name, ("", ""))
-        weight, golden = ours.get(name), theirs.get(twin)
-        parts = [ours[part] for part in here.get(name, ())] or [theirs[part] for part in there.get(twin, ())]
+        counterpart, how = pairs.get(name, ("", ""))
+        weight, golden = ours.get(name), theirs.get(counterpart)
+        parts = [ours[part] for part in here.get(name, ())] or [theirs[part] for part in there.get(counterpart, ())]
         if weight is None:
             weight = joined_weight(name, parts, golden)
         elif parts:
-            golden = joined_weight(twin, parts, weight)
-        yield WeightRow(weight, golden, how, "" if twin else SAID if name in alone else ONLY_TARGET, parts=parts)
+            golden = joined_weight(counterpart, parts, weight)
+        yield WeightRow(weight, golden, how, "" if counterpart else SAID if name in alone else ONLY_TARGET, parts=parts)
     taken = {part for name, _ in pairs.values() for part in there.get(name, (name,))}
     yield from (WeightRow(None, each, "", ONLY_GOLDEN) for name, each in theirs.items() if name not in taken)
 

@@ -36,7 +36,7 @@ _COUNTERS = frozenset(
 )  # fmt: skip
 #: Shapes of a single number.
 _SINGLE = ((), (1,))
-#: What a framework counts of a layer, without a twin in the other one.
+#: What a framework counts of a layer, without a counterpart in the other one.
 _BOOKKEEPING = "num_batches_tracked"
 
 #: Readings of one name that are tried, and leading components that a common prefix may have.
@@ -111,7 +111,7 @@ def pair_names(
 
 
 def said_unmatched(target: Sequence[str], mappings: Mappings) -> set[str]:
-    """Return the target names that a layer mapping says have no twin."""
+    """Return the target names that a layer mapping says have no counterpart."""
     readings = _Readings(mappings)
     return {name for name in target if any(how == NOWHERE for _, how in readings.of(canonical_name(name)))}
 

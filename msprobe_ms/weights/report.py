@@ -77,7 +77,7 @@ def _colour(row: WeightRow) -> RowColour:
 
 
 def weight_lines(comparison: WeightComparison) -> Iterator[str]:
-    """Say how many parameters are equal, which differs first and most, which have no twin, what was left out."""
+    """Say how many parameters are equal, which differs first and most, which have no counterpart, what was left out."""
     for side, checkpoint in (("target", comparison.target), ("golden", comparison.golden)):
         yield _side_line(side, checkpoint, comparison.aside.get(side, {}))
     paired = [row for row in comparison.rows if row.target is not None and row.golden is not None]
@@ -109,7 +109,7 @@ def _verdict(comparison: WeightComparison, paired: Sequence[WeightRow]) -> Itera
     differing = [row for row in paired if row.result in (DIFFERS, SHAPE)]
     lone = comparison.with_result(ONLY_TARGET, ONLY_GOLDEN)
     if not paired:
-        yield "DIVERGENT: no parameter of one has a twin in the other; say which is which with -lm, -cm or -dm"
+        yield "DIVERGENT: no parameter of one has a counterpart in the other; say which is which with -lm, -cm or -dm"
     elif differing:
         yield f"DIVERGENT: {len(differing)} of {len(paired)} parameters differ; the first is"
         yield from _row_lines(differing[0])
@@ -121,7 +121,7 @@ def _verdict(comparison: WeightComparison, paired: Sequence[WeightRow]) -> Itera
     elif lone and (damaged := _may_hold(comparison)):
         yield f"INCOMPLETE: what was read agrees; the {damaged} is damaged, and what it lacks may be lost"
     elif lone:
-        yield "DIVERGENT: what has a twin agrees, but parameters are missing on one side"
+        yield "DIVERGENT: what has a counterpart agrees, but parameters are missing on one side"
     elif comparison.problems:
         yield "CONSISTENT as far as it could be read"
     elif comparison.with_result(CLOSE):

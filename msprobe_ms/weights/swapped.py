@@ -1,4 +1,4 @@
-"""Parameters that differ from their twins because they hold what another one should: loaded crosswise, or twice."""
+"""Parameters that differ from their counterparts because they hold what another should: loaded crosswise, or twice."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Sample = npt.NDArray[np.complex128]
 class Holders:
     """What parameters hold, in a few elements of each; ``pairs`` by the name in the target.
 
-    ``samples``  of the target's and of its twin in the golden
+    ``samples``  of the target's and of its counterpart in the golden
     """
 
     pairs: dict[str, tuple[Weight, Weight]] = field(default_factory=dict)
     samples: dict[str, tuple[Sample, Sample]] = field(default_factory=dict)
 
     def note(self, target: Weight, golden: Weight, mine: np.ndarray, theirs: np.ndarray) -> None:
-        """Two twins of one shape, and their numbers."""
+        """Two counterparts of one shape, and their numbers."""
         if mine.size:
             self.pairs[target.name] = target, golden
             self.samples[target.name] = _sample(mine), _sample(theirs)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from msprobe_ms.comparison.model import Origin, Pair, Row
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.search import find_origins
+from msprobe_ms.comparison.origin.sentences import LONGEST_SENTENCE
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import parse_entry
 
@@ -12,6 +15,7 @@ from msprobe_ms.dump.names import parse_entry
 REST, FAULT, CARRIED = 0.02, 400.0, 60.0
 BLOCK = "Cell.layers.0.Block.forward.0"
 NEXT = "Cell.layers.1.Block.forward.0"
+_ENTRY = re.compile(r"\b[A-Z]\w+\.[\w.\[\]]+\.(forward|backward|parameters_grad)[\w.]*")
 
 
 def node(
@@ -32,10 +36,26 @@ def node(
 
 
 def origins(*pairs: Pair) -> list[str]:
-    return [origin.target for origin in find_origins(Evidence(pairs))]
+    return [origin.target for origin in found_origins(*pairs)]
 
 
 def only(*pairs: Pair) -> Origin:
+    (found,) = found_origins(*pairs)
+    return found
+
+
+def found_origins(*pairs: Pair) -> list[Origin]:
+    """The origins, each told in sentences that a line has room for."""
     found = find_origins(Evidence(pairs))
-    assert len(found) == 1
-    return found[0]
+    for origin in found:
+        assert_short(origin)
+    return found
+
+
+def assert_short(origin: Origin) -> None:
+    """A reason of one sentence, then details; names of entries do not count."""
+    assert origin.reason and all(origin.details) and not isinstance(origin.details, str)
+    for sentence in (origin.reason, *origin.details):
+        assert len(_ENTRY.sub("", sentence)) <= LONGEST_SENTENCE, sentence
+        assert not sentence.endswith((".", " ")) and "; ; " not in sentence and "figures" not in sentence
+        assert "twin" not in sentence and "\n" not in sentence

@@ -143,7 +143,7 @@ def test_misses_are_told_with_their_reason_and_counted(dumps: Path) -> None:
     missed = replace(hit, hit=False)
     lines = list(misses([hit, missed]))
     assert lines[0] == "MISS mlp/gelu/pytorch/tensor/L0/seed0: planted in blocks.1.act"
-    assert lines[1].startswith("   1. Cell.blocks.1.act.GELU.forward.0.output.0: its inputs agree ")
+    assert lines[1].startswith("   1. Cell.blocks.1.act.GELU.forward.0.output.0: output.0 deviates by ")
     assert len(lines) == 2
     assert list(table([hit, missed]))[-1] == (
         "planted module is the first origin: 1/2 (50.0%); healthy pair consistent: -"

@@ -78,6 +78,10 @@ def test_the_error_of_each_node_over_the_steps(tmp_path: Path, capsys: pytest.Ca
     assert growing["Cell.fc.Dense.forward.0"]["last"] == pytest.approx(np.mean(figures[2:]), rel=1e-5)
     printed = capsys.readouterr().out
     assert "look at step 0, the first that diverges; later steps inherit its error through the weights" in printed
+    assert printed.startswith("DIVERGENT: 4 pairs of dumps: ") and len(printed.splitlines()) <= 24
+    assert [line for line in printed.splitlines() if line.startswith("step")][1:] == [
+        f"step{step} rank0: DIVERGENT, follows step 0" for step in (1, 2, 3)
+    ]
     assert (
         "error grows over the steps, in tolerances, at: " in printed and "Cell.fc.Dense.forward.0 (rank0: " in printed
     )

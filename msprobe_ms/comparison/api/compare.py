@@ -136,8 +136,8 @@ def assert_consistent(target: Any, golden: Any, *, allow_incomplete: bool = Fals
     """Assert that two dumps are consistent, compared as ``msprobe_ms.compare`` does with the same ``settings``.
 
     For tests: the message reads as that of ``torch.testing.assert_close``.
-    Raises AssertionError where they diverge, and, unless ``allow_incomplete``, where most has no twin to compare with
-    or a rank could not be compared. Raises MsprobeError: what cannot be read or paired.
+    Raises AssertionError where they diverge, and, unless ``allow_incomplete``, where most has no counterpart to compare
+    with or a rank could not be compared. Raises MsprobeError: what cannot be read or paired.
     """
     __tracebackhide__ = True
     result = compare(target, golden, **settings)

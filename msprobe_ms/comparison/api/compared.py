@@ -16,10 +16,19 @@ from msprobe_ms.comparison.api.notebook import comparison_html, imported_pandas,
 from msprobe_ms.comparison.many.first_rank import FirstRank
 from msprobe_ms.comparison.many.plan import DumpPair, Plan
 from msprobe_ms.comparison.many.run import Found, compare_all
-from msprobe_ms.comparison.many.summary import Gathering, Total, found_lines, rank_name, total_lines
+from msprobe_ms.comparison.many.summary import Gathering, Total, rank_name
+from msprobe_ms.comparison.many.terminal import found_lines, total_lines
 from msprobe_ms.comparison.model import Comparison, Origin, Outcome
 from msprobe_ms.comparison.reporting.csv_table import Cell
-from msprobe_ms.comparison.reporting.files import claimed_timestamp, summary, table, write_table, writing
+from msprobe_ms.comparison.reporting.files import (
+    claimed_timestamp,
+    pairing,
+    row_counts,
+    summary,
+    table,
+    write_table,
+    writing,
+)
 from msprobe_ms.comparison.reporting.terminal import verdict_lines
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.comparison.terms import Verdict
@@ -59,7 +68,7 @@ class Compared:
     @property
     def summary(self) -> dict[str, Any]:
         """The content of compare_summary.json."""
-        return summary(self.comparison)
+        return {**summary(self.comparison), **pairing(self.comparison)}
 
     @property
     def frame(self) -> pandas.DataFrame:
@@ -95,7 +104,8 @@ class Compared:
         return one_a_line(verdict_lines(Outcome("", self.target, self.golden, self.comparison, [])))
 
     def __repr__(self) -> str:
-        return f"<{self.verdict}: {self.summary['matched']} values compared, {len(self.origins)} origins>"
+        matched = row_counts(self.comparison)["matched"]
+        return f"<{self.verdict}: {matched} values compared, {len(self.origins)} origins>"
 
     def _repr_html_(self) -> str:
         return comparison_html(self.comparison)
@@ -237,8 +247,7 @@ class ComparedRanks(Mapping[Key, Compared]):
 
     def __str__(self) -> str:
         """What the command prints of many."""
-        told = (line for found in self.found for line in found_lines(found, in_full=False))
-        return one_a_line([*told, *total_lines(self.total, self._plan)])
+        return one_a_line([*total_lines(self.total, self._plan), *found_lines(self.found, in_full=False)])
 
     def __repr__(self) -> str:
         return f"<{self.verdict}: {len(self._pairs)} pairs of dumps, {len(self.origins)} origins>"

@@ -9,7 +9,7 @@ from types import ModuleType
 from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.model import Comparison, Origin
 from msprobe_ms.comparison.reporting.colours import VERDICTS
-from msprobe_ms.comparison.reporting.files import row_counts
+from msprobe_ms.comparison.reporting.terminal import pairing_line
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.text import printable
 
@@ -18,13 +18,9 @@ _MOST = 20
 
 
 def comparison_html(comparison: Comparison) -> str:
-    counts = row_counts(comparison)
-    text = (
-        f"{counts['matched']} values compared ({comparison.mode}); without a twin: {counts['unmatched_target']} in the "
-        f"target, {counts['unmatched_golden']} in the golden"
-    )
     rows = [_origin_row(origin) for origin in comparison.origins]
-    return _page(comparison.verdict, [text], ("origin", "golden", "why", "deviation", "tolerance"), rows)
+    titles = ("origin", "golden", "why", "deviation", "tolerance")
+    return _page(comparison.verdict, [pairing_line(comparison)], titles, rows)
 
 
 def ranks_html(found: Sequence[Found], told: Sequence[str]) -> str:

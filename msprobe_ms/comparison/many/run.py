@@ -88,11 +88,21 @@ def compare_pair(work: Work) -> Found:
         comparison.verdict,
         summary(comparison),
         comparison.origins,
-        list(verdict_lines(replace(outcome, title="", files=[]))),
+        list(verdict_lines(replace(outcome, title="", files=[]), _choosing(pair.place))),
         outcome.files,
         errors_of(comparison) if work.with_errors else None,
         exchanges_of(comparison),
     )
+
+
+def _choosing(place: Place) -> str:
+    """The arguments that choose one pair; "" where none do."""
+    if place.half:
+        return ""
+    chosen = [] if place.step is None else [f"--step {place.step}"]
+    if place.rank_number is not None:
+        chosen.append(f"--rank {place.rank_number}")
+    return " ".join(chosen)
 
 
 def compare_all(

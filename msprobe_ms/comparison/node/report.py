@@ -32,7 +32,7 @@ from msprobe_ms.support.text import listed, one_a_line
 _IN_DETAIL, _USERS, _FRAMES, _CALLS = 2, 3, 5, 6
 _UNSAFE = re.compile(r"[^\w.@-]")
 _LONGEST_NAME = 150
-_WITHOUT_TWIN = "where a mapping pairs it, as in the report, give the same -lm, -cm, -am, -dm or -fm here as well"
+_NOTHING_BESIDE = "where a mapping pairs it, as in the report, give the same -lm, -cm, -am, -dm or -fm here as well"
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,8 @@ class _Details:
         self.theirs = Neighbours(golden, [row.golden for row in rows if row.golden is not None])
         beyond = [row for row in rows if row.differs or row.explained]
         self.tried = explanations_tried(evidence_of(comparison.pairs, target, golden), beyond) if beyond else {}
-        self.twins = {pair.target.name: pair.golden.name for pair in comparison.pairs if pair.target and pair.golden}
+        both = ((pair.target, pair.golden) for pair in comparison.pairs)
+        self.counterparts = {ours.name: theirs.name for ours, theirs in both if ours and theirs}
 
     def lines(self) -> Iterator[str]:
         named = self.chosen.named
@@ -100,7 +101,7 @@ class _Details:
             yield f"  golden: {named.golden.name} (paired by {named.how or 'name'})"
         else:
             yield f"  only in the {'target' if named.golden is None else 'golden'}: nothing to compare it with"
-            yield f"  {_WITHOUT_TWIN}"
+            yield f"  {_NOTHING_BESIDE}"
         if self.chosen.others:
             also = f"also {listed(self.chosen.others, _CALLS)}"
             yield f"  the one of {len(self.chosen.others) + 1} calls that differs most; {also}"
@@ -149,7 +150,7 @@ class _Details:
             made, other = self.ours.producer(item), self.theirs.producer(golden) if golden is not None else None
             if made is not None:
                 yield f"{item.suffix} is {made.name}"
-                if other is not None and self.twins.get(made.entry, other.entry) != other.entry:
+                if other is not None and self.counterparts.get(made.entry, other.entry) != other.entry:
                     yield f"  but in the golden {other.name}"
             elif other is not None:
                 yield f"{item.suffix}: no recorded call made it, in the golden it is {other.name}"
@@ -241,7 +242,7 @@ def _shown(item: Item | None) -> str:
 
 def _word(row: Row) -> str:
     if not row.matched:
-        return "no twin"
+        return "no counterpart"
     if row.differs:
         return "DIFFERS"
     if row.misrecorded:

@@ -22,9 +22,12 @@ def status_lines(chosen: Chosen, comparison: Comparison, target: Dump) -> Iterat
     own = [origin for origin in comparison.origins if entries[id(origin)] in names]
     inside = [origin for origin in comparison.origins if names & set(ancestors(target.entries, entries[id(origin)]))]
     if own:
-        yield from (f"ORIGIN: {origin.target}: {origin.reason}" for origin in own)
+        for origin in own:
+            yield f"ORIGIN: {origin.target}: {origin.reason}"
+            yield from (f"  {detail}" for detail in origin.details)
     elif inside:
         yield f"the error begins inside: {inside[0].target}: {inside[0].reason}"
+        yield from (f"  {detail}" for detail in inside[0].details)
     elif not any(row.matched for row in chosen.rows):
         return
     elif not chosen.differs:

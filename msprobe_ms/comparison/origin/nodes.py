@@ -261,8 +261,8 @@ def _connect(nodes: list[Node], pairs: Sequence[Pair]) -> None:
         if parsed is None:
             continue
         if parsed.direction == BACKWARD:
-            twin = by_name.get(str(parsed.in_direction(FORWARD)))
-            node.context = () if twin is None else (twin,)
+            counterpart = by_name.get(str(parsed.in_direction(FORWARD)))
+            node.context = () if counterpart is None else (counterpart,)
         elif parsed.direction == PARAMETERS_GRAD:
             node.context = [*forwards[parsed.name], *backwards[parsed.name]]
 
@@ -282,7 +282,7 @@ def _break_rings(nodes: list[Node]) -> None:
 
 
 def _nearest(parent: str | None, around: dict[str, str | None]) -> str | None:
-    """The nearest enclosing call with a twin; ``around``: what encloses the calls without one."""
+    """The nearest enclosing call with a counterpart; ``around``: what encloses the calls without one."""
     seen = set[str | None]()
     while parent in around and parent not in seen:
         seen.add(parent)

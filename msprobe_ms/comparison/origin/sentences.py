@@ -26,15 +26,16 @@ from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import DEBUG, FORWARD, EntryName, beginnings, is_fused, parse_entry
 from msprobe_ms.support.errors import MsprobeError
 
+#: Characters of an origin's reason, and of each of its details, names of entries apart.
+LONGEST_SENTENCE = 160
+_LONGEST_VALUE = 30
+
 
 def describe_difference(row: Row) -> str:
     """Say how a row differs, in values, shapes or its deviation beside what it is held to."""
-    item = row.target or row.golden
-    # What a save holds may be the tensor itself, with no place of its own.
-    suffix = (item.suffix if item is not None else "") or "it"
-    target, golden = row.target, row.golden
+    suffix, target, golden = _suffix(row), row.target, row.golden
     if target is not None and golden is not None and "value" in (target.kind, golden.kind):
-        return f"{suffix} is {target.maximum} against {golden.maximum}"
+        return f"{suffix} is {_value(target)} against {_value(golden)}"
     if row.deviation is None:
         return f"{suffix} could not be compared"
     if target is not None and golden is not None and target.shape != golden.shape:
@@ -44,17 +45,40 @@ def describe_difference(row: Row) -> str:
         return f"{shapes} and deviates by {row.deviation:.3g} (tolerance {row.held_to:.3g})"
     if row.deviation == math.inf and target is not None and golden is not None:
         return _beyond_measure(suffix, target, golden)
-    return f"{suffix} deviates by {row.deviation:.3g} (tolerance {row.held_to:.3g}){_in_order(row)}"
+    return f"{suffix} deviates by {row.deviation:.3g} (tolerance {row.held_to:.3g})"
 
 
-def _in_order(row: Row) -> str:
-    """That the four statistics agree, so that other elements, or the same in another order, make the difference."""
+def describe_briefly(row: Row) -> str:
+    """Say in a few words how a row differs, where shapes leave no room for more."""
+    difference = describe_difference(row)
+    return difference if "has shape" not in difference else f"{_suffix(row)} has another shape"
+
+
+def _suffix(row: Row) -> str:
+    item = row.target or row.golden
+    # What a save holds may be the tensor itself, with no place of its own.
+    return (item.suffix if item is not None else "") or "it"
+
+
+def _value(item: Item) -> str:
+    """A value that is no tensor; a long text is cut."""
+    text = str(item.maximum)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+
+
+def fitting(*sentences: str) -> str:
+    """Return the first of several wordings, longest first, that fits a line; the last where none does."""
+    return next((each for each in sentences if len(each) <= LONGEST_SENTENCE), sentences[-1])
+
+
+def describe_order(row: Row) -> str:
+    """Say that the four statistics agree, so that the order of elements makes the difference; "" where they do not."""
     target, golden = row.target, row.golden
-    if target is None or golden is None or not have_sketches(target, golden):
+    if target is None or golden is None or target.shape != golden.shape or not have_sketches(target, golden):
         return ""
     by_statistics = four_statistics_deviation(target, golden)
-    agree = by_statistics is not None and row.held_to is not None and by_statistics <= row.held_to
-    return ", though Max, Min, Mean and Norm agree: look at the order of its elements" if agree else ""
+    agree = row.differs and by_statistics is not None and by_statistics <= (row.held_to or 0.0)
+    return "its Max, Min, Mean and Norm agree: look at the order of its elements" if agree else ""
 
 
 def _beyond_measure(suffix: str, target: Item, golden: Item) -> str:
@@ -98,22 +122,23 @@ def describe_caller(node: Node) -> str:
     around = node.parent.name if node.parent is not None else target.parent if target is not None else None
     if around is None or (node.parsed is not None and node.parsed.is_module):
         return ""
-    return f"; called in {around}"
+    return f"it is called in {around}"
 
 
-def origin_at(row: Row, reason: str, kind: OriginKind = OriginKind.COMPUTATION) -> Origin:
-    """Make the origin that ``row`` is.
+def origin_at(row: Row, reason: str, details: Iterable[str] = (), kind: OriginKind = OriginKind.COMPUTATION) -> Origin:
+    """Make the origin that ``row`` is; of the details those that say something are kept.
 
     Its ``required_tolerance`` is what the row deviates by: up to there it would have been held to agree.
     """
     assert row.target is not None and row.golden is not None
     metrics: Metrics = dict(row.metrics)
     metrics["deviation"], metrics["tolerance"] = row.deviation, row.held_to
-    return Origin(row.target.name, row.golden.name, row.target.state, reason, metrics, kind, row.deviation)
+    said = tuple(filter(None, details))
+    return Origin(row.target.name, row.golden.name, row.target.state, reason, metrics, kind, row.deviation, said)
 
 
 def name_fused_parts(origins: Sequence[Origin], pairs: Sequence[Pair], target: Dump, golden: Dump) -> list[Origin]:
-    """Return the origins, those in fused modules with a word on which of them differ where not all do."""
+    """Return the origins, those in fused modules with a detail that says which of them differ where not all do."""
     if not any(is_fused(origin.target) or is_fused(origin.golden) for origin in origins):
         return list(origins)
     rows = {
@@ -130,7 +155,7 @@ def name_fused_parts(origins: Sequence[Origin], pairs: Sequence[Pair], target: D
         differing = [name for name, deviation in parts if not deviation <= ((row and row.held_to) or 0.0)]
         if 0 < len(differing) < len(parts):
             names = f"{' and '.join(differing)} {'differ' if len(differing) > 1 else 'differs'}"
-            origin = replace(origin, reason=f"{origin.reason}; of {len(parts)} fused only {names}")
+            origin = replace(origin, details=(f"of {len(parts)} fused only {names}", *origin.details))
         told.append(origin)
     return told
 
@@ -175,7 +200,7 @@ Name = tuple[str, str, str, str]
 
 
 def note_shifted_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list[Origin]:
-    """Return the origins; where a name is called another number of times on the other side the reason says so."""
+    """Return the origins; where a name is called another number of times on the other side a detail says so."""
     wanted = {origin.target for origin in origins}
     if not origins:
         return []
@@ -195,16 +220,18 @@ def note_shifted_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list
     for origin in origins:
         place = places.get(origin.target)
         mine = place.target.parsed if place and place.target else None
-        twin = place.golden.parsed if place and place.golden else None
+        counterpart = place.golden.parsed if place and place.golden else None
         # A parameter is the same at every call.
-        if mine and twin and mine.direction != DEBUG and origin.state in ("input", "output"):
+        if mine and counterpart and mine.direction != DEBUG and origin.state in ("input", "output"):
             # A dump of backwards alone has no forward to count.
-            direction = FORWARD if ours[_name(mine, FORWARD)] and theirs[_name(twin, FORWARD)] else mine.direction
-            here, there = ours[_name(mine, direction)], theirs[_name(twin, direction)]
+            direction = (
+                FORWARD if ours[_name(mine, FORWARD)] and theirs[_name(counterpart, FORWARD)] else mine.direction
+            )
+            here, there = ours[_name(mine, direction)], theirs[_name(counterpart, direction)]
             # Calls that pair inside their module, or by a mapping, have found their own.
             found = place is not None and place.how in _FOUND_THEIR_OWN
             if here != there and not found and _name(mine, direction) not in shifted:
-                origin = replace(origin, reason=f"{origin.reason}; {_sentence(mine, here, there)}")
+                origin = replace(origin, details=(_sentence(mine, here, there), *origin.details))
         told.append(origin)
     return told
 
@@ -212,8 +239,8 @@ def note_shifted_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list
 def _sentence(mine: EntryName, here: int, there: int) -> str:
     name = ".".join(part for part in (mine.prefix, mine.name, mine.class_name) if part)
     return (
-        f"but {name} is called {_times(here)} in the target, {_times(there)} in the golden: from the first call too "
-        "many on, each stands beside another call; try -fm, which tells by the calls around them"
+        f"{name} is called {_times(here)} in the target, {_times(there)} in the golden: from the first call too many "
+        "on, each stands beside another; try -fm"
     )
 
 

@@ -107,16 +107,16 @@ class UnrecordedCode:
 
     @cached_property
     def _ours(self) -> _Calls:
-        twins = {pair.target.name for pair in self._pairs if pair.target is not None and pair.matched}
-        return _Calls([pair.target for pair in self._pairs if pair.target is not None], twins)
+        counterparts = {pair.target.name for pair in self._pairs if pair.target is not None and pair.matched}
+        return _Calls([pair.target for pair in self._pairs if pair.target is not None], counterparts)
 
     @cached_property
     def _theirs(self) -> _Calls:
-        twins = {pair.golden.name for pair in self._pairs if pair.golden is not None and pair.matched}
+        counterparts = {pair.golden.name for pair in self._pairs if pair.golden is not None and pair.matched}
         # Of several golden calls that are one of the target the pair names the last.
         groups = (row.golden for pair in self._pairs if pair.how == PairedBy.GROUP for row in pair.rows)
-        twins |= {item.entry for item in groups if item is not None}
-        return _Calls(self._golden, twins)
+        counterparts |= {item.entry for item in groups if item is not None}
+        return _Calls(self._golden, counterparts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +142,10 @@ def _shape(row: Row) -> object:
 
 
 class _Calls:
-    """One dump's entries in execution order, and the names of those that have a twin."""
+    """One dump's entries in execution order, and the names of those that have a counterpart."""
 
-    def __init__(self, entries: Sequence[Entry], twins: set[str]) -> None:
-        self._entries, self._twins = entries, twins
+    def __init__(self, entries: Sequence[Entry], counterparts: set[str]) -> None:
+        self._entries, self._counterparts = entries, counterparts
         self._places = {each.name: number for number, each in enumerate(entries)}
         self._by_name = {each.name: each for each in entries}
 
@@ -155,21 +155,21 @@ class _Calls:
             each = self._entries[number]
             if _direction(each) != _direction(entry) or entry.name in ancestors(self._by_name, each.name):
                 continue
-            if each.name in self._twins:
+            if each.name in self._counterparts:
                 return
             yield each
 
     def unpaired_inside(self, entry: Entry) -> Sequence[Entry]:
-        """The unpaired calls whose nearest enclosing call with a twin is ``entry``, in execution order."""
+        """The unpaired calls whose nearest enclosing call with a counterpart is ``entry``, in execution order."""
         return self._alone_inside.get(entry.name, ())
 
     @cached_property
     def _alone_inside(self) -> dict[str, list[Entry]]:
         found: dict[str, list[Entry]] = defaultdict(list)
         for each in self._entries:
-            if each.name not in self._twins and each.parsed is not None:
+            if each.name not in self._counterparts and each.parsed is not None:
                 around = ancestors(self._by_name, each.name)
-                if (outer := next((up for up in around if up in self._twins), None)) is not None:
+                if (outer := next((up for up in around if up in self._counterparts), None)) is not None:
                     found[outer].append(each)
         return dict(found)
 

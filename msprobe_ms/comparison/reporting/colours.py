@@ -1,7 +1,8 @@
-"""Colours of every report: rows of spreadsheets, and verdicts in notebooks."""
+"""Colours of every report: rows of spreadsheets, and verdicts in notebooks and terminals."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -21,3 +22,28 @@ VERDICTS: Mapping[Verdict, str] = MappingProxyType(
         Verdict.FAILED: "#f9a82533",
     }
 )
+#: Colour of a verdict in a terminal, by its number (SGR).
+TERMINAL: Mapping[Verdict, int] = MappingProxyType(
+    {Verdict.CONSISTENT: 32, Verdict.DIVERGENT: 31, Verdict.INCOMPLETE: 33, Verdict.FAILED: 33}
+)
+#: A verdict at the beginning of a line, or after the step and rank that it is of.
+_VERDICT = re.compile(
+    r"^((?:[\w-]+ ?){0,3}(?:: )?)(?:(DIVERGENT)|(NOT COMPARED|INCOMPLETE|CONSISTENT[^:\n]* INCOMPLETE)|(CONSISTENT))\b",
+    re.MULTILINE,
+)
+_OF_GROUP = (Verdict.DIVERGENT, Verdict.INCOMPLETE, Verdict.CONSISTENT)
+
+
+def paint_verdicts(text: str) -> str:
+    """Colour the verdicts in lines for a terminal.
+
+    >>> paint_verdicts("step0 rank1: DIVERGENT: the error begins at")
+    'step0 rank1: \\x1b[1;31mDIVERGENT\\x1b[0m: the error begins at'
+    """
+    return _VERDICT.sub(_painted, text)
+
+
+def _painted(found: re.Match[str]) -> str:
+    place, *words = found.groups()
+    word, verdict = next((word, verdict) for word, verdict in zip(words, _OF_GROUP, strict=True) if word)
+    return f"{place}\x1b[1;{TERMINAL[verdict]}m{word}\x1b[0m"

@@ -157,13 +157,18 @@ def _first_of(count: int) -> str:
 def _of_origin(origin: Origin, survey: _Survey) -> Finding:
     number = survey.rows.get(origin.target)
     if origin.kind in ADVICE_BY_KIND:
-        return Finding(PROBLEM_NODE, number, origin.target, f"{_sentence(origin.reason)} {ADVICE_BY_KIND[origin.kind]}")
+        return Finding(PROBLEM_NODE, number, origin.target, f"{_told(origin)} {ADVICE_BY_KIND[origin.kind]}")
     if origin.state == "parameters":
-        return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_sentence(origin.reason)} {PARAMETER_ADVICE}")
+        return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_told(origin)} {PARAMETER_ADVICE}")
     if origin.state == "input":
         advice = BETWEEN_ADVICE if survey.after_agreement.get(origin.target) else INPUT_ADVICE
-        return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_sentence(origin.reason)} {advice}")
-    return Finding(PROBLEM_NODE, number, origin.target, f"{_sentence(origin.reason)} {_by_operation(origin, survey)}")
+        return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_told(origin)} {advice}")
+    return Finding(PROBLEM_NODE, number, origin.target, f"{_told(origin)} {_by_operation(origin, survey)}")
+
+
+def _told(origin: Origin) -> str:
+    """Its reason and its details, each as a sentence."""
+    return " ".join(map(_sentence, (origin.reason, *origin.details)))
 
 
 def _by_operation(origin: Origin, survey: _Survey) -> str:
@@ -195,8 +200,8 @@ def _single_point(survey: _Survey) -> str:
 
 def _whole(comparison: Comparison, survey: _Survey) -> Finding:
     alone = sum(not row.matched for row in comparison.rows)
-    twinless = "1 value has no twin and was" if alone == 1 else f"{alone} values have no twin and were"
-    without = f" {twinless} not compared." if alone else ""
+    alone_told = "1 value has no counterpart and was" if alone == 1 else f"{alone} values have no counterpart and were"
+    without = f" {alone_told} not compared." if alone else ""
     if comparison.random:
         without += RANDOM_ADVICE.format(comparison.random[0].target)
     if survey.differing:

@@ -10,9 +10,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from msprobe_ms.comparison.model import Comparison, Origin
+from msprobe_ms.comparison.model import Comparison, Origin, Row
 from msprobe_ms.comparison.pairing.coverage import said_unmatched
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
+from msprobe_ms.comparison.pairing.shares import paired_with, shares_of
 from msprobe_ms.comparison.reporting.csv_table import Cell, write_csv
 from msprobe_ms.comparison.reporting.profiles.base import Block, Column, Line, Profile, lines
 from msprobe_ms.comparison.statistics import is_non_finite
@@ -91,16 +92,38 @@ def write_table(
             _write_xlsx(file, titles, rows, colours)
 
 
-def write_summary(comparison: Comparison, folder: Path, timestamp: str, name_suffix: str = "") -> Path:
+def write_summary(
+    comparison: Comparison,
+    folder: Path,
+    timestamp: str,
+    name_suffix: str = "",
+    *,
+    files: Iterable[Path] = (),
+    proposed: Sequence[str] = (),
+) -> Path:
     """Write ``compare_summary{suffix}_{timestamp}.json``; numbers that are not finite are the texts nan, inf, -inf.
+
+    ``files`` are the others of this comparison, whose names it holds without the time, so that a second run writes the
+    same. ``proposed`` are lines of a layer mapping that may pair modules without a counterpart.
 
     :raises UsageError: the folder cannot be written
     """
     path = folder / f"compare_summary{name_suffix}_{timestamp}.json"
     with writing(path) as file:
-        text = json.dumps(summary(comparison), indent=1, ensure_ascii=True, allow_nan=False)
+        content = {
+            **summary(comparison),
+            **pairing(comparison),
+            "proposed_mapping": list(proposed),
+            "files": [without_time(file, timestamp) for file in files],
+        }
+        text = json.dumps(content, indent=1, ensure_ascii=True, allow_nan=False)
         file.write((text + "\n").encode("ascii"))
     return path
+
+
+def without_time(file: Path, timestamp: str) -> str:
+    """Return the name of a report as it is whenever it is written."""
+    return file.name.replace(f"_{timestamp}.", ".")
 
 
 def row_counts(comparison: Comparison) -> dict[str, int]:
@@ -117,7 +140,7 @@ def row_counts(comparison: Comparison) -> dict[str, int]:
 
 
 def summary(comparison: Comparison) -> dict[str, object]:
-    """Return the content of the summary, ready for JSON."""
+    """Return what the summary says of the verdict, ready for JSON."""
     return {
         "mode": comparison.mode,
         "verdict": comparison.verdict,
@@ -131,6 +154,35 @@ def summary(comparison: Comparison) -> dict[str, object]:
     }
 
 
+def pairing(comparison: Comparison) -> dict[str, object]:
+    """Return what the summary says of the pairing, and of what was let pass by which explanation, ready for JSON."""
+    shares = shares_of(comparison.pairs)
+    return {
+        "paired_modules": shares.modules and list(shares.modules),
+        "paired_calls": shares.calls and list(shares.calls),
+        "unmatched_modules": {"target": shares.target, "golden": shares.golden},
+        "explained": _explained(comparison),
+        "pairs": [
+            {"target": target, "golden": golden, "how": how, "calls": calls}
+            for (target, golden, how), calls in paired_with(comparison.pairs)
+        ],
+    }
+
+
+def _explained(comparison: Comparison) -> list[dict[str, object]]:
+    """The values that were let pass, grouped by what explains them; of each group the one that deviates most."""
+    groups: dict[str, list[Row]] = {}
+    for row in comparison.rows:
+        if row.explained is not None and (name := row.explained_by):
+            groups.setdefault(name, []).append(row)
+    found: list[dict[str, object]] = []
+    for name, rows in groups.items():
+        largest = max(rows, key=lambda row: row.deviation or 0.0)
+        at = largest.target.name if largest.target is not None else ""
+        found.append({"by": name, "values": len(rows), "largest": _strict_number(largest.deviation), "at": at})
+    return found
+
+
 def _origin(origin: Origin) -> dict[str, object]:
     return {
         "target": origin.target,
@@ -138,6 +190,7 @@ def _origin(origin: Origin) -> dict[str, object]:
         "state": origin.state,
         "kind": origin.kind,
         "reason": origin.reason,
+        "details": list(origin.details),
         "required_tolerance": _strict_number(origin.required_tolerance),
         "metrics": {name: _strict_number(value) for name, value in origin.metrics.items()},
     }

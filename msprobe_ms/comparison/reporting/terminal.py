@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from shlex import quote
 
 from msprobe_ms.arrays.metrics import COSINE
 from msprobe_ms.comparison.measuring.tensors import CONTRADICTS, NOT_COMPARED, NOTE
-from msprobe_ms.comparison.model import Comparison, Origin, Outcome, Pair, Row
+from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Outcome, Pair, Row
 from msprobe_ms.comparison.origin.sentences import describe_required
 from msprobe_ms.comparison.pairing.coverage import (
     far_apart,
@@ -20,46 +21,81 @@ from msprobe_ms.comparison.pairing.coverage import (
 )
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.kernels import is_compiled
+from msprobe_ms.comparison.pairing.shares import outermost, shares_of
 from msprobe_ms.comparison.reporting.files import row_counts
-from msprobe_ms.comparison.terms import Mode, Verdict
+from msprobe_ms.comparison.terms import Mode, PairedBy, Verdict
 from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.model import Entry
-from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, parse_entry
-from msprobe_ms.support.text import listed
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.support.text import and_more, listed
 
-#: Origins and names told in full; the rest is in the report.
+#: Origins after the first, and names, that are told; the rest is in the summary.
 _TOLD = 3
+#: Modules without a counterpart named of each side.
+_NAMED = 2
 _NOTHING_DIFFERS = "no value differs by more than its dtype explains"
-#: Lines of a suggested mapping.
-_LINES = 30
-#: Entries of both dumps up to which a mapping is found unasked: it then takes less than a second.
-_MOST_ENTRIES = 30_000
 
 
-def verdict_lines(outcome: Outcome) -> Iterator[str]:
-    """Describe what was compared, where the error begins, what has no counterpart, and where the report is."""
+def verdict_lines(outcome: Outcome, chosen: str | None = None) -> Iterator[str]:
+    """Describe the verdict and where the error begins, what was compared and could not be, and where the report is.
+
+    ``chosen``: of one of many pairs, the arguments of the command that choose it; "" where none do.
+    """
     comparison = outcome.comparison
-    counts = row_counts(comparison)
-    if outcome.title:
-        yield f"{outcome.title}:"
-    yield (
-        f"{counts['matched']} values compared ({comparison.mode}); without a twin: "
-        f"{counts['unmatched_target']} in the target, {counts['unmatched_golden']} in the golden"
-    )
+    title = f"{outcome.title}: " if outcome.title else ""
+    for line in _judgement_lines(outcome, chosen, paired=any(row.matched for row in comparison.rows)):
+        yield title + line
+        title = ""
+    yield pairing_line(comparison)
+    yield from _mapping_lines(comparison)
     if outcome.target.level != outcome.golden.level:
         yield f"the target was dumped at level {outcome.target.level}, the golden at {outcome.golden.level}"
     yield from _unread_lines(comparison)
     yield from comparison.damage
     yield from comparison.ends
-    yield from _judgement_lines(outcome, paired=bool(counts["matched"]))
     yield from _fused_lines(comparison)
     yield from _statistics_lines(comparison)
-    yield from _unmatched_lines(outcome)
-    for file in outcome.files:
-        yield f"report: {file}"
+    if outcome.files:
+        yield report_line(outcome.files)
 
 
-def _judgement_lines(outcome: Outcome, *, paired: bool) -> Iterator[str]:
+def report_line(files: Sequence[Path]) -> str:
+    """Name the report to open first, and what names the others that stand beside it."""
+    first = next((file for file in files if file.name.startswith("compare_result")), files[0])
+    summary = next((file for file in files if file.name.startswith("compare_summary")), first)
+    others = len(files) - 1
+    if not others:
+        return f"report: {first}"
+    more = "1 more file" if others == 1 else f"{others} more files"
+    return f"report: {first} (open it first; {more} beside it, see {summary.name})"
+
+
+def pairing_line(comparison: Comparison) -> str:
+    """Say how much was compared, which share of modules and calls, and which modules have no counterpart."""
+    counts, shares = row_counts(comparison), shares_of(comparison.pairs)
+    paired = []
+    if shares.modules is not None:
+        paired.append(f"{shares.modules[0]} of {shares.modules[1]} modules")
+    if shares.calls is not None:
+        paired.append(f"{100 * shares.calls[0] // shares.calls[1]} % of calls")
+    if not paired:
+        alone = counts["unmatched_target"] + counts["unmatched_golden"]
+        paired.append(f"{counts['matched']} of {counts['matched'] + alone} values")
+    line = f"{counts['matched']} values compared ({comparison.mode}); paired: {', '.join(paired)}"
+    sides = (("target", shares.target), ("golden", shares.golden))
+    alone_at = [f"{listed(outermost(names), _NAMED)} ({side})" for side, names in sides if names]
+    return f"{line}; without a counterpart: {', '.join(alone_at)}" if alone_at else line
+
+
+def _mapping_lines(comparison: Comparison) -> Iterator[str]:
+    """What a mapping says has no counterpart, and that one may be found where modules of both sides have none."""
+    if said := said_unmatched(comparison.pairs):
+        yield f"not compared, as the mapping says they have no counterpart: {listed(said, _TOLD)}"
+    if all(unmatched_modules(comparison.pairs)) and all(pair.how != PairedBy.AUTOMATIC for pair in comparison.pairs):
+        yield "try -lm without a file: it finds out which module is which (proposed_mapping in the summary)"
+
+
+def _judgement_lines(outcome: Outcome, chosen: str | None, *, paired: bool) -> Iterator[str]:
     """DIVERGENT, INCOMPLETE or CONSISTENT, and what explains it."""
     comparison = outcome.comparison
     if empty := sides_without_values(comparison.pairs):
@@ -69,11 +105,12 @@ def _judgement_lines(outcome: Outcome, *, paired: bool) -> Iterator[str]:
     elif not paired:
         yield "DIVERGENT: nothing in the two dumps could be paired"
     elif comparison.origins:
-        yield from _divergent_lines(outcome)
+        yield from _divergent_lines(outcome, chosen)
     elif comparison.random:
         yield "CONSISTENT up to a random operation, but INCOMPLETE: what follows it cannot be told"
-        for origin in comparison.random[:_TOLD]:
-            yield from _origin_lines(origin, {})
+        first, *others = comparison.random
+        yield from _origin_lines(first, {})
+        yield from _others_lines("so does", others)
     elif far := far_apart(comparison.pairs):
         inputs = "1 input of a call lies" if far == 1 else f"{far} inputs of calls lie"
         yield f"DIVERGENT: no layer is the origin of an error, yet {inputs} far apart"
@@ -94,10 +131,13 @@ def _judgement_lines(outcome: Outcome, *, paired: bool) -> Iterator[str]:
             "on both sides"
         )
     elif all(unmatched_modules(comparison.pairs)):
-        yield "CONSISTENT as far as it goes, but INCOMPLETE: modules without a twin were not compared; map them first"
+        yield (
+            "CONSISTENT as far as it goes, but INCOMPLETE: modules without a counterpart were not compared; map them "
+            "first"
+        )
         yield from _differing_lines(comparison)
     elif comparison.verdict == Verdict.INCOMPLETE:
-        yield "CONSISTENT as far as it goes, but INCOMPLETE: more values have no twin than were compared"
+        yield "CONSISTENT as far as it goes, but INCOMPLETE: more values have no counterpart than were compared"
         yield from _differing_lines(comparison)
         yield f"  {_way_to_more(outcome)}"
     else:
@@ -108,23 +148,28 @@ def _judgement_lines(outcome: Outcome, *, paired: bool) -> Iterator[str]:
         yield from lines
         if larger:
             side, alone = larger
-            yield f"  {alone} values of the {side} have no twin, more than were compared: of them nothing is told"
+            yield f"  {alone} values of the {side} have no counterpart, more than were compared: they are not judged"
 
 
-def _divergent_lines(outcome: Outcome) -> Iterator[str]:
+def _divergent_lines(outcome: Outcome, chosen: str | None) -> Iterator[str]:
     """Where the error begins, and the way to all that is known of it."""
     comparison = outcome.comparison
+    first, *others = comparison.origins
     yield "DIVERGENT: the error begins at"
-    entries = {pair.target.name: pair for pair in comparison.pairs if pair.target is not None}
-    for place, origin in enumerate(comparison.origins[:_TOLD]):
-        if place == 1:
-            yield "and perhaps also at (mend the first, then compare again)"
-        yield from _origin_lines(origin, entries)
-    if len(comparison.origins) > _TOLD:
-        yield f"  and {len(comparison.origins) - _TOLD} further places, see the summary"
-    where = ", -tp and -gp being those of this rank and step" if outcome.title else ""
-    name = quote(comparison.origins[0].target)
-    yield f"all that is known of one of them: the same command with --node {name}{where}"
+    yield from _origin_lines(first, {pair.target.name: pair for pair in comparison.pairs if pair.target is not None})
+    yield from _others_lines("perhaps also at", others)
+    unnamed = chosen == "" or (chosen is None and outcome.title)
+    where = ", -tp and -gp being those of this rank and step" if unnamed else ""
+    choice = f"{chosen} " if chosen else ""
+    yield f"all that is known of it: the same command with {choice}--node {quote(first.target)}{where}"
+
+
+def _others_lines(beginning: str, origins: Sequence[Origin]) -> Iterator[str]:
+    """A line for each of the next origins: the first may explain them."""
+    more = and_more(len(origins) - _TOLD, ", ")
+    for number, origin in enumerate(origins[:_TOLD], 1):
+        last = f"{more}, see the summary" if more and number == _TOLD else ""
+        yield f"{beginning} {origin.target}: {origin.reason.partition(': ')[0]}{last}"
 
 
 def _differing_lines(comparison: Comparison) -> Iterator[str]:
@@ -209,18 +254,26 @@ def _way_to_more(outcome: Outcome) -> str:
 
 
 def _origin_lines(origin: Origin, pairs: dict[str, Pair]) -> Iterator[str]:
+    """Its name, reason and first detail, and where it was called."""
     yield f"  {origin.target}"
-    yield f"    golden: {origin.golden}"
+    if origin.golden != origin.target:
+        yield f"    golden: {origin.golden}"
     yield f"    {origin.reason}"
+    if detail := next(iter(origin.details), "") or _required(origin):
+        yield f"    {detail}"
     entry = _entry_of(origin.target, pairs)
     if entry is not None and entry.scope:
         yield f"    kernel {entry.scope}"
     if entry is not None and (place := _call_site(entry, pairs)):
         yield f"    called at {place}"
-    if origin.kind != "random" and origin.required_tolerance is not None and origin.required_tolerance < 1:
-        tolerance = origin.metrics.get("tolerance")
-        if line := describe_required(origin.required_tolerance, tolerance if isinstance(tolerance, float) else None):
-            yield f"    {line}"
+
+
+def _required(origin: Origin) -> str:
+    """The bound under which it would agree, where that is not much."""
+    if origin.kind == OriginKind.RANDOM or origin.required_tolerance is None or origin.required_tolerance >= 1:
+        return ""
+    tolerance = origin.metrics.get("tolerance")
+    return describe_required(origin.required_tolerance, tolerance if isinstance(tolerance, float) else None)
 
 
 def _entry_of(item_name: str, pairs: dict[str, Pair]) -> Entry | None:
@@ -261,27 +314,3 @@ def _statistics_lines(comparison: Comparison) -> Iterator[str]:
         f"not compared: {', '.join(lone.names)} of {modules} in the {lone.holder}, as the {lone.other} recorded no "
         "running statistics (buffers are no parameters); msprobe compare_weights of both checkpoints compares them"
     )
-
-
-def _unmatched_lines(outcome: Outcome) -> Iterator[str]:
-    ours, theirs = unmatched_modules(outcome.comparison.pairs)
-    if said := said_unmatched(outcome.comparison.pairs):
-        yield f"not compared, as the mapping says they have no twin: {listed(said, _TOLD)}"
-    for side, names in (("target", ours), ("golden", theirs)):
-        if names:
-            yield f"modules only in the {side}: {listed(names, _TOLD)}"
-    if ours and theirs:
-        if len(outcome.target.entries) + len(outcome.golden.entries) > _MOST_ENTRIES:
-            yield "try -lm without a file: it finds out which module is which"
-            return
-        alone = [
-            {(parsed.name, parsed.class_name) for name in side if (parsed := parse_entry(name))}
-            for side in (ours, theirs)
-        ]
-        from msprobe_ms.comparison.pairing.automatic import align_modules  # here, as few comparisons need it
-
-        if lines := align_modules(outcome.target, outcome.golden).lines_for(*alone):
-            yield "a layer mapping that may pair them (-lm without a file finds and uses it; check it):"
-            yield from (f"  {line}" for line in lines[:_LINES])
-            if len(lines) > _LINES:
-                yield f"  and {len(lines) - _LINES} more lines"

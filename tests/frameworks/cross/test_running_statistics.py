@@ -56,7 +56,7 @@ def without(both: tuple[Dump, Dump]) -> tuple[Dump, Dump]:
 
 
 def told(target: Dump, golden: Dump, **mappings: Any) -> tuple[list[str], list[str]]:
-    """What the terminal says of it, and the reasons of values without a twin."""
+    """What the terminal says of it, and the reasons of values without a counterpart."""
     comparison = compare_dumps(target, golden, Options(mappings=Mappings(**mappings)))
     lines = list(verdict_lines(Outcome("", target, golden, comparison, [])))
     reasons = [row.reason for row in comparison.rows if row.result == "unmatched"]

@@ -226,7 +226,7 @@ def test_mappings_say_which_is_which(flag: str, rules: str, tmp_path: Path, run:
     target = saved(tmp_path, "target.pt", dict(zip(ours, values, strict=True)))
     golden = saved(tmp_path, "golden.pt", dict(zip(theirs, values, strict=True)))
     status, text = run(target, golden, "--exit-code")
-    assert status == 1 and "no parameter of one has a twin" in text
+    assert status == 1 and "no parameter of one has a counterpart" in text
     (tmp_path / "rules.yaml").write_text(rules)
     status, text = run(target, golden, "--exit-code", flag, str(tmp_path / "rules.yaml"))
     assert status == 0 and "3 parameters compared: 3 equal" in text

@@ -73,7 +73,7 @@ def test_an_index_of_the_same_files_names_cells_as_the_model_does(dumps: tuple[P
         ours / "step0" / "rank0", read_kernel_files(raw_files(ours, "rank_0/Net/*/0/*")), task="tensor", cells=CELLS
     )
     (outcome,) = compare_kernels(ours, dumps[1], tmp_path / "out", steps=[0])
-    assert outcome.comparison.origins[0].reason.endswith("called in Cell.blocks.1.norm.LayerNorm.forward.0")
+    assert outcome.comparison.origins[0].details[0].endswith("called in Cell.blocks.1.norm.LayerNorm.forward.0")
     (ours / "step0" / "rank0" / "dump.json").write_text("{")
     (outcome,) = compare_kernels(ours, dumps[1], tmp_path / "out", steps=[0])
     assert outcome.comparison.origins[0].target == "Kernel.LayerNorm.1.forward.input.5"

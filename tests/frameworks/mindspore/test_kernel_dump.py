@@ -158,7 +158,7 @@ def test_compare_names_the_kernel_and_the_cell_of_a_planted_fault(every_net: Run
     origins = compare_dumps(bad, good, Options()).origins
     # The kernel's own argument differs, its tensors agree.
     assert [origin.target for origin in origins[:1]] == ["Kernel.LayerNorm.3.forward.input.5"]
-    assert "Cell.layers.1.norm2.LayerNorm.forward.0" in origins[0].reason
+    assert "Cell.layers.1.norm2.LayerNorm.forward.0" in origins[0].details[0]
     assert not compare_dumps(good, good, Options()).origins
 
 

@@ -174,7 +174,7 @@ def test_a_jitted_function_names_no_cells_but_parameters_do(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("epsilon", [1e-5, 0.5])
 def test_a_compiled_run_beside_a_dynamic_one(dumps: dict[str, Path], tmp_path: Path, ms: Any, epsilon: float) -> None:
-    """Inside of Cells kernels have twins, whatever order each mode launches them in."""
+    """Inside of Cells kernels have counterparts, whatever order each mode launches them in."""
     net, x, y = make(epsilon)
     with recording(net, tmp_path / "dynamic", level="L2", task="tensor"):
         train(net, x, y)
@@ -238,7 +238,7 @@ def test_a_planted_fault_is_found_at_its_kernel_and_cell(dumps: dict[str, Path],
     outcome = compared(ours, theirs, tmp_path, Options())
     first = outcome.comparison.origins[0]
     assert first.target.startswith("Kernel.LayerNorm.1.forward.")
-    assert "Cell.blocks.1.norm.LayerNorm.forward.0" in first.reason
+    assert "Cell.blocks.1.norm.LayerNorm.forward.0" in first.details[0]
 
 
 def test_several_graphs_and_repeated_runs_are_told_apart(tmp_path: Path) -> None:

@@ -396,7 +396,7 @@ def test_compare_names_the_kernel(ms: Any, tmp_path: Path) -> None:
     origins = compare_dumps(bad, good, Options()).origins
     # The kernel's own argument differs, its tensors agree.
     assert [origin.target for origin in origins[:1]] == ["Kernel.LayerNorm.3.forward.input.5"]
-    assert origins[0].reason.endswith("; called in Cell.layers.1.norm2.LayerNorm.forward.0")
+    assert origins[0].details[0].endswith("called in Cell.layers.1.norm2.LayerNorm.forward.0")
 
 
 def test_where_kernels_cannot_be_seen(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Checkpoints of which one has a fused projection; and parameters that are said to have no twin."""
+"""Checkpoints of which one has a fused projection; and parameters that are said to have no counterpart."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_part_that_differs_is_found(run: Any) -> None:
     assert "  layers.1.attention.q + k + v.weight (golden: h.1.attention.qkv.weight): deviates by" in text
 
 
-def test_where_the_other_side_is_not_fused_each_part_has_its_own_twin(run: Any) -> None:
+def test_where_the_other_side_is_not_fused_each_part_has_its_own_counterpart(run: Any) -> None:
     status, text = run(parts(), parts(), "Attention:\n  q + k + v: qkv\n")
     assert status == 0 and "13 parameters compared: 13 equal" in text
 
@@ -99,7 +99,7 @@ def test_parts_that_cannot_be_put_together_cost_their_own_row(run: Any) -> None:
     assert "5 parameters compared: 4 equal, 1 not compared" in text
 
 
-def test_what_the_mapping_says_has_no_twin_is_not_compared(run: Any) -> None:
+def test_what_the_mapping_says_has_no_counterpart_is_not_compared(run: Any) -> None:
     target = parts()
     golden = {name: array for name, array in target.items() if ".k." not in name}
     status, text = run(target, golden, "Attention:\n  k: unmatched\n")

@@ -224,14 +224,12 @@ def test_a_fault_is_found_where_it_was_made(healthy, tmp_path: Path, fused: bool
     plant(net)
     found = outcome(recorded(tmp_path, net, task), healthy(not fused, task))
     origin = found.comparison.origins[0]
-    assert (
-        origin.target.endswith(place)
-        and f"attention.{'qkv' if fused else 'q + k + v'}" in origin.target + origin.reason
-    )
+    told = "; ".join((origin.target, origin.reason, *origin.details))
+    assert origin.target.endswith(place) and f"attention.{'qkv' if fused else 'q + k + v'}" in told
     if fault == "behind":
-        assert "attention.out.Linear.forward.0.input.0" in origin.reason
+        assert "attention.out.Linear.forward.0.input.0" in told
     elif task == "tensor":
-        assert ("of 3 fused only k differs" in origin.reason) == (fault == "weight" or not fused)
+        assert ("of 3 fused only k differs" in origin.details) == (fault == "weight" or not fused)
 
 
 @pytest.mark.parametrize("task", ["statistics", "tensor"])
@@ -241,7 +239,8 @@ def test_a_wrong_gradient_behind_it_is_found_in_backward(healthy, tmp_path: Path
     behind(Twice.apply)(net)
     (origin, *_) = outcome(recorded(tmp_path, net, task), healthy(not fused, task)).comparison.origins
     assert "attention" in origin.target and ".backward.0." in origin.target
-    assert f"attention.{'qkv' if fused else 'q + k + v'}.Linear.backward.0.input.0" in origin.target + origin.reason
+    told = "; ".join((origin.target, origin.reason, *origin.details))
+    assert f"attention.{'qkv' if fused else 'q + k + v'}.Linear.backward.0.input.0" in told
 
 
 @pytest.mark.parametrize("task", ["statistics", "tensor"])
@@ -263,7 +262,7 @@ def test_interleaved_rows_are_found(healthy, tmp_path: Path) -> None:
     net = Net(True, interleaved=True)
     net.attention.qkv.weight.data[8:12].mul_(1.5)
     (origin, *_) = outcome(recorded(tmp_path / "faulty", net), parts).comparison.origins
-    assert origin.reason.endswith("of 3 fused only k differs")
+    assert origin.details[0] == "of 3 fused only k differs"
 
 
 def test_other_processes_need_not_find_the_order_again(healthy, tmp_path: Path) -> None:
@@ -418,7 +417,7 @@ def test_a_part_with_nan_that_the_other_side_has_not_differs(tmp_path: Path, the
     (row,) = (row for each in pairs for row in each.rows if row.state == "parameters")
     row.deviation, row.tolerance = math.nan, 1e-3
     (found,) = name_fused_parts([origin], pairs, parts, fused)
-    assert found.reason == f"; of 3 fused only {told}"
+    assert found.details == (f"of 3 fused only {told}",)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64, np.uint8, bool])

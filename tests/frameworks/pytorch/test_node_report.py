@@ -88,7 +88,8 @@ def test_an_origin_is_told_whole(name: str, real: Sides, capsys: pytest.CaptureF
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"{NORM}.forward.0"
     assert lines[1] == f"  golden: {NORM}.forward.0 (paired by name)"
-    assert lines[2].startswith(f"  ORIGIN: {NORM}.forward.0.output.0: its inputs agree exactly")
+    assert lines[2].startswith(f"  ORIGIN: {NORM}.forward.0.output.0: output.0 deviates by ")
+    assert ", though its inputs agree exactly: look at" in lines[2]
     text = "\n".join(lines)
     for direction in ("forward.0", "backward.0", "parameters_grad.0"):
         assert f"\n{NORM}.{direction}\n" in text

@@ -42,15 +42,17 @@ def test_the_new_form_says_where_the_error_begins(
 ) -> None:
     assert main(["compare", "-tp", str(both[0]), "-gp", str(both[1]), "-o", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
-    assert "710 values compared (statistics); without a twin: 0 in the target, 0 in the golden" in printed
+    assert "710 values compared (statistics); paired: 100 % of calls" in printed
     assert "DIVERGENT: the error begins at\n  Functional.layer_norm.2.forward.input.2\n" in printed
     assert "called at File" in printed and "norm1" in printed
     (summary,) = (tmp_path / "out").glob("compare_summary_*.json")
     content = json.loads(summary.read_text())
     counts = ["matched", "unmatched_target", "unmatched_golden", "said_unmatched", "fused", "damage", "ends"]
-    assert list(content) == ["mode", "verdict", *counts, "origins", "random_operations"]
+    pairing = ["paired_modules", "paired_calls", "unmatched_modules", "explained", "pairs"]
+    pairing += ["proposed_mapping", "files"]
+    assert list(content) == ["mode", "verdict", *counts, "origins", "random_operations", *pairing]
     assert (content["verdict"], content["matched"]) == ("divergent", 710)
-    assert " ".join(content["origins"][0]) == "target golden state kind reason required_tolerance metrics"
+    assert " ".join(content["origins"][0]) == "target golden state kind reason details required_tolerance metrics"
     assert titles(tmp_path / "out")[2:5] == ["Result", "Reason", "Inherited From"]
     (advice,) = (tmp_path / "out").glob("advisor_*.txt")
     detection, line, suspect = advice.read_text().splitlines()[:3]
@@ -102,7 +104,7 @@ def test_steps_with_several_ranks_are_compared_rank_by_rank(
         == 0
     )
     assert sorted(path.name.split("_")[2] for path in out.glob("compare_result_*.xlsx")) == ["rank0", "rank10"]
-    assert "rank0:\n" in capsys.readouterr().out
+    assert "step0 rank0: CONSISTENT\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -162,8 +164,11 @@ def test_what_was_not_compared_is_not_called_consistent(tmp_path: Path, capsys: 
     arguments = ["compare", "-tp", str(mapping / "encoder_mindspore_L0"), "-gp", str(mapping / "encoder_pytorch_L0")]
     assert main([*arguments, "-o", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    assert "INCOMPLETE: modules without a twin were not compared; map them first" in printed
-    assert "  EncoderLayer:\n    attention: self_attention  # " in printed
+    assert "INCOMPLETE: modules without a counterpart were not compared; map them first" in printed
+    assert "try -lm without a file" in printed
+    (summary,) = tmp_path.glob("compare_summary_*.json")
+    proposed = "\n".join(json.loads(summary.read_text())["proposed_mapping"])
+    assert "EncoderLayer:\n  attention: self_attention  # " in proposed
     assert main([*arguments, "-o", str(tmp_path), "-lm", str(mapping / "encoder_layer_mapping.yaml")]) == 0
     assert "INCOMPLETE" not in capsys.readouterr().out
 

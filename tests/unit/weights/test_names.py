@@ -57,7 +57,7 @@ def test_one_prefix_for_all_on_either_side() -> None:
 
 
 def test_a_prefix_that_fits_one_alone_does_not_make_a_pair_of_others() -> None:
-    """``encoder.`` is the prefix of two, so ``decoder.0.w`` gets no twin by chance."""
+    """``encoder.`` is the prefix of two, so ``decoder.0.w`` gets no counterpart by chance."""
     target = ["encoder.0.w", "encoder.1.w", "decoder.2.w"]
     pairs = pair_names(target, ["0.w", "1.w", "2.w"], Mappings())
     assert {name: golden for name, (golden, _) in pairs.items()} == {"encoder.0.w": "0.w", "encoder.1.w": "1.w"}

@@ -1,8 +1,8 @@
 """Parameters that have a gradient on one side alone: frozen, detached, or forgotten by the optimizer.
 
-Nothing of such a parameter stands beside anything, so no difference shows. It is told where the parameter itself has a
-twin and the side without its gradient has gradients of others (else none were recorded). A gradient of zeros is none:
-one framework hands on zeros where another leaves the gradient out; nor is one of rounding noise.
+Nothing of its gradient is compared, so no difference shows. It is told where the parameter itself has a
+counterpart and the side without its gradient has gradients of others (else none were recorded). A gradient of zeros is
+none: one framework hands on zeros where another leaves the gradient out; nor is one of rounding noise.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class MissingGradient:
 def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
     """One origin a side that lacks gradients, at the first parameter in order, with its place among the pairs."""
     target, golden = _Side(), _Side()
-    twins: dict[Place, Place] = {}
+    counterparts: dict[Place, Place] = {}
     for order, pair in enumerate(pairs):
         target.add(order, pair.target)
         golden.add(order, pair.golden)
@@ -118,10 +118,10 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
                 if row.matched and row.state == "parameters" and row.target is not None and row.golden is not None:
                     ours, theirs = _place(pair.target, row.target), _place(pair.golden, row.golden)
                     if ours is not None and theirs is not None:
-                        twins.setdefault(ours, theirs)
-    back = {theirs: ours for ours, theirs in twins.items()}
+                        counterparts.setdefault(ours, theirs)
+    back = {theirs: ours for ours, theirs in counterparts.items()}
     found = []
-    sides = (("target", target, golden, back, twins), ("golden", golden, target, twins, back))
+    sides = (("target", target, golden, back, counterparts), ("golden", golden, target, counterparts, back))
     for name, lacking, having, to, fro in sides:
         missing = [at for at in having.gradients if _is_missing(at, lacking, having, to, fro)]
         missing = having.beyond_rounding(missing)
@@ -131,19 +131,20 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
             ours, theirs = (to[first], first) if name == "target" else (first, to[first])
             # Told by the names of the target, as the first is.
             others = [to[at] if name == "target" else at for at in missing if at != first]
-            reason = _reason(name, others)
+            also = [".".join((module, *path)) for module, _, path in others]
+            details = (f"so it is with {listed(also, _TOLD)}",) if also else ()
             names = target.parameters[ours].name, golden.parameters[theirs].name
-            origin = Origin(*names, "parameters_grad", reason, {}, OriginKind.MISSING_GRADIENT)
+            origin = Origin(*names, "parameters_grad", _reason(name), {}, OriginKind.MISSING_GRADIENT, details=details)
             found.append((having.orders[first], origin))
     return found
 
 
 def _is_missing(place: Place, lacking: _Side, having: _Side, to: dict[Place, Place], fro: dict[Place, Place]) -> bool:
     """Whether the gradient at ``place`` has no counterpart; ``to`` leads to the lacking side's places, ``fro`` back."""
-    twin = to.get(place)
-    if twin is None or twin in lacking.gradients or not lacking.recorded or place[2][-1] in RUNNING_STATISTICS:
+    own = to.get(place)
+    if own is None or own in lacking.gradients or not lacking.recorded or place[2][-1] in RUNNING_STATISTICS:
         return False
-    for other in lacking.tied(twin):
+    for other in lacking.tied(own):
         # Tied weights have one gradient, which each framework may record at another of their places.
         if other in lacking.gradients:
             recorded = having.gradients.get(fro.get(other, other))
@@ -152,13 +153,11 @@ def _is_missing(place: Place, lacking: _Side, having: _Side, to: dict[Place, Pla
     return True
 
 
-def _reason(side: str, others: Sequence[Place]) -> str:
+def _reason(side: str) -> str:
     other_side = "golden" if side == "target" else "target"
-    names = [".".join((name, *path)) for name, _, path in others]
-    more = f" (likewise {listed(names, _TOLD)})" if names else ""
     return (
-        f"the {other_side} has a gradient of this parameter, the {side} none{more}: is it frozen, detached or left out "
-        "of the optimizer's weights?"
+        f"the {other_side} has a gradient of this parameter, the {side} none: is it frozen, detached or left out of "
+        "the optimizer's weights?"
     )
 
 

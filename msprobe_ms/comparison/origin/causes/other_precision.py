@@ -1,4 +1,4 @@
-"""Single calls that compute in another width of float than their twin: rounding explains them, and nobody meant it.
+"""Single calls that compute in another width of float than their counterpart: rounding explains it, nobody meant it.
 
 In mixed precision many calls narrow what they take in, and all is as it should be. Where few do, each is told.
 """
@@ -44,14 +44,15 @@ def _origin(node: Node) -> Origin:
     if any(map(is_of_two_widths, node.rows("input"))):
         taken = "the call around it takes in one dtype on both sides"
     reason = (
-        f"{taken}, but its {item.suffix} is {item.dtype} against {row.golden.dtype}, which hardly any other call's "
-        f"is: it alone computes in another precision; {describe_difference(row)}{describe_caller(node)}"
+        f"its {item.suffix} is {item.dtype} against {row.golden.dtype}, which hardly any other call's is: look for a "
+        "cast that it alone has"
     )
-    return origin_at(row, reason, OriginKind.PRECISION)
+    details = [describe_caller(node), f"it alone computes in another precision: {taken}", describe_difference(row)]
+    return origin_at(row, reason, details, OriginKind.PRECISION)
 
 
 def exceptional_widths(nodes: list[Node]) -> set[str]:
-    """Names of the calls in which floats become of another width than their twin's; none where that is no exception."""
+    """Return the calls that make floats of another width than their counterpart; none where that is no exception."""
     first = next((row.numbers for node in nodes for row in node.pair.rows if row.numbers), None)
     if first is not None and not of_several_widths(first[0]):
         return set()

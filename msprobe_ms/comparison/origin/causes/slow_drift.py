@@ -10,7 +10,7 @@ from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitching
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, worst
 from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT
-from msprobe_ms.comparison.origin.sentences import describe_difference, origin_at
+from msprobe_ms.comparison.origin.sentences import describe_briefly, describe_difference, fitting, origin_at
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -63,14 +63,18 @@ def _drift(judged: list[Node]) -> Origin | None:
     first = next((row for row in worst_rows if row is not None and error_ratio(row) > 1), None)
     if first is None:
         return None
-    crossing = f"error grows by degrees and crosses the tolerance here: {describe_difference(first)}"
-    if (growth := steepest(judged)) is None or growth.row is first:
-        return origin_at(first, crossing, OriginKind.DRIFT)
+    crossing = "error grows by degrees and crosses the tolerance here"
+    difference, growth = describe_difference(first), steepest(judged)
+    if growth is None or growth.row is first:
+        reason = fitting(f"{crossing}: {difference}", f"{crossing}: {describe_briefly(first)}")
+        return origin_at(first, reason, kind=OriginKind.DRIFT)
     if growth.factor > GAIN_IN_DOUBT:  # what is no drift, however much drifted before
-        difference = describe_difference(growth.row)
-        reason = f"{difference}: of the error that grows before and after, most comes in here: {growth}"
-        return origin_at(growth.row, reason, OriginKind.DRIFT)
-    return origin_at(first, f"{crossing}; it grows most at {growth}", OriginKind.DRIFT)
+        most = "of the error that grows before and after, most comes in here"
+        reason = fitting(f"{describe_difference(growth.row)}: {most}", f"{describe_briefly(growth.row)}: {most}")
+        return origin_at(growth.row, reason, [f"it grows at {growth}"], OriginKind.DRIFT)
+    look = "look where it grows most"
+    reason = fitting(f"{crossing}: {difference}; {look}", f"{crossing}: {describe_briefly(first)}; {look}")
+    return origin_at(first, reason, [f"it grows most at {growth}"], OriginKind.DRIFT)
 
 
 def _with_effect(node: Node) -> Iterable[Row]:

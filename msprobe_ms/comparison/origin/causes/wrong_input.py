@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_all_elements, is_of_another_form, worst
 from msprobe_ms.comparison.origin.protocols import Found
-from msprobe_ms.comparison.origin.sentences import describe_caller, describe_difference, origin_at
+from msprobe_ms.comparison.origin.sentences import (
+    describe_briefly,
+    describe_caller,
+    describe_difference,
+    describe_order,
+    fitting,
+    origin_at,
+)
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -41,25 +48,29 @@ class WrongInput:
     def _origin(self, node: Node, walk: Walk) -> Origin:
         row = next((row for row in node.rows("input") if error_ratio(row) > 1), None) or worst(node.rows("input"))
         assert row is not None
-        difference, nothing_before = describe_difference(row), "though nothing before it that was compared differs"
-        if (chance := walk.explained_by_chance(row, node)) is not None and chance.up_to:
-            return origin_at(row, f"{difference}, {nothing_before}; {chance.because}", OriginKind.RANDOM)
+        difference, order = describe_difference(row), describe_order(row)
+        chance = walk.explained_by_chance(row, node)
+        if chance is not None and chance.up_to:
+            reason, *details = chance.because
+            nothing = "nothing before it that was compared differs"
+            return origin_at(row, reason, [difference, nothing, *details], OriginKind.RANDOM)
+        doubts = chance.because if chance is not None else ()
         if calls := self._unrecorded.calls(node.pair):
-            before = nothing_before
-            source = f"calls without a twin come right before it: {calls}: look there, or pair them by a mapping"
+            before = "though nothing compared before it does"
+            look = "look at the calls without a counterpart right before it, or map them"
+            places = f"calls without a counterpart come right before it: {calls}"
         else:
-            before = "though nothing recorded before it differs"
+            before, places = "though nothing recorded before it does", self._unrecorded.places(node, row)
             if node.is_backward:
-                source = "the gradient differs on arrival: look at the loss and at what follows this node"
+                look = "the gradient differs on arrival, look at the loss and what follows this call"
+            elif places:
+                look = "it comes from outside, look at the code that makes it"
             else:
-                source = "it comes from outside: input data, a weight, an argument, or code that was not recorded"
-            if places := self._unrecorded.places(node, row):
-                source += f"; {places}"
+                look = "it comes from outside, look at input data, arguments and unrecorded code"
             if not is_of_all_elements(row) and not node.is_backward and self._unrecorded.made(node, row):
-                source += "; statistics do not show the order of elements: what was made before may agree in them alone"
-        if chance is not None:
-            source += f"; {chance.because}"
-        return origin_at(row, f"{difference}, {before}; {source}{describe_caller(node)}", OriginKind.OUTSIDE)
+                order = "statistics do not show the order of elements: what was made before may agree in them alone"
+        reason = fitting(f"{difference}, {before}: {look}", f"{difference}: {look}", f"{describe_briefly(row)}: {look}")
+        return origin_at(row, reason, [describe_caller(node), places, order, *doubts], OriginKind.OUTSIDE)
 
 
 def _takes_in_tensors(node: Node) -> bool:

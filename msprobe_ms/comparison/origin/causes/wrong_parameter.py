@@ -11,12 +11,20 @@ from msprobe_ms.comparison.origin.explanations.random_numbers import SEED
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import Node, worst
 from msprobe_ms.comparison.origin.protocols import Found
-from msprobe_ms.comparison.origin.sentences import describe_difference, origin_at
+from msprobe_ms.comparison.origin.sentences import (
+    describe_briefly,
+    describe_difference,
+    describe_order,
+    fitting,
+    origin_at,
+)
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.search import Walk
 
+#: Where to look: in the first step, and later.
+_BEGINNING, _UPDATE = "the checkpoint", "the optimizer and its learning rate"
 #: The share of modules with other parameters from which on a checkpoint was not loaded.
 _ALL = 0.8
 #: Times that what a module gives out is further apart than its parameter before another fault must be in it.
@@ -37,37 +45,38 @@ class WrongParameter:
         return Found(node, self._origin(node, row) if walk.is_untold(node) else None, whole_module=True)
 
     def _origin(self, node: Node, row: Row) -> Origin:
-        besides = ""
+        difference, besides = describe_difference(row), ""
         more = node.ratio_out > _PARAMETER * node.ratio_parameters
         if more and (out := worst(node.rows("output"))) is not None:
-            excess = f"{describe_difference(out)}, which is more than the parameter explains"
-            besides = f"; {excess}: look at the layer's settings, too"
-        reason = (
-            f"its inputs agree, but its parameter differs before the computation: {describe_difference(row)}"
-            f"{self._other_parameters(node)}; look at initialisation and checkpoint loading, in later steps at the "
-            f"optimizer, its learning rate and the gradients of the step before{besides}"
-        )
+            excess = "which is more than the parameter explains: look at the layer's settings, too"
+            besides = fitting(f"{describe_difference(out)}, {excess}", f"{describe_briefly(out)}, {excess}")
+        everywhere, others = self._other_parameters(node)
+        details = [besides, everywhere and difference, others, describe_order(row)]
         if random := self._random_operation():
-            reason += f"; {random} draws random numbers, so that gradients of earlier steps differ by right: {SEED}"
-            return origin_at(row, reason, OriginKind.RANDOM)
-        return origin_at(row, reason, OriginKind.PARAMETER)
+            reason = f"gradients of earlier steps differ by right, as random numbers were drawn: {SEED}"
+            return origin_at(row, reason, [f"{random} draws random numbers", difference, *details], OriginKind.RANDOM)
+        reason = everywhere or fitting(
+            f"{difference} before it is used: look at {_BEGINNING}, in later steps at {_UPDATE}",
+            f"{difference}: look at {_BEGINNING}, later at {_UPDATE}",
+            f"{describe_briefly(row)}: look at {_BEGINNING}, later at {_UPDATE}",
+        )
+        return origin_at(row, reason, details, OriginKind.PARAMETER)
 
     @cached_property
     def _holders(self) -> set[str]:
         """Modules with parameters."""
         return {each.module for each in self._evidence.nodes if any(True for _ in each.rows("parameters"))}
 
-    def _other_parameters(self, node: Node) -> str:
-        """How many modules it shares this with: one is a slip, all are an update."""
+    def _other_parameters(self, node: Node) -> tuple[str, str]:
+        """The reason where nearly all modules share this, else a detail: one is a slip, all are an update."""
         holders = self._holders
         others = {each.module for each in self._evidence.nodes if each.ratio_parameters > 1} - {node.module}
         if len(others) + 1 > max(1.0, _ALL * len(holders)) and not self._evidence.updated:
-            return f" (parameters of {len(others) + 1} of {len(holders)} modules differ: was the checkpoint loaded?)"
-        return (
-            f" (so do parameters of {len(others)} of the {len(holders) - 1} other modules with parameters)"
-            if others
-            else ""
-        )
+            differ = f"parameters of {len(others) + 1} of {len(holders)} modules differ before they are used"
+            return f"{differ}: was the checkpoint loaded? (in later steps look at {_UPDATE})", ""
+        if not others:
+            return "", ""
+        return "", f"so do parameters of {len(others)} of the {len(holders) - 1} other modules with parameters"
 
     def _random_operation(self) -> str:
         """A random operation that differs, where the parameters have been through updates; "" if there is none."""

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_all_elements, worst
 from msprobe_ms.comparison.origin.protocols import Found
-from msprobe_ms.comparison.origin.sentences import describe_caller, describe_difference, origin_at
+from msprobe_ms.comparison.origin.sentences import (
+    describe_briefly,
+    describe_caller,
+    describe_difference,
+    describe_order,
+    fitting,
+    origin_at,
+)
+from msprobe_ms.support.text import listed
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.search import Walk
-
-_COLLECTIVE = "what this rank hands in agrees, so another rank's share differs: look there"
 
 
 class WrongResult:
@@ -39,53 +45,72 @@ class WrongResult:
         """Make the origin that the worst result of ``node`` is."""
         row = worst(node.rows(*RESULTS))
         assert row is not None
-        difference = describe_difference(row)
+        difference, agree = describe_difference(row), _what_agrees(node)
         if node.is_kept:
-            return origin_at(row, f"the graph keeps another value, though all its kernels agree: {difference}")
+            kept = "the graph keeps another value, though all its kernels agree"
+            return origin_at(row, fitting(f"{kept}: {difference}", f"{kept}: {describe_briefly(row)}"))
         if node.is_save:
-            return origin_at(row, f"the saved value differs: {difference}; {_what_was_saved_before(node)}")
-        reason = f"{_what_agrees(node)}, {difference}"
-        if (chance := walk.explained_by_chance(row, node)) is not None and chance.up_to:
-            return origin_at(row, f"{reason}; {chance.because}", OriginKind.RANDOM)
+            return _of_save(node, row)
+        chance = walk.explained_by_chance(row, node)
+        if chance is not None and chance.up_to:
+            reason, *details = chance.because
+            return origin_at(row, reason, [difference, agree, *details], OriginKind.RANDOM)
+        doubts = chance.because if chance is not None else ()
         if node.kind is Kind.COLLECTIVE:
-            return origin_at(row, f"{reason}; {_COLLECTIVE}{describe_caller(node)}", OriginKind.COLLECTIVE)
-        reason += f"{_alone(node)}{self._reordered(node)}{self._inside(node)}{describe_caller(node)}"
-        return origin_at(row, f"{reason}; {chance.because}" if chance is not None else reason)
+            agrees = "though what this rank hands in agrees: another rank's share differs, look there"
+            reason = fitting(f"{difference}, {agrees}", f"{describe_briefly(row)}, {agrees}")
+            return origin_at(row, reason, [describe_caller(node), *doubts], OriginKind.COLLECTIVE)
+        look, inside = self._inside(node)
+        order = describe_order(row)
+        if order and not inside:
+            look, order = "look at the order of its elements", "its Max, Min, Mean and Norm agree"
+        brief = describe_briefly(row)
+        reason = fitting(
+            f"{difference}, though {agree}: {look}",
+            f"{difference}, though its inputs agree: {look}",
+            f"{brief}, though its inputs agree: {look}",
+        )
+        return origin_at(
+            row, reason, [describe_caller(node), inside, order, *doubts, *self._reordered(node), _alone(node)]
+        )
 
-    def _reordered(self, node: Node) -> str:
+    def _reordered(self, node: Node) -> Iterator[str]:
         """That statistics do not show the order of elements, where it decides what comes out."""
         inputs = list(node.rows("input"))
         if node.kind is not Kind.LINEAR or not inputs or is_of_all_elements(inputs[0]):
-            return ""
+            return
         weight = next(filter(_is_matrix, (*node.rows("parameters"), *inputs[1:])), None)
         places = self._unrecorded.made(node, inputs[0])
-        looks = [
-            f"at that of {weight.golden.suffix} (transposed, permuted)" if weight and weight.golden else "",
-            f"at that of {inputs[0].golden.suffix}, made {places}" if places and inputs[0].golden else "",
-        ]
-        look = " and ".join(filter(None, looks))
-        return f"; statistics do not show the order of elements: look {look} as well" if look else ""
+        hidden = "statistics do not show the order of elements: look"
+        if weight is not None and weight.golden is not None:
+            yield f"{hidden} at that of {weight.golden.suffix} (transposed, permuted) as well"
+        if places and inputs[0].golden is not None:
+            yield f"{hidden} at that of {inputs[0].golden.suffix} as well, made {places}"
 
-    def _inside(self, node: Node) -> str:
-        """What the calls recorded inside an origin say: that all agree, or where the difference enters."""
+    def _inside(self, node: Node) -> tuple[str, str]:
+        """Where to look, and what the calls recorded inside an origin say: that all agree, or where it enters."""
         for child in node.children:
             row = worst(child.rows("input"))
             if row is not None and error_ratio(row) > 1 and row.target is not None:
-                calls = self._unrecorded.calls(child.pair)
-                after = f", right after calls without a twin: {calls}" if calls else ""
-                places = "" if calls else self._unrecorded.places(child, row)
-                return f"; inside it the difference shows first at {row.target.name}{after}{places and f': {places}'}"
+                shows = f"inside it the difference shows first at {row.target.name}"
+                if calls := self._unrecorded.calls(child.pair):
+                    look = f"look at the calls without a counterpart before {child.module}"
+                    return look, f"{shows}, right after calls without a counterpart: {calls}"
+                places = self._unrecorded.places(child, row)
+                return f"look at its code before {child.module}", f"{shows}{places and f': {places}'}"
         number = len(node.children)
         if number and (calls := self._unrecorded.calls_inside(node.pair)):
             agree = (
-                "1 call with a twin inside it agrees" if number == 1 else f"{number} calls with a twin inside it agree"
+                "the 1 call with a counterpart agrees" if number == 1 else f"{number} calls with a counterpart agree"
             )
-            return f"; the {agree}; without one stand {calls}: look there first, or map them"
+            look = "look at the calls inside it without a counterpart, or map them"
+            return look, f"inside it {agree}, without one stand {calls}"
         if number == 1:
-            return "; the 1 call recorded inside it agrees: look at the code before and after it"
+            return "look at its code before and after the call inside it", "the 1 call recorded inside it agrees"
         if number:
-            return f"; the {number} calls recorded inside it agree: look at the code between and after them"
-        return ""
+            told = f"the {number} calls recorded inside it agree"
+            return "look at its code between and after the calls inside it", told
+        return "look at its backward" if node.is_backward else "look at its settings and its code", ""
 
 
 def _is_matrix(row: Row) -> bool:
@@ -96,16 +121,23 @@ def _is_matrix(row: Row) -> bool:
 
 def _what_agrees(node: Node) -> str:
     if node.is_parameter_gradient:
-        return "the layer's inputs and the gradients that reach it agree, its parameter gradient does not"
-    margin = "exactly" if node.ratio_in == 0 else f"to {node.ratio_in:.2g} of the tolerance"
-    return f"its inputs agree {margin}, its output does not"
+        return "the layer's inputs and the gradients that reach it agree"
+    return f"its inputs agree {_margin(node)}"
 
 
-def _what_was_saved_before(node: Node) -> str:
+def _margin(node: Node) -> str:
+    return "exactly" if node.ratio_in == 0 else f"to {node.ratio_in:.2g} of the tolerance"
+
+
+def _of_save(node: Node, row: Row) -> Origin:
+    """The origin that a saved value is."""
+    reason = f"the saved value differs: {describe_difference(row)}"
     if node.before is None:
-        return "nothing was saved before it"
-    margin = "exactly" if node.ratio_in == 0 else f"to {node.ratio_in:.2g} of the tolerance"
-    return f"what was saved before it agrees {margin}: look at the code after {node.before.name} was saved"
+        return origin_at(row, reason, ["nothing was saved before it", describe_order(row)])
+    before = f"what was saved before it agrees {_margin(node)}"
+    look = f"look at the code after {node.before.name} was saved"
+    reason = fitting(f"{reason}; {look}", f"the saved value differs, {describe_briefly(row)}; {look}")
+    return origin_at(row, reason, [before, describe_order(row)])
 
 
 def _alone(node: Node) -> str:
@@ -115,6 +147,6 @@ def _alone(node: Node) -> str:
         ("golden", [row.golden for row in node.rows("parameters") if row.target is None]),
     ):
         if rows:
-            names = ", ".join(item.suffix for item in rows if item is not None)
-            return f"; {names} of the {name} stood beside nothing and could not be compared"
+            names = listed(item.suffix for item in rows if item is not None)
+            return f"{names} of the {name} had no counterpart and could not be compared"
     return ""

@@ -48,7 +48,7 @@ class WrongUpdate:
         if len(known) >= _FEWEST:
             for reason in (_of_factor(known), _of_decay(known), _of_another_rule(known)):
                 if reason:
-                    return [origin_at(known[0].row, reason, OriginKind.UPDATE)]
+                    return [origin_at(known[0].row, reason, kind=OriginKind.UPDATE)]
         return _exceptions(self._updates)
 
 
@@ -56,7 +56,7 @@ def _exceptions(updates: Sequence[Update]) -> list[Origin]:
     """Parameters that one side alone left as they were, or updated by a factor of their own."""
     found = [(each.row, told) for each in updates if (told := _of_one(each))]
     others = f" (so it is with {len(found) - 1} other{'s' if len(found) > 2 else ''})" if len(found) > 1 else ""
-    return [origin_at(row, f"{fact}{others}: {look}", OriginKind.UPDATE) for row, (fact, look) in found]
+    return [origin_at(row, f"{fact}{others}: {look}", kind=OriginKind.UPDATE) for row, (fact, look) in found]
 
 
 def _of_one(update: Update) -> tuple[str, str] | None:

@@ -2,8 +2,8 @@
 
 Dropout that is called as a function, in code that is not recorded, shows in what the next call takes in. Elements show
 it: dropout with probability p sets that share of them to zero and the others to 1 / (1 - p) of what they were, so that
-where neither side is zero both agree, and the places where one side alone is zero fall to either by chance. Figures of
-whole tensors can only say that two masks would leave such.
+where neither side is zero both agree, and the places where one side alone is zero fall to either by chance. Statistics
+of whole tensors can only say that two masks would leave such.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Allowance, Effect, Row
-from msprobe_ms.comparison.origin.explanations.random_numbers import SEED
+from msprobe_ms.comparison.origin.explanations.random_numbers import HIDDEN, SEED
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.search import Walk
 
 _MASKED = (
-    "where neither side is zero they agree, and which places are zero on one side alone is chance: probably dropout, "
-    "called as a function in code that was not recorded; it differs by right, and what follows it cannot be told: "
-    f"{SEED}"
+    f"probably dropout, called as a function in code that was not recorded: {SEED}",
+    "where neither side is zero they agree, and which places are zero on one side alone is chance",
+    HIDDEN,
 )
 _PERHAPS_MASKED = (
-    "the figures differ no more than two random masks make them: if dropout is called there as a function, "
-    f"it differs by right: {SEED}"
+    "its statistics differ no more than two random masks make them: it may be dropout, called as a function",
+    f"if dropout is called there as a function, it differs by right: {SEED}",
 )
 
 #: Standard deviations within which what chance makes falls: of a hundred tests none fails for healthy dropout.

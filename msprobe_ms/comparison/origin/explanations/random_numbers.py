@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.search import Walk
 
 #: What makes random operations comparable.
-SEED = "seed both sides alike (seed_all), or take dropout out (seed_all with rm_dropout) and dump both again"
-_BECAUSE = f"it draws random numbers, so its result differs by right, and what follows it cannot be told: {SEED}"
+SEED = "seed both sides alike (seed_all, or with rm_dropout) and dump again"
+#: What random numbers mean for the rest of the step.
+HIDDEN = "what follows it cannot be told"
+_BECAUSE = f"it draws random numbers, so that its result differs by right: {SEED}", HIDDEN
 
 
 class RandomNumbers:

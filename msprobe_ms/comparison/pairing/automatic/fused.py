@@ -41,15 +41,15 @@ def _split(
 ) -> Iterator[tuple[tuple[int, ...], int]]:
     """(parts in ``many``, whole in ``one``). ``pairs`` leads from ``many`` to ``one``, ``back`` from there."""
     places = {node: place for place, node in enumerate(many.layers)}
-    twins = [places.get(back.get(node, -1)) for node in one.layers]
+    counterparts = [places.get(back.get(node, -1)) for node in one.layers]
     behind = [len(many.layers)]
-    for place in reversed(twins):
+    for place in reversed(counterparts):
         behind.append(behind[-1] if place is None else place)
     behind.reverse()
     used: set[int] = set()
     before = -1
     for at, whole in enumerate(one.layers):
-        before = before if (place := twins[at]) is None else place
+        before = before if (place := counterparts[at]) is None else place
         if whole in back or (not one.nodes[whole].parameters and one.nodes[whole].kind is None):
             continue
         near = many.layers[before + 1 : max(behind[at], before + 1)]

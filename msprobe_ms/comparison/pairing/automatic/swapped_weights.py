@@ -148,11 +148,11 @@ class _Search:
 
     def _agrees_around(self, circle: Sequence[int]) -> bool:
         """Whether the module around these layers gives out what its counterpart does, as nearly as they do."""
-        evidence, twins = self.evidence, [self.pairs[ours] for ours in circle]
-        above, above_there = _around(evidence.target, circle), _around(evidence.golden, twins)
+        evidence, counterparts = self.evidence, [self.pairs[ours] for ours in circle]
+        above, above_there = _around(evidence.target, circle), _around(evidence.golden, counterparts)
         if above is None or above_there is None:
             return False
-        apart = float(np.nanmax(evidence.distance(circle, twins, OUTPUT), initial=0.0))
+        apart = float(np.nanmax(evidence.distance(circle, counterparts, OUTPUT), initial=0.0))
         around = float(evidence.distance([above], [above_there], OUTPUT)[0])
         return apart <= _APART and around <= _TIMES * max(_ROUNDING, apart)
 

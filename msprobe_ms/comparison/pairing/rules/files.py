@@ -37,7 +37,7 @@ _ACCEPTED = {
     "api": "a yaml list of rules, for example\n"
     "    - ms_api: Functional.flash_attention_score\n      pt_api: NPU.npu_fusion_attention\n"
     "      ms_args: [0, 1, 2]\n      pt_args: [0, 1, 2]\n      ms_output: [0]\n      pt_output: [0]\n"
-    "  where ms_api and pt_api are needed; ms_parameters and ms_parameters_grad with their pt_ twins may stand beside",
+    "  where ms_api and pt_api are needed; ms_parameters and ms_parameters_grad may stand beside, as may those of pt_",
 }
 _LEVELS = {"cell": 1, "layer": 2, "data": 1}
 

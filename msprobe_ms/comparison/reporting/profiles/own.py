@@ -64,8 +64,8 @@ RESULTS = (ORIGIN, INHERITED, DIFFERS, RANDOM, UNMATCHED, NOT_JUDGED, NOT_COMPAR
 
 _COLOURS = {ORIGIN: RowColour.RED, INHERITED: RowColour.YELLOW, DIFFERS: RowColour.YELLOW}
 
-NO_SUM = "This gradient is the sum of what several modules hand back, which their figures do not tell."
-SAID_ALONE = "The layer mapping says that it has no twin."
+NO_SUM = "This gradient is the sum of what several modules hand back, which their statistics do not tell."
+SAID_ALONE = "The layer mapping says that it has no counterpart."
 NO_CALL = "The golden has no such call."
 ELSEWHERE = "The other side has no such call; what it gives out is compared in rows of other calls."
 #: Of calls without a counterpart, by what pairing says of them.
@@ -150,7 +150,7 @@ def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mo
         return UNMATCHED, NO_VALUE if pair.matched else _ALONE.get(pair.how, NO_CALL)
     said = remarks(row, target, golden, mode)
     if row.deviation is None:
-        return NOT_COMPARED, next(said, NO_SUM if pair.fused else "There are no figures to compare.")
+        return NOT_COMPARED, next(said, NO_SUM if pair.fused else "There are no statistics to compare.")
     if not row.differs and not row.misrecorded:
         return AGREES, next(said, "")
     reason = next(differences(row, target, golden, mode))

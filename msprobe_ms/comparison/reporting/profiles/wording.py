@@ -73,7 +73,7 @@ def remarks(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[str]:
     if mine != theirs:
         yield f"The dtypes differ: {target.dtype} and {golden.dtype}."
     if mode == _MD5 and target.md5 != golden.md5:
-        yield "The checksums differ, as they will between frameworks; the figures agree."
+        yield "The checksums differ, as they will between frameworks; the statistics agree."
     if odd := describe_non_finite(target):
         places = "at the same places as the golden" if mode == _TENSOR and not note else "as the golden"
         yield f"It holds {odd}, {places}."

@@ -28,7 +28,7 @@ def planned(folder: Path, target: str, golden: str, **chosen: object) -> Plan:
     return plan(lay_out(folder / "target", *target.split()), lay_out(folder / "golden", *golden.split()), **chosen)  # type: ignore[arg-type]
 
 
-def twins(found: Plan) -> list[str]:
+def counterparts(found: Plan) -> list[str]:
     return [f"{each.target.parent.name} {each.golden.parent.name} {each.suffix}".rstrip() for each in found.pairs]
 
 
@@ -70,7 +70,7 @@ def test_unequal_counts_are_told_and_the_common_ones_compared(tmp_path: Path) ->
 
 def test_one_step_leaves_the_step_out_of_names(tmp_path: Path) -> None:
     found = planned(tmp_path, "step3/rank0 step3/rank1", "step0/rank0 step0/rank1")
-    assert twins(found) == ["rank0 rank0 _rank0", "rank1 rank1 _rank1"]
+    assert counterparts(found) == ["rank0 rank0 _rank0", "rank1 rank1 _rank1"]
 
 
 def test_names_of_1_1_0(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_dump_of_which_nothing_tells_its_step_may_be_any(tmp_path: Path, caplo
 def test_a_step_folder_beside_a_whole_dump_finds_its_step(tmp_path: Path) -> None:
     root = lay_out(tmp_path / "run", "step0/rank0", "step1/rank0", "step1/rank1")
     found = plan(root, root / "step1")
-    assert twins(found) == ["rank0 rank0 _rank0", "rank1 rank1 _rank1"]
+    assert counterparts(found) == ["rank0 rank0 _rank0", "rank1 rank1 _rank1"]
     assert alone(found) == (["step0 rank0"], [])
     (pair,) = plan(root, root / "step1" / "rank0" / "dump.json").pairs
     assert (pair.target.parent, pair.suffix) == (root / "step1" / "rank0", "")

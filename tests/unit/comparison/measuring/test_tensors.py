@@ -89,7 +89,7 @@ def test_a_few_tensors_are_not_worth_a_process(tmp_path: Path, monkeypatch: pyte
 
 
 def test_single_values_that_a_mapping_puts_beside_each_other_are_measured(tmp_path: Path) -> None:
-    """Of calls that have no twin as a whole."""
+    """Of calls that have no counterpart as a whole."""
     target, golden = write_dump(tmp_path / "target", 1.5), write_dump(tmp_path / "golden", 1.0)
     text = (golden / "dump.json").read_text()
     (golden / "dump.json").write_text(text.replace('"Functional.relu.', '"Functional.selu.', TENSORS // 2))

@@ -23,9 +23,7 @@ def test_the_first_node_whose_inputs_agree_and_whose_output_does_not() -> None:
     assert found.target == "Cell.layers.0.norm.LayerNorm.forward.0.output.0"
     assert found.state == "output"
     assert found.metrics["deviation"] == pytest.approx(400e-5)
-    assert found.reason.startswith(
-        "its inputs agree to 0.02 of the tolerance, its output does not, output.0 deviates by"
-    )
+    assert found.reason.startswith("output.0 deviates by 0.004 (tolerance 1e-05), though its inputs agree to 0.02 of ")
 
 
 def test_other_data_is_the_origin_where_the_inputs_of_what_encloses_it_were_not_compared() -> None:
@@ -64,7 +62,8 @@ def test_a_fault_in_a_modules_own_code_is_its_own_when_its_children_agree() -> N
         node(NEXT, None, input_0=FAULT, output_0=FAULT),
     )
     assert found.target == f"{BLOCK}.output.0"
-    assert "the 2 calls recorded inside it agree" in found.reason
+    assert "the 2 calls recorded inside it agree" in found.details
+    assert found.reason.endswith(": look at its code between and after the calls inside it")
 
 
 def test_a_fault_between_two_children_is_the_parents_and_says_where_it_shows_first() -> None:
@@ -74,7 +73,8 @@ def test_a_fault_between_two_children_is_the_parents_and_says_where_it_shows_fir
         node("Cell.a.Attention.forward.0", None, input_0=REST, output_0=FAULT),
     )
     assert found.target == "Cell.a.Attention.forward.0.output.0"
-    assert "inside it the difference shows first at Cell.a.out.Dense.forward.0.input.0" in found.reason
+    assert found.reason.endswith(": look at its code before a.out")
+    assert found.details[0].startswith("inside it the difference shows first at Cell.a.out.Dense.forward.0.input.0: ")
 
 
 def test_two_independent_faults_are_two_origins_in_execution_order() -> None:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from compare_nodes import BLOCK, FAULT, node, only
+from compare_nodes import BLOCK, FAULT, assert_short, node, only
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Origin, Row
@@ -51,7 +51,10 @@ def step(*inputs: float, dense: float = 1.0) -> Dump:
 
 
 def origins(target: Dump, golden: Dump, fuzzy: bool = False) -> list[Origin]:
-    return compare_dumps(target, golden, Options(fuzzy=fuzzy)).origins
+    found = compare_dumps(target, golden, Options(fuzzy=fuzzy)).origins
+    for origin in found:
+        assert_short(origin)
+    return found
 
 
 def test_what_calls_give_out_tells_which_is_the_one_too_many() -> None:
@@ -69,18 +72,18 @@ def test_a_fault_beside_a_surplus_call_is_still_found_where_it_is() -> None:
 
 
 def test_where_nothing_tells_an_origin_called_once_more_says_so() -> None:
-    """All figures differ: call by call is all that is left."""
+    """All statistics differ: call by call is all that is left."""
     (origin, *_) = origins(step(0, 1.5, 2.5, 3.5), step(1, 2, 3))
     assert origin.target == f"{RELU}0.input.0"
-    assert origin.reason.endswith(
-        "; but Cell.act.ReLU is called 4 times in the target, 3 times in the golden: from the first call too many on, "
-        "each stands beside another call; try -fm, which tells by the calls around them"
+    assert origin.details[0] == (
+        "Cell.act.ReLU is called 4 times in the target, 3 times in the golden: from the first call too many on, each "
+        "stands beside another; try -fm"
     )
 
 
 def test_and_once_more_in_the_golden() -> None:
     (origin, *_) = origins(step(1), step(0, 2.5))
-    assert "Cell.act.ReLU is called once in the target, 2 times in the golden" in origin.reason
+    assert "Cell.act.ReLU is called once in the target, 2 times in the golden: " in origin.details[0]
 
 
 def test_fuzzy_matching_tells_by_the_calls_around() -> None:
@@ -92,7 +95,7 @@ def test_an_origin_called_equally_often_says_nothing_of_calls() -> None:
     assert [origin.target for origin in origins(target, golden)] == [
         f"{DENSE.format(number)}.output.0" for number in (1, 2, 3)
     ]
-    assert not any("is called" in origin.reason for origin in origins(target, golden))
+    assert not any("is called" in "".join(origin.details) for origin in origins(target, golden))
 
 
 def test_calls_that_found_their_own_are_not_doubted() -> None:

@@ -1,7 +1,8 @@
-"""An input that differs after calls without a twin: they are named, and nothing is claimed of what was recorded."""
+"""An input that differs after calls without a counterpart: they are named, nothing is claimed of what was recorded."""
 
 from __future__ import annotations
 
+from compare_nodes import assert_short
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Origin
@@ -21,7 +22,10 @@ def step(*calls: tuple[str, list[Item], str | None]) -> Dump:
 
 
 def origins(target: Dump, golden: Dump) -> list[Origin]:
-    return compare_dumps(target, golden, Options()).origins
+    found = compare_dumps(target, golden, Options()).origins
+    for origin in found:
+        assert_short(origin)
+    return found
 
 
 EMBED, NORM = "Cell.embed.Dense.forward.0", "Cell.norm.Dense.forward.0"
@@ -32,15 +36,18 @@ def renamed(name: str, calls: int, given: float) -> list[tuple[str, list[Item], 
     return [*inside, call(f"Cell.{name}.Attention.forward.0", 2.0, given)]
 
 
-def test_calls_without_a_twin_are_named_with_their_number() -> None:
+def test_calls_without_a_counterpart_are_named_with_their_number() -> None:
     ours = step(call(EMBED, 1.0, 2.0), *renamed("attention", 3, 5.0), call(NORM, 5.0, 6.0))
     theirs = step(call(EMBED, 1.0, 2.0), *renamed("attn", 1, 4.0), call(NORM, 4.0, 5.0))
     (origin,) = origins(ours, theirs)
     assert origin.target == f"{NORM}.input.0"
     assert origin.reason.endswith(
-        ", though nothing before it that was compared differs; calls without a twin come right before it: 3 in the "
-        "target (the last Cell.attention.Attention.forward.0), 1 in the golden (Cell.attn.Attention.forward.0): look "
-        "there, or pair them by a mapping"
+        ", though nothing compared before it does: look at the calls without a counterpart right before it, "
+        "or map them"
+    )
+    assert origin.details[0] == (
+        "calls without a counterpart come right before it: 3 in the target (the last "
+        "Cell.attention.Attention.forward.0), 1 in the golden (Cell.attn.Attention.forward.0)"
     )
 
 
@@ -48,7 +55,7 @@ def test_calls_of_the_golden_alone_are_found_where_they_ran() -> None:
     ours = step(call(EMBED, 1.0, 2.0), call(NORM, 2.0, 6.0))
     theirs = step(call(EMBED, 1.0, 2.0), *renamed("attn", 1, 4.0), call(NORM, 4.0, 5.0), *renamed("late", 2, 5.0))
     (origin,) = origins(ours, theirs)
-    assert "come right before it: 1 in the golden (Cell.attn.Attention.forward.0): " in origin.reason
+    assert origin.details[0].endswith("come right before it: 1 in the golden (Cell.attn.Attention.forward.0)")
 
 
 def test_calls_before_the_last_pair_are_not_named() -> None:
@@ -56,7 +63,7 @@ def test_calls_before_the_last_pair_are_not_named() -> None:
     ours = step(call(EMBED, 1.0, 2.0), *renamed("attention", 3, 5.0), between, call(NORM, 5.0, 6.0))
     theirs = step(call(EMBED, 1.0, 2.0), *renamed("attn", 1, 4.0), between, call(NORM, 4.0, 5.0))
     (origin,) = origins(ours, theirs)
-    assert "though nothing recorded before it differs; it comes from outside" in origin.reason
+    assert "though nothing recorded before it does: it comes from outside" in origin.reason
 
 
 def test_calls_inside_of_it_are_not_before_it() -> None:
@@ -65,10 +72,10 @@ def test_calls_inside_of_it_are_not_before_it() -> None:
     theirs = step(call(EMBED, 1.0, 2.0), call("Cell.k.Dense.forward.0", 4.0, 5.0, block), call(block, 4.0, 5.0))
     (origin,) = origins(ours, theirs)
     assert origin.target == f"{block}.input.0"
-    assert "though nothing recorded before it differs; it comes from outside" in origin.reason
+    assert "though nothing recorded before it does: it comes from outside" in origin.reason
 
 
-def test_calls_without_a_twin_before_the_first_difference_inside_an_origin_are_named() -> None:
+def test_calls_without_a_counterpart_before_the_first_difference_inside_an_origin_are_named() -> None:
     block = "Cell.Block.forward.0"
 
     def block_with(name: str, between: float, given: float) -> Dump:
@@ -79,9 +86,10 @@ def test_calls_without_a_twin_before_the_first_difference_inside_an_origin_are_n
 
     (origin,) = origins(block_with("attention", 5.0, 6.0), block_with("attn", 4.0, 5.0))
     assert origin.target == f"{block}.output.0"
-    assert origin.reason.endswith(
-        f"inside it the difference shows first at {NORM}.input.0, right after calls without a twin: 1 in the target "
-        "(Cell.attention.Attention.forward.0), 1 in the golden (Cell.attn.Attention.forward.0)"
+    assert origin.reason.endswith(": look at the calls without a counterpart before norm")
+    assert origin.details[0] == (
+        f"inside it the difference shows first at {NORM}.input.0, right after calls without a counterpart: 1 in the "
+        "target (Cell.attention.Attention.forward.0), 1 in the golden (Cell.attn.Attention.forward.0)"
     )
 
 
@@ -95,21 +103,21 @@ def difference_at(target: float, golden: float) -> str:
     theirs = step(call(EMBED, 1.0, 2.0), feed, call(NORM, golden, 5.0))
     (origin,) = origins(ours, theirs)
     assert (origin.target, origin.kind) == (f"{NORM}.input.0", "outside")
-    return origin.reason.removesuffix(f"; {ORDER}").rpartition("; ")[2]
+    return origin.details[0]
 
 
 def test_where_code_made_a_tensor_the_order_of_what_it_made_it_of_is_unknown() -> None:
     for numbers, asked in (((7.0, 8.0), True), ((3.0, 8.0), False)):
         ours, theirs = (step(call(EMBED, 1.0, 3.0), call(NORM, number, number - 2.0)) for number in numbers)
         (origin,) = origins(ours, theirs)
-        assert (ORDER in origin.reason) == asked
+        assert (ORDER in origin.details) == asked
 
 
 def test_it_says_between_which_calls_the_code_lies_that_was_not_recorded() -> None:
     assert difference_at(7.0, 8.0) == f"between Cell.feed.Dense.forward.0 (agrees) and {NORM}"
 
 
-def test_a_side_that_hands_a_tensor_on_as_it_is_is_told_by_its_figures() -> None:
+def test_a_side_that_hands_a_tensor_on_as_it_is_is_told_by_its_statistics() -> None:
     assert difference_at(3.0, 8.0) == (
         f"between Cell.feed.Dense.forward.0 (agrees) and {NORM}: the target hands it on as it is, the golden does not"
     )
@@ -130,7 +138,7 @@ def test_the_first_call_of_a_module_is_behind_the_modules_input() -> None:
     theirs = step(call(EMBED, 1.0, 2.0), call(NORM, 8.0, 8.0, block), call(block, 2.0, 2.0))
     (origin,) = origins(ours, theirs)
     assert origin.target == f"{block}.output.0"
-    assert origin.reason.endswith(f"first at {NORM}.input.0: between the input of {block} and {NORM}")
+    assert origin.details[0].endswith(f"first at {NORM}.input.0: between the input of {block} and {NORM}")
 
 
 def test_calls_that_are_one_of_the_target_together_are_no_gap() -> None:
@@ -152,13 +160,13 @@ def test_calls_that_are_one_of_the_target_together_are_no_gap() -> None:
     target = dump([*ours, *tensors(before, [40], [50])], "pytorch")
     (origin, *_) = origins(target, dump([*theirs, *tensors(before, [30], [40])]))
     assert origin.target == f"{before}.input.0"
-    assert "without a twin" not in origin.reason
+    assert not any("without a counterpart" in each for each in (origin.reason, *origin.details))
 
 
 BLOCK = "Cell.Block.forward.0"
 
 
-def test_calls_without_a_twin_inside_an_origin_are_named_and_not_said_to_agree() -> None:
+def test_calls_without_a_counterpart_inside_an_origin_are_named_and_not_said_to_agree() -> None:
     inside = (call(EMBED, 2.0, 2.0, BLOCK), call("Cell.proj.Dense.forward.0", 2.0, 2.0, BLOCK))
     alone = [call(f"Functional.{name}.0.forward", 2.0, 3.0, BLOCK) for name in ("scale", "shift")]
     of_a_pair = call("Functional.linear.0.forward", 2.0, 2.0, EMBED)
@@ -166,16 +174,18 @@ def test_calls_without_a_twin_inside_an_origin_are_named_and_not_said_to_agree()
     theirs = step(*inside, call("Functional.mul.0.forward", 2.0, 3.0, BLOCK), call(BLOCK, 2.0, 5.0))
     (origin,) = origins(ours, theirs)
     assert origin.target == f"{BLOCK}.output.0"
-    assert origin.reason.endswith(
-        "; the 2 calls with a twin inside it agree; without one stand 2 in the target (the first "
-        "Functional.scale.0.forward), 1 in the golden (Functional.mul.0.forward): look there first, or map them"
+    assert origin.reason.endswith(": look at the calls inside it without a counterpart, or map them")
+    assert origin.details[0] == (
+        "inside it 2 calls with a counterpart agree, without one stand 2 in the target (the first "
+        "Functional.scale.0.forward), 1 in the golden (Functional.mul.0.forward)"
     )
 
 
 def test_one_call_inside_an_origin_is_told_as_one() -> None:
     ours, theirs = (step(call(EMBED, 2.0, 2.0, BLOCK), call(BLOCK, 2.0, given)) for given in (6.0, 5.0))
     (origin,) = origins(ours, theirs)
-    assert origin.reason.endswith("; the 1 call recorded inside it agrees: look at the code before and after it")
+    assert origin.reason.endswith(": look at its code before and after the call inside it")
+    assert origin.details == ("the 1 call recorded inside it agrees",)
 
 
 def test_two_outputs_of_one_call_taken_the_other_way_round() -> None:
@@ -190,6 +200,4 @@ def test_two_outputs_of_one_call_taken_the_other_way_round() -> None:
         )
 
     (origin,) = origins(side(3.0), side(8.0))
-    assert origin.reason.endswith(
-        "; the target takes output.0 of Functional.split.0.forward (agrees), the golden output.1"
-    )
+    assert origin.details[0] == "the target takes output.0 of Functional.split.0.forward (agrees), the golden output.1"

@@ -253,6 +253,6 @@ def test_an_embedding_takes_ids_and_table_the_other_way_round():
     golden = dump(
         "pytorch", entry("Functional.embedding.0.forward", {"input.0": (5,), "input.1": (9, 4), "output.0": (5, 4)})
     )
-    assert [(mine[-7:], twin[-7:]) for mine, twin in rows(pair(target, golden, NONE))] == [
+    assert [(mine[-7:], counterpart[-7:]) for mine, counterpart in rows(pair(target, golden, NONE))] == [
         ("input.0", "input.1"), ("input.1", "input.0"), ("utput.0", "utput.0"),
     ]  # fmt: skip

@@ -124,7 +124,7 @@ class TestWhatIsJoined:
         assert item.suffix == "output.0" and item.norm is None and item.data_name is None
 
     def test_what_runs_inside_of_them_does_not_count(self) -> None:
-        """Layers and functions in fused modules have no twins; that alone makes nothing incomplete."""
+        """Layers and functions in fused modules have no counterparts; that alone makes nothing incomplete."""
         shapes = {"input.0": (2, 4), "output.0": (2, 3)}
         parts = [
             made

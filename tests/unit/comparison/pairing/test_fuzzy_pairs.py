@@ -81,7 +81,7 @@ def test_other_numbers_of_calls_align_by_sequence():
     target, golden = dump("mindspore", *ours.each_way()), dump("mindspore", *theirs.each_way())
     assert len(target.entries) > 20_000
     found = paired(pair(target, golden, NONE, fuzzy=True))
-    expected |= {_backward(mine): _backward(twin) for mine, twin in expected.items()}
+    expected |= {_backward(mine): _backward(counterpart) for mine, counterpart in expected.items()}
     assert {name: found.get(name) for name in expected} == expected
 
 

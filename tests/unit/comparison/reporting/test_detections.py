@@ -59,10 +59,10 @@ def test_all_well() -> None:
     assert finding.advice.startswith("All 4 values compared agree within their tolerances. If the results still differ")
 
 
-def test_values_without_a_twin_are_counted() -> None:
+def test_values_without_a_counterpart_are_counted() -> None:
     alone = side_by_side((tensor("output.0", ARRAY, "Functional.relu.1.forward"), None))
     advice = found(call("Functional.relu.0"), alone)[CONSISTENCY].advice
-    assert "agree within their tolerances. 1 value has no twin and was not compared." in advice
+    assert "agree within their tolerances. 1 value has no counterpart and was not compared." in advice
     assert found(alone)[CONSISTENCY].advice.startswith("Nothing was compared.")
 
 

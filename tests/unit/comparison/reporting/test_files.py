@@ -203,6 +203,7 @@ def test_summary_is_strict_json_and_counts_rows(tmp_path: Path) -> None:
                 "state": "output",
                 "kind": "outside",
                 "reason": "its inputs agree",
+                "details": [],
                 "required_tolerance": "inf",
                 "metrics": {"deviation": "inf", "cosine": "nan", "low": "-inf", "why": "shape differs", "x": 0.5},
             }
@@ -210,6 +211,13 @@ def test_summary_is_strict_json_and_counts_rows(tmp_path: Path) -> None:
         "random_operations": [],
         "said_unmatched": [],
         "fused": [],
+        "paired_modules": None,
+        "paired_calls": [1, 2],
+        "unmatched_modules": {"target": [], "golden": []},
+        "explained": [],
+        "pairs": [{"target": "Functional.op", "golden": "Functional.op", "how": "name", "calls": 1}],
+        "proposed_mapping": [],
+        "files": [],
     }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from compare_parts import dump, tensor
 
-from msprobe_ms.comparison.reporting.terminal import verdict_lines
+from msprobe_ms.comparison.reporting.terminal import report_line, verdict_lines
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
 from msprobe_ms.comparison.run import Options, Outcome, compare_dumps
 from msprobe_ms.dump.model import Dump
@@ -39,24 +39,24 @@ def test_tensors_that_could_not_be_read_are_counted_and_the_first_is_named(tmp_p
     lost = tmp_path / "golden" / "dump_tensor_data" / f"{ENTRIES[1]}.output.0.npy"
     lost.unlink()
     lines = told(target, golden)
-    assert lines[:3] == [
-        "3 values compared (tensor); without a twin: 0 in the target, 0 in the golden",
+    assert lines[0].startswith("CONSISTENT")
+    assert lines[1:] == [
+        "3 values compared (tensor); paired: 100 % of calls",
         "1 of 3 tensors could not be read; their statistics were compared instead, which tell less",
         f"  the first: {lost}: no such file",
     ]
-    assert lines[3].startswith("CONSISTENT")
 
 
 def test_a_side_without_its_files_is_told_even_where_its_statistics_agree(tmp_path: Path) -> None:
     target, golden = with_files(tmp_path / "target"), with_files(tmp_path / "golden")
     shutil.rmtree(tmp_path / "target" / "dump_tensor_data")
-    assert told(target, golden)[1].startswith("3 of 3 tensors could not be read; their statistics")
+    assert told(target, golden)[2].startswith("3 of 3 tensors could not be read; their statistics")
 
 
 def test_where_no_statistics_stood_in_nothing_was_compared(tmp_path: Path) -> None:
     target, golden = with_files(tmp_path / "target", figures=False), with_files(tmp_path / "golden", figures=False)
     (tmp_path / "target" / "dump_tensor_data" / f"{ENTRIES[2]}.output.0.npy").write_bytes(b"no array")
-    assert told(target, golden)[1] == "1 of 3 tensors could not be read; nothing of them was compared"
+    assert told(target, golden)[2] == "1 of 3 tensors could not be read; nothing of them was compared"
 
 
 def test_dumps_whose_files_are_whole_say_nothing_of_files(tmp_path: Path) -> None:
@@ -91,10 +91,11 @@ def diverging(title: str = "") -> list[str]:
 
 
 def test_a_divergence_says_how_to_see_more_of_it() -> None:
-    assert diverging()[-1] == (
-        "all that is known of one of them: the same command with --node 'Cell.my net.Dense.forward.0.output.0'"
-    )
-    assert diverging("rank3")[-1].endswith(", -tp and -gp being those of this rank and step")
+    command = "all that is known of it: the same command with "
+    (line,) = (line for line in diverging() if line.startswith(command))
+    assert line == f"{command}--node 'Cell.my net.Dense.forward.0.output.0'"
+    (line,) = (line for line in diverging("rank3") if line.startswith(command))
+    assert line.endswith(", -tp and -gp being those of this rank and step")
 
 
 def test_the_required_tolerance_is_told_as_a_multiple_that_thresholds_take() -> None:
@@ -128,5 +129,37 @@ def test_a_random_operation_is_told_though_what_follows_it_lies_far_apart() -> N
         )
 
     lines = told(step(0.0), step(4.0))
-    assert lines[1].startswith("CONSISTENT up to a random operation, but INCOMPLETE")
-    assert lines[2].strip() == "Cell.drop.Dropout.forward.0.output.0"
+    assert lines[0].startswith("CONSISTENT up to a random operation, but INCOMPLETE")
+    assert lines[1].strip() == "Cell.drop.Dropout.forward.0.output.0"
+
+
+def test_doubtful_origins_have_a_line_each_after_the_first() -> None:
+    target, golden = (
+        dump([
+            tensor(f"{state}.0", np.float32([1, each]), f"Cell.{number}.Dense.forward.0")
+            for number in range(6)
+            for state, each in (("input", number + 2.0), ("output", number + 3.0 + apart))
+        ])
+        for apart in (0.5, 0.0)
+    )  # fmt: skip
+    lines = told(target, golden)
+    assert lines[:2] == ["DIVERGENT: the error begins at", "  Cell.0.Dense.forward.0.output.0"]
+    perhaps = [line for line in lines if line.startswith("perhaps also at ")]
+    assert [line.split()[3] for line in perhaps] == [f"Cell.{n}.Dense.forward.0.output.0:" for n in (1, 2, 3)]
+    assert perhaps[-1].endswith(", 2 more, see the summary")
+    assert sum("look at" in line for line in lines) == 1
+
+
+def test_the_report_to_open_first_is_named_and_what_names_the_others() -> None:
+    names = ("layer_mapping_1.yaml", "compare_result_1.xlsx", "advisor_1.txt", "compare_summary_1.json")
+    assert report_line([Path("out") / name for name in names]) == (
+        "report: out/compare_result_1.xlsx (open it first; 3 more files beside it, see compare_summary_1.json)"
+    )
+    assert report_line([Path("out/node.txt")]) == "report: out/node.txt"
+
+
+def test_modules_without_a_counterpart_are_one_line_with_their_share() -> None:
+    common = [(f"Cell.l{number}.L", 2.0) for number in range(5)]
+    lines = told(calls(*common, ("Cell.a.b.L", 3.0), ("Cell.c.L", 3.0)), calls(*common, ("Cell.d.L", 3.0)))
+    assert "5 values compared (statistics); paired: 5 of 7 modules, 71 % of calls; without a counterpart: " in lines[1]
+    assert lines[1].endswith("without a counterpart: a.b, c (target), d (golden)")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from compare_nodes import assert_short
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Comparison
@@ -41,7 +42,10 @@ def recorded(
 
 
 def compared(target: Dump, golden: Dump) -> Comparison:
-    return compare_dumps(target, golden, Options())
+    comparison = compare_dumps(target, golden, Options())
+    for origin in comparison.origins:
+        assert_short(origin)
+    return comparison
 
 
 def names(target: Dump, golden: Dump) -> list[str]:
@@ -77,7 +81,7 @@ def test_a_parameter_frozen_in_the_golden_is_one_too() -> None:
 def test_a_wholly_frozen_module_is_one_origin_that_names_the_others() -> None:
     (origin,) = compared(same_gradients(ALL[:2]), same_gradients(ALL)).origins
     assert origin.target == "Cell.b.Dense.forward.0.parameters.weight"
-    assert "the target none (likewise b.bias): " in origin.reason
+    assert "the target none: " in origin.reason and origin.details == ("so it is with b.bias",)
 
 
 def test_where_no_gradients_were_recorded_none_is_missing() -> None:
@@ -175,4 +179,4 @@ def test_the_others_go_by_the_targets_names_too() -> None:
     target = same_gradients(without("Cell.b.Dense.weight", "Cell.b.Dense.bias"))
     mappings = Mappings(layer={"TopLayer": {"b": "second"}})
     (origin,) = compare_dumps(target, golden, Options(mappings=mappings)).origins
-    assert "the target none (likewise b.bias): " in origin.reason
+    assert "the target none: " in origin.reason and origin.details == ("so it is with b.bias",)

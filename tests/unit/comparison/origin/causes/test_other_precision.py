@@ -42,10 +42,9 @@ class TestWidths:
     def test_a_call_is_named_though_its_input_was_cast_inside_the_layer_around_it(self) -> None:
         found = only(*self.narrowed_inside(1))
         assert (found.kind, found.target) == ("precision", "Primitive.matmul.MatMul.0.forward.output.0")
-        assert found.reason.startswith(
-            "the call around it takes in one dtype on both sides, but its output.0 is Float16"
-        )
-        assert found.reason.endswith("called in Cell.0.Dense.forward.0")
+        assert found.reason.startswith("its output.0 is Float16")
+        assert found.details[0] == "it is called in Cell.0.Dense.forward.0"
+        assert found.details[1].endswith("the call around it takes in one dtype on both sides")
 
     def test_where_all_calls_of_a_kind_are_narrowed_it_is_meant(self) -> None:
         """Three of 42 calls, but all the matrix products there are."""
@@ -61,4 +60,4 @@ def test_a_call_whose_result_has_no_statistics_is_named_all_the_same() -> None:
     row = pairs[0].rows[1]
     row.deviation = row.tolerance = None
     found = only(*pairs)
-    assert found.kind == "precision" and found.reason.endswith("output.0 could not be compared")
+    assert found.kind == "precision" and found.details[-1] == "output.0 could not be compared"

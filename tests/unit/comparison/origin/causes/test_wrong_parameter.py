@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compare_nodes import CARRIED, FAULT, REST, node, only, origins
+from compare_nodes import CARRIED, FAULT, REST, found_origins, node, only, origins
 
 from msprobe_ms.comparison.origin.causes.wrong_parameter import WrongParameter
 from msprobe_ms.comparison.origin.evidence import Evidence
@@ -25,20 +25,21 @@ def test_a_parameter_that_differs_is_named_itself() -> None:
         node("Cell.b.Dense.forward.0", input_0=FAULT, parameters_weight=REST, output_0=FAULT),
     )
     assert (found.target, found.state) == ("Cell.a.Dense.forward.0.parameters.weight", "parameters")
-    assert "other modules" not in found.reason
+    assert not any("other modules" in each for each in (found.reason, *found.details))
+    assert "learning rate" in found.reason and "checkpoint" in found.reason
     found = only(
         node("Cell.a.Dense.forward.0", input_0=REST, parameters_weight=FAULT, output_0=FAULT),
         node("Cell.b.Dense.forward.0", input_0=FAULT, parameters_weight=FAULT, output_0=FAULT),
         node("Cell.c.Dense.forward.0", input_0=FAULT, parameters_weight=REST, output_0=FAULT),
     )
-    assert "(so do parameters of 1 of the 2 other modules with parameters)" in found.reason
+    assert "so do parameters of 1 of the 2 other modules with parameters" in found.details
 
 
 def test_a_fault_far_beyond_what_a_parameter_explains_is_told_with_it() -> None:
     others = [node(f"Cell.{i}.Dense.forward.0", input_0=0, parameters_weight=0, output_0=REST) for i in range(2)]
     found = only(*others, node("Cell.a.LayerNorm.forward.0", input_0=REST, parameters_weight=1.5, output_0=FAULT))
     assert (found.kind, found.target) == ("parameter", "Cell.a.LayerNorm.forward.0.parameters.weight")
-    assert "more than the parameter explains: look at the layer's settings, too" in found.reason
+    assert found.details[0].endswith("more than the parameter explains: look at the layer's settings, too")
 
 
 def test_of_several_parameters_the_worst_that_nothing_explains_is_named() -> None:
@@ -47,3 +48,19 @@ def test_of_several_parameters_the_worst_that_nothing_explains_is_named() -> Non
     found = WrongParameter(evidence).find(dense, [dense.pair.rows[1]], Walk(evidence))
     assert found is not None and found.origin is not None
     assert found.origin.target == "Cell.a.Dense.forward.0.parameters.weight"
+
+
+def test_where_all_modules_differ_the_checkpoint_is_asked_for() -> None:
+    other = 1e5
+    first, *_ = found_origins(
+        *(
+            node(f"Cell.{i}.Dense.forward.0", input_0=other if i else REST, parameters_weight=other, output_0=other)
+            for i in range(5)
+        )
+    )
+    assert (first.kind, first.target) == ("parameter", "Cell.0.Dense.forward.0.parameters.weight")
+    assert first.reason == (
+        "parameters of 5 of 5 modules differ before they are used: was the checkpoint loaded? (in later steps look at "
+        "the optimizer and its learning rate)"
+    )
+    assert first.details[0] == "parameters.weight deviates by 1 (tolerance 1e-05)"

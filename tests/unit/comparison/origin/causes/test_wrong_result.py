@@ -27,23 +27,22 @@ class TestSaves:
         )
         assert (found.target, found.state) == ("layer.0.debug", "debug")
         assert found.reason == (
-            "the saved value differs: it deviates by 2e-05 (tolerance 1e-05); what was saved before it agrees exactly: "
-            "look at the code after hidden.0.debug was saved"
+            "the saved value differs: it deviates by 2e-05 (tolerance 1e-05); look at the code after hidden.0.debug "
+            "was saved"
         )
+        assert found.details == ("what was saved before it agrees exactly",)
 
     def test_its_part_that_differs_is_named(self) -> None:
         found = only(self.save("hidden.0.debug", FAULT, "left", "0"))
         assert found.target == "hidden.0.debug.left.0"
-        assert found.reason == (
-            "the saved value differs: left.0 deviates by 0.004 (tolerance 1e-05); nothing was saved before it"
-        )
+        assert found.reason == "the saved value differs: left.0 deviates by 0.004 (tolerance 1e-05)"
+        assert found.details == ("nothing was saved before it",)
 
     def test_a_gradient_is_an_origin_where_the_values_agree(self) -> None:
         found = only(self.save("layer.0.debug", REST), self.save("layer_grad.0.debug", FAULT))
         assert found.target == "layer_grad.0.debug"
-        assert (
-            "what was saved before it agrees to 0.02 of the tolerance: look at the code after layer.0" in found.reason
-        )
+        assert found.reason.endswith("look at the code after layer.0.debug was saved")
+        assert "what was saved before it agrees to 0.02 of the tolerance" in found.details
 
 
 def test_a_collective_whose_own_share_agrees_points_at_the_other_ranks() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from compare_nodes import assert_short
 from compare_parts import dump, tensor
 
 from msprobe_ms.arrays.sketch import encode, sketch
@@ -59,7 +60,10 @@ def origins(target: tuple[Dump, Dump], golden: tuple[Dump, Dump], **options: Any
     (ours_before, ours), (theirs_before, theirs) = target, golden
     pairs = pair(ours, theirs, Mappings())
     measure(pairs, ours, theirs, "statistics")
-    return find_origins(Evidence(pairs, before=lambda: (ours_before, theirs_before)))
+    found = find_origins(Evidence(pairs, before=lambda: (ours_before, theirs_before)))
+    for origin in found:
+        assert_short(origin)
+    return found
 
 
 def sgd(number: int, weight: Array, gradient: Array) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compare_nodes import assert_short
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Comparison
@@ -71,7 +72,10 @@ def step(folder: Path | None, taken: Any) -> Dump:
 
 def compared(target: Any, golden: Any, folder: Path | None = None) -> Comparison:
     folders = (None, None) if folder is None else (folder / "target", folder / "golden")
-    return compare_dumps(step(folders[0], target), step(folders[1], golden), Options())
+    comparison = compare_dumps(step(folders[0], target), step(folders[1], golden), Options())
+    for origin in (*comparison.origins, *comparison.random):
+        assert_short(origin)
+    return comparison
 
 
 def test_elements_tell_it_and_it_is_no_origin(tmp_path: Path) -> None:
@@ -87,12 +91,13 @@ def test_a_fault_between_layers_stays_one(tmp_path: Path) -> None:
     assert origin.kind == "outside" and "dropout" not in origin.reason
 
 
-def test_figures_alone_give_a_hint() -> None:
+def test_statistics_alone_give_a_hint() -> None:
     (origin,) = compared(dropout(_VALUES, 0.1), dropout(_VALUES, 0.1)).origins
     assert origin.kind == "outside"
-    assert "between Cell.a.Dense.forward.0 (agrees) and Cell.b.Dense.forward.0" in origin.reason
-    assert "the figures differ no more than two random masks make them" in origin.reason
-    assert "if dropout is called there as a function, it differs by right: seed both sides alike" in origin.reason
+    told = "; ".join(origin.details)
+    assert "between Cell.a.Dense.forward.0 (agrees) and Cell.b.Dense.forward.0" in told
+    assert "its statistics differ no more than two random masks make them" in told
+    assert "if dropout is called there as a function, it differs by right: seed both sides alike" in told
     for fault in (1.5, 1.0002):
         (origin,) = compared(_VALUES * np.float32(fault), _VALUES).origins
-        assert "dropout" not in origin.reason
+        assert "dropout" not in " ".join((origin.reason, *origin.details))

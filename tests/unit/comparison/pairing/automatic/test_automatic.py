@@ -105,7 +105,7 @@ def passed_back(alignment: Alignment, target: Dump, golden: Dump, folder: Path) 
 
 
 def check(ours: Sequence[Module], theirs: Sequence[Module], folder: Path, told: Told | None = None) -> Alignment:
-    """Everything that has a twin is paired with it, nothing else is, and the file says the same."""
+    """Everything that has a counterpart is paired with it, nothing else is, and the file says the same."""
     target, golden = dump_of("mindspore", ours, told or Told()), dump_of("pytorch", theirs)
     alignment = align_modules(target, golden)
     assert found(alignment) == truth(ours, theirs)
@@ -141,7 +141,7 @@ def wrapped(name: str, class_name: str, inner: Sequence[Module]) -> list[Module]
 
 
 @pytest.mark.parametrize("told", [Told(), NO_FIGURES, ONLY_SHAPES, FAULTY])
-def test_wrappers_at_the_top_have_no_twin(tmp_path: Path, told: Told) -> None:
+def test_wrappers_at_the_top_have_no_counterpart(tmp_path: Path, told: Told) -> None:
     """TrainOneStepCell around WithLossCell around the net, beside DistributedDataParallel's ``module``."""
     loss = Module("_loss_fn", "CrossEntropyLoss", (), (*BATCH, 50), (), key="loss")
     backbone = Module("_backbone", "Encoder", tuple(encoder()), BATCH, (*BATCH, 50), key="net")
@@ -157,7 +157,7 @@ def test_wrappers_at_the_top_have_no_twin(tmp_path: Path, told: Told) -> None:
 
 @pytest.mark.parametrize("told", [Told(), NO_FIGURES, FAULTY])
 @pytest.mark.parametrize("which", ["attention", "ffn", "act", "q", "norm1"])
-def test_wrappers_in_the_middle_have_no_twin(tmp_path: Path, which: str, told: Told) -> None:
+def test_wrappers_in_the_middle_have_no_counterpart(tmp_path: Path, which: str, told: Told) -> None:
     """Of the golden too, and around one layer only."""
 
     def wrap(module: Module) -> Module:
@@ -400,8 +400,11 @@ def test_bare_lm_compares_and_writes_the_mapping(tmp_path: Path, capsys: pytest.
     assert main(["compare", *sides, "-o", str(tmp_path / "bare"), "-lm"]) == 0
     bare = capsys.readouterr().out.splitlines()
     (file,) = (tmp_path / "bare").glob("layer_mapping_*.yaml")
-    assert f"report: {file}" in bare
-    assert not [line for line in bare if "modules only in" in line or "mapping that may" in line]
+    (summary,) = (tmp_path / "bare").glob("compare_summary_*.json")
+    assert "layer_mapping.yaml" in json.loads(summary.read_text())["files"]
+    assert bare[-1].startswith(f"report: {tmp_path}/bare/compare_result_")
+    assert bare[-1].endswith(f", see {summary.name})")
+    assert not [line for line in bare if "without a counterpart" in line or "try -lm" in line]
     assert main(["compare", *sides, "-o", str(tmp_path / "back"), "-lm", str(file)]) == 0
     assert capsys.readouterr().out.splitlines()[:2] == bare[:2]
     tables = [

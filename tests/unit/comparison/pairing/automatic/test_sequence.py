@@ -73,7 +73,7 @@ PATHS = st.lists(
 @settings(max_examples=150)
 @given(PATHS, PATHS, st.randoms(use_true_random=False))
 def test_any_pairs_can_be_written(ours: list[str], theirs: list[str], chance) -> None:
-    """Whatever belongs together, and whatever has no twin, the rules lead there; none at all for equal names."""
+    """Whatever belongs together, and whatever has no counterpart, the rules lead there; none at all for equal names."""
     target = [(path, chance.choice(["X", "Y", "Cell"])) for path in ours]
     golden = [(path, chance.choice(["X", "Y", "Cell"])) for path in theirs]
     shuffled = [*theirs, *[None] * len(ours)]
@@ -100,7 +100,7 @@ def test_children_of_a_class_called_cell_come_back_from_the_file(tmp_path) -> No
 
 
 def test_what_a_class_says_gives_way_to_the_whole_path() -> None:
-    """``a.b`` has no twin, and its class says so; but what ``a.b.c`` needs had moved it to one."""
+    """``a.b`` has no counterpart, and its class says so; but what ``a.b.c`` needs had moved it to one."""
     target = [("", "Net"), ("a.b", "Block"), ("a.b.c", "List"), ("a.b.c.d", "List")]
     rules = write_rules({"a.b": "x.y.z", "a.b.c": None, "a.b.c.d": "fc.d"}, target, [("", "Net"), ("fc", "List")])
     walk = LayerRules(rules, ModuleTree.of(target), ModuleTree.of([("fc", "List")]))

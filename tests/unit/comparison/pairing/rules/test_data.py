@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from pathlib import Path
@@ -140,7 +141,10 @@ def test_compare_writes_it_and_takes_it_back(tmp_path, capsys):
     arguments = ["compare", "-tp", str(DATA / "lenet_mindspore_mix"), "-gp", str(DATA / "lenet_pytorch_mix"), "--csv"]
     assert main([*arguments, "-o", str(tmp_path / "first"), "-am"]) == 0
     (path,) = (tmp_path / "first").glob("data_mapping_*.yaml")
-    assert f"report: {path}" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    (summary,) = (tmp_path / "first").glob("compare_summary_*.json")
+    assert printed.rstrip().endswith(f"see {summary.name})")
+    assert "data_mapping.yaml" in json.loads(summary.read_text())["files"]
     assert main([*arguments, "-o", str(tmp_path / "second"), "-dm", str(path)]) == 0
     first, second = (next((tmp_path / name).glob("compare_result_*.csv")).read_text() for name in ("first", "second"))
     assert first == second

@@ -234,7 +234,7 @@ def test_checksums() -> None:
     one, other = tensor("output.0", [1.0], md5="aa"), tensor("output.0", [1.0], md5="bb")
     assert told(one, other, mode="md5") == ("differs", "The checksums differ: aa and bb.", "yellow")
     across = told(one, other, mode="md5", frameworks="mindspore pytorch")
-    assert across == ("agrees", "The checksums differ, as they will between frameworks; the figures agree.", "")
+    assert across == ("agrees", "The checksums differ, as they will between frameworks; the statistics agree.", "")
 
 
 def test_places_of_nan_in_real_data() -> None:

@@ -1,0 +1,67 @@
+"""What the terminal says of several steps and ranks: one of them in full, the others in a line each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from msprobe_ms.comparison.many.first_rank import Exchanges
+from msprobe_ms.comparison.many.run import Found
+from msprobe_ms.comparison.many.terminal import found_lines
+from msprobe_ms.comparison.model import Origin
+from msprobe_ms.comparison.terms import Verdict
+from msprobe_ms.dump.reading.locate import Place
+
+SUMMARY = {"damage": [], "ends": []}
+NAME = "Cell.fc.Dense.forward.0.output.0"
+
+
+def found(
+    step: int, verdict: Verdict, kind: str = "computation", reason: str = "it differs", rank: str = "rank0"
+) -> Found:
+    origins = [Origin(NAME, NAME, "output", reason, {}, kind)] if verdict == Verdict.DIVERGENT else []
+    lines = ["DIVERGENT: the error begins at", f"  {NAME}", "10 values compared"]
+    files = [Path(f"out/compare_{what}_step{step}.{kind}") for what, kind in (("result", "xlsx"), ("summary", "json"))]
+    exchanges = Exchanges(origin=NAME if origins else "")
+    return Found(Place(step, rank), verdict, SUMMARY, origins, lines, files, exchanges=exchanges)
+
+
+def test_the_first_step_that_diverges_is_told_in_full_and_later_ones_follow_it() -> None:
+    steps = [found(0, Verdict.CONSISTENT), *(found(step, Verdict.DIVERGENT) for step in (1, 2, 3))]
+    assert list(found_lines(steps, in_full=True)) == [
+        "step0 rank0: CONSISTENT",
+        "step1 rank0: DIVERGENT: the error begins at",
+        f"  {NAME}",
+        "10 values compared",
+        "report: out/compare_result_step1.xlsx (open it first; 1 more file beside it, see compare_summary_step1.json)",
+        "step2 rank0: DIVERGENT, follows step 1",
+        "step3 rank0: DIVERGENT, follows step 1",
+    ]
+
+
+def test_a_later_step_whose_update_differs_says_so() -> None:
+    update = found(
+        1, Verdict.DIVERGENT, "update", "the target's updates are 2 times the golden's: look at the learning rate"
+    )
+    *_, line = found_lines([found(0, Verdict.DIVERGENT), update], in_full=True)
+    assert line == (
+        f"step1 rank0: DIVERGENT: the target's updates are 2 times the golden's: look at the learning rate ({NAME})"
+    )
+
+
+def test_another_rank_of_the_first_step_names_its_own_origin() -> None:
+    ranks = [found(0, Verdict.DIVERGENT), found(0, Verdict.DIVERGENT, rank="rank1")]
+    assert list(found_lines(ranks, in_full=True))[-1] == f"step0 rank1: DIVERGENT: the error begins at {NAME}"
+
+
+@pytest.mark.parametrize("in_full", [True, False])
+def test_what_could_not_be_compared_is_a_line(in_full: bool) -> None:
+    failed = Found(Place(0, "rank0"), Verdict.FAILED, problem="no such file")
+    assert list(found_lines([failed], in_full=in_full)) == ["step0 rank0: NOT COMPARED: no such file"]
+
+
+def test_of_many_the_consistent_are_left_out() -> None:
+    assert list(found_lines([found(0, Verdict.CONSISTENT), found(1, Verdict.DIVERGENT)], in_full=False)) == [
+        f"step1 rank0: DIVERGENT: the error begins at {NAME}"
+    ]
