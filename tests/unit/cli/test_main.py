@@ -34,7 +34,7 @@ def compare_json(tmp_path: Path, both: tuple[Path, Path]) -> Path:
 
 def titles(folder: Path) -> list[str]:
     (table,) = folder.glob("compare_result_*.xlsx")
-    return [cell.value for cell in next(openpyxl.load_workbook(table, read_only=True).active.iter_rows(max_row=1))]
+    return [cell.value for cell in next(openpyxl.load_workbook(table).active.iter_rows(max_row=1))]
 
 
 def test_the_new_form_says_where_the_error_begins(
