@@ -14,6 +14,7 @@ class Kind(Enum):
     """``OTHER``: anything at all, user code included.
 
     ``LINEAR``, ``NORM``, ``ACTIVATION``  single layers whose error follows from what they take in (see ``propagation``)
+    ``CHANNEL_NORM``  normalises each channel by itself, of whose spread the statistics of the whole do not tell
     ``SUM``         sums and differences, which may cancel
     ``PERIODIC``    sines and cosines of angles, of which only the remainder of a turn counts
     ``EXPONENTIAL`` exponentials and powers
@@ -25,6 +26,7 @@ class Kind(Enum):
     OTHER = "other"
     LINEAR = "linear"
     NORM = "norm"
+    CHANNEL_NORM = "channel norm"
     ACTIVATION = "activation"
     SUM = "sum"
     PERIODIC = "periodic"
@@ -42,7 +44,8 @@ _PATTERNS = (
     (Kind.COLLECTIVE, r"(all|reduce|neighbor)?(reduce|gather|scatter|alltoall|toall)\w*tensor|allreduce\w*|"
                       r"allgather\w*|reducescatter\w*|alltoall\w*|neighborexchange\w*|broadcast|receive|recv|irecv"),
     (Kind.LINEAR, r".*(dense|linear)|conv[123]d|matmul|batchmatmul|bmm|mm|addmm|baddbmm"),
-    (Kind.NORM, r".*(layer|batch|group|instance|rms)norm([123]d)?\w{0,3}"),
+    (Kind.NORM, r".*(layer|rms)norm([123]d)?\w{0,3}"),
+    (Kind.CHANNEL_NORM, r".*(batch|group|instance)norm([123]d)?\w{0,3}"),
     (Kind.ACTIVATION, r"(leaky|p)?relu6?|(fast)?gelu|silu|swish|h(ard)?swish|h(ard)?sigmoid|h(ard)?tanh|mish|softplus"),
     (Kind.SUM, r"[ir]?(add|sub)(ext)?|subtract|(reduce)?(sum|mean)(ext)?|cumsum"),
     (Kind.PERIODIC, r"sin|cos|.*(timestep|sinusoid|rotary|rope|fourier|positionalencod)\w*"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import COSINE
-from msprobe_ms.comparison.measuring.deviation import FILL, TIMES
+from msprobe_ms.comparison.measuring.deviation import FILL, TIMES, is_filled
 from msprobe_ms.comparison.model import Effect, Pair, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
 from msprobe_ms.comparison.statistics import element_count, elements_of, have_sketches
@@ -146,6 +146,14 @@ class Node:
         return right and any(map(_tells, results))
 
     @property
+    def takes_in_fills(self) -> bool:
+        """Whether a mask has filled an input, beside which neither statistics nor sketches show the other elements."""
+        return any(
+            not is_measured(row) and row.golden is not None and is_filled(row.golden.maximum, row.golden.minimum)
+            for row in self.rows("input")
+        )
+
+    @property
     def deviation(self) -> float:
         """The largest deviation beyond its tolerance."""
         if max(self.ratio_in, self.ratio_parameters, self.ratio_out) <= 1:
@@ -196,10 +204,17 @@ def error_ratio(row: Row) -> float:
     return deviation / tolerance if tolerance > 0 else math.inf
 
 
+def is_measured(row: Row) -> bool:
+    """Whether the deviation was measured in files."""
+    return row.measured is not None and isinstance(row.measured.get(COSINE), float)
+
+
 def is_of_all_elements(row: Row) -> bool:
     """Whether the deviation is that of all elements: of their files, or as sketches estimate it."""
-    if row.measured is not None and isinstance(row.measured.get(COSINE), float):
-        return True
+    return is_measured(row) or _is_estimated(row)
+
+
+def _is_estimated(row: Row) -> bool:
     return row.target is not None and row.golden is not None and have_sketches(row.target, row.golden)
 
 

@@ -24,7 +24,7 @@ import math
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind
-from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_all_elements
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_measured, is_of_all_elements
 from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square, square
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import FORWARD
@@ -48,6 +48,8 @@ _OWN, _OWN_WHOLE = 1 / 12, 1 / 24
 #: Growth of error in a single layer beyond its condition: rows and channels are not all conditioned as the whole is,
 #: and the few statistics of what comes in may by chance show less than is there.
 _MARGIN, _MARGIN_WHOLE = 3.0, 5.0
+#: Times that sketches may estimate a deviation larger than it is, of what comes in smaller: a fifth each, three times.
+_ESTIMATE = 2.0
 #: Times of what was seen anywhere before that an output must show for its layer to stand out.
 _STANDING_OUT = 1.5
 #: Arguments beyond which an exponential of float32 is infinite or nothing.
@@ -99,7 +101,8 @@ def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tu
         if not _is_fine(row) or row.golden is None or row.held_to is None or row.misrecorded:
             continue
         if is_of_all_elements(row):
-            explained = max(known * (_OWN + _MARGIN * node.ratio_taken), _STANDING_OUT * seen)
+            share = 1.0 if is_measured(row) else _ESTIMATE
+            explained = share * max(known * (_OWN + _MARGIN * node.ratio_taken), _STANDING_OUT * seen)
             if error_ratio(row) > explained:
                 return row, explained * row.held_to
         # What updates leave in the elements of a parameter cancels in its statistics, and less so in those of a result,
@@ -122,7 +125,7 @@ def condition(node: Node) -> float | None:
         return None
     if kind in (Kind.PERIODIC, Kind.EXPONENTIAL):
         return _largest_argument(node, _EXPONENT if kind is Kind.EXPONENTIAL else math.inf)
-    if kind not in _SINGLE_LAYERS and kind is not Kind.SUM:
+    if kind not in _SINGLE_LAYERS and kind not in (Kind.SUM, Kind.CHANNEL_NORM):
         return None
     inputs, outputs = _tensors(node, "input"), _tensors(node, "output")
     if not inputs or not outputs:
@@ -135,7 +138,7 @@ def condition(node: Node) -> float | None:
         terms = max(1.0, element_count(inputs[0]) / max(1, element_count(outputs[0])))
         squares = sum(square(size) for item in inputs if (size := root_mean_square(item)) is not None)
         return max(1.0, math.sqrt(terms * squares) / given)
-    if kind is Kind.NORM:
+    if kind in (Kind.NORM, Kind.CHANNEL_NORM):
         spread = square(sizes[0]) - square(magnitude(inputs[0].mean))
         return sizes[0] / math.sqrt(spread) if spread > 0 else None
     if kind is Kind.ACTIVATION:

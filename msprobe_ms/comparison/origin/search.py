@@ -153,7 +153,7 @@ class Walk:
             self._noise[node.parent] = max(self._noise.get(node.parent, 0.0), noise)
         else:
             self.largest_ratio = max(self.largest_ratio, reached)
-        self._equal_layers += not reached and node.kind in (Kind.LINEAR, Kind.NORM)
+        self._equal_layers += not reached and node.kind in (Kind.LINEAR, Kind.NORM, Kind.CHANNEL_NORM)
         return True
 
     def judge(self, node: Node) -> Found | None:
@@ -252,7 +252,8 @@ class Walk:
             return
         if found.origin is not None:
             # What a call took in was there before all that it called, though its entry stands behind them.
-            place = min(found.node.order, self.turn.order) if self.turn is not None else found.node.order
+            before = found.origin.state == "input" and self.turn is not None
+            place = min(found.node.order, self.turn.order) if before and self.turn else found.node.order
             self.origins[found.node] = place, found.origin
         self._told.update((found.node, *found.node.ancestors()))
         if found.whole_module:

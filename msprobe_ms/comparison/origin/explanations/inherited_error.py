@@ -24,8 +24,12 @@ class InheritedError:
         self._allowance = Allowance(self.name)
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
-        """Anything, after a jump; what differs a little may have drifted, which explains no jump."""
+        """Anything, after a jump; what differs a little may have drifted, which explains no jump.
+
+        Of a tensor that a mask has filled nothing tells how far it drifted: as far as anything before.
+        """
         jumped = walk.largest_ratio > DRIFT
         if row.state == "input":
             return self._allowance if jumped else None
-        return self._allowance if node.ratio_before > (1 if jumped else DRIFT) else None
+        before = max(node.ratio_before, walk.largest_ratio) if node.takes_in_fills else node.ratio_before
+        return self._allowance if before > (1 if jumped else DRIFT) else None

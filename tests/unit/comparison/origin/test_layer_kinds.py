@@ -9,7 +9,8 @@ from msprobe_ms.dump.names import parse_entry
 
 _KINDS = {
     Kind.LINEAR: ("Dense", "Linear", "ColumnParallelLinear", "Conv2d", "Functional.matmul", "Primitive.MatMul.MatMul"),
-    Kind.NORM: ("LayerNorm", "LlamaRMSNorm", "BatchNorm2d", "GroupNorm", "Functional.layer_norm", "Mint.rms_norm"),
+    Kind.NORM: ("LayerNorm", "LlamaRMSNorm", "Functional.layer_norm", "Mint.rms_norm"),
+    Kind.CHANNEL_NORM: ("BatchNorm2d", "GroupNorm", "InstanceNorm1d", "Functional.batch_norm", "Functional.group_norm"),
     Kind.ACTIVATION: ("ReLU", "GELU", "SiLU", "HSwish", "Functional.leaky_relu", "MintFunctional.silu"),
     Kind.COARSE: ("Tanh", "LSTM", "GRUCell", "Functional.tanh", "_DynamicLSTMCPUGPU"),
     Kind.RANDOM: ("Dropout", "Dropout2d", "DropPath", "Functional.dropout", "Torch.rand_like", "Torch.randn",
