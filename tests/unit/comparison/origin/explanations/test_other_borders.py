@@ -18,13 +18,19 @@ def call(name: str, taken: np.ndarray, given: np.ndarray) -> list[Item]:
     return [tensor("input.0", taken, name), tensor("output.0", given, name)]
 
 
-def side(prefix: str, *, holds: bool, given: np.ndarray, after: np.ndarray = LARGE) -> Dump:
-    """Two layers in a container, which upsamples (``holds``) or leaves that to the code behind it."""
+def side(prefix: str, *, holds: bool, given: np.ndarray, after: np.ndarray | None = None) -> Dump:
+    """Two layers in a container, which upsamples (``holds``) or leaves that to the code behind it.
+
+    ``after``: what the next layer takes in; None where there is none.
+    """
     inner = f"{prefix}.fuse.0.Sequential.forward.0"
     items = [*call(f"{prefix}.fuse.0.0.Conv.forward.0", X, Y), *call(f"{prefix}.fuse.0.1.Norm.forward.0", Y, Z)]
     if holds:
         items += call(f"{prefix}.fuse.0.2.Upsample.forward.0", Z, LARGE)
-    made = dump([*items, *call(inner, X, given), *call(f"{prefix}.act.ReLU.forward.0", after, after)])
+    items += call(inner, X, given)
+    if after is not None:
+        items += call(f"{prefix}.act.ReLU.forward.0", after, after)
+    made = dump(items)
     made.framework = "mindspore" if prefix == "Cell" else "pytorch"
     for name, entry in made.entries.items():
         if ".fuse.0." in name and name != inner:
@@ -56,5 +62,11 @@ def test_without_a_call_more_on_the_other_side_another_size_is_wrong() -> None:
 
 def test_what_is_made_wrong_behind_it_is_seen_where_it_is_taken() -> None:
     target = side("Cell", holds=False, given=Z, after=2 * LARGE)
-    (origin,) = compared(target, side("Module", holds=True, given=LARGE)).origins
+    (origin,) = compared(target, side("Module", holds=True, given=LARGE, after=LARGE)).origins
     assert origin.target == "Cell.act.ReLU.forward.0.input.0"
+
+
+def test_what_is_cut_to_size_before_the_next_call_is_right() -> None:
+    target = side("Cell", holds=False, given=2 * Z, after=LARGE)
+    comparison = compared(target, side("Module", holds=False, given=LARGE, after=LARGE))
+    assert (comparison.verdict, comparison.origins) == ("consistent", [])
