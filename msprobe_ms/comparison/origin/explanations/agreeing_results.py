@@ -15,6 +15,7 @@ from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.nodes import RESULTS, Fingerprint, Node, error_ratio, is_of_another_form, tensors
 from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT
 from msprobe_ms.comparison.origin.protocols import Surveyed
+from msprobe_ms.comparison.statistics import element_count
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -48,7 +49,7 @@ class AgreeingResults(Surveyed):
         harmless: set[tuple[Fingerprint | None, Fingerprint | None]] = set()
         rows = [(row, node) for node in differing for row in self._differing(node)]
         for row, node in rows:
-            if node.is_module and node in before_right and row.state == "output" and row.deviation == math.inf:
+            if node.is_module and node in before_right and row.state == "output" and _is_of_other_size(row):
                 harmless.add(tensors(row))
                 self.let_pass(row, node)
                 continue
@@ -108,6 +109,12 @@ class AgreeingResults(Surveyed):
             if node in differing and after is not None and self._is_right(after):
                 found.add(node)
         return found
+
+
+def _is_of_other_size(row: Row) -> bool:
+    both = row.target, row.golden
+    sizes = [element_count(item) for item in both if item is not None and item.kind == "tensor"]
+    return row.deviation == math.inf and len(sizes) == 2 and sizes[0] != sizes[1]
 
 
 def _is_own_doing(node: Node) -> bool:
