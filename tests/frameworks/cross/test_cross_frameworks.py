@@ -121,7 +121,7 @@ def test_at_level_mix_the_function_is_named(dumps: Dumps, tmp_path: Path, net: s
     _, summary = dumps.compared(tmp_path, net, fault, "mix", "statistics")
     first = summary["origins"][0]
     assert first["target"].startswith(_FAULTS_IN_FUNCTIONS[net, fault])
-    assert f"called in {_FAULTS[net, fault]}" in first["reason"]
+    assert any(f"called in {_FAULTS[net, fault]}" in detail for detail in first["details"])
 
 
 @pytest.mark.parametrize(("net", "level"), _FUNCTIONS)
