@@ -15,7 +15,7 @@ from msprobe_ms.arrays.metrics import COSINE
 from msprobe_ms.comparison.measuring.deviation import FILL, TIMES, is_filled
 from msprobe_ms.comparison.model import Effect, Pair, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
-from msprobe_ms.comparison.statistics import element_count, elements_of, have_sketches
+from msprobe_ms.comparison.statistics import element_count, elements_of, have_sketches, no_gradient, non_finite_ends
 from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName
@@ -220,9 +220,11 @@ def _is_estimated(row: Row) -> bool:
 
 def is_of_another_form(row: Row) -> bool:
     """Whether a tensor is there in a form that cannot be compared with its counterpart's, or is filled: a mask."""
-    golden = row.golden
-    if row.deviation == math.inf or golden is None:
-        return row.deviation == math.inf
+    target, golden = row.target, row.golden
+    if target is None or golden is None:
+        return False
+    if row.deviation == math.inf:  # but for what differs from zeros, or is not finite on one side
+        return not no_gradient(golden) and not any(map(non_finite_ends, (target, golden)))
     maximum, minimum = golden.maximum, golden.minimum
     if not (isinstance(maximum, float) and isinstance(minimum, float)):
         return False
