@@ -14,7 +14,7 @@ from typing import Any
 from msprobe_ms.comparison.model import Comparison, Origin
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
-from msprobe_ms.dump.names import BACKWARD
+from msprobe_ms.dump.names import BACKWARD, beginnings, parse_entry
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 from torture.faults.alignment import called, module_pairs
@@ -135,7 +135,7 @@ def _is_planted(origin: Origin, fault: dict[str, Any], step: _Step) -> bool:
     """Whether an origin is what was planted."""
     place, seen = fault["place"], fault["seen"]
     entry = entry_of(origin.target, step.target)
-    module = module_of(entry, step.target) if entry is not None else None
+    module = module_of(entry, step.target) if entry is not None else _fused_module(origin.target)
     if seen == "module":
         # Of layers that are one on the other side, their name is that of all: `attn.q + k + v`.
         return module == place or (module is not None and place in _parts(module))
@@ -153,6 +153,12 @@ def _is_planted(origin: Origin, fault: dict[str, Any], step: _Step) -> bool:
         outside = not entry.parsed.is_module and module == ""
         return outside or (entry.parsed.direction == BACKWARD and module in ("", *fault["last"]))
     return bool(_UPDATE.search(origin.reason))
+
+
+def _fused_module(name: str) -> str | None:
+    """The module of an entry that stands for several, which the dump itself does not hold."""
+    parsed = next(filter(None, map(parse_entry, beginnings(name))), None)
+    return parsed.name if parsed is not None and parsed.is_module else None
 
 
 def _parts(module: str) -> list[str]:
