@@ -19,6 +19,7 @@ from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.model import Effect, Row
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio, tensors
 from msprobe_ms.comparison.origin.protocols import Surveyed
+from msprobe_ms.comparison.origin.updates import place_of
 from msprobe_ms.comparison.statistics import describe_non_finite
 from msprobe_ms.dump.model import Item
 
@@ -45,6 +46,9 @@ class OptimizerNoise(Surveyed):
         gradients = dict(_gradients(evidence.nodes))
         for node in evidence.nodes:
             for row in node.rows("parameters") if node.ratio_parameters > 1 else ():
+                # Where its updates tell how far they set it apart, that bounds it (`optimizer_updates`).
+                if place_of(row) in evidence.apart_by_updates:
+                    continue
                 if _is_noise(node, row, gradients, evidence.load):
                     self.let_pass(row, node)
         # Functions take them in before the entries of their modules tell whose they are.
