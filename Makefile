@@ -15,8 +15,8 @@
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
 PYTHON ?= python3
-# Two files at a time: MindSpore takes memory, and most tests wait for processes of their own.
-PYTEST_ARGS ?= -q -n 2 --dist loadfile --no-loadscope-reorder
+# Three files at a time, also on two cores: most of the long ones wait for processes of their own.
+PYTEST_ARGS ?= -q -n 3 --dist loadfile --no-loadscope-reorder
 BIN := .venv/bin
 PIP = $(BIN)/python -m pip install --disable-pip-version-check --no-compile --no-warn-conflicts -q
 # What is imported is compiled once, not all that is installed: the tests run hundreds of scripts.
