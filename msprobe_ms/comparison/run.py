@@ -111,18 +111,18 @@ def _origins(
     pairs: list[Pair], target: Dump, golden: Dump, mappings: Mappings
 ) -> tuple[list[Origin], list[Origin], str]:
     """Origins of error, random operations, and where error grows most if inputs lie far apart all the same."""
-    evidence = evidence_of(pairs, target, golden, _step_before(target, golden, mappings))
+    evidence = evidence_of(pairs, target, golden, mappings)
     origins, random = split_random(find_origins(evidence))
     growth = steepest(evidence.nodes) if not origins and far_apart(pairs) else None
     return origins, random, str(growth or "")
 
 
-def evidence_of(pairs: list[Pair], target: Dump, golden: Dump, before: Before | None = None) -> Evidence:
-    """The measured pairs of two dumps, as the search for origins takes them."""
+def evidence_of(pairs: list[Pair], target: Dump, golden: Dump, mappings: Mappings) -> Evidence:
+    """The measured pairs of two dumps, as the search for origins takes them, and the step before, where it is there."""
     load = partial(load_both, target.tensors, golden.tensors) if target.mode == golden.mode == Mode.TENSOR else None
     return Evidence(
         pairs, list(golden.entries.values()), load,
-        damaged=bool(target.damage or golden.damage), before=before,
+        damaged=bool(target.damage or golden.damage), before=_step_before(target, golden, mappings),
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from msprobe_ms.comparison.node.words import describe_explanations, element_line
 from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.origin.search import explanations_tried
 from msprobe_ms.comparison.origin.sentences import describe_required
+from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, writing
 from msprobe_ms.comparison.run import Options, as_paired, compare_dumps, evidence_of
 from msprobe_ms.comparison.statistics import DIFFERENCES, RELATIVES, STATISTICS
@@ -55,9 +56,8 @@ def node_report(target: Path, golden: Path, name: str, options: Options) -> Node
     chosen = choose(name, comparison.pairs)
     entry = chosen.named.target or chosen.named.golden
     assert entry is not None
-    return NodeReport(
-        entry.name, list(_Details(ours, theirs, comparison, chosen).lines()), chosen.differs or not chosen.named.matched
-    )
+    details = _Details(ours, theirs, mappings, comparison, chosen)
+    return NodeReport(entry.name, list(details.lines()), chosen.differs or not chosen.named.matched)
 
 
 def write_node(report: NodeReport, folder: Path) -> Path:
@@ -81,14 +81,17 @@ def _one(path: Path) -> Path:
 class _Details:
     """Says what is known of one node."""
 
-    def __init__(self, target: Dump, golden: Dump, comparison: Comparison, chosen: Chosen) -> None:
+    def __init__(
+        self, target: Dump, golden: Dump, mappings: Mappings, comparison: Comparison, chosen: Chosen
+    ) -> None:
         self.target, self.golden = target, golden
         self.comparison, self.chosen = comparison, chosen
         rows = list(chosen.rows)
         self.ours = Neighbours(target, [row.target for row in rows if row.target is not None])
         self.theirs = Neighbours(golden, [row.golden for row in rows if row.golden is not None])
         beyond = [row for row in rows if row.differs or row.explained]
-        self.tried = explanations_tried(evidence_of(comparison.pairs, target, golden), beyond) if beyond else {}
+        evidence = evidence_of(comparison.pairs, target, golden, mappings) if beyond else None
+        self.tried = explanations_tried(evidence, beyond) if evidence is not None else {}
         both = ((pair.target, pair.golden) for pair in comparison.pairs)
         self.counterparts = {ours.name: theirs.name for ours, theirs in both if ours and theirs}
 

@@ -252,8 +252,8 @@ class Walk:
             return
         if found.origin is not None:
             # What a call took in was there before all that it called, though its entry stands behind them.
-            before = found.origin.state == "input" and self.turn is not None
-            place = min(found.node.order, self.turn.order) if before and self.turn else found.node.order
+            turn = self.turn or found.node
+            place = min(found.node.order, turn.order) if found.origin.state == "input" else found.node.order
             self.origins[found.node] = place, found.origin
         self._told.update((found.node, *found.node.ancestors()))
         if found.whole_module:

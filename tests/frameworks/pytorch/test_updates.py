@@ -10,6 +10,8 @@ import torch
 from recording import write_config
 
 import msprobe_ms
+from msprobe_ms.comparison.node.report import node_report
+from msprobe_ms.comparison.run import Options
 from msprobe_ms.pytorch import PrecisionDebugger
 
 Setting = Callable[[torch.nn.Module], torch.optim.Optimizer]
@@ -66,3 +68,13 @@ def test_what_the_optimizer_did_is_named(target: Setting, golden: Setting, said:
 def test_trainings_alike_are_consistent(tmp_path: Path) -> None:
     results = msprobe_ms.compare(train(tmp_path / "target", adam()), train(tmp_path / "golden", adam()))
     assert [result.verdict for result in results.found] == ["consistent"] * 2
+
+
+def test_all_that_is_known_of_a_parameter_names_the_updates_that_set_it_apart(tmp_path: Path) -> None:
+    folders = train(tmp_path / "target", sgd(lr=5.05)), train(tmp_path / "golden", sgd(lr=5.0))
+    second = msprobe_ms.compare(*folders).found[1]
+    assert second.verdict == "consistent"
+    steps = [next((folder / "step1").iterdir()) for folder in folders]
+    report = node_report(*steps, "Module.0.Linear.forward.0.parameters.weight", Options())
+    (told,) = [line for line in report.lines if "explained by" in line and "parameters.weight" in line]
+    assert "explained by optimizer updates" in told and "optimizer updates up to" in told

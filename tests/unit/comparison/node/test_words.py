@@ -10,6 +10,7 @@ from msprobe_ms.comparison.node.words import describe_explanations
 from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
 from msprobe_ms.comparison.origin.protocols import Phase, Surveyed
 from msprobe_ms.comparison.origin.search import explanations_tried
+from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.run import Options, compare_dumps, evidence_of
 from msprobe_ms.dump.model import Dump
 
@@ -29,7 +30,7 @@ def described(target: Dump, golden: Dump) -> tuple[Comparison, list[str]]:
     comparison = compare_dumps(target, golden, Options())
     rows = [row for row in comparison.rows if row.differs]
     before = [(row.explained, row.reason) for row in comparison.rows]
-    tried = explanations_tried(evidence_of(comparison.pairs, target, golden), rows)
+    tried = explanations_tried(evidence_of(comparison.pairs, target, golden, Mappings()), rows)
     assert [(row.explained, row.reason) for row in comparison.rows] == before
     return comparison, [describe_explanations(row, tried[row]) for row in rows]
 
