@@ -201,7 +201,6 @@ class SketchColumn:
         raw = self._raw[start : self._ends[number]]
         return b2a_base64(raw, newline=False).decode("ascii") if raw else None
 
-
     def numbers(self, wanted: Sequence[int]) -> np.ndarray:
         """Return the sketches of these items, (n, 16) in float64; NaN in the rows of those without one."""
         found = np.full((len(wanted), LENGTH), np.nan)

@@ -194,9 +194,14 @@ _ALIKE = 1e-5
 
 def is_filled(maximum: Statistic, minimum: Statistic) -> bool:
     """Whether a tensor with these extremes holds a fill."""
+    return holds_fill(maximum, minimum) and minimum != -np.inf and maximum != 0
+
+
+def holds_fill(maximum: Statistic, minimum: Statistic) -> bool:
+    """Whether a tensor with these extremes is a mask or filled by one, with -inf or a large number."""
     if not (isinstance(maximum, float) and isinstance(minimum, float)):
         return False
-    return -np.inf < minimum <= FILL and 0 < TIMES * abs(maximum) <= -minimum
+    return minimum <= FILL and TIMES * abs(maximum) <= -minimum
 
 
 def are_filled_otherwise(target: Item, golden: Item) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import COSINE
-from msprobe_ms.comparison.measuring.deviation import FILL, TIMES, is_filled
+from msprobe_ms.comparison.measuring.deviation import holds_fill, is_filled
 from msprobe_ms.comparison.model import Effect, Pair, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
 from msprobe_ms.comparison.statistics import element_count, elements_of, have_sketches, no_gradient, non_finite_ends
@@ -225,10 +225,7 @@ def is_of_another_form(row: Row) -> bool:
         return False
     if row.deviation == math.inf:  # but for what differs from zeros, or is not finite on one side
         return not no_gradient(golden) and not any(map(non_finite_ends, (target, golden)))
-    maximum, minimum = golden.maximum, golden.minimum
-    if not (isinstance(maximum, float) and isinstance(minimum, float)):
-        return False
-    return minimum <= FILL and TIMES * abs(maximum) <= -minimum
+    return holds_fill(golden.maximum, golden.minimum)
 
 
 def worst(rows: Iterable[Row]) -> Row | None:

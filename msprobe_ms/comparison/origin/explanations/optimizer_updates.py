@@ -33,10 +33,10 @@ class OptimizerUpdates:
         self._updated, self._apart = evidence.updated, evidence.apart_by_updates
         #: The same by the recorded tensors: functions take a parameter in before its module's entry tells whose it is.
         self._tensors = {
-            tensors(row): self._apart[place]
+            both: self._apart[place]
             for node in (evidence.nodes if self._apart else ())
             for row in node.rows("parameters")
-            if (place := place_of(row)) in self._apart and None not in tensors(row)
+            if (place := place_of(row)) in self._apart and None not in (both := tensors(row))
         }
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
