@@ -244,6 +244,20 @@ class Origin:
     details: Sequence[str] = ()
 
 
+@dataclass(frozen=True)
+class Shares:
+    """Parts of two dumps that were paired.
+
+    ``modules``, ``calls``  how many of how many; None where a side recorded none
+    ``target``, ``golden``  paths of the modules without a counterpart, by the side that has them
+    """
+
+    modules: tuple[int, int] | None = None
+    calls: tuple[int, int] | None = None
+    target: Sequence[str] = ()
+    golden: Sequence[str] = ()
+
+
 @dataclass(slots=True)
 class Comparison:
     """Everything one run of compare found.
@@ -252,6 +266,7 @@ class Comparison:
     ``damage``   why one of the dumps, or both, is not whole; of what it lacks nothing can be told
     ``ends``     where one of them ends before the other does, in a sentence each
     ``growth``   where error grows most, in words, if inputs lie far apart and nothing is the origin; else ""
+    ``shares``   how much was paired
     ``verdict``  ``divergent``, ``incomplete`` or ``consistent``, once it was judged
     """
 
@@ -262,6 +277,7 @@ class Comparison:
     damage: list[str] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
     growth: str = ""
+    shares: Shares = Shares()
     verdict: Verdict = Verdict.UNJUDGED
 
     @property

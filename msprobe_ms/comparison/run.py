@@ -28,6 +28,7 @@ from msprobe_ms.comparison.pairing.fused_modules import join_fused
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.data import write_pairing
 from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.pairing.shares import shares_of
 from msprobe_ms.comparison.reporting.advisor import write_advice
 from msprobe_ms.comparison.reporting.files import write_summary, write_tables
 from msprobe_ms.comparison.reporting.profiles import judge
@@ -101,7 +102,7 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: 
     origins = origins if options.fuzzy else note_shifted_calls(origins, pairs)
     origins = name_fused_parts(origins, pairs, target, golden)
     ends = [] if damage else early_ends(pairs, target, golden)
-    comparison = Comparison(mode, pairs, origins, random, damage, ends, growth)
+    comparison = Comparison(mode, pairs, origins, random, damage, ends, growth, shares_of(pairs))
     comparison.verdict = verdict_of(comparison)
     judge(comparison, profile)
     return comparison

@@ -15,6 +15,7 @@ from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison, Outcome, Pair, Row
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.search import find_origins, split_random
+from msprobe_ms.comparison.pairing.shares import shares_of
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_summary
 from msprobe_ms.comparison.run import verdict_of
 from msprobe_ms.comparison.terms import Mode, PairedBy
@@ -77,7 +78,7 @@ def compare_kernel_dumps(target: KernelDump, golden: KernelDump) -> Comparison:
     pairs = pair_kernels(target, golden)
     measure(pairs, target, golden, target.mode)
     origins, random = split_random(find_origins(Evidence(pairs, list(golden.entries.values()))))
-    comparison = Comparison(Mode(target.mode), pairs, origins, random)
+    comparison = Comparison(Mode(target.mode), pairs, origins, random, shares=shares_of(pairs))
     comparison.verdict = verdict_of(comparison)
     return comparison
 

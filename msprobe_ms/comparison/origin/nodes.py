@@ -215,6 +215,9 @@ def is_of_all_elements(row: Row) -> bool:
 
 
 def _is_estimated(row: Row) -> bool:
+    numbers = row.numbers
+    if numbers is not None and not all(table.has_sketches for table in numbers[0]):  # no item need be made
+        return False
     return row.target is not None and row.golden is not None and have_sketches(row.target, row.golden)
 
 

@@ -8,46 +8,37 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from msprobe_ms.comparison.model import Pair
-from msprobe_ms.comparison.pairing.coverage import expected_alone, has_modules, unmatched_modules
+from msprobe_ms.comparison.model import Pair, Shares
+from msprobe_ms.comparison.pairing.coverage import expected_alone, has_modules
+from msprobe_ms.comparison.terms import GOLDEN, TARGET
 from msprobe_ms.dump.model import Entry
-from msprobe_ms.dump.names import FORWARD, parse_entry
+from msprobe_ms.dump.names import FORWARD
 
 #: Module or function of the target, of the golden, and what paired them.
 Together = tuple[str, str, str]
 
 
-@dataclass(frozen=True)
-class Shares:
-    """Parts of two dumps that were paired.
-
-    ``modules``, ``calls``  how many of how many; None where a side recorded none
-    ``target``, ``golden``  paths of the modules without a counterpart, by the side that has them
-    """
-
-    modules: tuple[int, int] | None
-    calls: tuple[int, int] | None
-    target: list[str]
-    golden: list[str]
-
-
 def shares_of(pairs: Sequence[Pair]) -> Shares:
     """Return the shares of modules and calls that were paired; what is rightly without a counterpart does not count."""
-    both = [(pair.target, pair.golden) for pair in pairs if pair.target is not None and pair.golden is not None]
-    paired = {_path(ours.name) for ours, _ in both if _is_module_call(ours)}
-    paired_there = {_path(theirs.name) for _, theirs in both if _is_module_call(theirs)}
-    alone, alone_there = unmatched_modules(pairs)
-    ours = [path for path in dict.fromkeys(map(_path, alone)) if path not in paired]
-    theirs = [path for path in dict.fromkeys(map(_path, alone_there)) if path not in paired_there]
-    modules = (len(paired), len(paired) + max(len(ours), len(theirs))) if has_modules(pairs) else None
-    return Shares(modules, _calls(pairs), ours, theirs)
-
-
-def _calls(pairs: Sequence[Pair]) -> tuple[int, int] | None:
-    """Forward calls with a counterpart, and all of the side that has more of them; None where there are none."""
     expected = expected_alone(pairs)
+    paired, alone = (set[str](), set[str]()), (dict[str, None](), dict[str, None]())
+    for pair in pairs:
+        for side, entry in enumerate((pair.target, pair.golden)):
+            if entry is None or not _is_module_call(entry):
+                continue
+            if pair.matched:
+                paired[side].add(_path(entry))
+            elif entry.name not in expected[side]:
+                alone[side][_path(entry)] = None
+    ours, theirs = ([path for path in alone[side] if path not in paired[side]] for side in (TARGET, GOLDEN))
+    both = len(paired[TARGET])
+    modules = (both, both + max(len(ours), len(theirs))) if has_modules(pairs) else None
+    return Shares(modules, _calls(pairs, expected), ours, theirs)
+
+
+def _calls(pairs: Sequence[Pair], expected: tuple[set[str], set[str]]) -> tuple[int, int] | None:
+    """Forward calls with a counterpart, and all of the side that has more of them; None where there are none."""
     calls = [(pair.target, pair.golden) for pair in pairs if any(map(_is_forward, (pair.target, pair.golden)))]
     counts = _is_forward if all(any(map(_is_function, side)) for side in zip(*calls, strict=True)) else _is_module_call
     both, alone = 0, [0, 0]
@@ -76,10 +67,9 @@ def paired_with(pairs: Iterable[Pair]) -> list[tuple[Together, int]]:
     return list(counts.items())
 
 
-def _path(entry: str) -> str:
+def _path(entry: Entry) -> str:
     """The path of the module of an entry, of the root its class."""
-    parsed = parse_entry(entry)
-    return entry if parsed is None else parsed.name or parsed.class_name
+    return entry.name if entry.parsed is None else entry.parsed.name or entry.parsed.class_name
 
 
 def _is_forward(entry: Entry | None) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from msprobe_ms.comparison.model import Comparison, Origin, Row
 from msprobe_ms.comparison.pairing.coverage import said_unmatched
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
-from msprobe_ms.comparison.pairing.shares import paired_with, shares_of
+from msprobe_ms.comparison.pairing.shares import paired_with
 from msprobe_ms.comparison.reporting.csv_table import Cell, write_csv
 from msprobe_ms.comparison.reporting.profiles.base import Block, Column, Line, Profile, lines
 from msprobe_ms.comparison.statistics import is_non_finite
@@ -156,11 +156,11 @@ def summary(comparison: Comparison) -> dict[str, object]:
 
 def pairing(comparison: Comparison) -> dict[str, object]:
     """Return what the summary says of the pairing, and of what was let pass by which explanation, ready for JSON."""
-    shares = shares_of(comparison.pairs)
+    shares = comparison.shares
     return {
         "paired_modules": shares.modules and list(shares.modules),
         "paired_calls": shares.calls and list(shares.calls),
-        "unmatched_modules": {"target": shares.target, "golden": shares.golden},
+        "unmatched_modules": {"target": list(shares.target), "golden": list(shares.golden)},
         "explained": _explained(comparison),
         "pairs": [
             {"target": target, "golden": golden, "how": how, "calls": calls}

@@ -21,7 +21,7 @@ from msprobe_ms.comparison.pairing.coverage import (
 )
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.kernels import is_compiled
-from msprobe_ms.comparison.pairing.shares import outermost, shares_of
+from msprobe_ms.comparison.pairing.shares import outermost
 from msprobe_ms.comparison.reporting.files import row_counts
 from msprobe_ms.comparison.terms import Mode, PairedBy, Verdict
 from msprobe_ms.dump.dialects import outside_frameworks
@@ -72,7 +72,7 @@ def report_line(files: Sequence[Path]) -> str:
 
 def pairing_line(comparison: Comparison) -> str:
     """Say how much was compared, which share of modules and calls, and which modules have no counterpart."""
-    counts, shares = row_counts(comparison), shares_of(comparison.pairs)
+    counts, shares = row_counts(comparison), comparison.shares
     paired = []
     if shares.modules is not None:
         paired.append(f"{shares.modules[0]} of {shares.modules[1]} modules")

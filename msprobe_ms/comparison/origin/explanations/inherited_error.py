@@ -31,5 +31,6 @@ class InheritedError:
         jumped = walk.largest_ratio > DRIFT
         if row.state == "input":
             return self._allowance if jumped else None
-        before = max(node.ratio_before, walk.largest_ratio) if node.takes_in_fills else node.ratio_before
-        return self._allowance if before > (1 if jumped else DRIFT) else None
+        least = 1 if jumped else DRIFT
+        inherited = node.ratio_before > least or (walk.largest_ratio > least and node.takes_in_fills)
+        return self._allowance if inherited else None

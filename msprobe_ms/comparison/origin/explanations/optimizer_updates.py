@@ -43,9 +43,10 @@ class OptimizerUpdates:
         """Of a parameter what its update explains, where optimizers do the same; of an input a drift of tolerances."""
         if row.held_to is None or row.state not in ("parameters", "input"):
             return None
-        apart = self._apart.get(place_of(row)) if row.state == "parameters" else self._tensors.get(tensors(row))
-        if apart is not None:
-            return Allowance(self.name, row.held_to + _ESTIMATE * apart)
+        if self._apart:
+            apart = self._apart.get(place_of(row)) if row.state == "parameters" else self._tensors.get(tensors(row))
+            if apart is not None:
+                return Allowance(self.name, row.held_to + _ESTIMATE * apart)
         if not self._updated or row.state != "input":
             return None
         return Allowance(self.name, DRIFT * row.held_to)

@@ -25,6 +25,7 @@ from msprobe_ms.arrays.metrics import Missing
 from msprobe_ms.cli.main import main
 from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
+from msprobe_ms.comparison.pairing.shares import shares_of
 from msprobe_ms.comparison.reporting import files as report
 from msprobe_ms.comparison.reporting.advisor import write_advice
 from msprobe_ms.comparison.reporting.csv_table import looks_like_formula, write_csv
@@ -37,7 +38,7 @@ LATEST = PROFILES["latest"]
 
 
 def compared(*pairs: Pair, profile: str = "latest") -> Comparison:
-    comparison = Comparison("statistics", list(pairs))
+    comparison = Comparison("statistics", list(pairs), shares=shares_of(pairs))
     measure(comparison.pairs, dump([]), dump([]), "statistics")
     judge(comparison, PROFILES[profile])
     return judged(comparison)
