@@ -25,6 +25,8 @@ from zoo.pair import Pair, load
 #: Faults drawn for a pair, of training and of modules, and what the pair may differ by.
 OF_TRAINING, OF_MODULES = 4, 7
 OUTPUTS, GRADIENTS = 2e-5, 1e-3
+#: The least relative change of the loss or of a gradient that makes a fault one.
+EFFECT = 1e-4
 
 
 class Disagree(Exception):
@@ -80,9 +82,17 @@ def distance(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def draw(
-    pair: Pair, name: str, weights: dict[str, np.ndarray], healthy: Any, calls: list[tuple[str, str]]
+    pair: Pair,
+    name: str,
+    weights: dict[str, np.ndarray],
+    healthy: tuple[float, dict[str, np.ndarray]],
+    apart: dict[str, float],
+    calls: list[tuple[str, str]],
 ) -> list[dict[str, Any]]:
-    """Faults drawn by the name of the pair alone; one that changes nothing, or cannot be planted, is drawn again."""
+    """Faults drawn by the name of the pair alone; one that changes nothing, or cannot be planted, is drawn again.
+
+    ``apart``: path of a parameter → by how much the gradients of both sides differ without a fault.
+    """
     generator = np.random.default_rng([15, zlib.crc32(name.encode())])
     net = target_side.make(pair, weights)
     called = {path for _, path in calls}
@@ -98,7 +108,7 @@ def draw(
             places = [place for place in kind.places(net) if _is_called(place, net, called)]
             for place in [places[index] for index in generator.permutation(len(places))][:3]:
                 fault = f"{kind.name}@{place}"
-                if not kind.first_step or _has_effect(pair, weights, fault, healthy):
+                if not kind.first_step or _has_effect(pair, weights, fault, healthy, apart):
                     faults.append(
                         {"fault": fault, "seen": kind.seen, "place": place, "first_step": kind.first_step}
                         | {"first": _run(calls, "begin"), "last": _run(calls[::-1], "end")}
@@ -126,15 +136,24 @@ def _run(calls: list[tuple[str, str]], what: str) -> list[str]:
     return found
 
 
-def _has_effect(pair: Pair, weights: dict[str, np.ndarray], fault: str, healthy: Any) -> bool:
+def _has_effect(
+    pair: Pair,
+    weights: dict[str, np.ndarray],
+    fault: str,
+    healthy: tuple[float, dict[str, np.ndarray]],
+    apart: dict[str, float],
+) -> bool:
+    """Whether the fault changes the loss, or a gradient by far more than the two sides differ without it."""
     try:
         loss, gradients = figures_of_target(pair, weights, fault)
     except Exception as error:  # this place cannot hold this fault
         print(f"   {fault}: {type(error).__name__}: {str(error)[:100]}")
         _pynative_executor.clear_res()  # an interrupted gradient would disturb whatever is computed next
         return False
-    worst = max(distance(gradients[path], healthy[1][path]) for path in gradients)
-    return worst > 1e-4 or abs(loss - healthy[0]) > 1e-4 * abs(healthy[0])
+    seen = any(
+        distance(gradients[path], healthy[1][path]) > max(EFFECT, 10 * apart[path]) for path in gradients if path in apart
+    )
+    return seen or abs(loss - healthy[0]) > EFFECT * abs(healthy[0])
 
 
 def check(name: str, root: Path) -> dict[str, Any]:
@@ -169,7 +188,7 @@ def check(name: str, root: Path) -> dict[str, Any]:
     if figures["loss"] > OUTPUTS or figures["gradient"] > GRADIENTS:
         far = sorted(apart, key=lambda path: -apart[path])[:12]
         raise Disagree(f"{name}: {figures} " + " ".join(f"{path} {apart[path]:.2g}" for path in far))
-    faults = draw(pair, name, weights, healthy, calls)
+    faults = draw(pair, name, weights, healthy, apart, calls)
     file = root / name / "faults.json"
     names = {path: pair.parameter(path) for path in norms}
     file.write_text(json.dumps({"agreement": figures, "faults": faults, "parameters": names}, indent=1))
