@@ -150,9 +150,8 @@ def _has_effect(
         print(f"   {fault}: {type(error).__name__}: {str(error)[:100]}")
         _pynative_executor.clear_res()  # an interrupted gradient would disturb whatever is computed next
         return False
-    seen = any(
-        distance(gradients[path], healthy[1][path]) > max(EFFECT, 10 * apart[path]) for path in gradients if path in apart
-    )
+    change = {path: distance(gradients[path], healthy[1][path]) for path in apart}
+    seen = any(change[path] > max(EFFECT, 10 * apart[path]) for path in apart)
     return seen or abs(loss - healthy[0]) > EFFECT * abs(healthy[0])
 
 
