@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
+from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint_of
 from msprobe_ms.comparison.model import Pair, Row
-from msprobe_ms.comparison.origin.nodes import Fingerprint, error_ratio, fingerprint_of
+from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.dump.model import Dump, Entry, Item, ancestors
 from msprobe_ms.dump.names import (
     BACKWARD,

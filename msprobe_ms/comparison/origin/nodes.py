@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import COSINE
+from msprobe_ms.comparison.fingerprints import fingerprint
 from msprobe_ms.comparison.measuring.deviation import holds_fill, is_filled
 from msprobe_ms.comparison.model import Effect, Pair, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
-from msprobe_ms.comparison.statistics import element_count, elements_of, have_sketches, no_gradient, non_finite_ends
-from msprobe_ms.comparison.terms import PairedBy
-from msprobe_ms.dump.model import Item
+from msprobe_ms.comparison.statistics import have_sketches, no_gradient, non_finite_ends
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy
 from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName
 
 #: States of what a node gives out.
@@ -305,45 +305,3 @@ def _nearest(parent: str | None, around: dict[str, str | None]) -> str | None:
         seen.add(parent)
         parent = around[parent]
     return parent
-
-
-#: What tells one recorded tensor from another, in whichever layout: how many elements it has, and its four statistics.
-Fingerprint = tuple[object, ...]
-#: The sides of a row, as places in its tables.
-TARGET, GOLDEN = 0, 1
-
-
-def fingerprint(row: Row, side: int = TARGET) -> Fingerprint | None:
-    """Return size, Max, Min, Mean and Norm of one side of a row; None for no tensor, or one constant as many are."""
-    numbers = row.numbers
-    if numbers is not None:
-        tables, ours, theirs = numbers
-        table, number = tables[side], theirs if side else ours
-        if number in table.irregular:
-            return None
-        maximum, minimum, mean, norm = table.statistics[4 * number : 4 * number + 4]
-        return None if maximum == minimum else (elements_of(table.sort(number)[3]), maximum, minimum, mean, norm)
-    item = row.golden if side else row.target
-    return None if item is None else fingerprint_of(item)
-
-
-def fingerprint_of(item: Item) -> Fingerprint | None:
-    """Return the same of an item that is at hand."""
-    if item.kind != "tensor" or item.norm is None or item.maximum == item.minimum:
-        return None
-    return element_count(item), item.maximum, item.minimum, item.mean, item.norm
-
-
-def tensors(row: Row) -> tuple[Fingerprint | None, Fingerprint | None]:
-    """Return the fingerprints of both sides of a row."""
-    return fingerprint(row, TARGET), fingerprint(row, GOLDEN)
-
-
-def norm_of(row: Row, side: int = TARGET) -> object:
-    """Return the last part of the fingerprint, which is had at once."""
-    numbers = row.numbers
-    if numbers is not None:
-        tables, ours, theirs = numbers
-        return tables[side].statistics[4 * (theirs if side else ours) + 3]
-    item = row.golden if side else row.target
-    return item.norm if item is not None else None

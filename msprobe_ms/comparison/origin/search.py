@@ -15,13 +15,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 
+from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint
 from msprobe_ms.comparison.model import Allowance, Effect, Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.causes import AFTERWARDS, BEFOREHAND, CAUSES
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
 from msprobe_ms.comparison.origin.layer_kinds import Kind
-from msprobe_ms.comparison.origin.nodes import Fingerprint, Node, error_ratio, fingerprint
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio
 from msprobe_ms.comparison.origin.propagation import DRIFT, bitwise_floor
 from msprobe_ms.comparison.origin.protocols import Cause, Explanation, Found, Phase, Surveyed
 from msprobe_ms.dump.names import beginnings, parse_entry

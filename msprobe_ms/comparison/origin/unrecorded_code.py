@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from msprobe_ms.comparison.fingerprints import fingerprint, norm_of
 from msprobe_ms.comparison.model import Pair, Row
-from msprobe_ms.comparison.origin.nodes import GOLDEN, TARGET, Node, error_ratio, fingerprint, norm_of
-from msprobe_ms.comparison.terms import PairedBy
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.model import Entry, ancestors
 
 
@@ -69,7 +70,7 @@ class UnrecordedCode:
         last = self._last_before(node, row)
         return f"between {last} and {node.name}" if last else ""
 
-    def _source(self, node: Node, row: Row, side: int) -> _Source | None:
+    def _source(self, node: Node, row: Row, side: Side) -> _Source | None:
         """The nearest earlier place at which ``side`` has this very tensor."""
         wanted = fingerprint(row, side)
         if wanted is None:
@@ -125,7 +126,7 @@ class _Source:
 
     text: str
     row: Row
-    side: int
+    side: Side
 
     @property
     def suffix(self) -> str:

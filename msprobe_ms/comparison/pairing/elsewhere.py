@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from msprobe_ms.comparison.model import Pair, Row
-from msprobe_ms.comparison.statistics import elements_of
+from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint_of, norm_of
+from msprobe_ms.comparison.model import Pair
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD
-
-#: What tells one recorded tensor from another: elements, Max, Min, Mean, Norm.
-_Tensor = tuple[object, ...]
 
 
 def mark_compared_elsewhere(pairs: Sequence[Pair]) -> None:
@@ -27,43 +24,30 @@ def mark_compared_elsewhere(pairs: Sequence[Pair]) -> None:
             id(pair): tensors
             for pair in alone
             if (entry := pair.target if side is TARGET else pair.golden) is not None and _is_module_call(entry)
-            if (tensors := {_tensor(item) for item in entry.items if item.state == "output" and item.kind == "tensor"})
+            if (tensors := set(map(fingerprint_of, filter(_is_result, entry.items))))
         }
         if not given:
             continue
         norms = {tensor[-1] for tensors in given.values() for tensor in tensors if tensor is not None}
-        compared: set[_Tensor | None] = set(_compared(pairs, side, norms))
+        compared: set[Fingerprint | None] = set(_compared(pairs, side, norms))
         for pair in alone:
             if id(pair) in given and given[id(pair)] <= compared:
                 pair.how = PairedBy.ELSEWHERE
+
+
+def _is_result(item: Item) -> bool:
+    return item.state == "output" and item.kind == "tensor"
 
 
 def _is_module_call(entry: Entry) -> bool:
     return entry.parsed is not None and entry.parsed.is_module and entry.parsed.direction in (FORWARD, BACKWARD)
 
 
-def _compared(pairs: Iterable[Pair], side: Side, norms: set[object]) -> Iterator[_Tensor]:
+def _compared(pairs: Iterable[Pair], side: Side, norms: set[object]) -> Iterator[Fingerprint]:
     """The tensors of one side that stand beside one of the other, among those with one of these norms."""
     for pair in pairs:
         for row in pair.rows if pair.matched else ():
-            if row.matched and row.state in ("input", "output") and _norm(row, side) in norms:
+            if row.matched and row.state in ("input", "output") and norm_of(row, side) in norms:
                 item = row.target if side is TARGET else row.golden
-                if item is not None and item.kind == "tensor" and (known := _tensor(item)) is not None:
+                if item is not None and item.kind == "tensor" and (known := fingerprint_of(item)) is not None:
                     yield known
-
-
-def _norm(row: Row, side: Side) -> object:
-    """The norm of one side, of which no item need be made."""
-    if (stored := row.stored(side)) is not None:
-        table, number = stored
-        irregular = table.irregular.get(number)
-        return irregular[3] if irregular is not None else table.statistics[4 * number + 3]
-    item = row.target if side is TARGET else row.golden
-    return item.norm if item is not None else None
-
-
-def _tensor(item: Item) -> _Tensor | None:
-    """None where nothing tells the tensor from others: without statistics, or of one number alone."""
-    if not isinstance(item.norm, float) or item.maximum == item.minimum:
-        return None
-    return elements_of(item.shape), item.maximum, item.minimum, item.mean, item.md5, item.norm

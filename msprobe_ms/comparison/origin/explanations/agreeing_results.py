@@ -11,8 +11,9 @@ import math
 from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprints
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.origin.nodes import RESULTS, Fingerprint, Node, error_ratio, is_of_another_form, tensors
+from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_another_form
 from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT
 from msprobe_ms.comparison.origin.protocols import Surveyed
 from msprobe_ms.comparison.statistics import element_count
@@ -50,14 +51,14 @@ class AgreeingResults(Surveyed):
         rows = [(row, node) for node in differing for row in self._differing(node)]
         for row, node in rows:
             if node.is_module and node in before_right and row.state == "output" and _is_of_other_size(row):
-                harmless.add(tensors(row))
+                harmless.add(fingerprints(row))
                 self.let_pass(row, node)
                 continue
             inside = self._is_inside_right(node)
             if inside or (row.state == "input" and self._is_right(node)):
                 if row.state == "input":
                     if is_of_another_form(row):
-                        harmless.add(tensors(row))
+                        harmless.add(fingerprints(row))
                     if inside and not node.is_module:
                         self._let_results_pass(node)
                 elif _is_own_doing(node):
@@ -65,10 +66,10 @@ class AgreeingResults(Surveyed):
                 self.let_pass(row, node)
             elif node in before_right and not node.is_module:
                 if row.state == "input" and is_of_another_form(row):
-                    harmless.add(tensors(row))
+                    harmless.add(fingerprints(row))
                 self.let_pass(row, node)
         for row, node in rows if harmless - {(None, None)} else ():
-            both = tensors(row)
+            both = fingerprints(row)
             if (row.state == "input" or not node.is_module) and None not in both and both in harmless:
                 self.let_pass(row, node)
 

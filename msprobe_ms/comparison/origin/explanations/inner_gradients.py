@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from msprobe_ms.comparison.fingerprints import fingerprint
 from msprobe_ms.comparison.model import Pair, Row
-from msprobe_ms.comparison.origin.nodes import GOLDEN, TARGET, fingerprint
 from msprobe_ms.comparison.origin.protocols import Surveyed
+from msprobe_ms.comparison.terms import GOLDEN, TARGET
 from msprobe_ms.dump.dialects import DIALECTS
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import BACKWARD, FORWARD

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, ClassVar
 
+from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint, norm_of
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.origin.nodes import Fingerprint, error_ratio, fingerprint, norm_of
+from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.origin.protocols import Surveyed
 
 if TYPE_CHECKING:

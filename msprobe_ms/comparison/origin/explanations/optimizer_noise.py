@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from msprobe_ms.arrays.statistics import Statistic
+from msprobe_ms.comparison.fingerprints import fingerprints
 from msprobe_ms.comparison.model import Effect, Row
-from msprobe_ms.comparison.origin.nodes import Node, error_ratio, tensors
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio
 from msprobe_ms.comparison.origin.protocols import Surveyed
 from msprobe_ms.comparison.origin.updates import place_of
 from msprobe_ms.comparison.statistics import describe_non_finite
@@ -52,10 +53,10 @@ class OptimizerNoise(Surveyed):
                 if _is_noise(node, row, gradients, evidence.load):
                     self.let_pass(row, node)
         # Functions take them in before the entries of their modules tell whose they are.
-        harmless = {tensors(row) for row in self.found} - {(None, None)}
+        harmless = {fingerprints(row) for row in self.found} - {(None, None)}
         for node in evidence.nodes if harmless else ():
             for row in node.rows("input") if node.ratio_in > 1 and not node.is_module else ():
-                if error_ratio(row) > 1 and tensors(row) in harmless:
+                if error_ratio(row) > 1 and fingerprints(row) in harmless:
                     self.let_pass(row, node)
 
 

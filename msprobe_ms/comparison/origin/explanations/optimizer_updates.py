@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from msprobe_ms.comparison.fingerprints import fingerprints
 from msprobe_ms.comparison.model import Allowance, Row
-from msprobe_ms.comparison.origin.nodes import tensors
 from msprobe_ms.comparison.origin.propagation import DRIFT
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.origin.updates import place_of
@@ -36,7 +36,7 @@ class OptimizerUpdates:
             both: self._apart[place]
             for node in (evidence.nodes if self._apart else ())
             for row in node.rows("parameters")
-            if (place := place_of(row)) in self._apart and None not in (both := tensors(row))
+            if (place := place_of(row)) in self._apart and None not in (both := fingerprints(row))
         }
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
@@ -44,7 +44,8 @@ class OptimizerUpdates:
         if row.held_to is None or row.state not in ("parameters", "input"):
             return None
         if self._apart:
-            apart = self._apart.get(place_of(row)) if row.state == "parameters" else self._tensors.get(tensors(row))
+            is_parameter = row.state == "parameters"
+            apart = self._apart.get(place_of(row)) if is_parameter else self._tensors.get(fingerprints(row))
             if apart is not None:
                 return Allowance(self.name, row.held_to + _ESTIMATE * apart)
         if not self._updated or row.state != "input":

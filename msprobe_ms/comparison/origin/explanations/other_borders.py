@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar
 
+from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint
 from msprobe_ms.comparison.model import Pair, Row
-from msprobe_ms.comparison.origin.nodes import Fingerprint, Node, fingerprint
+from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.protocols import Surveyed
 from msprobe_ms.comparison.statistics import element_count
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 from msprobe_ms.dump.model import Entry
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ class OtherBorders(Surveyed):
         # Calls around those without a counterpart, on both sides.
         around = {entry.parent for pair in evidence.pairs if not pair.matched for entry in _entries(pair)}
         for row, node in rows:
-            for side, other in enumerate(_entries(node.pair)[::-1]):
+            for side, other in zip((TARGET, GOLDEN), _entries(node.pair)[::-1], strict=False):
                 tensor = fingerprint(row, side)
                 if other.name in around and tensor is not None and _is_inside(node, row.state, side, tensor):
                     self.let_pass(row, node)
@@ -57,7 +59,7 @@ def _of_other_sizes(node: Node) -> list[Row]:
     ]
 
 
-def _is_inside(node: Node, state: str, side: int, tensor: Fingerprint) -> bool:
+def _is_inside(node: Node, state: str, side: Side, tensor: Fingerprint) -> bool:
     """Whether a call in ``node`` takes in, or gives out, the same tensor on this side, beside one of its size."""
     return any(
         fingerprint(row, side) == tensor and row.deviation != math.inf

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.comparison.fingerprints import fingerprint
 from msprobe_ms.comparison.model import Allowance, Row
-from msprobe_ms.comparison.origin.nodes import error_ratio, fingerprint
+from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.statistics import element_count
 
