@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msprobe_ms.comparison.statistics import Metrics, statistic_metrics
-from msprobe_ms.comparison.terms import TARGET, Mode, PairedBy, RowColour, Side, Verdict
+from msprobe_ms.comparison.terms import TARGET, Mode, PairedBy, RowColour, Side, Stage, Verdict
 from msprobe_ms.dump.columns import ItemTable
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import is_fused
@@ -230,6 +230,7 @@ class Origin:
     ``target``/``golden``    full item or entry names as in dump.json
     ``reason``               one sentence of at most 160 characters: what differs, and the one thing to do
     ``details``              further findings, a sentence each, the most useful first
+    ``stage``                the part of the training step it lies in; None where that is not known
     ``required_tolerance``   the least bound on the deviation with which this would have been held to agree; None where
                              nothing could be measured
     """
@@ -242,6 +243,7 @@ class Origin:
     kind: OriginKind = OriginKind.COMPUTATION
     required_tolerance: float | None = None
     details: Sequence[str] = ()
+    stage: Stage | None = None
 
 
 @dataclass(frozen=True)

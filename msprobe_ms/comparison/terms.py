@@ -64,6 +64,19 @@ class RowColour(_Term):
     NONE = ""
 
 
+class Stage(str, Enum):
+    """Part of a training step in which an error begins; files hold the text."""
+
+    DATA = "data"
+    PARAMETERS = "parameters"
+    FORWARD = "forward"
+    LOSS = "loss"
+    BACKWARD = "backward"
+    UPDATE = "update"
+
+    __str__ = str.__str__
+
+
 class Side(IntEnum):
     """One of the two dumps; also its place in a pair ``(target, golden)``."""
 

@@ -19,9 +19,10 @@ import numpy.typing as npt
 from msprobe_ms.comparison.measuring.deviation import four_statistics_deviation
 from msprobe_ms.comparison.model import Metrics, Origin, OriginKind, Pair, Row
 from msprobe_ms.comparison.origin.nodes import Node
+from msprobe_ms.comparison.origin.stages import stage_of
 from msprobe_ms.comparison.pairing.fused_tensors import JoinedTensors
 from msprobe_ms.comparison.statistics import describe_non_finite, have_sketches
-from msprobe_ms.comparison.terms import PairedBy
+from msprobe_ms.comparison.terms import PairedBy, Stage
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import DEBUG, FORWARD, EntryName, beginnings, is_fused, parse_entry
 from msprobe_ms.support.errors import MsprobeError
@@ -125,8 +126,16 @@ def describe_caller(node: Node) -> str:
     return f"it is called in {around}"
 
 
-def origin_at(row: Row, reason: str, details: Iterable[str] = (), kind: OriginKind = OriginKind.COMPUTATION) -> Origin:
+def origin_at(
+    row: Row,
+    reason: str,
+    details: Iterable[str] = (),
+    kind: OriginKind = OriginKind.COMPUTATION,
+    stage: Stage | None = None,
+) -> Origin:
     """Make the origin that ``row`` is; of the details those that say something are kept.
+
+    ``stage`` is given where the name of the entry does not tell it.
 
     Its ``required_tolerance`` is what the row deviates by: up to there it would have been held to agree.
     """
@@ -134,7 +143,8 @@ def origin_at(row: Row, reason: str, details: Iterable[str] = (), kind: OriginKi
     metrics: Metrics = dict(row.metrics)
     metrics["deviation"], metrics["tolerance"] = row.deviation, row.held_to
     said = tuple(filter(None, details))
-    return Origin(row.target.name, row.golden.name, row.target.state, reason, metrics, kind, row.deviation, said)
+    stage = stage or stage_of(row.target.entry, kind)
+    return Origin(row.target.name, row.golden.name, row.target.state, reason, metrics, kind, row.deviation, said, stage)
 
 
 def name_fused_parts(origins: Sequence[Origin], pairs: Sequence[Pair], target: Dump, golden: Dump) -> list[Origin]:

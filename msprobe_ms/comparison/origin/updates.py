@@ -34,6 +34,7 @@ _SAME_GRADIENT = 0.02
 class Update(NamedTuple):
     """What each side added to a parameter, as sketches.
 
+    ``before``    the target's parameter before
     ``held``      the golden's parameter before
     ``rounding``  the norm that rounding may leave of no update at all
     ``slope``     root mean square of the golden's gradient in the step before; None where it was not recorded
@@ -42,6 +43,7 @@ class Update(NamedTuple):
     row: Row
     ours: Vector
     theirs: Vector
+    before: Vector
     held: Vector
     rounding: float
     slope: float | None
@@ -54,6 +56,11 @@ class Update(NamedTuple):
     def is_large(self, vector: Vector) -> bool:
         """Whether it is so much larger than rounding that its size and direction are known."""
         return sketch.norm(vector) > _KNOWN * self.rounding
+
+    @property
+    def began_equal(self) -> bool:
+        """Whether the parameter of both sides was the same before, but for rounding."""
+        return sketch.distance(self.before, self.held) <= self.rounding
 
     @property
     def factor(self) -> float:
@@ -135,7 +142,7 @@ def _update(row: Row, our_past: Item | None, their_past: Item | None, slope: flo
         return None
     ours, before, theirs, held = (vector for vector in vectors if vector is not None)
     rounding = _ROUNDING * epsilon * max(map(sketch.norm, (ours, before, theirs, held)))
-    return Update(row, ours - before, theirs - held, held, rounding, slope)
+    return Update(row, ours - before, theirs - held, before, held, rounding, slope)
 
 
 def _agree(ours: Item | None, theirs: Item | None) -> bool:

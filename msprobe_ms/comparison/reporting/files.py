@@ -189,6 +189,7 @@ def _origin(origin: Origin) -> dict[str, object]:
         "golden": origin.golden,
         "state": origin.state,
         "kind": origin.kind,
+        "stage": origin.stage,
         "reason": origin.reason,
         "details": list(origin.details),
         "required_tolerance": _strict_number(origin.required_tolerance),

@@ -23,7 +23,7 @@ from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.kernels import is_compiled
 from msprobe_ms.comparison.pairing.shares import outermost
 from msprobe_ms.comparison.reporting.files import row_counts
-from msprobe_ms.comparison.terms import Mode, PairedBy, Verdict
+from msprobe_ms.comparison.terms import Mode, PairedBy, Stage, Verdict
 from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
@@ -33,6 +33,16 @@ from msprobe_ms.support.text import and_more, listed
 _TOLD = 3
 #: Modules without a counterpart named of each side.
 _NAMED = 2
+#: Where in the training step an error begins.
+_IN_STAGE = {
+    Stage.DATA: "in the input data, ",
+    Stage.PARAMETERS: "in the parameters, ",
+    Stage.FORWARD: "in forward, ",
+    Stage.LOSS: "in the loss, ",
+    Stage.BACKWARD: "in backward, ",
+    Stage.UPDATE: "in the update of the parameters, ",
+    None: "",
+}
 _NOTHING_DIFFERS = "no value differs by more than its dtype explains"
 
 
@@ -155,7 +165,7 @@ def _divergent_lines(outcome: Outcome, chosen: str | None) -> Iterator[str]:
     """Where the error begins, and the way to all that is known of it."""
     comparison = outcome.comparison
     first, *others = comparison.origins
-    yield "DIVERGENT: the error begins at"
+    yield f"DIVERGENT: the error begins {_IN_STAGE[first.stage]}at"
     yield from _origin_lines(first, {pair.target.name: pair for pair in comparison.pairs if pair.target is not None})
     yield from _others_lines("perhaps also at", others)
     unnamed = chosen == "" or (chosen is None and outcome.title)

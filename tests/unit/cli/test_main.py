@@ -43,7 +43,7 @@ def test_the_new_form_says_where_the_error_begins(
     assert main(["compare", "-tp", str(both[0]), "-gp", str(both[1]), "-o", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     assert "710 values compared (statistics); paired: 100 % of calls" in printed
-    assert "DIVERGENT: the error begins at\n  Functional.layer_norm.2.forward.input.2\n" in printed
+    assert "DIVERGENT: the error begins in forward, at\n  Functional.layer_norm.2.forward.input.2\n" in printed
     assert "called at File" in printed and "norm1" in printed
     (summary,) = (tmp_path / "out").glob("compare_summary_*.json")
     content = json.loads(summary.read_text())
@@ -52,7 +52,7 @@ def test_the_new_form_says_where_the_error_begins(
     pairing += ["proposed_mapping", "files"]
     assert list(content) == ["mode", "verdict", *counts, "origins", "random_operations", *pairing]
     assert (content["verdict"], content["matched"]) == ("divergent", 710)
-    assert " ".join(content["origins"][0]) == "target golden state kind reason details required_tolerance metrics"
+    assert " ".join(content["origins"][0]) == "target golden state kind stage reason details required_tolerance metrics"
     assert titles(tmp_path / "out")[2:5] == ["Result", "Reason", "Inherited From"]
     (advice,) = (tmp_path / "out").glob("advisor_*.txt")
     detection, line, suspect = advice.read_text().splitlines()[:3]

@@ -16,6 +16,7 @@ from msprobe_ms.comparison.measuring.tolerances import GradientFloors, Tolerance
 from msprobe_ms.comparison.model import Origin, OriginKind, Pair
 from msprobe_ms.comparison.pairing.coverage import RUNNING_STATISTICS
 from msprobe_ms.comparison.statistics import root_mean_square
+from msprobe_ms.comparison.terms import Stage
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD
 from msprobe_ms.support.text import listed
@@ -134,7 +135,10 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
             also = [".".join((module, *path)) for module, _, path in others]
             details = (f"so it is with {listed(also, _TOLD)}",) if also else ()
             names = target.parameters[ours].name, golden.parameters[theirs].name
-            origin = Origin(*names, "parameters_grad", _reason(name), {}, OriginKind.MISSING_GRADIENT, details=details)
+            origin = Origin(
+                *names, "parameters_grad", _reason(name), {}, OriginKind.MISSING_GRADIENT,
+                details=details, stage=Stage.BACKWARD,
+            )  # fmt: skip
             found.append((having.orders[first], origin))
     return found
 

@@ -18,6 +18,7 @@ from msprobe_ms.comparison.origin.sentences import (
     fitting,
     origin_at,
 )
+from msprobe_ms.comparison.origin.updates import place_of
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -55,12 +56,22 @@ class WrongParameter:
         if random := self._random_operation():
             reason = f"gradients of earlier steps differ by right, as random numbers were drawn: {SEED}"
             return origin_at(row, reason, [f"{random} draws random numbers", difference, *details], OriginKind.RANDOM)
+        if self._is_of_update(row):
+            before = "though it and its gradient agreed in the step before"
+            look = "look at the optimizer's settings, weight decay, clipping"
+            reason = fitting(f"{difference}, {before}: {look}", f"{describe_briefly(row)}, {before}: {look}")
+            return origin_at(row, reason, details, OriginKind.UPDATE)
         reason = everywhere or fitting(
             f"{difference} before it is used: look at {_BEGINNING}, in later steps at {_UPDATE}",
             f"{difference}: look at {_BEGINNING}, later at {_UPDATE}",
             f"{describe_briefly(row)}: look at {_BEGINNING}, later at {_UPDATE}",
         )
         return origin_at(row, reason, details, OriginKind.PARAMETER)
+
+    def _is_of_update(self, row: Row) -> bool:
+        """Whether the parameter was the same in the step before, where its gradient agreed as well."""
+        place = place_of(row)
+        return any(each.began_equal for each in self._evidence.updates if place_of(each.row) == place)
 
     @cached_property
     def _holders(self) -> set[str]:

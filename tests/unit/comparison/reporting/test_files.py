@@ -203,6 +203,7 @@ def test_summary_is_strict_json_and_counts_rows(tmp_path: Path) -> None:
                 "golden": "b.output.0",
                 "state": "output",
                 "kind": "outside",
+                "stage": None,
                 "reason": "its inputs agree",
                 "details": [],
                 "required_tolerance": "inf",

@@ -143,7 +143,7 @@ def test_doubtful_origins_have_a_line_each_after_the_first() -> None:
         for apart in (0.5, 0.0)
     )  # fmt: skip
     lines = told(target, golden)
-    assert lines[:2] == ["DIVERGENT: the error begins at", "  Cell.0.Dense.forward.0.output.0"]
+    assert lines[:2] == ["DIVERGENT: the error begins in forward, at", "  Cell.0.Dense.forward.0.output.0"]
     perhaps = [line for line in lines if line.startswith("perhaps also at ")]
     assert [line.split()[3] for line in perhaps] == [f"Cell.{n}.Dense.forward.0.output.0:" for n in (1, 2, 3)]
     assert perhaps[-1].endswith(", 2 more, see the summary")

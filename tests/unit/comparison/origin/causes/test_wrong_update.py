@@ -153,3 +153,26 @@ def test_a_gradient_of_noise_may_be_updated_in_any_way() -> None:
 
 def test_gradients_that_differ_explain_updates() -> None:
     assert "update" not in {str(each.kind) for each in origins(side(sgd, noise=0.5), side(sgd))}
+
+
+def test_a_rule_that_shows_in_some_parameters_only() -> None:
+    """Adam of gradients with weight decay in them: where gradients are large, it makes the same."""
+
+    def decayed(number: int, weight: Array, gradient: Array) -> Array:
+        return adam(number, weight, gradient + (1e-1 if number < 6 else 0.0) * np.roll(weight, 1))
+
+    found = origins(side(decayed), side(adam))
+    assert {(each.kind, each.stage) for each in found} == {("update", "update")}
+    assert found[0].reason == (
+        "parameters.weight deviates by 0.00108 (tolerance 2.86e-05), though it and its gradient agreed in the step "
+        "before: look at the optimizer's settings, weight decay, clipping"
+    )
+
+
+def test_a_parameter_that_differed_before_its_update_is_no_matter_of_updates() -> None:
+    golden = side(sgd)
+    wrong = [np.roll(weight, 1) if number == 4 else weight for number, weight in enumerate(WEIGHTS)]
+    moved = [weight + sgd(number, weight, GRADIENTS[number]) for number, weight in enumerate(wrong)]
+    (origin,) = origins((step(wrong, GRADIENTS), step(moved, GRADIENTS)), golden)
+    assert (origin.kind, origin.stage) == ("parameter", "parameters")
+    assert "look at the checkpoint" in origin.reason
