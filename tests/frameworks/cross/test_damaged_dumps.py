@@ -140,7 +140,7 @@ def test_a_divergence_elsewhere_is_found_all_the_same(sides: Sides, capsys: pyte
     cut(sides.target / DATA / OURS)
     assert sides.compare("--csv", "--exit-code") == 1
     assert sides.verdict()["origins"][0]["target"] == "Cell.2.Dense.forward.0.parameters.bias"
-    assert "DIVERGENT: the error begins at" in capsys.readouterr().out
+    assert "DIVERGENT: the error begins in the parameters, at" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["stack.json", "construct.json"])

@@ -16,6 +16,7 @@ from msprobe_ms.comparison.origin.sentences import (
     fitting,
     origin_at,
 )
+from msprobe_ms.comparison.origin.stages import stage_of
 from msprobe_ms.comparison.terms import Stage
 
 if TYPE_CHECKING:
@@ -71,8 +72,9 @@ class WrongInput:
             if not is_of_all_elements(row) and not node.is_backward and self._unrecorded.made(node, row):
                 order = "statistics do not show the order of elements: what was made before may agree in them alone"
         reason = fitting(f"{difference}, {before}: {look}", f"{difference}: {look}", f"{describe_briefly(row)}: {look}")
-        is_data = not places and not node.is_backward and row.target is not None and row.target.kind == "tensor"
-        stage = Stage.DATA if is_data else None
+        stage = stage_of(node.name, OriginKind.OUTSIDE)
+        if stage is Stage.FORWARD and not places and row.target is not None and row.target.kind == "tensor":
+            stage = Stage.DATA
         return origin_at(row, reason, [describe_caller(node), places, order, *doubts], OriginKind.OUTSIDE, stage)
 
 

@@ -58,7 +58,7 @@ class WrongParameter:
             return origin_at(row, reason, [f"{random} draws random numbers", difference, *details], OriginKind.RANDOM)
         if self._is_of_update(row):
             before = "though it and its gradient agreed in the step before"
-            look = "look at the optimizer's settings, weight decay, clipping"
+            look = "look at the optimizer, weight decay, clipping"
             reason = fitting(f"{difference}, {before}: {look}", f"{describe_briefly(row)}, {before}: {look}")
             return origin_at(row, reason, details, OriginKind.UPDATE)
         reason = everywhere or fitting(

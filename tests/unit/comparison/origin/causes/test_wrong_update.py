@@ -165,7 +165,7 @@ def test_a_rule_that_shows_in_some_parameters_only() -> None:
     assert {(each.kind, each.stage) for each in found} == {("update", "update")}
     assert found[0].reason == (
         "parameters.weight deviates by 0.00108 (tolerance 2.86e-05), though it and its gradient agreed in the step "
-        "before: look at the optimizer's settings, weight decay, clipping"
+        "before: look at the optimizer, weight decay, clipping"
     )
 
 
