@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from compare_parts import null, tensor, value
@@ -50,7 +48,7 @@ def test_rows_of_columns_and_rows_of_items_agree() -> None:
 
 
 def test_statistics_that_are_no_floats_are_kept_apart_from_the_columns() -> None:
-    whole = replace(tensor("output.0", np.arange(6)), maximum=5, minimum=0)
+    whole = tensor("output.0", np.arange(6), maximum=5, minimum=0)
     row = Row(0, 0, tables=(column_of(whole), column_of(whole)))
     assert norm_of(row) == whole.norm
     assert fingerprint(row) is None and fingerprint_of(whole) is not None
