@@ -21,7 +21,8 @@ from torture.faults.alignment import called, module_pairs
 from torture.faults.score import entry_of, module_of
 from zoo.jobs import GOLDEN, STEPS, TARGET, Job
 
-MODES = ("statistics", "tensor")
+#: What is compared: statistics with sketches, all elements, or the four statistics alone.
+MODES = ("statistics", "tensor", "plain")
 #: Words that say it is what trained the network, not the network.
 _UPDATE = re.compile(r"learning rate|weight decay|optimizer|updates? of|bias correction|clip")
 
@@ -117,18 +118,18 @@ def score(case: Case, root: Path) -> Score:
 
 
 def _compare(case: Case, root: Path, number: int) -> _Step:
-    target, golden = (
-        replace(_read(job.step(root, number)), mode=case.mode) for job in (case.target_job, case.golden_job)
-    )
+    jobs, plain = (case.target_job, case.golden_job), case.mode == "plain"
+    mode = "statistics" if plain else case.mode
+    target, golden = (replace(_read(job.step(root, number), sketches=not plain), mode=mode) for job in jobs)
     began = time.perf_counter()
     comparison = compare_dumps(target, golden, Options(align=True), one_of_many=True)
     return _Step(target, golden, comparison, time.perf_counter() - began)
 
 
 @lru_cache(maxsize=4)
-def _read(step: Path) -> Dump:
+def _read(step: Path, *, sketches: bool) -> Dump:
     (path,) = find_dumps(step).values()
-    return read_dump(path)
+    return read_dump(path, sketches=sketches)
 
 
 def _is_planted(origin: Origin, fault: dict[str, Any], step: _Step) -> bool:
