@@ -143,7 +143,9 @@ def _is_planted(origin: Origin, fault: dict[str, Any], step: _Step) -> bool:
     if seen == "inside":
         return module is not None and (module == place or module.startswith(place + "."))
     if seen == "parameter":
-        return module == place.rpartition(".")[0] or (module == place and bool(place))
+        holder = place.rpartition(".")[0]
+        parts = [holder, *([place] if place else [])]
+        return module is not None and any(part in (module, *_parts(module)) for part in parts)
     if seen == "weights":
         return origin.state in ("parameters", "weights") or "checkpoint" in origin.reason
     if seen == "data":

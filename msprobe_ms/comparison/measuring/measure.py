@@ -31,7 +31,14 @@ from msprobe_ms.comparison.measuring.tolerances import (
     were_updated,
 )
 from msprobe_ms.comparison.model import Pair, Row, Tables
-from msprobe_ms.comparison.statistics import checksums_comparable, is_comparable, no_gradient, same_value, without_ones
+from msprobe_ms.comparison.statistics import (
+    checksums_comparable,
+    is_broadcast,
+    is_comparable,
+    no_gradient,
+    same_value,
+    without_ones,
+)
 from msprobe_ms.dump.columns import Sort
 from msprobe_ms.dump.dialects import same_apis
 from msprobe_ms.dump.model import Dump, Item
@@ -95,9 +102,14 @@ def _is_narrower(pairs: Sequence[Pair]) -> bool:
 
 
 class _Sorts(NamedTuple):
-    """What is alike for all rows of two sorts of tensors: whether values can be compared, the bound, the dtypes."""
+    """What is alike for all rows of two sorts of tensors: whether values can be compared, the bound, the dtypes.
+
+    ``summed``  one is the sum of the other over an axis, as gradients are of a tensor that one side broadcasts: of
+                these nothing is compared
+    """
 
     comparable: bool
+    summed: bool
     bound: float
     dtypes: tuple[str | None, str | None]
 
@@ -166,6 +178,9 @@ class _Meter:
         sorts = self._sorts.get(key)
         if sorts is None:
             sorts = self._sorts[key] = self._compare_sorts(tables[0].sort(ours), tables[1].sort(theirs), gradient)
+        if sorts.summed:
+            row.deviation = None
+            return
         if not sorts.comparable:
             row.deviation = deviation = math.inf
         row.tolerance = sorts.bound
@@ -178,10 +193,13 @@ class _Meter:
     def _compare_sorts(self, ours: Sort, theirs: Sort, gradient: bool) -> _Sorts:
         dtypes = ours[2], theirs[2]
         bound = self.tolerances.bound(*dtypes, exact=False, same_framework=self._same_framework, gradient=gradient)
-        return _Sorts(is_comparable(*dtypes, ours[3], theirs[3]), bound, dtypes)
+        summed = gradient and is_broadcast(ours[3], theirs[3])
+        return _Sorts(is_comparable(*dtypes, ours[3], theirs[3]), summed, bound, dtypes)
 
     def _measure_row(self, row: Row, target: Item, golden: Item, floor: float, gradient: bool) -> None:
-        if target.kind == "tensor" and golden.kind == "tensor":
+        if gradient and is_broadcast(target.shape, golden.shape):
+            deviation, exact = None, True
+        elif target.kind == "tensor" and golden.kind == "tensor":
             deviation, exact = self._tensor_deviation(row, target, golden, floor)
         elif gradient and no_gradient(target) and no_gradient(golden):
             deviation, exact = 0.0, True

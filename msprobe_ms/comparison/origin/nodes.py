@@ -166,10 +166,24 @@ class Node:
         return max((self.ratio_in, self.ratio_without_effect, *map(_largest_ratio, self.context)))
 
     @property
+    def ratio_in_of_one_form(self) -> float:
+        """The largest error ratio of the inputs that can be compared, as a mask in another form cannot."""
+        return self.ratio_in if self.ratio_in < math.inf else _ratio_of_one_form(self.rows("input"))
+
+    @property
+    def ratio_before_of_one_form(self) -> float:
+        """The largest error ratio of what the outputs are computed from, as far as that can be compared."""
+        if self.ratio_before < math.inf:
+            return self.ratio_before
+        context = (row for node in self.context for row in node.pair.rows)
+        return _ratio_of_one_form((*self.rows("input"), *context))
+
+    @property
     def ratio_taken(self) -> float:
         """The largest error ratio of all that explains the outputs."""
         inside = max(self.ratio_inside, self.ratio_without_effect_inside)
-        return max(self.ratio_before, self.ratio_parameters, inside)
+        before = self.ratio_before_of_one_form if self.is_module else self.ratio_before
+        return max(before, self.ratio_parameters, inside)
 
     def ancestors(self) -> Iterator[Node]:
         node = self.parent
@@ -183,6 +197,10 @@ def _tells(row: Row) -> bool:
     if row.golden is None or row.golden.kind != "tensor":
         return False
     return row.golden.maximum != row.golden.minimum and parse_dtype(row.golden.dtype).epsilon > 0
+
+
+def _ratio_of_one_form(rows: Iterable[Row]) -> float:
+    return max((error_ratio(row) for row in rows if not is_of_another_form(row)), default=0.0)
 
 
 def _largest_ratio(node: Node) -> float:

@@ -148,7 +148,7 @@ class Walk:
         if found := self.judge(node):
             self._note(found)
         given = 0.0 if node.is_parameter_gradient else node.ratio_out
-        reached = max(node.ratio_in, node.ratio_parameters, given)
+        reached = max(node.ratio_in_of_one_form, node.ratio_parameters, given)
         if node.ratio_without_effect:
             noise = max(node.ratio_without_effect, reached)
             self._noise[node.parent] = max(self._noise.get(node.parent, 0.0), noise)

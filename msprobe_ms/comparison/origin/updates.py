@@ -17,7 +17,7 @@ from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.pairing.coverage import RUNNING_STATISTICS
-from msprobe_ms.comparison.statistics import root_mean_square
+from msprobe_ms.comparison.statistics import have_sketches, root_mean_square
 from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.names import PARAMETERS_GRAD
 
@@ -138,7 +138,7 @@ def _update(row: Row, our_past: Item | None, their_past: Item | None, slope: flo
     assert row.target is not None and row.golden is not None
     epsilon = max(parse_dtype(row.target.dtype).epsilon, parse_dtype(row.golden.dtype).epsilon)
     vectors = [_sketched(item) for item in (row.target, our_past, row.golden, their_past)]
-    if not epsilon or any(vector is None for vector in vectors) or row.target.shape != row.golden.shape:
+    if not epsilon or any(vector is None for vector in vectors) or not have_sketches(row.target, row.golden):
         return None
     ours, before, theirs, held = (vector for vector in vectors if vector is not None)
     rounding = _ROUNDING * epsilon * max(map(sketch.norm, (ours, before, theirs, held)))

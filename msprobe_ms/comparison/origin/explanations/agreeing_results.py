@@ -7,10 +7,10 @@ differs by so little that a healthy call may let it fade is what it seems (see `
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprints
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_another_form
@@ -91,7 +91,7 @@ class AgreeingResults(Surveyed):
             for row in node.pair.rows
             if row.state != "parameters"
             and error_ratio(row) > GAIN_IN_DOUBT
-            and (row.deviation or 0.0) > _FAR_FROM_DRIFT * self._drift
+            and ((row.deviation or 0.0) > _FAR_FROM_DRIFT * self._drift or _is_of_whole_numbers(row))
         )
 
     def _is_inside_right(self, node: Node) -> bool:
@@ -112,10 +112,15 @@ class AgreeingResults(Surveyed):
         return found
 
 
+def _is_of_whole_numbers(row: Row) -> bool:
+    """Whether these are indices or counts, which no update of parameters sets apart."""
+    return row.golden is not None and row.golden.kind == "tensor" and not parse_dtype(row.golden.dtype).epsilon
+
+
 def _is_of_other_size(row: Row) -> bool:
     both = row.target, row.golden
     sizes = [element_count(item) for item in both if item is not None and item.kind == "tensor"]
-    return row.deviation == math.inf and len(sizes) == 2 and sizes[0] != sizes[1]
+    return len(sizes) == 2 and sizes[0] != sizes[1]
 
 
 def _is_own_doing(node: Node) -> bool:

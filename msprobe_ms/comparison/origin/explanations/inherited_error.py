@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Allowance, Row
@@ -26,11 +27,16 @@ class InheritedError:
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """Anything, after a jump; what differs a little may have drifted, which explains no jump.
 
-        Of a tensor that a mask has filled nothing tells how far it drifted: as far as anything before.
+        Of a tensor that a mask has filled nothing tells how far it drifted: as far as anything before. What a module is
+        given in another form explains no result in the same form: a mask may be made in two ways.
         """
         jumped = walk.largest_ratio > DRIFT
         if row.state == "input":
             return self._allowance if jumped else None
+        if row.state == "parameters" and not walk.origins:
+            return None  # no call changes what it holds; once there is an origin, earlier steps may have had it too
         least = 1 if jumped else DRIFT
-        inherited = node.ratio_before > least or (walk.largest_ratio > least and node.takes_in_fills)
+        in_one_form = node.is_module and row.deviation is not None and math.isfinite(row.deviation)
+        before = node.ratio_before_of_one_form if in_one_form else node.ratio_before
+        inherited = before > least or (walk.largest_ratio > least and node.takes_in_fills)
         return self._allowance if inherited else None
