@@ -12,7 +12,7 @@ from msprobe_ms.comparison.measuring.tolerances import were_updated
 from msprobe_ms.comparison.model import Allowance, Pair, Row
 from msprobe_ms.comparison.origin.nodes import Node, nodes_of
 from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
-from msprobe_ms.comparison.origin.updates import Place, Update, apart_by_updates, updates_since
+from msprobe_ms.comparison.origin.updates import Place, Update, apart_at_most, apart_by_updates, updates_since
 from msprobe_ms.dump.model import Dump, Entry
 
 #: Reads the target's and the golden's dump of another step, as they are paired; None where one cannot be read.
@@ -67,15 +67,22 @@ class Evidence:
     @cached_property
     def updates(self) -> list[Update]:
         """The updates since the step before, where parameters differ now; [] where nothing is known of them."""
+        return [] if self._step_before is None else list(updates_since(self.nodes, *self._step_before))
+
+    @cached_property
+    def _step_before(self) -> tuple[Dump, Dump] | None:
+        """The dumps of the step before, read only where parameters differ now."""
         if self.before is None or all(node.ratio_parameters <= 1 for node in self.nodes):
-            return []
-        dumps = self.before()
-        return [] if dumps is None else list(updates_since(self.nodes, *dumps))
+            return None
+        return self.before()
 
     @cached_property
     def apart_by_updates(self) -> Mapping[Place, float]:
         """By how much of each parameter its updates differ since the step before, where optimizers do the same."""
-        return apart_by_updates(self.updates)
+        apart = apart_by_updates(self.updates)
+        if not apart or self._step_before is None:
+            return apart
+        return {**apart_at_most(self.nodes, *self._step_before), **apart}
 
     @cached_property
     def drift(self) -> float:

@@ -171,6 +171,11 @@ class Node:
         return self.ratio_in if self.ratio_in < math.inf else _ratio_of_one_form(self.rows("input"))
 
     @property
+    def ratio_out_of_one_form(self) -> float:
+        """The same of the results."""
+        return self.ratio_out if self.ratio_out < math.inf else _ratio_of_one_form(self.rows(*RESULTS))
+
+    @property
     def ratio_before_of_one_form(self) -> float:
         """The largest error ratio of what the outputs are computed from, as far as that can be compared."""
         if self.ratio_before < math.inf:
@@ -182,7 +187,7 @@ class Node:
     def ratio_taken(self) -> float:
         """The largest error ratio of all that explains the outputs."""
         inside = max(self.ratio_inside, self.ratio_without_effect_inside)
-        before = self.ratio_before_of_one_form if self.is_module else self.ratio_before
+        before = self.ratio_before_of_one_form if self.is_module_call else self.ratio_before
         return max(before, self.ratio_parameters, inside)
 
     def ancestors(self) -> Iterator[Node]:

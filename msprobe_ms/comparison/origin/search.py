@@ -36,7 +36,7 @@ def find_origins(evidence: Evidence) -> list[Origin]:
     if beforehand := [origin for cause in BEFOREHAND for origin in cause(evidence).find()]:
         return beforehand
     walk = _walked(evidence)
-    walk.origins = walk.origins or walk.doubted
+    walk.settle()
     found = list(walk.origins.values())
     for cause in AFTERWARDS:
         found += cause(evidence).find(walk, found)
@@ -103,7 +103,7 @@ class Walk:
     ``largest_ratio``    the largest error ratio of anything computed so far, but of what differs without effect
     ``largest_allowed``  name of an explanation → the largest deviation that it explained so far
     ``origins``          nodes where error begins → their place in the order, and what is told
-    ``doubted``          the same of inputs in another form, which count where there are no others
+    ``doubted``          the same of inputs and results in another form, which count where there are no others
     ``tried``            of watched rows, what each explanation allowed
     """
 
@@ -142,12 +142,12 @@ class Walk:
             node.ratio_in, node.before, self._saved = self.largest_ratio, self._saved, node
         # Through the loss, a forward fault reaches every gradient of the step; and what is saved later inherits.
         if node.is_backward or is_save:
-            self.origins = self.origins or self.doubted
+            self.settle()
             if self.origins:
                 return False
         if found := self.judge(node):
             self._note(found)
-        given = 0.0 if node.is_parameter_gradient else node.ratio_out
+        given = 0.0 if node.is_parameter_gradient else node.ratio_out_of_one_form
         reached = max(node.ratio_in_of_one_form, node.ratio_parameters, given)
         if node.ratio_without_effect:
             noise = max(node.ratio_without_effect, reached)
@@ -244,9 +244,21 @@ class Walk:
         node.measure()
 
     def doubt(self, node: Node, origin: Origin) -> None:
-        """Note an origin that counts where there is no other; the first of them says what there is to say."""
-        if not self.doubted:
+        """Note an origin that counts where there is no other; the first of its kind says what there is to say."""
+        if all((origin.state == "input") != (each.state == "input") for _, each in self.doubted.values()):
             self.doubted[node] = node.order, origin
+
+    def settle(self) -> None:
+        """Take back what was doubted where another origin stands on its own; else tell it with what follows from it.
+
+        Of a result in another form follows what takes it in, not a parameter, nor a result of inputs that agree.
+        """
+        doubted, self.doubted = self.doubted, {}
+        results = {node: each for node, each in doubted.items() if each[1].state != "input"}
+        first = min((node.order for node in results), default=math.inf)
+        if not any(node.order < first or _stands_alone(node, each) for node, (_, each) in self.origins.items()):
+            self.origins = {**results, **self.origins}
+        self.origins = self.origins or doubted
 
     def _note(self, found: Found) -> None:
         if found.node is None:
@@ -259,6 +271,10 @@ class Walk:
         self._told.update((found.node, *found.node.ancestors()))
         if found.whole_module:
             self._told_modules.add(found.node.module)
+
+
+def _stands_alone(node: Node, origin: Origin) -> bool:
+    return origin.state == "parameters" or (origin.state != "input" and node.ratio_in <= 1)
 
 
 def fill_inheritance(nodes: list[Node], origins: Mapping[Node, str]) -> None:

@@ -109,6 +109,24 @@ def apart_by_updates(updates: Sequence[Update]) -> dict[Place, float]:
     return {place_of(each.row): sketch.distance(each.ours, each.theirs) / size for each, size in sizes if size}
 
 
+def apart_at_most(nodes: Sequence[Node], target: Dump, golden: Dump) -> dict[Place, float]:
+    """Return how far apart the updates may have set parameters of which one side alone has a sketch.
+
+    They are joined of several on the other side. Optimizers that do the same make updates of one size, at most in
+    opposite directions. Nothing is here where that size is not known either.
+    """
+    found: dict[Place, float] = {}
+    for node in nodes:
+        for row in node.rows("parameters") if node.is_module_call else ():
+            for item, other, before in ((row.target, row.golden, target), (row.golden, row.target, golden)):
+                if item is None or other is None or other.sketch or (now := _sketched(item)) is None:
+                    continue
+                past = _sketched(_earlier(before, item))
+                if past is not None and (size := sketch.norm(now)):
+                    found[place_of(row)] = 2 * sketch.distance(now, past) / size
+    return found
+
+
 def updates_since(nodes: Sequence[Node], target: Dump, golden: Dump) -> Iterator[Update]:
     """Yield the updates since the step of ``target`` and ``golden``, of parameters whose gradients agreed in it.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind
-from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_all_elements, worst
+from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_all_elements, is_of_another_form, worst
 from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import (
     describe_briefly,
@@ -32,9 +33,14 @@ class WrongResult:
 
     def find(self, node: Node, unexplained: Sequence[Row], walk: Walk) -> Found | None:
         """The result that differs most; a framework's own part of a layer is told as the layer."""
-        if all(row.state in ("input", "parameters") for row in unexplained):
+        results = [row for row in unexplained if row.state not in ("input", "parameters")]
+        if not results:
             return None
         if node.is_part:
+            return Found(None)
+        if not node.is_backward and all(row.deviation == math.inf and is_of_another_form(row) for row in results):
+            # It may well be cut, or cut out, before it is used: it is told only where nothing else stands on its own.
+            walk.doubt(node, self.origin(node, walk))
             return Found(None)
         if not walk.is_untold(node):
             return Found(node)
@@ -71,8 +77,13 @@ class WrongResult:
             f"{brief}, though its inputs agree: {look}",
         )
         return origin_at(
-            row, reason, [describe_caller(node), inside, order, *doubts, *self._reordered(node), _alone(node)]
-        )
+            row,
+            reason,
+            [
+                *map(describe_difference, _of_another_form(node)), describe_caller(node), inside, order, *doubts,
+                *self._reordered(node), _alone(node),
+            ],
+        )  # fmt: skip
 
     def _reordered(self, node: Node) -> Iterator[str]:
         """That statistics do not show the order of elements, where it decides what comes out."""
@@ -122,11 +133,21 @@ def _is_matrix(row: Row) -> bool:
 def _what_agrees(node: Node) -> str:
     if node.is_parameter_gradient:
         return "the layer's inputs and the gradients that reach it agree"
-    return f"its inputs agree {_margin(node)}"
+    but = f" but {listed(names, 1)}" if (names := [_suffix(row) for row in _of_another_form(node)]) else ""
+    return f"its inputs{but} agree {_margin(node)}"
 
 
 def _margin(node: Node) -> str:
-    return "exactly" if node.ratio_in == 0 else f"to {node.ratio_in:.2g} of the tolerance"
+    ratio = node.ratio_in_of_one_form
+    return "exactly" if ratio == 0 else f"to {ratio:.2g} of the tolerance"
+
+
+def _of_another_form(node: Node) -> list[Row]:
+    return [row for row in node.rows("input") if row.deviation == math.inf and is_of_another_form(row)]
+
+
+def _suffix(row: Row) -> str:
+    return row.target.suffix if row.target is not None else ""
 
 
 def _of_save(node: Node, row: Row) -> Origin:

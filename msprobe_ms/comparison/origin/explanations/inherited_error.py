@@ -36,7 +36,7 @@ class InheritedError:
         if row.state == "parameters" and not walk.origins:
             return None  # no call changes what it holds; once there is an origin, earlier steps may have had it too
         least = 1 if jumped else DRIFT
-        in_one_form = node.is_module and row.deviation is not None and math.isfinite(row.deviation)
+        in_one_form = node.is_module_call and row.deviation is not None and math.isfinite(row.deviation)
         before = node.ratio_before_of_one_form if in_one_form else node.ratio_before
         inherited = before > least or (walk.largest_ratio > least and node.takes_in_fills)
         return self._allowance if inherited else None

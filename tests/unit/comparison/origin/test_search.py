@@ -44,10 +44,26 @@ def test_an_input_of_a_call_comes_before_what_is_wrong_inside() -> None:
 
 def test_an_input_of_another_form_is_told_only_where_nothing_else_is() -> None:
     net = "Cell.net.Net.forward.0"
-    masked = node("Cell.net.a.Attention.forward.0", net, (4.0, 2.0), input_mask=math.inf, output_0=FAULT)
+    masked = node("Cell.net.a.Attention.forward.0", net, (4.0, 2.0), input_mask=math.inf)
     wrong = node("Cell.net.b.Dense.forward.0", net, (5.0, 2.0), input_0=REST, output_0=FAULT)
     assert origins(masked) == ["Cell.net.a.Attention.forward.0.input.mask"]
     assert origins(masked, wrong) == ["Cell.net.b.Dense.forward.0.output.0"]
+
+
+def test_an_input_of_another_form_explains_no_result_in_the_same_form() -> None:
+    found = only(node("Cell.a.Attention.forward.0", None, input_0=REST, input_mask=math.inf, output_0=FAULT))
+    assert found.target == "Cell.a.Attention.forward.0.output.0"
+    assert "though its inputs but input.mask agree" in found.reason
+
+
+def test_a_result_of_another_form_is_told_unless_something_else_stands_on_its_own() -> None:
+    """A padding that is cut off again, beside one that is the error."""
+    padded = node("Cell.net.a.Pad.forward.0", None, (4.0, 2.0), input_0=REST, output_0=math.inf)
+    taken = node("Cell.net.b.Dense.forward.0", None, (5.0, 2.0), input_0=FAULT, output_0=FAULT)
+    wrong = node("Cell.net.c.Dense.forward.0", None, (6.0, 2.0), input_0=REST, output_0=FAULT)
+    assert origins(padded) == ["Cell.net.a.Pad.forward.0.output.0"]
+    assert origins(padded, taken) == ["Cell.net.a.Pad.forward.0.output.0", "Cell.net.b.Dense.forward.0.input.0"]
+    assert origins(padded, wrong) == ["Cell.net.c.Dense.forward.0.output.0"]
 
 
 def test_agreeing_dumps_have_no_origin() -> None:

@@ -23,7 +23,7 @@ def test_a_result_is_explained_by_its_inputs_and_an_input_by_what_came_before() 
 
 
 def test_what_it_takes_in_beyond_all_bounds_explains_anything() -> None:
-    pair = node("Cell.a.Block.forward.0", input_0=float("inf"), output_0=FAULT)
+    pair = node("Functional.op.0.forward", input_0=float("inf"), output_0=FAULT)
     evidence = Evidence([pair])
     allowed = PropagatedError(evidence).allows(pair.rows[1], evidence.nodes[0], Walk(evidence))
     assert allowed is not None and allowed.up_to == float("inf")
