@@ -7,6 +7,7 @@ nothing explains. A new explanation is a module here and a line in ``EXPLANATION
 from __future__ import annotations
 
 from msprobe_ms.comparison.origin.explanations.agreeing_results import AgreeingResults
+from msprobe_ms.comparison.origin.explanations.agreeing_step import AgreeingStep
 from msprobe_ms.comparison.origin.explanations.dropout import Dropout
 from msprobe_ms.comparison.origin.explanations.harmless_inputs import HarmlessInputs
 from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedError
@@ -31,6 +32,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     AgreeingResults,
     OtherBorders,
     OptimizerNoise,
+    AgreeingStep,
     ReluSwitching,
     OptimizerUpdates,
     InheritedError,

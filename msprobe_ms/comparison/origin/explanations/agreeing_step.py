@@ -1,0 +1,69 @@
+"""What comes out right was computed right, of a whole step: where the gradients of all parameters agree and so do the
+results of the last module, what lies far apart before them stands beside another value than its counterpart.
+
+An error that large would reach them. A small one, as a narrower float makes, may fade on the way and is judged as any
+other; so are parameters, which may differ without any use in this step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from msprobe_ms.comparison.model import Pair
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio
+from msprobe_ms.comparison.origin.protocols import Surveyed
+from msprobe_ms.dump.names import PARAMETERS_GRAD
+
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.evidence import Evidence
+
+#: The least share of all gradients of parameters that must have been compared.
+_MOST = 0.9
+#: The least deviation of what stands beside another value: a layer computed in bfloat16 is 0.01 apart at most.
+_FAR = 0.05
+
+#: Times that gradients and results may be further apart than a parameter that updates set apart.
+_DRIFT = 2.0
+
+
+class AgreeingStep(Surveyed):
+    """Inputs and results of calls, forward and backward, in a step whose gradients and last results agree."""
+
+    name: ClassVar[str] = "step agrees"
+
+    def __init__(self, evidence: Evidence) -> None:
+        super().__init__(evidence)
+        differing = [node for node in evidence.nodes if max(node.ratio_in, node.ratio_out) > 1 and not node.is_save]
+        if not differing:
+            return
+        drift = min(_DRIFT * evidence.drift, _FAR / 10)
+        if not _gradients_agree(evidence.pairs, drift):
+            return
+        last = next((node for node in reversed(evidence.nodes) if _is_outermost(node)), None)
+        if last is None or not last.comes_out_right_but_for(drift):
+            return
+        for node in differing:
+            if node.order <= last.order or node.is_backward:
+                for row in node.rows("input", "output"):
+                    if error_ratio(row) > 1 and (row.deviation or 0.0) > _FAR:
+                        self.let_pass(row, node)
+
+
+def _is_outermost(node: Node) -> bool:
+    return node.is_module_call and node.parent is None
+
+
+def _gradients_agree(pairs: Sequence[Pair], drift: float) -> bool:
+    """Whether nearly all gradients of parameters were compared, and none differs by more than a drift."""
+    compared = alone = 0
+    for pair in pairs:
+        entry = pair.target or pair.golden
+        if entry is None or entry.parsed is None or entry.parsed.direction != PARAMETERS_GRAD:
+            continue
+        for row in pair.rows:
+            if error_ratio(row) > 1 and (row.deviation or 0.0) > drift:
+                return False
+            compared += row.deviation is not None
+            alone += row.deviation is None
+    return compared > _MOST * (compared + alone)
