@@ -45,8 +45,10 @@ class AgreeingStep(Surveyed):
             return
         for node in differing:
             if node.order <= last.order or node.is_backward:
-                for row in node.rows("input", "output"):
-                    if error_ratio(row) > 1 and (row.deviation or 0.0) > _FAR:
+                rows = [row for row in node.rows("input", "output") if error_ratio(row) > 1]
+                # Beside another call than its counterpart all of a call's values stand beside others.
+                if any((row.deviation or 0.0) > _FAR for row in rows):
+                    for row in rows:
                         self.let_pass(row, node)
 
 
