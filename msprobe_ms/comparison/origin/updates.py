@@ -38,6 +38,7 @@ class Update(NamedTuple):
     ``held``      the golden's parameter before
     ``rounding``  the norm that rounding may leave of no update at all
     ``slope``     root mean square of the golden's gradient in the step before; None where it was not recorded
+    ``same_gradient``  whether the gradients agreed in the step before; so they are taken to where not recorded
     """
 
     row: Row
@@ -47,6 +48,7 @@ class Update(NamedTuple):
     held: Vector
     rounding: float
     slope: float | None
+    same_gradient: bool
 
     @property
     def is_known(self) -> bool:
@@ -101,10 +103,15 @@ def place_of(row: Row) -> Place:
 
 
 def apart_by_updates(updates: Sequence[Update]) -> dict[Place, float]:
-    """Return by how much of each parameter its two updates differ, where both optimizers do the same; else {}."""
-    known = [each for each in updates if each.is_known]
-    if not known or float(np.median([each.apart for each in known])) > _SAME:
+    """Return by how much of each parameter its two updates differ, where both optimizers do the same; else {}.
+
+    They do where they make the same of gradients that agree. What they make of gradients that differ, as noise does,
+    may differ: what is wrong with these is told in the step before.
+    """
+    apart = [each.apart for each in updates if each.same_gradient and each.is_known]
+    if not apart or float(np.median(apart)) > _SAME:
         return {}
+    known = [each for each in updates if each.is_known or not each.same_gradient]
     sizes = ((each, sketch.norm(each.held + each.theirs)) for each in known)
     return {place_of(each.row): sketch.distance(each.ours, each.theirs) / size for each, size in sizes if size}
 
@@ -128,10 +135,7 @@ def apart_at_most(nodes: Sequence[Node], target: Dump, golden: Dump) -> dict[Pla
 
 
 def updates_since(nodes: Sequence[Node], target: Dump, golden: Dump) -> Iterator[Update]:
-    """Yield the updates since the step of ``target`` and ``golden``, of parameters whose gradients agreed in it.
-
-    Where gradients were not recorded, they are taken to agree.
-    """
+    """Yield the updates since the step of ``target`` and ``golden``."""
     gradients = _gradients(target), _gradients(golden)
     seen = set[tuple[str, tuple[str, ...]]]()
     for node in nodes:
@@ -147,12 +151,12 @@ def updates_since(nodes: Sequence[Node], target: Dump, golden: Dump) -> Iterator
             other = node.pair.golden.parsed
             slopes = gradients[0].get(place), gradients[1].get((other.name if other else "", row.golden.path))
             slope = root_mean_square(slopes[1]) if slopes[1] is not None else None
-            update = _update(row, _earlier(target, row.target), _earlier(golden, row.golden), slope)
-            if update is not None and _agree(*slopes):
-                yield update
+            update = _update(row, _earlier(target, row.target), _earlier(golden, row.golden))
+            if update is not None:
+                yield update._replace(slope=slope, same_gradient=_agree(*slopes))
 
 
-def _update(row: Row, our_past: Item | None, their_past: Item | None, slope: float | None) -> Update | None:
+def _update(row: Row, our_past: Item | None, their_past: Item | None) -> Update | None:
     assert row.target is not None and row.golden is not None
     epsilon = max(parse_dtype(row.target.dtype).epsilon, parse_dtype(row.golden.dtype).epsilon)
     vectors = [_sketched(item) for item in (row.target, our_past, row.golden, their_past)]
@@ -160,7 +164,7 @@ def _update(row: Row, our_past: Item | None, their_past: Item | None, slope: flo
         return None
     ours, before, theirs, held = (vector for vector in vectors if vector is not None)
     rounding = _ROUNDING * epsilon * max(map(sketch.norm, (ours, before, theirs, held)))
-    return Update(row, ours - before, theirs - held, before, held, rounding, slope)
+    return Update(row, ours - before, theirs - held, before, held, rounding, None, same_gradient=True)
 
 
 def _agree(ours: Item | None, theirs: Item | None) -> bool:

@@ -71,7 +71,8 @@ class WrongParameter:
     def _is_of_update(self, row: Row) -> bool:
         """Whether the parameter was the same in the step before, where its gradient agreed as well."""
         place = place_of(row)
-        return any(each.began_equal for each in self._evidence.updates if place_of(each.row) == place)
+        updates = [each for each in self._evidence.updates if place_of(each.row) == place]
+        return any(each.began_equal and each.same_gradient for each in updates)
 
     @cached_property
     def _holders(self) -> set[str]:

@@ -40,7 +40,7 @@ class WrongUpdate:
     """The updates that made this step's parameters differ, where the step before was recorded as well."""
 
     def __init__(self, evidence: Evidence) -> None:
-        self._updates = evidence.updates
+        self._updates = [each for each in evidence.updates if each.same_gradient]
 
     def find(self) -> list[Origin]:
         """One origin for a setting of the optimizer; else one for each parameter that is an exception on one side."""

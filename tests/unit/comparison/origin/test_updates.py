@@ -9,7 +9,7 @@ from compare_parts import dump, tensor
 from msprobe_ms.arrays.sketch import encode, sketch
 from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.origin.evidence import Evidence
-from msprobe_ms.comparison.origin.updates import Update, updates_since
+from msprobe_ms.comparison.origin.updates import Update, apart_by_updates, place_of, updates_since
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.dump.model import Dump
@@ -62,8 +62,12 @@ def test_rounding_is_no_update() -> None:
 
 
 def test_gradients_that_differ_say_nothing_of_the_optimizer() -> None:
-    assert updates(UPDATE, -UPDATE, step(WEIGHT, GRADIENT), step(WEIGHT, 1.1 * GRADIENT)) == []
-    assert len(updates(UPDATE, -UPDATE, step(WEIGHT), step(WEIGHT))) == 1  # not recorded: taken to agree
+    (other,) = updates(UPDATE, -UPDATE, step(WEIGHT, GRADIENT), step(WEIGHT, 1.1 * GRADIENT))
+    assert not other.same_gradient and apart_by_updates([other]) == {}
+    (unknown,) = updates(UPDATE, UPDATE, step(WEIGHT), step(WEIGHT))  # not recorded: taken to agree
+    assert unknown.same_gradient
+    # Optimizers that do the same are known by others; then the gradients explain what this one was set apart by.
+    assert apart_by_updates([unknown, other])[place_of(other.row)] > 1e-3
 
 
 def test_without_sketches_nothing_is_known() -> None:
