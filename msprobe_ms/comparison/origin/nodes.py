@@ -169,6 +169,8 @@ class Node:
     def ratio_taken(self) -> float:
         """The largest error ratio of all that explains the outputs."""
         inside = max(self.ratio_inside, self.ratio_without_effect_inside)
+        if self.parsed is not None and self.parsed.is_root:  # it takes in data: all rounding comes from inside
+            inside = max((inside, *(min(child.ratio_out, 1.0) for child in self.children)))
         return max(self.ratio_before, self.ratio_parameters, inside)
 
     def ancestors(self) -> Iterator[Node]:
