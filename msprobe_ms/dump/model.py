@@ -101,8 +101,13 @@ def ancestors(entries: Mapping[str, Entry], name: str) -> Iterator[str]:
 
 def knows_root(entries: Iterable[Entry]) -> bool:
     """Return whether one of the entries is a call of the model itself, or was made in one."""
-    names = {name for entry in entries for name in (entry.name, entry.parent) if name is not None}
-    return any((parsed := parse_entry(name)) is not None and parsed.is_root for name in names)
+    around = set[str]()
+    for entry in entries:
+        if entry.parsed is not None and entry.parsed.is_root:
+            return True
+        if entry.parent is not None:
+            around.add(entry.parent)
+    return any((parsed := parse_entry(name)) is not None and parsed.is_root for name in around)
 
 
 class Tensors(Protocol):

@@ -275,3 +275,9 @@ class TestInheritance:
 
     def test_where_nothing_begins_nothing_is_inherited(self) -> None:
         assert set(self.sources(node(BLOCK, None, input_0=0.9, output_0=1.2)).values()) == {""}
+
+
+def test_what_a_net_is_called_does_not_make_it_random() -> None:
+    net = "Cell.RandLANet.forward.0"
+    inside = node("Cell.a.Dense.forward.0", net, input_0=0.0, output_0=REST)
+    assert only(inside, node(net, None, input_0=0.0, output_0=FAULT)).kind == "computation"
