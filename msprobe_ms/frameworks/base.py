@@ -280,15 +280,15 @@ class Framework(ABC):
         """Return the module's own parameters, not its children's."""
 
     def recorded_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
-        """Yield dotted name and module of those that have entries: every module below ``model``, each once.
+        """Return dotted name and module of those that have entries: every module below ``model``, each once.
 
         And ``model`` itself, named "", where it holds a parameter that none of them does, such as a ``cls_token``.
         """
         modules = list(self.named_modules(model))
-        below = {id(parameter) for name, module in modules if name for _, parameter in self.parameters(module)}
-        for name, module in modules:
-            if name or any(id(parameter) not in below for _, parameter in self.parameters(module)):
-                yield name, module
+        own = {id(parameter) for name, module in modules if not name for _, parameter in self.parameters(module)}
+        if own:
+            own -= {id(parameter) for name, module in modules if name for _, parameter in self.parameters(module)}
+        return ((name, module) for name, module in modules if name or own)
 
     @abstractmethod
     def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
