@@ -355,7 +355,7 @@ CASES = {
                     "down.Dense", "EncoderLayer",
                 )
             ),
-            "Cell.norm.LayerNorm", "Cell.head.Dense",
+            "Cell.norm.LayerNorm", "Cell.head.Dense", "Cell.Encoder",
         ),
         (
             "Primitive.reshape_flat.Reshape", "Primitive.gather.Gather", "Primitive.reshape.Reshape", "Tensor.__add__",
