@@ -99,7 +99,7 @@ class DynamicStep(Step):
             self._model = model
             if self._config.level in MODULE_LEVELS or (self._kernels is not None and model is not None):
                 self._drop_parameter_hooks()
-                self._modules = ModuleHooks(self._framework, self._recorder, model)
+                self._modules = ModuleHooks(self._framework, self._recorder, model, self._errors)
             else:
                 self._modules = None
             self._jit = JitHooks(

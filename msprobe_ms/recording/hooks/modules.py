@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
 from msprobe_ms.frameworks.base import Framework, Removable
 from msprobe_ms.recording.calls import Subject
+from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.support.patching import taken_off
 
 
-def named_bases(framework: Framework, models: Any) -> Iterator[tuple[str, Any]]:
+def named_bases(framework: Framework, models: Any, failed: Callable[[Exception], None]) -> Iterator[tuple[str, Any]]:
     """What entries of each module of one model (or several) start with, ``Cell.fc1.Dense``, and the module.
 
     A module reachable under two names has the first. The model itself, ``Cell.Net``, is among them where it has
-    parameters of its own.
+    parameters of its own; where that cannot be told, ``failed`` is given the reason.
     """
     several, seen = isinstance(models, (list, tuple)), set[int]()
     for index, model in enumerate(models if several else [models]):
         head = f"{framework.dialect.module_prefix}.{index}" if several else framework.dialect.module_prefix
-        for name, module in framework.recorded_modules(model):
+        for name, module in _recorded_modules(framework, model, failed):
             if id(module) not in seen:
                 seen.add(id(module))
                 yield ".".join(filter(None, (head, name, type(module).__name__))), module
 
 
+def _recorded_modules(
+    framework: Framework, model: Any, failed: Callable[[Exception], None]
+) -> Iterable[tuple[str, Any]]:
+    try:
+        return list(framework.recorded_modules(model))
+    except Exception as error:
+        failed(error)
+        return ((name, module) for name, module in framework.named_modules(model) if name)
+
+
 class ModuleHooks:
     """The hooks on every module of one model (or several) that has entries."""
 
-    def __init__(self, framework: Framework, recorder: Recorder, models: Any) -> None:
+    def __init__(self, framework: Framework, recorder: Recorder, models: Any, errors: ErrorLog) -> None:
         self._framework = framework
         self._recorder = recorder
         self._calls = {
             id(module): ModuleCalls(framework, recorder, base, module)
-            for base, module in named_bases(framework, models)
+            for base, module in named_bases(framework, models, partial(errors.report, where="start"))
         }
         #: The module whose calls somebody else brings.
         self._handed_over: ModuleCalls | None = None
