@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from msprobe_ms.arrays.statistics import Statistic
-from msprobe_ms.dump.names import EntryName
+from msprobe_ms.dump.names import EntryName, parse_entry
 
 #: What an item is to its call.
 STATES = ("input", "output", "parameters", "parameters_grad", "debug")
@@ -97,6 +97,17 @@ def ancestors(entries: Mapping[str, Entry], name: str) -> Iterator[str]:
         seen.add(entry.parent)
         yield entry.parent
         entry = entries.get(entry.parent)
+
+
+def knows_root(entries: Iterable[Entry]) -> bool:
+    """Return whether one of the entries is a call of the model itself, or was made in one."""
+    around = set[str]()
+    for entry in entries:
+        if entry.parsed is not None and entry.parsed.is_root:
+            return True
+        if entry.parent is not None:
+            around.add(entry.parent)
+    return any((parsed := parse_entry(name)) is not None and parsed.is_root for name in around)
 
 
 class Tensors(Protocol):

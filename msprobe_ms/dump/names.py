@@ -78,6 +78,11 @@ class EntryName:
     def is_module(self) -> bool:
         return self.prefix in MODULE_PREFIXES
 
+    @property
+    def is_root(self) -> bool:
+        """Whether it is the model itself; one of several models looks like any module."""
+        return self.is_module and not self.name
+
     def __str__(self) -> str:
         index = "" if self.index is None else f".{self.index}"
         if self.is_module:

@@ -279,6 +279,17 @@ class Framework(ABC):
     def parameters(self, module: Any) -> Iterable[tuple[str, Any]]:
         """Return the module's own parameters, not its children's."""
 
+    def recorded_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
+        """Return dotted name and module of those that have entries: every module below ``model``, each once.
+
+        And ``model`` itself, named "", where it holds a parameter that none of them does, such as a ``cls_token``.
+        """
+        modules = list(self.named_modules(model))
+        own = {id(parameter) for name, module in modules if not name for _, parameter in self.parameters(module)}
+        if own:
+            own -= {id(parameter) for name, module in modules if name for _, parameter in self.parameters(module)}
+        return ((name, module) for name, module in modules if name or own)
+
     @abstractmethod
     def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
         """Call ``before`` and ``after`` around each call; ``after`` too when it raises, where the framework can."""

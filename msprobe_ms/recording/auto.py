@@ -174,9 +174,6 @@ class TrainingRecorder(Listener):
             around = len(networks) == 1 and not any(network is networks[0] for network in called)
             how = "whose parts are called" if around else found
             self._say(f"the network is {names[0] if names else 'not known'}, {how}")
-        for network, name in zip(networks, names, strict=True):
-            if len(list(self._find.modules(network))) == 1:
-                self._say(f"{name} has no modules inside and no entry of its own; levels L1 and mix record its calls")
         if not self._alive():
             self._say("there is no optimizer: a step ends when the network is called again")
 

@@ -99,7 +99,7 @@ class DynamicStep(Step):
             self._model = model
             if self._config.level in MODULE_LEVELS or (self._kernels is not None and model is not None):
                 self._drop_parameter_hooks()
-                self._modules = ModuleHooks(self._framework, self._recorder, model)
+                self._modules = ModuleHooks(self._framework, self._recorder, model, self._errors)
             else:
                 self._modules = None
             self._jit = JitHooks(
@@ -113,8 +113,9 @@ class DynamicStep(Step):
             )
             if token_range is not None:
                 root = model[0] if isinstance(model, (list, tuple)) else model
+                recorded = None if self._modules is None else self._modules.hand_over(root)
                 self._window = TokenWindow(
-                    self._framework, root, token_range, self._model_calls, self._open, self._remove_hooks
+                    self._framework, root, token_range, self._model_calls, self._open, self._remove_hooks, recorded
                 )
             hooks = [hooks for hooks in (self._window, self._modules, self._apis, self._jit) if hooks is not None]
             self._compiler_calls = CompilerCalls(self._framework, self._recorder, hooks)

@@ -33,10 +33,11 @@ RUNS = [
 #: What the net's modules leave at L0, in order.
 MODULES = [
     "first.Linear.forward.0", "shared.Linear.forward.0", "shared.Linear.forward.1", "gate.inner.Linear.forward.0",
-    "gate.Gate.forward.0", "last.Linear.forward.0",
-    "last.Linear.backward.0", "last.Linear.parameters_grad.0", "gate.inner.Linear.backward.0", "gate.Gate.backward.0",
-    "gate.inner.Linear.parameters_grad.0", "shared.Linear.backward.1", "shared.Linear.backward.0",
-    "shared.Linear.parameters_grad.0", "first.Linear.backward.0", "first.Linear.parameters_grad.0",
+    "gate.Gate.forward.0", "last.Linear.forward.0", "Net.forward.0",
+    "Net.parameters_grad.0", "last.Linear.backward.0", "last.Linear.parameters_grad.0", "gate.inner.Linear.backward.0",
+    "gate.Gate.backward.0", "gate.inner.Linear.parameters_grad.0", "shared.Linear.backward.1",
+    "shared.Linear.backward.0", "shared.Linear.parameters_grad.0", "first.Linear.backward.0", "Net.backward.0",
+    "first.Linear.parameters_grad.0",
 ]  # fmt: skip
 
 
@@ -116,7 +117,8 @@ def test_mix_is_modules_and_functions_each_below_its_module(run: Run) -> None:
     assert [name for name in ours if "forward" in name] == [name for name in modules.entries if "forward" in name]
     for way in ("forward", "backward"):
         gate = run.entry(mix, f"gate.Gate.{way}.0")
-        assert gate.parent is None
+        net = run.entry(mix, f"Net.{way}.0")
+        assert (gate.parent, net.parent) == (net.name, None)
         assert run.entry(mix, f"gate.inner.Linear.{way}.0").parent == gate.name
         inside = [name for name in functions.entries if mix.entries[name].parent == gate.name and way in name]
         assert [name.split(".")[1] for name in inside] == ["sigmoid", "__mul__"][:: 1 if way == "forward" else -1]
@@ -162,10 +164,22 @@ def test_inputs_parameters_outputs_and_gradients_are_those_of_the_call(run: Run)
     of_batch, *of_parameters = given[run.way != "grad" :]
     of_first = arrays(dump, run.entry(dump, "first.Linear.backward.0"))
     np.testing.assert_array_equal(of_first["output", "0"], of_batch)
-    modules = ("first", "shared", "gate.inner", "last")
-    entries = [arrays(dump, run.entry(dump, f"{module}.Linear.parameters_grad.0")) for module in modules]
+    modules = ("first.Linear", "shared.Linear", "gate.inner.Linear", "last.Linear", "Net")
+    entries = [arrays(dump, run.entry(dump, f"{module}.parameters_grad.0")) for module in modules]
     recorded = [array for entry in entries for array in entry.values()]
     assert sorted(array.tobytes() for array in recorded) == sorted(array.tobytes() for array in of_parameters)
+
+
+def test_the_model_itself_has_what_its_own_parameters_need(run: Run) -> None:
+    dump, steps = run.dump("L0"), run.steps
+    net, last = (arrays(dump, run.entry(dump, f"{module}.forward.0")) for module in ("Net", "last.Linear"))
+    (scale,) = (array for (state, *_), array in net.items() if state == "parameters")
+    np.testing.assert_array_equal(net["input", "0"], steps["batch"])
+    np.testing.assert_array_equal(net["output", "0"], last["output", "0"] * scale)
+    arriving = arrays(dump, run.entry(dump, "Net.backward.0"))
+    (gradient,) = arrays(dump, run.entry(dump, "Net.parameters_grad.0")).values()
+    expected = (arriving["input", "0"] * last["output", "0"]).sum(axis=0)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_values_are_those_of_pytorch(run: Run, train: Callable[[str, str], Run]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from msprobe_ms.dump.model import Dump, Entry, Item
-from msprobe_ms.dump.names import parse_entry
+from msprobe_ms.dump.names import FORWARD, module_entry, parse_entry
 from msprobe_ms.dump.reading.items import TensorSource
 
 Shape = tuple[int, ...]
@@ -74,7 +74,7 @@ def dump_of(framework: str, modules: Sequence[Module], told: Told = Told()) -> D
         if not module.class_name:  # a list: it has no calls
             continue
         for call in range(module.calls):
-            name = f"{prefix}.{path}.{module.class_name}.forward.{call}"
+            name = module_entry(prefix, path, module.class_name, FORWARD, call)
             entries[name] = Entry(name, parse_entry(name), list(_items(name, module, call, told, faulty)))
     where = Path("dump.json")
     return Dump(where, "statistics", "L0", framework, "statistics", "latest", entries, TensorSource(where.parent))

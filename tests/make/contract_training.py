@@ -25,15 +25,16 @@ if ON_MINDSPORE:
     if FRAMEWORK == "msadapter" and WAY == "backward":
         import tape  # noqa: F401
 if FRAMEWORK == "mindspore":
-    from mindspore import Tensor, nn, ops
+    from mindspore import Parameter, Tensor, nn, ops
     from mindspore.nn import Cell as Module
 
     Linear, tensor, calls, functions, without_bias = nn.Dense, Tensor, ops, ops, {"has_bias": False}
+    named_scale = {"name": "scale"}
 else:
     import torch
     from torch.nn import Linear, Module, Parameter, functional
 
-    tensor, calls, functions, without_bias = torch.tensor, torch, functional, {"bias": False}
+    tensor, calls, functions, without_bias, named_scale = torch.tensor, torch, functional, {"bias": False}, {}
 
 msprobe = importlib.import_module("msprobe_ms" if ON_MINDSPORE else "msprobe_ms.pytorch")
 
@@ -56,12 +57,13 @@ class Net(Module):
         self.shared = Linear(6, 6)
         self.gate = Gate()
         self.last = Linear(6, 3, **without_bias)
+        self.scale = Parameter(tensor(np.ones(3, np.float32)), **named_scale)
 
     def forward(self, x):
         y = functions.relu(self.first(x))
         y = self.shared(y) + self.shared(y * 0.5)
         y = y + self.gate(y, scale=2.0)  # mindtorch 0.5.1 loses the gradients of a difference
-        return self.last(y)
+        return self.last(y) * self.scale
 
     construct = forward
 

@@ -61,7 +61,7 @@ def trace(
     apis: Iterable[str],
     hidden: Callable[[str], bool] = lambda name: False,
 ) -> list[Traced]:
-    """Every call of a Cell below the net and of ``apis``, in the order in which they end, with values and gradients.
+    """Every call of the net's Cells and of ``apis``, in the order in which they end, with values and gradients.
 
     ``hidden`` says which Cells are not looked at.
     """
@@ -112,8 +112,9 @@ class _Tracer:
                 undo.callback(_put_back, holder, attribute, vars(holder).get(attribute, _MISSING))
                 setattr(holder, attribute, self._wrapped(base_of, getattr(holder, attribute)))
             for name, cell in net.cells_and_names():
-                if name and not self._hidden(name):
-                    base = f"Cell.{name}.{type(cell).__name__}"
+                # Of the nets traced none holds a parameter of its own that a Cell below it holds too.
+                if (name or cell._params) and not self._hidden(name):
+                    base = ".".join(filter(None, ("Cell", name, type(cell).__name__)))
                     cell.construct = self._wrapped(lambda *_, base=base: base, cell.construct)
             yield
 

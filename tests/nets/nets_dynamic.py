@@ -1,6 +1,6 @@
 """Nets that only dynamic graphs have, and what each of them calls: written down by hand from the nets' source.
 
-A call is named without its number; the k-th of a name is its k-th call. ``cells`` are those of Cells below the net,
+A call is named without its number; the k-th of a name is its k-th call. ``cells`` are those of the net's Cells,
 ``apis`` those of functions, methods and primitives, both in the order in which they end.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 import mindspore as ms
 import nets_mindspore
 import numpy as np
-from mindspore import Tensor, nn, ops
+from mindspore import Parameter, Tensor, nn, ops
 
 #: A net, a batch and its labels.
 Made = tuple[nn.Cell, Tensor, Tensor]
@@ -219,6 +219,21 @@ class Containers(nn.Cell):
         return self.head(x)
 
 
+class Tokens(nn.Cell):
+    """Has parameters of its own, beside the Cells below it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token = Parameter(Tensor(np.zeros((1, 8), np.float32)), name="token")
+        self.position = Parameter(Tensor(np.zeros((3, 8), np.float32)), name="position")
+        self.fc = nn.Dense(8, 8)
+        self.head = nn.Dense(8, 10)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = ops.concat((self.token, self.fc(x))) + self.position
+        return self.head(ops.tanh(x))[1:]
+
+
 # -- what they call ----------------------------------------------------------------------------------------------------
 
 
@@ -340,7 +355,7 @@ CASES = {
                     "down.Dense", "EncoderLayer",
                 )
             ),
-            "Cell.norm.LayerNorm", "Cell.head.Dense",
+            "Cell.norm.LayerNorm", "Cell.head.Dense", "Cell.Encoder",
         ),
         (
             "Primitive.reshape_flat.Reshape", "Primitive.gather.Gather", "Primitive.reshape.Reshape", "Tensor.__add__",
@@ -406,6 +421,11 @@ CASES = {
             "Functional.softmax", *DENSE, "Functional.pow", "Tensor.__mul__", "Functional.split", "Functional.concat",
             *DENSE,
         ),
+    ),
+    "tokens": Case(
+        _case(Tokens),
+        ("Cell.fc.Dense", "Cell.head.Dense", "Cell.Tokens"),
+        (*DENSE, "Functional.concat", "Tensor.__add__", "Functional.tanh", *DENSE, "Tensor.__getitem__"),
     ),
     "containers": Case(
         _case(Containers),

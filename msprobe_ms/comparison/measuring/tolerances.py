@@ -208,6 +208,8 @@ class GradientFloors:
         parent = self._entries.get(entry.parent or "")
         if parent is None or parent.parsed is None or parent.parsed.direction != BACKWARD:
             return 0.0
+        if parent.parsed.is_root:  # nothing else encloses its modules, and most are far from where it gives out
+            return 0.0
         squares, count = _arriving(parent)
         return _ENCLOSING * math.sqrt(squares / count) if count else 0.0
 

@@ -118,7 +118,7 @@ def _call(pair: Pair, entries: dict[str, Pair]) -> list[Pair]:
 def _in_direction(parsed: EntryName, direction: str, entries: dict[str, Pair]) -> Pair | None:
     name = parsed.in_direction(direction)
     # Old dumps number no parameters_grad.
-    bare = f"{parsed.prefix}.{parsed.name}.{parsed.class_name}.{direction}"
+    bare = str(replace(name, index=None))
     return entries.get(str(name)) or (entries.get(bare) if direction == PARAMETERS_GRAD else None)
 
 

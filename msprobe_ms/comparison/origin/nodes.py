@@ -81,6 +81,8 @@ class Node:
     @property
     def kind(self) -> Kind:
         kind = kind_of(self.parsed)
+        if self.parsed is not None and self.parsed.is_root and any(child.is_module for child in self.children):
+            kind = Kind.OTHER  # what a net is called says nothing of one layer: RandLANet, Uniformer
         if kind is Kind.OTHER and self.pair.how == PairedBy.GROUP and self.pair.golden is not None:
             kind = kind_of(self.pair.golden.parsed)  # the last of several calls does not tell what all of them are
         return Kind.OTHER if kind is Kind.RANDOM and self._hands_on() else kind
@@ -187,6 +189,8 @@ class Node:
     def ratio_taken(self) -> float:
         """The largest error ratio of all that explains the outputs."""
         inside = max(self.ratio_inside, self.ratio_without_effect_inside)
+        if self.parsed is not None and self.parsed.is_root:  # it takes in data: all rounding comes from inside
+            inside = max((inside, *(min(child.ratio_out, 1.0) for child in self.children)))
         before = self.ratio_before_of_one_form if self.is_module_call else self.ratio_before
         return max(before, self.ratio_parameters, inside)
 

@@ -61,12 +61,17 @@ def _without_what_encloses(found: list[tuple[int, Origin]], walk: Walk) -> list[
     enclosing = {
         node: place
         for node, place in walk.origins.items()
-        if node.is_backward and any(module.startswith(f"{node.module}.") for module in modules)
+        if node.is_backward and any(_is_around(node, module) for module in modules)
     }
     for node in enclosing:
         del walk.origins[node]
     left_out = {id(origin) for _, origin in enclosing.values()}
     return [each for each in found if id(each[1]) not in left_out]
+
+
+def _is_around(node: Node, module: str) -> bool:
+    """Whether a module's path lies in that of the node, or the node is the model itself."""
+    return module.startswith(f"{node.module}.") or (node.module == "" != module)
 
 
 def explanations_tried(evidence: Evidence, rows: Collection[Row]) -> Mapping[Row, list[tuple[str, Allowance | None]]]:
@@ -264,9 +269,10 @@ class Walk:
         if found.node is None:
             return
         if found.origin is not None:
-            # What a call took in was there before all that it called, though its entry stands behind them.
-            turn = self.turn or found.node
-            place = min(found.node.order, turn.order) if found.origin.state == "input" else found.node.order
+            # What a call took in, and its parameters, were there before all that it called, though its entry stands
+            # behind them.
+            turn, before = self.turn or found.node, found.origin.state in ("input", "parameters")
+            place = min(found.node.order, turn.order) if before else found.node.order
             self.origins[found.node] = place, found.origin
         self._told.update((found.node, *found.node.ancestors()))
         if found.whole_module:

@@ -143,9 +143,15 @@ def _shape(row: Row) -> object:
 
 
 class _Calls:
-    """One dump's entries in execution order, and the names of those that have a counterpart."""
+    """One dump's entries in execution order, and the names of those that have a counterpart.
 
-    def __init__(self, entries: Sequence[Entry], counterparts: set[str]) -> None:
+    The model itself without a counterpart is left out: it is no call between others.
+    """
+
+    def __init__(self, all_entries: Sequence[Entry], counterparts: set[str]) -> None:
+        entries = [
+            each for each in all_entries if each.name in counterparts or each.parsed is None or not each.parsed.is_root
+        ]
         self._entries, self._counterparts = entries, counterparts
         self._places = {each.name: number for number, each in enumerate(entries)}
         self._by_name = {each.name: each for each in entries}

@@ -16,7 +16,7 @@ from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.pairing.pairs import PARAMETER_SYNONYMS
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy
 from msprobe_ms.dump.dialects import KERNEL
-from msprobe_ms.dump.model import Dump, Entry, Item
+from msprobe_ms.dump.model import Dump, Entry, Item, knows_root
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 
 #: Tolerances beyond which a value is far apart. Healthy nets of one weight stay below 10 however deep; after updates
@@ -103,8 +103,9 @@ _RIGHTLY_ALONE = (PairedBy.UNMATCHED, PairedBy.ELSEWHERE)
 def expected_alone(pairs: Sequence[Pair]) -> tuple[set[str], set[str]]:
     """Return the names of entries of the target and of the golden that are rightly without a counterpart.
 
-    The mapping says so; their results are compared elsewhere; they run inside of a fused module; or they are a
-    framework's own parts of a layer that has a counterpart (``LSTM`` runs ``_DynamicLSTM``).
+    The mapping says so; their results are compared elsewhere; they run inside of a fused module; they are a
+    framework's own parts of a layer that has a counterpart (``LSTM`` runs ``_DynamicLSTM``); or they are the model
+    itself, which the other side did not record, as its parameters are all in modules below it.
     """
     ours = {pair.target.name for pair in pairs if pair.target is not None and pair.how in _RIGHTLY_ALONE}
     theirs = {pair.golden.name for pair in pairs if pair.golden is not None and pair.how in _RIGHTLY_ALONE}
@@ -117,6 +118,10 @@ def expected_alone(pairs: Sequence[Pair]) -> tuple[set[str], set[str]]:
         expected.update(entry.name for entry in parts if entry.parent in paired)
         if fused := [entry.name for entry in side(pair for pair in pairs if pair.fused)]:
             expected |= _inside(fused, {entry.name: entry.parent for entry in side(alone)})
+    for side, other, expected in ((_targets, _goldens, ours), (_goldens, _targets, theirs)):
+        root = [entry.name for entry in side(alone) if entry.parsed is not None and entry.parsed.is_root]
+        if root and not knows_root(other(pairs)):
+            expected.update(root)
     return ours, theirs
 
 
@@ -300,7 +305,7 @@ def lone_statistics(pairs: Sequence[Pair]) -> LoneStatistics | None:
                 continue
             for side, (item, entry) in enumerate(((row.target, pair.target), (row.golden, pair.golden))):
                 if _is_one(item) and entry is not None and entry.parsed is not None:
-                    held[side][entry.parsed.name] = None
+                    held[side][entry.parsed.name or entry.parsed.class_name] = None
                     names[item.path[-1]] = None
     if bool(held[0]) == bool(held[1]):
         return None

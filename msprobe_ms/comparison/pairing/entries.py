@@ -176,8 +176,8 @@ class _Pairing:
         back = {golden: name for name, match in self.matches.by_target.items() for golden in match.all_golden}
         forth = {name: match.golden for name, match in self.matches.by_target.items()}
         self.unpaired_scopes = (
-            scopes_of_unpaired(self.target.entries, self.golden.entries, forth),
-            scopes_of_unpaired(self.golden.entries, self.target.entries, back),
+            scopes_of_unpaired(self.target.entries, self.golden.entries, forth, rooted=self.rooted),
+            scopes_of_unpaired(self.golden.entries, self.target.entries, back, rooted=self.rooted),
         )
         others = self._scopes(self.golden, scope_of)
         for (scope, direction), calls in self._scopes(self.target, scope_of).items():

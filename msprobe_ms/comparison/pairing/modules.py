@@ -151,13 +151,14 @@ def _led_astray(path: str, missed: Mapping[str, Destination]) -> bool:
 
 
 def scopes_of_unpaired(
-    entries: Mapping[str, Entry], others: Mapping[str, Entry], counterparts: Mapping[str, str]
+    entries: Mapping[str, Entry], others: Mapping[str, Entry], counterparts: Mapping[str, str], *, rooted: bool
 ) -> dict[str, str | None]:
     """Return, for module calls without a counterpart, the call of the other dump that encloses what they enclose.
 
     None stands for outside of all.
 
     ``counterparts``  names of ``entries`` → of ``others``
+    ``rooted``        whether both record the model itself; if not, its calls are as if they were not there
     """
     found: dict[str, set[str | None]] = {}
     for name, counterpart in counterparts.items():
@@ -165,7 +166,7 @@ def scopes_of_unpaired(
         if entry is None or other is None or entry.parsed is None or not entry.parsed.is_module:
             continue
         for caller in takewhile(lambda call: call not in counterparts, ancestors(entries, name)):
-            found.setdefault(caller, set()).add(other.parent)
+            found.setdefault(caller, set()).add(other.parent if rooted or not is_root(other.parent) else None)
     scopes = {name: next(iter(each)) for name, each in found.items() if len(each) == 1}
     for name in _single_functions(entries, counterparts):
         outer = next((call for call in ancestors(entries, name) if call in counterparts or call in found), None)
@@ -196,6 +197,12 @@ def _single_functions(entries: Mapping[str, Entry], counterparts: Mapping[str, s
 def _plain(name: str) -> str:
     """``max_pool2d`` as ``MaxPool2d``."""
     return name.replace("_", "").lower()
+
+
+def is_root(call: str | None) -> bool:
+    """Return whether an entry is a call of the model itself."""
+    parsed = parse_entry(call) if call is not None else None
+    return parsed is not None and parsed.is_root
 
 
 def scope_of(call: str | None) -> Hashable | None:

@@ -213,6 +213,11 @@ class MindSpore(Framework):
         # What recompute() puts into a cell is MindSpore's own, and runs inside that cell's call.
         return ((name, cell) for name, cell in model.cells_and_names() if _RECOMPUTING not in name.split("."))
 
+    def recorded_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
+        # What trains a network has the optimizer's parameters and a scale of the loss; a call of it is a whole step.
+        found = super().recorded_modules(model)
+        return ((name, cell) for name, cell in found if name or not isinstance(cell, nn.TrainOneStepCell))
+
     def parameters(self, module: Any) -> Iterable[tuple[str, Any]]:
         return [(name, parameter) for name, parameter in module._params.items() if parameter is not None]
 

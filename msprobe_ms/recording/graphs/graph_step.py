@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +107,7 @@ class GraphStep(Step):
             raise UsageError(
                 "start: token_range counts calls of a model in dynamic graphs; leave it out in compiled ones"
             )
-        modules = list(named_bases(self._framework, model))
+        modules = list(named_bases(self._framework, model, partial(self.failed, where="start")))
         self._bases = [base for base, _ in modules]
         if self._part is not None:
             self._part.recorder.observe(self._bases)

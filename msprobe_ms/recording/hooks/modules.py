@@ -2,48 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
 from msprobe_ms.frameworks.base import Framework, Removable
 from msprobe_ms.recording.calls import Subject
+from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.support.patching import taken_off
 
 
-def named_bases(framework: Framework, models: Any) -> Iterator[tuple[str, Any]]:
-    """What entries of each module below one model (or several) start with, ``Cell.fc1.Dense``, and the module.
+def named_bases(framework: Framework, models: Any, failed: Callable[[Exception], None]) -> Iterator[tuple[str, Any]]:
+    """What entries of each module of one model (or several) start with, ``Cell.fc1.Dense``, and the module.
 
-    A module reachable under two names has the first; the models themselves have none.
+    A module reachable under two names has the first. The model itself, ``Cell.Net``, is among them where it has
+    parameters of its own; where that cannot be told, ``failed`` is given the reason.
     """
     several, seen = isinstance(models, (list, tuple)), set[int]()
     for index, model in enumerate(models if several else [models]):
         head = f"{framework.dialect.module_prefix}.{index}" if several else framework.dialect.module_prefix
-        for name, module in framework.named_modules(model):
-            if name and id(module) not in seen:
+        for name, module in _recorded_modules(framework, model, failed):
+            if id(module) not in seen:
                 seen.add(id(module))
-                yield f"{head}.{name}.{type(module).__name__}", module
+                yield ".".join(filter(None, (head, name, type(module).__name__))), module
+
+
+def _recorded_modules(
+    framework: Framework, model: Any, failed: Callable[[Exception], None]
+) -> Iterable[tuple[str, Any]]:
+    try:
+        return list(framework.recorded_modules(model))
+    except Exception as error:
+        failed(error)
+        return ((name, module) for name, module in framework.named_modules(model) if name)
 
 
 class ModuleHooks:
-    """The hooks on every module below one model (or several); the models themselves have no entry of their own."""
+    """The hooks on every module of one model (or several) that has entries."""
 
-    def __init__(self, framework: Framework, recorder: Recorder, models: Any) -> None:
+    def __init__(self, framework: Framework, recorder: Recorder, models: Any, errors: ErrorLog) -> None:
         self._framework = framework
         self._recorder = recorder
         self._calls = {
-            id(module): _ModuleCalls(framework, recorder, base, module)
-            for base, module in named_bases(framework, models)
+            id(module): ModuleCalls(framework, recorder, base, module)
+            for base, module in named_bases(framework, models, partial(errors.report, where="start"))
         }
+        #: The module whose calls somebody else brings.
+        self._handed_over: ModuleCalls | None = None
         self._forward: list[Removable] = []
         self._parameters: list[Removable] = []
 
     def base_of(self, module: Any) -> str | None:
-        """What entries of this module start with; None for one that is not below the models."""
+        """What entries of this module start with; None for one that has none."""
         calls = self._calls.get(id(module))
         return None if calls is None else calls.base
+
+    def hand_over(self, module: Any) -> ModuleCalls | None:
+        """Put no hooks on this module from here on: the caller brings its calls. None for one that has no entries."""
+        self._handed_over = self._calls.get(id(module))
+        return self._handed_over
 
     def install(self, *, parameters: bool = True) -> None:
         """Hook the modules, and their parameters' gradients unless ``parameters`` is False."""
@@ -53,7 +72,8 @@ class ModuleHooks:
 
     def _install_forward(self) -> None:
         for calls in self._calls.values():
-            self._forward.extend(calls.hook())
+            if calls is not self._handed_over:
+                self._forward.extend(calls.hook())
 
     def _install_parameters(self) -> None:
         for calls in self._calls.values():
@@ -87,7 +107,7 @@ def _remove(hooks: list[Removable]) -> None:
         hooks.pop().remove()
 
 
-class _ModuleCalls:
+class ModuleCalls:
     """Brings the calls of one module to the recorder. A module may be called again before its call ends."""
 
     def __init__(self, framework: Framework, recorder: Recorder, base: str, module: Any) -> None:
@@ -121,7 +141,11 @@ class _ModuleCalls:
 
 
 class TokenWindow:
-    """Counts the model's calls from 0 and records those from ``first`` to ``last`` and nothing else."""
+    """Counts the model's calls from 0 and records those from ``first`` to ``last`` and nothing else.
+
+    ``recorded`` brings the model's own calls to the recorder: hooks that are put on a module while it is called, or
+    taken off, are too late or too early for that call.
+    """
 
     def __init__(
         self,
@@ -131,6 +155,7 @@ class TokenWindow:
         calls: Iterator[int],
         open_recording: Callable[[], None],
         close_recording: Callable[[], None],
+        recorded: ModuleCalls | None = None,
     ) -> None:
         self._framework = framework
         self._model = model
@@ -139,6 +164,7 @@ class TokenWindow:
         self._calls = calls
         self._open = open_recording
         self._close = close_recording
+        self._recorded = recorded
         self._hooks: Sequence[Removable] = ()
 
     def install(self) -> None:
@@ -155,8 +181,12 @@ class TokenWindow:
     def _before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if self._first <= next(self._calls) <= self._last:
             self._open()
+            if self._recorded is not None:
+                return self._recorded.before(args, kwargs)
         return args, kwargs
 
     def _after(self, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        if self._recorded is not None:
+            output = self._recorded.after(args, kwargs, output)
         self._close()
         return output

@@ -148,7 +148,7 @@ def why_empty(config: Config, framework: Framework, model: Any, *, opened: bool,
         return f"no {what} was called between start and stop"
     models = model if isinstance(model, (list, tuple)) else [model]
     names = " and ".join(type(each).__name__ for each in models)
-    if not any(name for each in models for name, _ in framework.named_modules(each)):
+    if not any(True for each in models for _ in framework.recorded_modules(each)):
         have = "have" if len(models) > 1 else "has"
-        return f"{names} {have} no modules inside, and the network itself has no entry; use level L1 or mix"
+        return f"{names} {have} no modules inside and no parameters, hence no entry; use level L1 or mix"
     return f"no module of {names} was called between start and stop; is it the network that was given to start?"

@@ -18,7 +18,7 @@ from msprobe_ms.comparison.run import Options
 from torture.faults.__main__ import record
 from torture.faults.jobs import MINDSPORE, PYTORCH, Job
 
-_NETS = ("mlp", "lenet", "resnet", "lstm", "encoder")
+_NETS = ("mlp", "lenet", "resnet", "lstm", "encoder", "vit")
 _TASKS = ("statistics", "tensor")
 #: Nets whose functions are dumped too, and without their modules.
 _FUNCTIONS = [("lenet", "mix"), ("resnet", "mix"), ("encoder", "mix"), ("resnet", "L1"), ("encoder", "L1")]
@@ -31,6 +31,7 @@ _FAULTS = {
     ("encoder", "axis"): "Cell.layers.1.attention.Attention.forward.0",
     ("resnet", "scale"): "Cell.blocks.1.ResidualBlock.forward.0",
     ("lenet", "padding"): "Cell.conv2.Conv2d.forward.0",
+    ("vit", "position"): "Cell.Vit.forward.0",
 }
 
 #: At level mix the function inside the module is named, where MindSpore's module calls a public one.

@@ -713,6 +713,31 @@ def test_a_buffer_written_by_a_cell(ms: Any, dump_path: Path, level: str) -> Non
     assert step.array(step.forward("Cell.c.Counter", 1)["parameters"]["mean"]).tolist() == [1.5, 5]
 
 
+def test_what_trains_a_net_has_no_entry(ms: Any, dump_path: Path) -> None:
+    """It holds the net's parameters, for the optimizer, and perhaps a scale of the loss; the net has its entry."""
+
+    class Scaled(nn.TrainOneStepCell):
+        def __init__(self, network: nn.Cell, optimizer: nn.Cell) -> None:
+            super().__init__(network, optimizer)
+            self.scale = Parameter(tensor(1), name="scale")
+
+    class Own(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = Parameter(tensor(2, 3), name="weight")
+
+        def construct(self, x: Tensor) -> Tensor:
+            return (x * self.weight).sum()
+
+    net = Own()
+    train = Scaled(net, nn.SGD(net.trainable_params(), 0.1))
+    with recording(train, dump_path):
+        train(tensor(1, 2))
+    data = read_step(dump_path).data
+    assert "Cell.network.Own.forward.0" in data and "Cell.network.Own.parameters_grad.0" in data
+    assert not [name for name in data if name.startswith("Cell.Scaled")]
+
+
 def test_a_parameter_given_as_argument_stays_one(ms: Any, dump_path: Path) -> None:
     weight = Parameter(tensor(2, 3), name="weight")
     seen = []

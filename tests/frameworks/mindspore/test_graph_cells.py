@@ -114,6 +114,25 @@ def test_calls_of_every_shape(net_class: type[nn.Cell], tmp_path: Path, compiled
     assert_like(graph, dynamic, without=APART.get(net_class, ()))
 
 
+def test_a_net_that_is_jitted_itself(tmp_path: Path) -> None:
+    """As any jitted Cell: its call outside of the graph, with its parameters' gradients, and inside."""
+
+    class Given(nets_compiled.ParameterGiven):
+        @ms.jit
+        def construct(self, x: Tensor) -> Tensor:
+            return (self.product(self.fc(x), self.weight) + self.product(x, self.weight)).sum()
+
+    net, x = nets_compiled.make(Given)
+    outside = recorded(net, gradient_step(net, x), tmp_path / "dump")
+    inside = read_step(tmp_path / "dump" / "graph")
+    assert [name for name in outside.data if "Given" in name] == [
+        "Cell.Given.forward.0", "Cell.Given.backward.0", "Cell.Given.parameters_grad.0"
+    ]  # fmt: skip
+    assert inside.construct["Cell.product.TakesParameter.forward.1"] == "Cell.Given.forward.0"
+    own, same = (step.data["Cell.Given.forward.0"]["parameters"] for step in (inside, outside))
+    assert list(own) == list(same) == ["weight"] and own["weight"]["Norm"] == pytest.approx(same["weight"]["Norm"])
+
+
 @cache
 def jitted(net_class: type[nn.Cell]) -> tuple[nn.Cell, Callable[[], Outcome], Outcome]:
     """A dynamic net around a jitted Cell, its step, and what that gives without the tool."""

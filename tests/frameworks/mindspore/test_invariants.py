@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import mindspore
+import nets_dynamic
 import numpy as np
 import pytest
 from forked import run_forked
@@ -495,6 +496,26 @@ def test_token_range(ms: Any, dump_path: Path, level: str, token_range: Any, exp
     assert [name for name in data if "fc" in name] == cells
     assert [name for name in data if "__mul__" in name] == apis
     assert not [name for name in data if ".exp." in name]
+
+
+@pytest.mark.parametrize("level", ["L0", "mix"])
+def test_a_window_of_tokens_holds_the_model_itself(ms: Any, dump_path: Path, level: str) -> None:
+    """Its hook opens the window and closes it, so none can be put on or taken off meanwhile."""
+    net, x, _ = nets_dynamic.CASES["tokens"].make()
+    debugger = PrecisionDebugger(write_config(dump_path, level=level))
+    debugger.start(net, token_range=[1, 2])
+    for _ in range(2):
+        net(x)
+    mindspore.grad(lambda: net(x).sum(), None, net.trainable_params())()
+    net(x)
+    debugger.stop()
+    debugger.step()
+    step = read_step(dump_path)
+    assert step.calls("Cell.Tokens") == ["Cell.Tokens.forward.0", "Cell.Tokens.forward.1", "Cell.Tokens.backward.1"]
+    assert list(step.data["Cell.Tokens.forward.1"]["parameters"]) == ["token", "position"]
+    assert sorted(step.data["Cell.Tokens.parameters_grad.0"]) == ["position", "token"]
+    assert step.construct["Cell.head.Dense.forward.1"] == "Cell.Tokens.forward.1" or level == "L0"
+    assert len(net._forward_hook) == len(net._forward_pre_hook) == 0
 
 
 def test_tokens_count_on_through_the_segments_of_a_step(ms: Any, dump_path: Path) -> None:

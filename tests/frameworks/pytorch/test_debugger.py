@@ -359,8 +359,13 @@ def test_a_second_debugger_takes_over_when_it_starts(dump_path: Path) -> None:
         ),
         (
             {"level": "L0"},
+            torch.nn.ReLU(),
+            "ReLU has no modules inside and no parameters, hence no entry; use level L1 or mix",
+        ),
+        (
+            {"level": "L0"},
             torch.nn.Linear(2, 2),
-            "Linear has no modules inside, and the network itself has no entry; use level L1 or mix",
+            "no module of Linear was called between start and stop; is it the network that was given to start?",
         ),
         ({"level": "L1"}, None, "no API that level L1 records was called between start and stop"),
     ],

@@ -52,6 +52,8 @@ class Changed:
         """Path before → paths now, of every module that is still there or taken over; wrappers are what they hold."""
         now = {module: path for path, module in self.net.named_modules() if path}
         truth = {self.paths[module]: [path] for module, path in now.items() if self.paths.get(module)}
+        if self.paths.get(self.net) == "":
+            truth[""] = [""]
         truth.update({path: [now[module] for module in modules] for path, modules in self.parts.items()})
         for path, paths in truth.items():
             truth[path] = [*paths, *(outer for inner in paths for outer in _wrappers(self.net, inner))]

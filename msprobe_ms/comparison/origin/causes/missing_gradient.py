@@ -132,7 +132,7 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
             ours, theirs = (to[first], first) if name == "target" else (first, to[first])
             # Told by the names of the target, as the first is.
             others = [to[at] if name == "target" else at for at in missing if at != first]
-            also = [".".join((module, *path)) for module, _, path in others]
+            also = [".".join((module, *path)).lstrip(".") for module, _, path in others]
             details = (f"so it is with {listed(also, _TOLD)}",) if also else ()
             names = target.parameters[ours].name, golden.parameters[theirs].name
             origin = Origin(

@@ -77,7 +77,10 @@ def _changes_width(node: Node) -> bool:
     """
     if _are_equal(node, "output"):
         return False
-    return _are_equal(node, "input") or (node.parent is not None and _are_equal(node.parent, "input"))
+    around = node.parent
+    if around is not None and around.parsed is not None and around.parsed.is_root:
+        around = None  # the model takes in data, and what runs in it what it has cast
+    return _are_equal(node, "input") or (around is not None and _are_equal(around, "input"))
 
 
 def _are_equal(node: Node, state: str) -> bool:

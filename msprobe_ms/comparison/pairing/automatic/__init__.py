@@ -26,7 +26,7 @@ from msprobe_ms.comparison.pairing.automatic.layers import Found, match_layers, 
 from msprobe_ms.comparison.pairing.automatic.outline import Node, Outline, outline
 from msprobe_ms.comparison.pairing.automatic.scores import ModuleScores
 from msprobe_ms.comparison.pairing.automatic.swapped_weights import doubted, find_exchanged, put_right
-from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.model import Dump, knows_root
 from msprobe_ms.support.errors import MappingError
 from msprobe_ms.support.files import DEFAULT, replacing
 from msprobe_ms.support.log import logger
@@ -131,7 +131,8 @@ def align_modules(target: Dump, golden: Dump) -> Alignment:
     Cost: reading shapes and statistics once, then height × width of the stretches of layers between fixed points, in
     numpy: near-linear where statistics agree, at worst (no statistics at all) quadratic with a small constant.
     """
-    return align_outlines(outline(target), outline(golden))
+    rooted = all(knows_root(dump.entries.values()) for dump in (target, golden))
+    return align_outlines(outline(target, rooted=rooted), outline(golden, rooted=rooted))
 
 
 def warn_swapped_weights(alignment: Alignment) -> None:
@@ -232,7 +233,7 @@ def _confidence(found: Found) -> float:
 
 
 def _can_be_written(ours: Node, theirs: Node) -> bool:
-    """A layer mapping renames what is below the network, not the network."""
+    """A layer mapping renames what is below the network, not the network, which stands beside the other."""
     return bool(ours.path) == bool(theirs.path) and "(" not in theirs.path
 
 

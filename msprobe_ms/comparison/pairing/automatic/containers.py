@@ -23,6 +23,8 @@ from msprobe_ms.comparison.pairing.automatic.sequence import NEVER, align_in_ord
 _LEAST = 0.5
 #: Beside these, what is compared of the modules themselves counts as for layers.
 _COMMON_WEIGHT, _CHILDREN_WEIGHT = 4.0, 3.0
+#: What speaks for two models that were given to be compared.
+_CERTAIN = 10.0
 #: Pairs looked at in one stretch; where more is unknown nothing is certain.
 _MOST = 10_000
 
@@ -30,6 +32,8 @@ _MOST = 10_000
 def match_inner(evidence: ModuleScores, layers: dict[int, int], fused: Iterable[Fused]) -> list[Found]:
     """Pair modules that enclose others, from the pairs of ``layers`` and the groups that are the same together."""
     common = _Common(evidence, layers, [*(Fused((one,), (other,)) for one, other in layers.items()), *fused])
+    roots = _roots(evidence)
+    layers = layers | {one.ours: one.theirs for one in roots}
     paired, paired_back = dict(layers), {other: one for one, other in layers.items()}
     asked: list[tuple[int, int, float]] = []
     for ours, theirs in common.shared:
@@ -60,10 +64,17 @@ def match_inner(evidence: ModuleScores, layers: dict[int, int], fused: Iterable[
             rivals["ours", ours] = max(score, rivals.get(("ours", ours), 0.0))
         if ours not in paired:
             rivals["theirs", theirs] = max(score, rivals.get(("theirs", theirs), 0.0))
-    return [
+    return roots + [
         Found(ours, theirs, score, score - max(rivals.get(("ours", ours), 0.0), rivals.get(("theirs", theirs), 0.0)))
         for score, ours, theirs in chosen
     ]
+
+
+def _roots(evidence: ModuleScores) -> list[Found]:
+    """The pair of the models themselves, whatever their classes are called."""
+    sides = ([number for number, node in enumerate(side.nodes) if not node.path and node.children]
+             for side in (evidence.target, evidence.golden))  # fmt: skip
+    return [Found(ours, theirs, _CERTAIN, _CERTAIN) for ours, theirs in zip(*sides, strict=False)]
 
 
 def inside(evidence: ModuleScores, layers: list[Found], inner: dict[int, int]) -> list[Found]:

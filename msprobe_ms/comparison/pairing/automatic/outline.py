@@ -69,8 +69,11 @@ class Node:
 
     @property
     def is_layer(self) -> bool:
-        """Whether it takes part in the sequence of layers: leaves, known layers and what owns parameters."""
-        return not self.children or bool(self.parameters) or self.kind is not None
+        """Whether it takes part in the sequence of layers: leaves, known layers and what owns parameters.
+
+        What encloses all others is none of them.
+        """
+        return not self.children or (bool(self.path) and (bool(self.parameters) or self.kind is not None))
 
 
 @dataclass(slots=True)
@@ -98,8 +101,11 @@ class Outline:
             number = self.nodes[number].parent
 
 
-def outline(dump: Dump) -> Outline:
-    """One pass over the dump's entries. Where no forward was recorded the backward tells order and shapes."""
+def outline(dump: Dump, *, rooted: bool = True) -> Outline:
+    """One pass over the dump's entries. Where no forward was recorded the backward tells order and shapes.
+
+    Without ``rooted`` the model itself is left out.
+    """
     nodes: dict[tuple[str, str], Node] = {}
     forward = any(entry.parsed and entry.parsed.is_module and entry.parsed.direction == FORWARD
                   for entry in dump.entries.values())  # fmt: skip
@@ -107,9 +113,9 @@ def outline(dump: Dump) -> Outline:
     for place, entry in enumerate(dump.entries.values()):
         parsed = entry.parsed
         parent = parse_entry(entry.parent) if entry.parent else None
-        if parent is not None and parent.is_module:
+        if parent is not None and parent.is_module and (rooted or not parent.is_root):
             _node(nodes, parent)
-        if parsed is None or not parsed.is_module:
+        if parsed is None or not parsed.is_module or (parsed.is_root and not rooted):
             continue
         node = _node(nodes, parsed)
         if parsed.direction == told and not entry.recomputed:

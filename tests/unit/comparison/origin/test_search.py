@@ -42,6 +42,27 @@ def test_an_input_of_a_call_comes_before_what_is_wrong_inside() -> None:
     assert origins(first, second, node(net, None, (4.0, 2.0), input_0=FAULT, output_0=FAULT))[0] == f"{net}.input.0"
 
 
+NET = "Cell.Net.forward.0"
+
+
+def test_a_parameter_of_the_net_itself_comes_before_what_it_makes_wrong_inside() -> None:
+    first = node("Cell.a.Dense.forward.0", NET, (4.0, 2.0), input_0=REST, output_0=REST)
+    second = node("Cell.b.Dense.forward.0", NET, (5.0, 2.0), input_0=FAULT, output_0=FAULT)
+    third = node("Cell.c.Dense.forward.0", NET, (6.0, 2.0), input_0=REST, parameters_weight=FAULT, output_0=FAULT)
+    net = node(NET, None, input_0=0.0, output_0=FAULT, parameters_position=FAULT)
+    assert origins(first, second, third, net) == [
+        f"{NET}.parameters.position",
+        "Cell.c.Dense.forward.0.parameters.weight",
+    ]
+
+
+def test_rounding_inside_explains_what_the_net_itself_gives_out() -> None:
+    """It takes in data, which are the same on both sides to the bit."""
+    inside = node("Cell.a.Dense.forward.0", NET, input_0=0.0, output_0=0.9)
+    assert origins(inside, node(NET, None, input_0=0.0, output_0=3.0)) == []
+    assert origins(inside, node(NET, None, input_0=0.0, output_0=FAULT)) == [f"{NET}.output.0"]
+
+
 def test_an_input_of_another_form_is_told_only_where_nothing_else_is() -> None:
     net = "Cell.net.Net.forward.0"
     masked = node("Cell.net.a.Attention.forward.0", net, (4.0, 2.0), input_mask=math.inf)
@@ -270,3 +291,9 @@ class TestInheritance:
 
     def test_where_nothing_begins_nothing_is_inherited(self) -> None:
         assert set(self.sources(node(BLOCK, None, input_0=0.9, output_0=1.2)).values()) == {""}
+
+
+def test_what_a_net_is_called_does_not_make_it_random() -> None:
+    net = "Cell.RandLANet.forward.0"
+    inside = node("Cell.a.Dense.forward.0", net, input_0=0.0, output_0=REST)
+    assert only(inside, node(net, None, input_0=0.0, output_0=FAULT)).kind == "computation"

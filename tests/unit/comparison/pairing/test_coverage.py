@@ -52,6 +52,26 @@ def test_within_one_framework_it_names_what_helps_there() -> None:
     assert "try -fm" in lines[1] and "-dm" in lines[1]
 
 
+def test_the_model_itself_is_rightly_alone_where_the_other_side_has_none() -> None:
+    calls_of = ("Cell.a.Dense.forward.0", "Cell.b.Dense.forward.0", "Cell.a.Dense.parameters_grad.0")
+    alone = "Cell.Net.forward.0", "Cell.Net.parameters_grad.0"
+    for target, golden in ((calls(*calls_of, *alone), calls(*calls_of)), (calls(*calls_of), calls(*calls_of, *alone))):
+        comparison = compare_dumps(target, golden, Options())
+        assert (comparison.verdict, unmatched_modules(comparison.pairs)) == ("consistent", ([], []))
+        assert comparison.shares.modules == (2, 2)
+
+
+def test_the_model_itself_is_missed_where_its_call_on_the_other_side_never_ended() -> None:
+    inside, net = ("Cell.a.Dense.forward.0", "Cell.b.Dense.forward.0"), "Cell.Net.forward.0"
+    torn, whole = calls(*inside), calls(*inside, net)
+    for side in (torn, whole):
+        for name in inside:
+            side.entries[name].parent = net
+    comparison = compare_dumps(torn, whole, Options())
+    assert unmatched_modules(comparison.pairs) == ([], [net])
+    assert comparison.verdict == "incomplete"
+
+
 def test_as_many_compared_as_not_are_consistent() -> None:
     common = functions("Functional.relu", 3)
     verdict, lines = told(calls(*common, *functions("Mint.exp", 3)), calls(*common, *functions("Functional.exp", 1)))

@@ -60,6 +60,14 @@ def same_gradients(kept: Iterable[str]) -> Dump:
     return recorded(kept, gradient=[1.0, -2.0])
 
 
+def test_parameters_of_the_model_itself_are_told_by_their_names() -> None:
+    parameters = {"Cell.Net.token": [1.0, 2.0], "Cell.Net.position": [3.0, 4.0], **PARAMETERS}
+    target = recorded(ALL, parameters, gradient=[1.0, -2.0])
+    (origin,) = compared(target, recorded(parameters, parameters, gradient=[1.0, -2.0])).origins
+    assert origin.target == "Cell.Net.forward.0.parameters.token"
+    assert origin.details == ("so it is with position",)
+
+
 def test_a_parameter_frozen_in_the_target_is_an_origin() -> None:
     comparison = compared(same_gradients(without("Cell.b.Dense.weight")), same_gradients(ALL))
     (origin,) = comparison.origins

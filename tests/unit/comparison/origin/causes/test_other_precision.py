@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from compare_nodes import REST, node, only, origins
 
 from msprobe_ms.comparison.model import Pair, Row
@@ -45,6 +47,14 @@ class TestWidths:
         assert found.reason.startswith("its output.0 is Float16")
         assert found.details[0] == "it is called in Cell.0.Dense.forward.0"
         assert found.details[1].endswith("the call around it takes in one dtype on both sides")
+
+    def test_what_a_net_casts_its_data_to_is_no_exception_of_each_layer(self) -> None:
+        pairs = self.calls(0)
+        for pair in pairs[:2]:
+            halves = [(row.target._replace(dtype="Float16"), row.golden) for row in pair.rows if row.target is not None]
+            pair.rows[:] = [Row(*both, None, 3e-4, 4e-3) for both in halves]
+        inside = [replace(pair, target=replace(pair.target, parent="Cell.Net.forward.0")) for pair in pairs]
+        assert origins(*inside, node("Cell.Net.forward.0", None, input_0=0.0, output_0=REST)) == []
 
     def test_where_all_calls_of_a_kind_are_narrowed_it_is_meant(self) -> None:
         """Three of 42 calls, but all the matrix products there are."""

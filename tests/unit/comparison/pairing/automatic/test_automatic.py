@@ -155,6 +155,33 @@ def test_wrappers_at_the_top_have_no_counterpart(tmp_path: Path, told: Told) -> 
     check(ours, renamed(encoder()), tmp_path, told)
 
 
+def itself(class_name: str, inner: Sequence[Module]) -> list[Module]:
+    """The network, with position embeddings of its own."""
+    return [Module("", class_name, tuple(inner), BATCH, (*BATCH, 50), ((3, WIDTH),), key="net")]
+
+
+@pytest.mark.parametrize("told", [Told(), NO_FIGURES, ONLY_SHAPES, FAULTY])
+def test_the_networks_themselves_are_each_others(tmp_path: Path, told: Told) -> None:
+    alignment = check(itself("Encoder", encoder()), itself("TextModel", renamed(encoder())), tmp_path, told)
+    assert alignment.pairs["", "Encoder"][0] == ("", "TextModel")
+    assert "" not in {child for children in alignment.rules.values() for child in children}
+    wrapper = [Module("net", "Wrapped", tuple(encoder()), BATCH, (*BATCH, 50), key="inner")]
+    check(itself("Encoder", wrapper), itself("TextModel", renamed(encoder())), tmp_path, told)
+
+
+@pytest.mark.parametrize("told", [Told(), NO_FIGURES, ONLY_SHAPES, FAULTY])
+def test_a_network_that_one_side_recorded_itself_changes_nothing(tmp_path: Path, told: Told) -> None:
+    """Nor is it the counterpart of the module that holds all layers of the other side."""
+    theirs = [Module("module", "Net", tuple(renamed(encoder())), BATCH, (*BATCH, 50), key="net")]
+    for golden in (theirs, renamed(encoder())):
+        target, other = dump_of("mindspore", itself("Encoder", encoder()), told), dump_of("pytorch", golden)
+        alignment = align_modules(target, other)
+        assert found(alignment) == truth(encoder(), golden)
+        assert alignment.text() == align_modules(dump_of("mindspore", encoder(), told), other).text()
+        back = align_modules(other, target)
+        assert found(back) == truth(golden, encoder())
+
+
 @pytest.mark.parametrize("told", [Told(), NO_FIGURES, FAULTY])
 @pytest.mark.parametrize("which", ["attention", "ffn", "act", "q", "norm1"])
 def test_wrappers_in_the_middle_have_no_counterpart(tmp_path: Path, which: str, told: Told) -> None:
