@@ -177,5 +177,7 @@ def _alignment(step: _Step, parameters: dict[str, str]) -> tuple[int, int, int]:
     ours, theirs = called(step.target), called(step.golden)
     expected = {(mine, other) for mine, other in truth.items() if mine and mine in ours and other in theirs}
     pairs = module_pairs(step.comparison.pairs)
-    found = {(mine, other) for mine in truth if mine for other in pairs.get(mine, ())}
+    # Layers that are one on the other side are paired with it together.
+    every = [(_parts(mine) or [mine], _parts(other) or [other]) for mine, others in pairs.items() for other in others]
+    found = {(mine, other) for ours, theirs in every for mine in ours if truth.get(mine) for other in theirs if mine}
     return len(found & expected), len(found - expected), len(expected - found)
