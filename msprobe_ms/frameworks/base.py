@@ -24,6 +24,8 @@ from msprobe_ms.support.files import DEFAULT, Permissions
 OnGradients = Callable[[Sequence[Any]], None]
 #: The same; told None beforehand whenever a part of them has come, where they come in parts.
 OnInputGradients = Callable[[Sequence[Any] | None], None]
+#: Is told the tensors that gradients are about to be computed of.
+OnRoots = Callable[[Sequence[Any]], None]
 
 
 class ExecutionMode(Enum):
@@ -177,9 +179,7 @@ class Framework(ABC):
     def device_statistics(self, tensor: Any, *, sketch: bool) -> Any:
         """Max, Min, Mean, Norm, and a sketch where asked for, computed on the device that holds the tensor.
 
-        They are left there; the host does not wait.
-
-        None to have numpy do it on the host.
+        They are left there; the host does not wait. None to have numpy do it on the host.
         """
         return None
 
@@ -239,6 +239,10 @@ class Framework(ABC):
     @abstractmethod
     def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         """Report the whole gradient of a tensor that ``can_watch``; what to remove afterwards, if anything."""
+
+    def gradient_calls(self, on_roots: OnRoots) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
+        """Return ``(holder, attribute, wrap)`` of what computes gradients; wrapped, it tells of what, after forward."""
+        return ()
 
     # -- kernels (level L2) ----------------------------------------------------------------------------------------
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.frameworks.base import After, Before, Framework, Namespace, Removable
+from msprobe_ms.frameworks.base import After, Before, Framework, Namespace, OnRoots, Removable
 
 #: Buffers of normalisations that each training step updates.
 _RUNNING = ("running_mean", "running_var")
+
+
+class _Nested(threading.local):
+    value = False
 
 
 class TorchModules(Framework):
@@ -78,6 +84,30 @@ class TorchModules(Framework):
             module.register_forward_pre_hook(pre_hook, with_kwargs=True),
             module.register_forward_hook(forward_hook, **self._hook_options),
         )
+
+    #: Attributes of ``torch`` that compute gradients of their first argument; not all are there everywhere.
+    torch_gradients: tuple[tuple[str, str], ...] = (("autograd", "backward"), ("autograd", "grad"))
+
+    def gradient_calls(self, on_roots: OnRoots) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
+        places = [(getattr(self._torch, holder, None), name) for holder, name in self.torch_gradients]
+        nested = _Nested()
+
+        def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def told(*args: Any, **kwargs: Any) -> Any:
+                if nested.value:  # one of them calls another, or backward runs one again
+                    return original(*args, **kwargs)
+                roots = args[0] if args else kwargs.get("tensors", kwargs.get("outputs"))
+                on_roots(roots if isinstance(roots, (list, tuple)) else [roots])
+                nested.value = True
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    nested.value = False
+
+            return told
+
+        return [(holder, name, wrap) for holder, name in places if callable(getattr(holder, name, None))]
 
     def namespaces(self) -> Sequence[Namespace]:
         torch = self._torch

@@ -41,7 +41,7 @@ frameworks/mindspore: arrays autograd callbacks device_statistics dropout framew
 frameworks/pytorch: autograd device_statistics framework training
 recording: auto calls context_manager debugger dynamic_step kernel_recorder modes recorder saved_values script step
 recording/graphs: graph_recorder graph_step kernel_step
-recording/hooks: apis communication compiled early_imports modules operators
+recording/hooks: apis communication compiled early_imports losses modules operators
 recording/output: deferred_statistics overflow step_dump tensor_writer values
 recording/selection: filters unused_settings
 support: errors files log patching workers

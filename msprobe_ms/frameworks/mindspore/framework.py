@@ -32,13 +32,14 @@ from msprobe_ms.frameworks.base import (
     OnGradients,
     OnInputGradients,
     OnKernel,
+    OnRoots,
     Removable,
 )
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.mindspore import device_statistics, jit, kernels, modes
 from msprobe_ms.frameworks.mindspore.arrays import in_parts, to_numpy
-from msprobe_ms.frameworks.mindspore.autograd import Hooked, MindSporeGraph, can_be_hooked, has_graph
+from msprobe_ms.frameworks.mindspore.autograd import Hooked, MindSporeGraph, can_be_hooked, gradient_calls, has_graph
 from msprobe_ms.frameworks.mindspore.graph_callbacks import MindSporeTaps
 from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps
 from msprobe_ms.support.files import DEFAULT, Permissions
@@ -184,6 +185,9 @@ class MindSpore(Framework):
             on_gradient(gradient)
 
         return tensor.register_hook(report)
+
+    def gradient_calls(self, on_roots: OnRoots) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
+        return gradient_calls(on_roots)
 
     # -- kernels ---------------------------------------------------------------------------------------------------
 
