@@ -146,7 +146,7 @@ class Walk:
                 return False
         if found := self.judge(node):
             self._note(found)
-        given = 0.0 if node.is_parameter_gradient else node.ratio_out
+        given = 0.0 if node.is_parameter_gradient or node.is_loss else node.ratio_out
         reached = max(node.ratio_in, node.ratio_parameters, given)
         if node.ratio_without_effect:
             noise = max(node.ratio_without_effect, reached)
@@ -210,9 +210,11 @@ class Walk:
     def negligible_ratio(self, node: Node) -> float:
         """Return the error ratio up to which a difference is taken for rounding.
 
-        1, the tolerance of a net; much less where several layers were equal to the bit and nothing differed so far.
+        1, the tolerance of a net; much less where several layers were equal to the bit and nothing differed so far, but
+        of a loss, which frameworks add up in other orders.
         """
-        return bitwise_floor(node) if self._equal_layers >= _EQUALS and not self.largest_ratio else 1.0
+        bitwise = self._equal_layers >= _EQUALS and not self.largest_ratio and not node.is_loss
+        return bitwise_floor(node) if bitwise else 1.0
 
     def noise_around(self, node: Node) -> float:
         """The largest error ratio that parameters without effect lead to in the modules around ``node``."""

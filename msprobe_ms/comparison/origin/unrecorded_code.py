@@ -11,6 +11,7 @@ from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.origin.nodes import GOLDEN, TARGET, Node, error_ratio, fingerprint, norm_of
 from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Entry, ancestors
+from msprobe_ms.dump.names import DEBUG, FORWARD
 
 
 class UnrecordedCode:
@@ -175,4 +176,6 @@ class _Calls:
 
 
 def _direction(entry: Entry | None) -> str:
-    return entry.parsed.direction if entry is not None and entry.parsed is not None else ""
+    """Its direction; a value that is saved is computed in forward."""
+    direction = entry.parsed.direction if entry is not None and entry.parsed is not None else ""
+    return FORWARD if direction == DEBUG else direction

@@ -17,7 +17,7 @@ from msprobe_ms.comparison.pairing.pairs import PARAMETER_SYNONYMS
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy
 from msprobe_ms.dump.dialects import KERNEL
 from msprobe_ms.dump.model import Dump, Entry, Item
-from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, is_loss
 
 #: Tolerances beyond which a value is far apart. Healthy nets of one weight stay below 10 however deep; after updates
 #: the noise of gradients was seen to reach 40 in common nets, and thousands in nets of 50 layers.
@@ -27,6 +27,13 @@ _GAIN = 10.0
 #: Calls without a counterpart before the end, as a share of those with one, up to which what is missing is the end
 #: alone: wrappers and layers of a framework's own lie in between as well.
 _FEW = 0.25
+
+
+def anything_compared(pairs: Sequence[Pair]) -> bool:
+    """Return whether any value was compared; a loss beside calls says of none of them which it stands beside."""
+    compared = [pair for pair in pairs if any(row.matched for row in pair.rows)]
+    losses = [pair for pair in compared if pair.target is not None and is_loss(pair.target.parsed)]
+    return len(compared) > len(losses) or (bool(losses) and len(pairs) == len(losses))
 
 
 def is_incomplete(pairs: Sequence[Pair]) -> bool:

@@ -19,7 +19,7 @@ from msprobe_ms.comparison.statistics import elements_of
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.columns import ItemSlice, ItemTable
 from msprobe_ms.dump.model import Dump, Entry, Item
-from msprobe_ms.dump.names import BACKWARD, is_function, parse_entry
+from msprobe_ms.dump.names import BACKWARD, DEBUG, is_function, is_loss, parse_entry
 
 
 def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False) -> list[Pair]:
@@ -34,8 +34,12 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
     placed, unmatched = said.placed, said_unmatched(target, mappings.layer)
     alike = _AlikePairs()
     pairs = []
+    # Not every dump holds what gradients were computed of: what one side alone has is none of what it lacks.
+    lone = _is_loss if DEBUG not in (target.level, golden.level) else _is_nothing
     for entry in target.entries.values():
         match = matches.get(entry.name)
+        if match is None and lone(entry):
+            continue
         if match is None:
             pairs.append(_alone(entry, golden, said, unmatched))
         elif match.targets and entry.name != match.targets[-1]:
@@ -49,7 +53,7 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
             pairs.append(Pair(entry, other, rows, match.how))
     matched = {name for match in matches.values() for name in match.all_golden}
     for entry in golden.entries.values():
-        if entry.name not in matched:
+        if entry.name not in matched and not lone(entry):
             rows = (
                 _rows_alone(entry.items, GOLDEN)
                 if not placed
@@ -59,6 +63,14 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
                 pairs.append(Pair(None, entry, rows))
     mark_compared_elsewhere(pairs)
     return pairs
+
+
+def _is_loss(entry: Entry) -> bool:
+    return is_loss(entry.parsed)
+
+
+def _is_nothing(entry: Entry) -> bool:
+    return False
 
 
 #: What two entries are, their statistics apart; the places of the items that stand beside each other, and states.

@@ -52,7 +52,8 @@ class SlowDrift:
         if found or self._evidence.updated:
             return []
         switched = walk.largest_allowed.get(ReluSwitching.name, 0.0) > 0
-        origin = _drift([node for node in self._evidence.nodes if not (switched and node.is_backward)])
+        nodes = (node for node in self._evidence.nodes if not node.is_loss)
+        origin = _drift([node for node in nodes if not (switched and node.is_backward)])
         return [] if origin is None else [(0, origin)]
 
 
