@@ -48,6 +48,9 @@ RECOVERED = "recovered"
 #: A further key of dump.json: in words, what the recording could not hold; not there where it holds all.
 INCOMPLETE = "incomplete"
 
+#: Prefix of entries that hold what an optimizer made of a parameter; their name is its path in the model.
+OPTIMIZER = "Optimizer"
+
 #: Between the paths of several modules that stand for one of the other dump: ``attention.q + k + v``.
 JOINED = " + "
 
@@ -184,6 +187,11 @@ def is_loss(parsed: EntryName | None) -> bool:
     True
     """
     return parsed is not None and parsed.direction == DEBUG and parsed.name == LOSS
+
+
+def is_update(parsed: EntryName | None) -> bool:
+    """Whether an entry is what an optimizer made of one parameter."""
+    return parsed is not None and parsed.prefix == OPTIMIZER and parsed.direction == FORWARD
 
 
 def is_function(parsed: EntryName | None) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from msprobe_ms.frameworks.base import After, Before, Framework, Namespace, OnRoots, Removable
+from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates, ParameterUpdate, plain, settings
 
 #: Buffers of normalisations that each training step updates.
 _RUNNING = ("running_mean", "running_var")
@@ -18,6 +20,17 @@ _RUNNING = ("running_mean", "running_var")
 
 class _Nested(threading.local):
     value = False
+
+
+class _Both:
+    """Two hooks, removed together."""
+
+    def __init__(self, *hooks: Removable) -> None:
+        self._hooks = hooks
+
+    def remove(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
 
 
 class TorchModules(Framework):
@@ -108,6 +121,33 @@ class TorchModules(Framework):
             return told
 
         return [(holder, name, wrap) for holder, name in places if callable(getattr(holder, name, None))]
+
+    def watch_optimizers(self, before: BeforeUpdates, after: AfterUpdates) -> Removable | None:
+        hooks = sys.modules.get(self._torch.optim.Optimizer.__module__)  # torch.optim hides it
+        if hooks is None or not hasattr(hooks, "register_optimizer_step_pre_hook"):
+            return None
+
+        def begins(optimizer: Any, *_: Any) -> None:
+            before(optimizer, functools.partial(self._updates_of, optimizer))
+
+        def ends(optimizer: Any, *_: Any) -> None:
+            after(optimizer)
+
+        return _Both(
+            hooks.register_optimizer_step_pre_hook(begins), hooks.register_optimizer_step_post_hook(ends)
+        )
+
+    def _updates_of(self, optimizer: Any) -> Iterator[ParameterUpdate]:
+        """Yield the updates that an optimizer is about to make; a parameter without a gradient has none."""
+        for group in optimizer.param_groups:
+            chosen = settings(group)
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    state = dict(optimizer.state.get(parameter, {}))
+                    done = int(plain(state.pop("step", 0)) or 0)
+                    kept = {name: value for name, value in state.items() if self.is_tensor(value)}
+                    given = {"parameter": parameter, "gradient": parameter.grad, **kept, **chosen, "step": done}
+                    yield ParameterUpdate(parameter, given)
 
     def namespaces(self) -> Sequence[Namespace]:
         torch = self._torch

@@ -21,6 +21,7 @@ from msprobe_ms.recording.hooks.compiled import CompilerCalls, JitHooks
 from msprobe_ms.recording.hooks.losses import LossHooks
 from msprobe_ms.recording.hooks.modules import ModuleHooks, TokenWindow
 from msprobe_ms.recording.hooks.operators import KernelHooks
+from msprobe_ms.recording.hooks.optimizers import OptimizerHooks
 from msprobe_ms.recording.kernel_recorder import KernelRecorder
 from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.output.step_dump import StepDump
@@ -86,6 +87,7 @@ class DynamicStep(Step):
         self._modules: ModuleHooks | None = None
         self._jit: JitHooks | None = None
         self._losses: LossHooks | None = None
+        self._optimizers = OptimizerHooks(framework, self._recorder.updates) if config.optimizer else None
         self._compiler_calls: CompilerCalls | None = None
         self._window: TokenWindow | None = None
         self._model_calls = itertools.count()
@@ -115,6 +117,10 @@ class DynamicStep(Step):
             )
             if self._kernels is None:  # the kernel that made the loss is recorded itself
                 self._losses = LossHooks(self._framework, self._recorder)
+            if self._optimizers is not None and model is None:
+                self._errors.note("optimizer: updates are those of a network's parameters, give it to start(model)")
+            elif self._optimizers is not None:
+                self._dump.guard(partial(self._optimizers.install, model), "start")
             if token_range is not None:
                 root = model[0] if isinstance(model, (list, tuple)) else model
                 self._window = TokenWindow(
@@ -204,6 +210,9 @@ class DynamicStep(Step):
     def save(self, variable: Any, name: str, save_backward: bool) -> None:
         self._saves.save(variable, name, save_backward)
 
+    def optimizer_ran(self, optimizer: Any) -> None:
+        self._recorder.updates.end(optimizer)
+
     @property
     def folder(self) -> Path:
         return self._dump.folder
@@ -227,6 +236,8 @@ class DynamicStep(Step):
             self._warn_of_emptiness()
         self._model = None
         self._drop_parameter_hooks()
+        if self._optimizers is not None:
+            self._dump.guard(self._optimizers.remove, "step", lost=False)
         self._recorder.close()
         self._saves.close()
 

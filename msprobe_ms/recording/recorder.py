@@ -30,6 +30,7 @@ from msprobe_ms.recording.gradients import Backward, Watch
 from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.selection.filters import CallFilter
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.updates import Updates
 from msprobe_ms.support.process import ThisProcess
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ class Recorder(StepRecorder):
         self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
         self._recomputation = Recomputation(framework.recomputing)
         self._thread = OpenCalls()
-        self.backward = Backward(self._sink, self._values, self._filter, self._guarded, self._is_open, self._count)
+        shared = self._sink, self._values, self._filter, self._guarded, self._is_open, self._count
+        self.backward, self.updates = Backward(*shared), Updates(*shared)
 
     def resume(self) -> None:
         """Calls come in from here on."""

@@ -320,6 +320,23 @@ torch.save([*generator.parameters(), *critic.parameters()], "weights.pt")
 """
 
 
+@pytest.mark.parametrize("arguments", [("pytorch",), ("mindspore", "functional"), ("mindspore", "cell")])
+def test_updates_belong_to_the_step_that_the_optimizer_ends(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    config = {"level": "L0", "dump_path": "dump", "optimizer": True}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    framework, *form = arguments
+    code = PYTORCH if framework == "pytorch" else MINDSPORE
+    result = run(tmp_path, "--config", "config.json", "train.py", *form, code=code)
+    assert result.returncode == 0, result.stderr
+    for step in (0, 1):
+        entries = dump_of(tmp_path, step).entries
+        made = [name for name in entries if name.startswith("Optimizer")]
+        assert made == [f"Optimizer.fc{layer}.{name}.0.forward" for layer in (1, 2) for name in ("weight", "bias")]
+        for name in made:
+            norms = {item.path: item.norm for item in entries[name].items}
+            assert norms["parameter",] != norms["0",]
+
+
 def test_both_networks_of_a_gan_are_recorded_in_one_step(tmp_path: Path) -> None:
     result = run(tmp_path, "--level", "L0", "--dump_path", "dump", "train.py", code=PYTORCH_NETS + PYTORCH_GAN)
     assert result.returncode == 0, result.stderr

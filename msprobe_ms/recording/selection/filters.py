@@ -293,6 +293,10 @@ class CallFilter:
         """Whether what gradients are computed of is recorded: it is a result of forward, and no call to be skipped."""
         return self._list.accepts(entry) and self._scope.is_open and self._fields.keeps_results
 
+    def keeps_update(self, entry: str) -> bool:
+        """Whether what an optimizer made of a parameter is recorded."""
+        return self._list.accepts(entry) and self._scope.is_open and self._fields.keeps_any(FORWARD)
+
     @property
     def keeps_values(self) -> bool:
         """Whether entries have values, and not names alone."""
