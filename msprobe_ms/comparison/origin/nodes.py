@@ -18,7 +18,7 @@ from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
 from msprobe_ms.comparison.statistics import element_count, elements_of, have_sketches, no_gradient, non_finite_ends
 from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Item
-from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName, is_loss
+from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName, is_loss, is_update
 
 #: States of what a node gives out.
 RESULTS = ("output", "parameters_grad", "debug")
@@ -109,6 +109,11 @@ class Node:
     def is_kept(self) -> bool:
         """A parameter or input of a compiled graph, after it ran."""
         return self.parsed is not None and self.parsed.prefix == PARAMETER
+
+    @property
+    def is_update(self) -> bool:
+        """What an optimizer made of a parameter."""
+        return is_update(self.parsed)
 
     @property
     def is_parameter_gradient(self) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from msprobe_ms.comparison.model import Allowance, Effect, Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.causes import AFTERWARDS, BEFOREHAND, CAUSES
+from msprobe_ms.comparison.origin.causes.wrong_optimizer import WrongOptimizer
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
@@ -124,6 +125,7 @@ class Walk:
             else:
                 self._explanations[explanation.phase].append(explanation)
         self._causes: list[Cause] = [each(evidence) for each in CAUSES]
+        self._wrong_optimizer = WrongOptimizer(evidence)
         #: How many layers that round were found equal to the bit; several of them leave no noise to hide in.
         self._equal_layers = 0
         #: The largest error ratio that parameters without effect lead to, by the module around them.
@@ -140,10 +142,14 @@ class Walk:
             # A save has no inputs: what was saved before it is what it is computed from.
             node.ratio_in, node.before, self._saved = self.largest_ratio, self._saved, node
         # Through the loss, a forward fault reaches every gradient of the step; and what is saved later inherits.
-        if node.is_backward or is_save:
+        if node.is_backward or is_save or node.is_update:
             self.origins = self.origins or self.doubted
             if self.origins:
                 return False
+        if node.is_update:
+            if origin := self._wrong_optimizer.find(node):
+                self._note(Found(node, origin))
+            return True
         if found := self.judge(node):
             self._note(found)
         given = 0.0 if node.is_parameter_gradient or node.is_loss else node.ratio_out

@@ -24,7 +24,7 @@ from msprobe_ms.dump.names import PARAMETERS_GRAD
 Vector = npt.NDArray[np.float64]
 
 #: Epsilons of a parameter's norm that rounding leaves of an update of nothing.
-_ROUNDING = 4.0
+ROUNDING = 4.0
 #: Times that an update has to be larger than rounding for its size and direction to be known.
 _KNOWN = 50.0
 #: Gradients of the step before that are further apart than this have set the updates apart themselves.
@@ -134,7 +134,7 @@ def _update(row: Row, our_past: Item | None, their_past: Item | None, slope: flo
     if not epsilon or any(vector is None for vector in vectors) or row.target.shape != row.golden.shape:
         return None
     ours, before, theirs, held = (vector for vector in vectors if vector is not None)
-    rounding = _ROUNDING * epsilon * max(map(sketch.norm, (ours, before, theirs, held)))
+    rounding = ROUNDING * epsilon * max(map(sketch.norm, (ours, before, theirs, held)))
     return Update(row, ours - before, theirs - held, held, rounding, slope)
 
 
