@@ -18,6 +18,7 @@ from msprobe_ms.comparison.origin.evidence import Before, Evidence
 from msprobe_ms.comparison.origin.search import find_origins, split_random
 from msprobe_ms.comparison.origin.sentences import name_fused_parts, note_shifted_calls
 from msprobe_ms.comparison.pairing.coverage import (
+    anything_compared,
     early_ends,
     far_apart,
     is_incomplete,
@@ -238,7 +239,7 @@ def verdict_of(comparison: Comparison) -> Verdict:
         return Verdict.DIVERGENT
     if comparison.damage or sides_without_values(pairs):
         return Verdict.INCOMPLETE
-    if not any(row.matched for row in comparison.rows):
+    if not anything_compared(pairs):
         return Verdict.DIVERGENT
     if not comparison.random and far_apart(pairs):
         return Verdict.DIVERGENT

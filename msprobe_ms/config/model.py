@@ -126,6 +126,7 @@ class Config(BaseModel):
     ``dump_enable``      False: nothing is recorded; unless None, the file is read again when it changes
     ``async_dump``       tensor files are written by a thread of their own
     ``permissions``      of the files that are written; folders may be entered by whoever may read these
+    ``optimizer``        True: what optimizers make of each parameter is recorded
     ``max_memory``       MiB that one step's recording may hold of its own
     ``ignored``          key paths that were given, ask for something, and have no effect here
     """
@@ -143,6 +144,7 @@ class Config(BaseModel):
     async_dump: Switch = False
     permissions: PermissionBits = Permissions()
     max_memory: MaxMemory = 2048
+    optimizer: Switch = False
     api_list: FilePath | None = None
     scope: Range | None = None
     list: Patterns = ()
@@ -201,6 +203,13 @@ class Config(BaseModel):
         if mode != "statistics" and info.data.get("task") == "structure":
             raise Rejected(((), "task structure stores no values; use task statistics, or remove this key"))
         return mode
+
+    @field_validator("optimizer")
+    @classmethod
+    def _updates_are_calls(cls, optimizer: bool, info: ValidationInfo) -> bool:
+        if optimizer and (level := info.data.get("level", "L1")) in ("L2", "debug"):
+            raise Rejected(((), f"level {level} records no updates; use one of L0, L1, mix, or remove this key"))
+        return optimizer
 
     @field_validator("api_list")
     @classmethod

@@ -24,6 +24,9 @@ BACKWARD = "backward"
 PARAMETERS_GRAD = "parameters_grad"
 DEBUG = "debug"
 
+#: Name of the saved value that gradients are computed of; recorded at other levels than debug, too.
+LOSS = "loss"
+
 #: A further key of a forward entry, true where the call only recomputed in backward what an earlier one had computed.
 RECOMPUTE = "recompute"
 
@@ -44,6 +47,9 @@ RECOVERED = "recovered"
 
 #: A further key of dump.json: in words, what the recording could not hold; not there where it holds all.
 INCOMPLETE = "incomplete"
+
+#: Prefix of entries that hold what an optimizer made of a parameter; their name is its path in the model.
+OPTIMIZER = "Optimizer"
 
 #: Between the paths of several modules that stand for one of the other dump: ``attention.q + k + v``.
 JOINED = " + "
@@ -177,6 +183,20 @@ def parts_named(path: str) -> set[str]:
     first, *others = path.split(JOINED)
     above = [first[: place + 1] for place, character in enumerate(first) if character == "."]
     return {first, *others, *(start + part for start in above for part in others)}
+
+
+def is_loss(parsed: EntryName | None) -> bool:
+    """Whether an entry holds what gradients are computed of, as it is recorded beside calls.
+
+    >>> is_loss(parse_entry("loss.0.debug"))
+    True
+    """
+    return parsed is not None and parsed.direction == DEBUG and parsed.name == LOSS
+
+
+def is_update(parsed: EntryName | None) -> bool:
+    """Whether an entry is what an optimizer made of one parameter."""
+    return parsed is not None and parsed.prefix == OPTIMIZER and parsed.direction == FORWARD
 
 
 def is_function(parsed: EntryName | None) -> bool:

@@ -18,12 +18,16 @@ import numpy as np
 from msprobe_ms.arrays.statistics import parts
 from msprobe_ms.dump.dialects import Dialect
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
+from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
+from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
 from msprobe_ms.support.files import DEFAULT, Permissions
 
 #: Receives the gradients of watched tensors, in their order; None where no gradient reached one.
 OnGradients = Callable[[Sequence[Any]], None]
 #: The same; told None beforehand whenever a part of them has come, where they come in parts.
 OnInputGradients = Callable[[Sequence[Any] | None], None]
+#: Is told the tensors that gradients are about to be computed of.
+OnRoots = Callable[[Sequence[Any]], None]
 
 
 class ExecutionMode(Enum):
@@ -110,33 +114,6 @@ class InputWatch:
         """The call is over: ``outputs`` are the tensors it returned, none when it raised."""
 
 
-class KernelDumpControl(Protocol):
-    """The framework's own dump of compiled graphs' kernels, configured by a file; steps are its iterations."""
-
-    #: The framework's release.
-    version: str
-    #: Whether kernels run on the host, where the framework can neither be stopped nor compute statistics.
-    on_cpu: bool
-
-    def read_configuration(self, nowhere: int) -> str | None:
-        """Have the file read that the environment names, and record nothing; what is wrong with it, or None.
-
-        ``nowhere`` is the number of an iteration that the file does not select.
-        """
-
-    def name_modules(self, models: Sequence[Any]) -> None:
-        """Kernels of graphs that are compiled from here on are named after the modules below ``models``."""
-
-    def close(self) -> None:
-        """No graph is recorded any more."""
-
-    def record(self, iteration: int) -> None:
-        """Kernels launched from here on belong to ``iteration``."""
-
-    def pause(self, nowhere: int) -> None:
-        """All kernels launched so far are on disk; those launched from here on are not recorded."""
-
-
 class Framework(ABC):
     """What the rest of the package needs to know of one framework."""
 
@@ -177,9 +154,7 @@ class Framework(ABC):
     def device_statistics(self, tensor: Any, *, sketch: bool) -> Any:
         """Max, Min, Mean, Norm, and a sketch where asked for, computed on the device that holds the tensor.
 
-        They are left there; the host does not wait.
-
-        None to have numpy do it on the host.
+        They are left there; the host does not wait. None to have numpy do it on the host.
         """
         return None
 
@@ -239,6 +214,14 @@ class Framework(ABC):
     @abstractmethod
     def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         """Report the whole gradient of a tensor that ``can_watch``; what to remove afterwards, if anything."""
+
+    def gradient_calls(self, on_roots: OnRoots) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
+        """Return ``(holder, attribute, wrap)`` of what computes gradients; wrapped, it tells of what, after forward."""
+        return ()
+
+    def watch_optimizers(self, before: BeforeUpdates, after: AfterUpdates) -> Removable | None:
+        """Have ``before`` and ``after`` called around each call of an optimizer; None where that cannot be."""
+        return None
 
     # -- kernels (level L2) ----------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Any
 from mindspore import Tensor
 
 from msprobe_ms.dump.dialects import MINDTORCH
-from msprobe_ms.frameworks.base import Namespace, Removable
+from msprobe_ms.frameworks.base import Namespace, OnRoots, Removable
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.frameworks.torch_modules import TorchModules
@@ -80,6 +80,11 @@ class MSAdapter(TorchModules, MindSpore):
 
     def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         return _ParameterHook(tensor, on_gradient)
+
+    torch_gradients = (*TorchModules.torch_gradients, ("Tensor", "backward"))
+
+    def gradient_calls(self, on_roots: OnRoots) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
+        return [*super().gradient_calls(on_roots), *MindSpore.gradient_calls(self, on_roots)]
 
     # -- APIs ------------------------------------------------------------------------------------------------------
 

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.frameworks.base import After, Before, Framework, Namespace, Removable
+from msprobe_ms.frameworks.base import After, Before, Framework, Namespace, OnRoots, Removable
+from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates, ParameterUpdate, plain, settings
 
 #: Buffers of normalisations that each training step updates.
 _RUNNING = ("running_mean", "running_var")
+
+
+class _Nested(threading.local):
+    value = False
+
+
+class _Both:
+    """Two hooks, removed together."""
+
+    def __init__(self, *hooks: Removable) -> None:
+        self._hooks = hooks
+
+    def remove(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
 
 
 class TorchModules(Framework):
@@ -78,6 +97,57 @@ class TorchModules(Framework):
             module.register_forward_pre_hook(pre_hook, with_kwargs=True),
             module.register_forward_hook(forward_hook, **self._hook_options),
         )
+
+    #: Attributes of ``torch`` that compute gradients of their first argument; not all are there everywhere.
+    torch_gradients: tuple[tuple[str, str], ...] = (("autograd", "backward"), ("autograd", "grad"))
+
+    def gradient_calls(self, on_roots: OnRoots) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
+        places = [(getattr(self._torch, holder, None), name) for holder, name in self.torch_gradients]
+        nested = _Nested()
+
+        def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def told(*args: Any, **kwargs: Any) -> Any:
+                if nested.value:  # one of them calls another, or backward runs one again
+                    return original(*args, **kwargs)
+                roots = args[0] if args else kwargs.get("tensors", kwargs.get("outputs"))
+                on_roots(roots if isinstance(roots, (list, tuple)) else [roots])
+                nested.value = True
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    nested.value = False
+
+            return told
+
+        return [(holder, name, wrap) for holder, name in places if callable(getattr(holder, name, None))]
+
+    def watch_optimizers(self, before: BeforeUpdates, after: AfterUpdates) -> Removable | None:
+        hooks = sys.modules.get(self._torch.optim.Optimizer.__module__)  # torch.optim hides it
+        if hooks is None or not hasattr(hooks, "register_optimizer_step_pre_hook"):
+            return None
+
+        def begins(optimizer: Any, *_: Any) -> None:
+            before(optimizer, functools.partial(self._updates_of, optimizer))
+
+        def ends(optimizer: Any, *_: Any) -> None:
+            after(optimizer)
+
+        return _Both(
+            hooks.register_optimizer_step_pre_hook(begins), hooks.register_optimizer_step_post_hook(ends)
+        )
+
+    def _updates_of(self, optimizer: Any) -> Iterator[ParameterUpdate]:
+        """Yield the updates that an optimizer is about to make; a parameter without a gradient has none."""
+        for group in optimizer.param_groups:
+            chosen = settings(group)
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    state = dict(optimizer.state.get(parameter, {}))
+                    done = int(plain(state.pop("step", 0)) or 0)
+                    kept = {name: value for name, value in state.items() if self.is_tensor(value)}
+                    given = {"parameter": parameter, "gradient": parameter.grad, **kept, **chosen, "step": done}
+                    yield ParameterUpdate(parameter, given)
 
     def namespaces(self) -> Sequence[Namespace]:
         torch = self._torch

@@ -125,6 +125,7 @@ class TrainingRecorder(Listener):
     def optimizer_ran(self, optimizer: Any) -> None:
         if not self._began or self._refused or self._debugger is None or not self._process.is_mine:
             return
+        self._debugger.optimizer_ran(optimizer)
         self.pauses()
         alive = self._alive()
         awaited = self._rule.awaited(alive)

@@ -332,6 +332,11 @@ class BaseDebugger(ABC):
         """Where this process's dump of the current step lies, or will."""
         return process_folder(self.config.dump_path, self._step, self._framework.rank())
 
+    def optimizer_ran(self, optimizer: Any) -> None:
+        """Complete what is recorded of an optimizer's call, where `step` comes before the hooks on it say so."""
+        if self._open_step is not None:
+            self._open_step.optimizer_ran(optimizer)
+
     def begin_unused_step(self) -> None:
         """Count on to the first step that has no dump of this process yet."""
         while self.folder.exists():

@@ -18,8 +18,10 @@ from msprobe_ms.recording.graphs.graph_recorder import tapped_by
 from msprobe_ms.recording.graphs.graph_step import TAPPED_TASKS, GraphStep
 from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.hooks.compiled import CompilerCalls, JitHooks
+from msprobe_ms.recording.hooks.losses import LossHooks
 from msprobe_ms.recording.hooks.modules import ModuleHooks, TokenWindow
 from msprobe_ms.recording.hooks.operators import KernelHooks
+from msprobe_ms.recording.hooks.optimizers import OptimizerHooks
 from msprobe_ms.recording.kernel_recorder import KernelRecorder
 from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.output.step_dump import StepDump
@@ -84,6 +86,8 @@ class DynamicStep(Step):
         self._model: Any = None
         self._modules: ModuleHooks | None = None
         self._jit: JitHooks | None = None
+        self._losses: LossHooks | None = None
+        self._optimizers = OptimizerHooks(framework, self._recorder.updates) if config.optimizer else None
         self._compiler_calls: CompilerCalls | None = None
         self._window: TokenWindow | None = None
         self._model_calls = itertools.count()
@@ -111,14 +115,21 @@ class DynamicStep(Step):
                 tapped=self._graphs is not None,
                 frameworks_own=self._kernels is not None,
             )
+            if self._kernels is None:  # the kernel that made the loss is recorded itself
+                self._losses = LossHooks(self._framework, self._recorder)
+            if self._optimizers is not None and model is None:
+                self._errors.note("optimizer: updates are those of a network's parameters, give it to start(model)")
+            elif self._optimizers is not None:
+                self._dump.guard(partial(self._optimizers.install, model), "start")
             if token_range is not None:
                 root = model[0] if isinstance(model, (list, tuple)) else model
                 recorded = None if self._modules is None else self._modules.hand_over(root)
                 self._window = TokenWindow(
                     self._framework, root, token_range, self._model_calls, self._open, self._remove_hooks, recorded
                 )
-            hooks = [hooks for hooks in (self._window, self._modules, self._apis, self._jit) if hooks is not None]
-            self._compiler_calls = CompilerCalls(self._framework, self._recorder, hooks)
+            hooks = (self._window, self._modules, self._apis, self._jit, self._losses)
+            there = [each for each in hooks if each is not None]
+            self._compiler_calls = CompilerCalls(self._framework, self._recorder, there)
             self._compiler_calls.install()
             if self._window is not None:
                 self._window.install()
@@ -140,6 +151,8 @@ class DynamicStep(Step):
                 self._apis.install(self._recorder, self._model)
             if self._jit is not None:
                 self._jit.install()
+            if self._losses is not None:
+                self._losses.install()
             if self._kernels is not None:
                 self._kernels.install()
             if self._graphs is not None:
@@ -165,7 +178,7 @@ class DynamicStep(Step):
                     removing.callback(self._drop_parameter_hooks)
                 if self._modules is not None:
                     removing.callback(self._modules.remove_forward)
-                for hooks in (self._apis, self._jit, self._kernels):
+                for hooks in (self._apis, self._jit, self._losses, self._kernels):
                     if hooks is not None:
                         removing.callback(hooks.remove)
         except Exception as error:
@@ -198,6 +211,9 @@ class DynamicStep(Step):
     def save(self, variable: Any, name: str, save_backward: bool) -> None:
         self._saves.save(variable, name, save_backward)
 
+    def optimizer_ran(self, optimizer: Any) -> None:
+        self._recorder.updates.end(optimizer)
+
     @property
     def folder(self) -> Path:
         return self._dump.folder
@@ -207,14 +223,22 @@ class DynamicStep(Step):
         return self._dump.is_empty and self._process.is_mine
 
     @property
+    def _holds_losses_alone(self) -> bool:
+        recorder = self._recorder
+        return recorder.saw_losses and not (recorder.saw_calls or self._errors.count) and self._process.is_mine
+
+    @property
     def saw_backward(self) -> bool:
         return self._recorder.backward.seen
 
     def _release(self) -> None:
-        if self.is_empty and (self._graphs is None or not self._graphs.has_entries):
+        without_calls = self.is_empty or self._holds_losses_alone
+        if without_calls and (self._graphs is None or not self._graphs.has_entries):
             self._warn_of_emptiness()
         self._model = None
         self._drop_parameter_hooks()
+        if self._optimizers is not None:
+            self._dump.guard(self._optimizers.remove, "step", lost=False)
         self._recorder.close()
         self._saves.close()
 
@@ -262,7 +286,8 @@ class DynamicStep(Step):
                 opened=self._opened, called=called, compiled=jit.saw_unrecorded,
             )  # fmt: skip
             if why:
-                logger.warning("%s: nothing was recorded: %s", self.folder, why)
+                nothing = "nothing" if self.is_empty else "nothing but the loss"
+                logger.warning("%s: %s was recorded: %s", self.folder, nothing, why)
         except Exception as error:
             self._errors.report(error, "step")
 

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD, RECOMPUTE
+from msprobe_ms.dump.names import DEBUG, FORWARD, LOSS, PARAMETERS_GRAD, RECOMPUTE
+from msprobe_ms.dump.writing.json_text import Whole
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.calls import Call, CallSites, OpenCalls, Parameters, Recomputation, Subject
@@ -29,6 +30,7 @@ from msprobe_ms.recording.gradients import Backward, Watch
 from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.selection.filters import CallFilter
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.updates import Updates
 from msprobe_ms.support.process import ThisProcess
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class StepRecorder:
         self._errors = dump.errors
         self._filter = CallFilter(config)
         self._counters: dict[str, int] = {}
+        self._losses = 0
         self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
         self._closed = False
         self._process = ThisProcess()
@@ -63,6 +66,11 @@ class StepRecorder:
     def saw_calls(self) -> bool:
         """Whether anything was called that could have been recorded, selected or not."""
         return bool(self._counters)
+
+    @property
+    def saw_losses(self) -> bool:
+        """Whether gradients of a scalar were computed."""
+        return self._losses > 0
 
     def close(self) -> None:
         """The step is over: what comes later belongs to nothing and is dropped."""
@@ -86,7 +94,8 @@ class Recorder(StepRecorder):
         self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
         self._recomputation = Recomputation(framework.recomputing)
         self._thread = OpenCalls()
-        self.backward = Backward(self._sink, self._values, self._filter, self._guarded, self._is_open, self._count)
+        shared = self._sink, self._values, self._filter, self._guarded, self._is_open, self._count
+        self.backward, self.updates = Backward(*shared), Updates(*shared)
 
     def resume(self) -> None:
         """Calls come in from here on."""
@@ -270,6 +279,22 @@ class Recorder(StepRecorder):
             return output
         finally:
             thread.busy = False
+
+    def losses(self, roots: Iterable[Any]) -> None:
+        """Record the scalars among the tensors that gradients are about to be computed of, each as if it were saved."""
+        if not (self._thread.busy or self._sink.full or self._framework.is_tracing()) and self._is_open():
+            self._guarded(LOSS, partial(self._record_losses, roots))
+
+    def _record_losses(self, roots: Iterable[Any]) -> None:
+        for root in roots:
+            if self._framework.is_tensor(root) and all(size == 1 for size in root.shape):
+                with self._lock:
+                    entry, self._losses = f"{LOSS}.{self._losses}.{DEBUG}", self._losses + 1
+                if self._filter.keeps_loss(entry):
+                    save, fields = self._filter.saves(entry), list[tuple[str, Whole]]()
+                    if self._filter.keeps_values:
+                        fields = [("", Whole(self._values.build(root, entry, "", (), save)))]
+                    self._sink.entry(EntryPart(entry, fields))
 
     @contextmanager
     def blind(self) -> Iterator[None]:

@@ -55,6 +55,10 @@ class Step(ABC):
         """Record a value that the script hands over (level debug)."""
         return None
 
+    def optimizer_ran(self, optimizer: Any) -> None:
+        """The call of an optimizer is over, which ends the step."""
+        return None
+
     def stop(self) -> None:
         """Pause until `start`, and bring the files up to date."""
         self._pause()

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from msprobe_ms.comparison.pairing.pairs import PARAMETER_SYNONYMS
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.rules.modules import NOWHERE, CellRules
+from msprobe_ms.comparison.pairing.updates import PARAMETER_SYNONYMS
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import listed
 

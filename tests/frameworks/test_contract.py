@@ -30,10 +30,11 @@ RUNS = [
     *(("msadapter", way) for way in WAYS),
 ]  # fmt: skip
 
-#: What the net's modules leave at L0, in order.
+LOSS = "loss.0.debug"
+#: What the net's modules and its loss leave at L0, in order.
 MODULES = [
     "first.Linear.forward.0", "shared.Linear.forward.0", "shared.Linear.forward.1", "gate.inner.Linear.forward.0",
-    "gate.Gate.forward.0", "last.Linear.forward.0", "Net.forward.0",
+    "gate.Gate.forward.0", "last.Linear.forward.0", "Net.forward.0", LOSS,
     "Net.parameters_grad.0", "last.Linear.backward.0", "last.Linear.parameters_grad.0", "gate.inner.Linear.backward.0",
     "gate.Gate.backward.0", "gate.inner.Linear.parameters_grad.0", "shared.Linear.backward.1",
     "shared.Linear.backward.0", "shared.Linear.parameters_grad.0", "first.Linear.backward.0", "Net.backward.0",
@@ -104,7 +105,9 @@ def arrays(dump: Dump, entry: Entry) -> dict[tuple[str, ...], np.ndarray]:
 
 def test_every_module_call_has_its_entries_in_order(run: Run) -> None:
     dump = run.dump("L0")
-    assert [name.partition(".")[2] for name in dump.entries] == [run.named(module) for module in MODULES]
+    assert [name if name == LOSS else name.partition(".")[2] for name in dump.entries] == [
+        run.named(module) for module in MODULES
+    ]
     framework = "mindtorch" if run.framework == "msadapter" else run.framework
     assert (dump.framework, dump.level, dump.task) == (framework, "L0", "tensor")
 
@@ -113,7 +116,9 @@ def test_mix_is_modules_and_functions_each_below_its_module(run: Run) -> None:
     modules, functions, mix = (run.dump(level) for level in LEVELS)
     ours = [name for name in mix.entries if name in modules.entries]
     assert sorted(ours) == sorted(modules.entries)
-    assert [name for name in mix.entries if name not in modules.entries] == list(functions.entries)
+    assert [name for name in mix.entries if name not in modules.entries] == [
+        name for name in functions.entries if name != LOSS
+    ]
     assert [name for name in ours if "forward" in name] == [name for name in modules.entries if "forward" in name]
     for way in ("forward", "backward"):
         gate = run.entry(mix, f"gate.Gate.{way}.0")
@@ -128,6 +133,16 @@ def test_mix_is_modules_and_functions_each_below_its_module(run: Run) -> None:
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_loss_is_recorded_at_every_level(run: Run, level: str) -> None:
+    dump = run.dump(level)
+    assert [name for name in dump.entries if name.endswith(".debug")] == [LOSS]
+    ((_, loss),) = arrays(dump, dump.entries[LOSS]).items()
+    if run.way != "grad":  # which gives out gradients alone
+        np.testing.assert_array_equal(loss, run.steps[f"{level}.0"])
+    assert dump.entries[LOSS].parent is None
 
 
 @pytest.mark.parametrize("level", [*LEVELS, "in_place"])

@@ -60,9 +60,10 @@ def recorded(model: Any, run: Callable[[], Outcome], dump_path: Path, **keys: An
 
 
 def assert_like(step: Step, other: Step, *, without: tuple[str, ...] = ()) -> None:
-    """The same entries with the same structure, parents and, but for rounding, figures."""
-    names = {name for name in other.data if not name.startswith(without)} if without else set(other.data)
-    assert {name for name in step.data if not (without and name.startswith(without))} == names
+    """The same entries with the same structure, parents and, but for rounding, figures; in a graph there is no loss."""
+    without = (*without, "loss.")
+    names = {name for name in other.data if not name.startswith(without)}
+    assert {name for name in step.data if not name.startswith(without)} == names
     for name in names:
         mine, theirs = dict(leaves(step.data[name])), dict(leaves(other.data[name]))
         assert step.construct.get(name) == other.construct.get(name), name

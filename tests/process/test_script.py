@@ -320,6 +320,23 @@ torch.save([*generator.parameters(), *critic.parameters()], "weights.pt")
 """
 
 
+@pytest.mark.parametrize("arguments", [("pytorch",), ("mindspore", "functional"), ("mindspore", "cell")])
+def test_updates_belong_to_the_step_that_the_optimizer_ends(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    config = {"level": "L0", "dump_path": "dump", "optimizer": True}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    framework, *form = arguments
+    code = PYTORCH if framework == "pytorch" else MINDSPORE
+    result = run(tmp_path, "--config", "config.json", "train.py", *form, code=code)
+    assert result.returncode == 0, result.stderr
+    for step in (0, 1):
+        entries = dump_of(tmp_path, step).entries
+        made = [name for name in entries if name.startswith("Optimizer")]
+        assert made == [f"Optimizer.fc{layer}.{name}.0.forward" for layer in (1, 2) for name in ("weight", "bias")]
+        for name in made:
+            norms = {item.path: item.norm for item in entries[name].items}
+            assert norms["parameter",] != norms["0",]
+
+
 def test_both_networks_of_a_gan_are_recorded_in_one_step(tmp_path: Path) -> None:
     result = run(tmp_path, "--level", "L0", "--dump_path", "dump", "train.py", code=PYTORCH_NETS + PYTORCH_GAN)
     assert result.returncode == 0, result.stderr
@@ -330,8 +347,9 @@ def test_both_networks_of_a_gan_are_recorded_in_one_step(tmp_path: Path) -> None
     assert "a step ends when each of the optimizers Adam, SGD has run" in result.stderr
     assert result.stderr.count("Critic (train.py) is called too and not recorded: no optimizer trains it") == 1
     expected = [
-        "Module.0.fc.Linear.forward.0", "Module.1.fc.Linear.forward.0", "Module.1.fc.Linear.backward.0",
-        "Module.1.fc.Linear.parameters_grad.0", "Module.1.fc.Linear.forward.1", "Module.1.fc.Linear.backward.1",
+        "Module.0.fc.Linear.forward.0", "Module.1.fc.Linear.forward.0", "loss.0.debug",
+        "Module.1.fc.Linear.backward.0", "Module.1.fc.Linear.parameters_grad.0",
+        "Module.1.fc.Linear.forward.1", "loss.1.debug", "Module.1.fc.Linear.backward.1",
         "Module.1.fc.Linear.parameters_grad.1", "Module.0.fc.Linear.backward.0", "Module.0.fc.Linear.parameters_grad.0",
     ]  # fmt: skip
     assert names_by_step(tmp_path) == [expected, expected]

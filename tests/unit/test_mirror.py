@@ -35,13 +35,14 @@ dump: columns model
 dump/kernels: entries index kernel_files launches reduce
 dump/reading: items locate
 dump/writing: export
-frameworks: base gradient_graph graph_observer msadapter seeding torch_modules training
+frameworks: base gradient_graph graph_observer kernel_dump msadapter optimizers seeding torch_modules training
 frameworks/mindspore: arrays autograd callbacks device_statistics dropout framework graph_callbacks graph_compilation
-    graph_source jit kernels modes tensor_dump tensor_dump_files tensor_dump_names training
+    graph_source jit kernels modes optimizers tensor_dump tensor_dump_files tensor_dump_names training
 frameworks/pytorch: autograd device_statistics framework training
 recording: auto calls context_manager debugger dynamic_step kernel_recorder modes recorder saved_values script step
+    updates
 recording/graphs: graph_recorder graph_step kernel_step
-recording/hooks: apis communication compiled early_imports modules operators
+recording/hooks: apis communication compiled early_imports losses modules operators optimizers
 recording/output: deferred_statistics overflow step_dump tensor_writer values
 recording/selection: filters unused_settings
 support: errors files log patching workers

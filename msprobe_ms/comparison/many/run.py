@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from msprobe_ms.arrays.custom_metrics import Algorithm, Unloaded
 from msprobe_ms.comparison.many.first_rank import Exchanges, exchanges_of
 from msprobe_ms.comparison.many.plan import DumpPair, Plan
-from msprobe_ms.comparison.many.trend import Errors, errors_of
+from msprobe_ms.comparison.many.trend import Errors, LossGap, errors_of, loss_gap
 from msprobe_ms.comparison.model import Origin, Outcome
 from msprobe_ms.comparison.pairing.automatic import EXCHANGED
 from msprobe_ms.comparison.reporting.files import summary
@@ -54,6 +54,7 @@ class Found:
     ``summary``  the content of its compare_summary.json; ``origins`` those in it
     ``lines``    its verdict in words, without the files
     ``errors``   how far each node is out, where a trend is wanted
+    ``loss``     the first loss that differs, where it is no drift of two runs that agree
     ``problem``  why there is none of it: then ``verdict`` is ``failed``
     """
 
@@ -64,6 +65,7 @@ class Found:
     lines: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     errors: Errors | None = None
+    loss: LossGap | None = None
     exchanges: Exchanges = field(default_factory=Exchanges)
     problem: str = ""
 
@@ -91,6 +93,7 @@ def compare_pair(work: Work) -> Found:
         list(verdict_lines(replace(outcome, title="", files=[]), _choosing(pair.place))),
         outcome.files,
         errors_of(comparison) if work.with_errors else None,
+        loss_gap(comparison, pair.place.step) if comparison.verdict != Verdict.CONSISTENT else None,
         exchanges_of(comparison),
     )
 

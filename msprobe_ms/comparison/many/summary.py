@@ -13,8 +13,9 @@ from typing import IO, Any
 from msprobe_ms.comparison.many.first_rank import Exchanges, FirstRank, first_rank
 from msprobe_ms.comparison.many.plan import Plan
 from msprobe_ms.comparison.many.run import Found
-from msprobe_ms.comparison.many.trend import Growing, Trends, growing, most_growing, write_trend
+from msprobe_ms.comparison.many.trend import Growing, LossGap, Trends, growing, most_growing, write_trend
 from msprobe_ms.comparison.reporting.files import without_time, writing
+from msprobe_ms.comparison.statistics import is_non_finite
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.reading.locate import Place
 
@@ -27,6 +28,7 @@ class Total:
     ``counts``      pairs by verdict, ``failed`` included
     ``first_step``  the first step in which any rank diverges; None where steps are not told apart or none does
     ``first_origin``  where the error begins in it, in the first of its ranks that diverges
+    ``first_loss``  the first step in which losses differ; None where steps are not told apart or none do
     ``first_rank``  which rank of that step was first, and why; None for a single rank
     ``growing``     nodes whose error grows over the steps, worst first
     ``mapping``     the layer mapping that was found for more than one of the pairs
@@ -41,6 +43,7 @@ class Total:
     files: list[Path]
     first_origin: str = ""
     mapping: Path | None = None
+    first_loss: LossGap | None = None
 
     @property
     def failed(self) -> int:
@@ -60,6 +63,7 @@ class Gathering:
         self._counts: Counter[Verdict] = Counter()
         self._first_step: int | None = None
         self._first_origin = ""
+        self._first_loss: LossGap | None = None
         #: The step whose ranks are looked at: the first that diverges, until then the latest.
         self._current: int | None = None
         self._exchanges: dict[str, Exchanges] = {}
@@ -87,6 +91,8 @@ class Gathering:
         if found.verdict == Verdict.DIVERGENT and self._first_step is None and place.step is not None:
             self._first_step = place.step
             self._first_origin = found.origins[0].target if found.origins else ""
+        if found.loss is not None and place.step is not None:
+            self._first_loss = self._first_loss or found.loss
         if found.errors is not None and place.step is not None:
             self._trends.add(rank_name(place), place.step, found.errors)
         shared = f"layer_mapping_{self._timestamp}.yaml"
@@ -114,6 +120,7 @@ class Gathering:
             files,
             self._first_origin,
             self._mapping,
+            self._first_loss if len(self._steps) > 1 else None,
         )
         if self._output is not None:
             path = self._output / f"compare_summary_{self._timestamp}.json"
@@ -156,6 +163,7 @@ def _head(total: Total, plan: Plan, timestamp: str) -> dict[str, Any]:
         "only_in_target": [str(place) for place in plan.only_target],
         "only_in_golden": [str(place) for place in plan.only_golden],
         "first_step": total.first_step,
+        "first_loss": None if total.first_loss is None else _loss(total.first_loss),
         "first_rank": None
         if first is None
         else {
@@ -167,6 +175,11 @@ def _head(total: Total, plan: Plan, timestamp: str) -> dict[str, Any]:
         "growing": [each._replace(last=_finite(each.last))._asdict() for each in total.growing],
         "files": [without_time(file, timestamp) for file in (*filter(None, (total.mapping,)), *total.files)],
     }
+
+
+def _loss(gap: LossGap) -> dict[str, Any]:
+    numbers = {"target": gap.target, "golden": gap.golden}
+    return {"step": gap.step, **{side: str(each) if is_non_finite(each) else each for side, each in numbers.items()}}
 
 
 def _finite(number: float) -> Any:

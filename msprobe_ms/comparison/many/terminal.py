@@ -78,6 +78,8 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
         line = _step_line(total.first_step, total.steps)
         told = total.first_rank is not None or not total.first_origin
         yield line if told else f"{line}; its error begins at {total.first_origin}"
+    if total.first_loss is not None:
+        yield str(total.first_loss)
     if total.first_rank is not None:
         yield total.first_rank.reason
     if total.growing:

@@ -15,6 +15,7 @@ from msprobe_ms.comparison.model import Comparison
 from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.reporting.files import ColouredRow, write_table
 from msprobe_ms.comparison.terms import RowColour
+from msprobe_ms.dump.names import is_loss
 
 #: What a node holds and gives out; what comes in is another node's error.
 _OWN = ("output", "parameters", "parameters_grad", "debug")
@@ -39,6 +40,27 @@ def errors_of(comparison: Comparison) -> Errors:
             errors.nodes.append(pair.target.name)
             errors.ratios.append(max((error_ratio(row) for row in pair.rows if row.state in _OWN), default=0.0))
     return errors
+
+
+class LossGap(NamedTuple):
+    """Two losses of one step that differ; ``step`` is None where steps are not told apart."""
+
+    step: int | None
+    target: float
+    golden: float
+
+    def __str__(self) -> str:
+        return f"loss differs first in step {self.step}: {self.target:.6g} against {self.golden:.6g}"
+
+
+def loss_gap(comparison: Comparison, step: int | None) -> LossGap | None:
+    """Return the first loss of a step that differs by more than its tolerance; None where none was recorded or does."""
+    for pair in comparison.pairs:
+        for row in pair.rows if pair.matched and pair.target and is_loss(pair.target.parsed) else ():
+            values = [item.maximum for item in (row.target, row.golden) if item is not None]
+            if row.differs and len(values) == 2 and all(isinstance(value, float) for value in values):
+                return LossGap(step, *map(float, values))  # type: ignore[arg-type]
+    return None
 
 
 class Growing(NamedTuple):

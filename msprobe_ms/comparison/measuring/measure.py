@@ -42,13 +42,15 @@ from msprobe_ms.comparison.statistics import (
 from msprobe_ms.dump.columns import Sort
 from msprobe_ms.dump.dialects import same_apis
 from msprobe_ms.dump.model import Dump, Item
-from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD
+from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD, is_update, parse_entry
 
 #: Called after each pair with the number of pairs done.
 Progress = Callable[[int], object]
 
 #: Rows whose statistics are measured at once: their columns stay in a core's cache.
 _AT_ONCE = 8192
+#: The relative difference of two settings of optimizers up to which one of them is the other in float32.
+_SETTING = 1e-6
 
 
 def measure(
@@ -159,7 +161,7 @@ class _Meter:
 
     def measure_pair(self, pair: Pair) -> None:
         parsed = pair.golden.parsed if pair.golden else None
-        gradient = parsed is not None and parsed.direction in (BACKWARD, PARAMETERS_GRAD)
+        gradient = parsed is not None and (parsed.direction in (BACKWARD, PARAMETERS_GRAD) or is_update(parsed))
         floors: dict[str, float] | None = None
         for row in pair.rows:
             if not row.matched:
@@ -197,6 +199,9 @@ class _Meter:
         return _Sorts(is_comparable(*dtypes, ours[3], theirs[3]), summed, bound, dtypes)
 
     def _measure_row(self, row: Row, target: Item, golden: Item, floor: float, gradient: bool) -> None:
+        if target.kind == golden.kind == "value" and is_update(parse_entry(golden.entry)):
+            row.deviation, row.tolerance = _setting_deviation(target, golden), _SETTING
+            return
         if gradient and is_broadcast(target.shape, golden.shape):
             deviation, exact = None, True
         elif target.kind == "tensor" and golden.kind == "tensor":
@@ -288,6 +293,14 @@ class _Meter:
         if target.kind != "null" and golden.kind != "null" and same_value(target, golden):
             return 0.0
         return math.inf if same_apis(self.target.framework, self.golden.framework) else None
+
+
+def _setting_deviation(target: Item, golden: Item) -> float:
+    """The relative difference of two settings of optimizers, which frameworks hold in other widths of float."""
+    mine, other = target.maximum, golden.maximum
+    if isinstance(mine, (int, float)) and isinstance(other, (int, float)):
+        return abs(mine - other) / max(abs(mine), abs(other)) if mine != other else 0.0
+    return 0.0 if same_value(target, golden) else math.inf
 
 
 def _numbers_in(tables: Tables, owners: Tables, ours: int, theirs: int) -> tuple[int, int] | None:

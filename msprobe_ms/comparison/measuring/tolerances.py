@@ -11,7 +11,7 @@ from msprobe_ms.arrays.dtypes import Dtype, coarser, parse_dtype
 from msprobe_ms.comparison.model import Pair, Tables
 from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square, square
 from msprobe_ms.dump.model import Entry, Item
-from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName, is_update
 
 #: Roundings a healthy tensor carries, in machine epsilons of its dtype. A chain of n roundings is off by about
 #: sqrt(n) epsilons of its largest terms (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., §2.8): about
@@ -153,10 +153,14 @@ class GradientFloors:
         self._arriving: dict[str, tuple[float, int]] = {}
         #: Module name → largest rms of the first float tensor it takes in, over its calls.
         self._inputs: dict[str, float] = {}
+        #: Module name → the gradients of its parameters.
+        self._parameters_grad: dict[str, Entry] = {}
         for entry in golden.values():
             if entry.parsed is None or not entry.parsed.is_module:
                 continue
             name = entry.parsed.name
+            if entry.parsed.direction == PARAMETERS_GRAD:
+                self._parameters_grad.setdefault(name, entry)
             if entry.parsed.direction == BACKWARD:
                 squares, count = self._arriving.get(name, (0.0, 0))
                 more_squares, more_count = self._arriving_floored(entry)
@@ -173,6 +177,8 @@ class GradientFloors:
     def of_entry(self, entry: Entry | None) -> dict[str, float]:
         if entry is None or entry.parsed is None or self._share <= 0:
             return {}
+        if is_update(entry.parsed):
+            return self._of_update(entry, entry.parsed)
         if entry.parsed.direction == PARAMETERS_GRAD:
             squares, terms = self._arriving.get(entry.parsed.name, (0.0, 0))
         elif entry.parsed.direction == BACKWARD:
@@ -193,6 +199,14 @@ class GradientFloors:
             summed = self._summed(entry.parsed, item, squares) if item.state != "input" and terms > 0 else 0.0
             floors[item.name] = self._share * max(largest, summed, enclosing)
         return floors
+
+    def _of_update(self, entry: Entry, parsed: EntryName) -> dict[str, float]:
+        """The floor of the gradient that an optimizer is given: that of the one which backward gave."""
+        module, _, parameter = parsed.name.rpartition(".")
+        given = self._parameters_grad.get(module)
+        floors = self.of_entry(given)
+        named = {item.path: floors.get(item.name, 0.0) for item in (given.items if given is not None else ())}
+        return {item.name: named.get((parameter,), 0.0) for item in entry.items if item.path == ("gradient",)}
 
     def _summed(self, parsed: EntryName, item: Item, squares: float) -> float:
         """The rms of a sum over the arriving gradient in which nothing cancels; 0 for what is no such sum."""

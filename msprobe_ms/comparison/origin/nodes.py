@@ -18,7 +18,7 @@ from msprobe_ms.comparison.model import Effect, Pair, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
 from msprobe_ms.comparison.statistics import have_sketches, no_gradient, non_finite_ends
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy
-from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName
+from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName, is_loss, is_update
 
 #: States of what a node gives out.
 RESULTS = ("output", "parameters_grad", "debug")
@@ -32,6 +32,7 @@ class Node:
     ``context``   what went into the computation besides this entry's own inputs: a backward node's forward counterpart,
                   the calls whose gradients a parameter gradient sums
     ``before``    of a save: the one before it
+    ``is_loss``   whether it is a save among calls: what gradients are computed of, which do not depend on its value
     ``ratio_in``, ``ratio_parameters``, ``ratio_out``  the largest error ratios of its inputs, parameters and results
     ``ratio_inside``  the largest error ratio of parameters and results of calls inside it that something explains
     ``ratio_without_effect``, ``ratio_without_effect_inside``  the largest error ratio of its values that differ without
@@ -49,6 +50,7 @@ class Node:
     ratio_parameters: float = 0.0
     ratio_out: float = 0.0
     before: Node | None = None
+    is_loss: bool = False
     ratio_inside: float = 0.0
     ratio_without_effect: float = 0.0
     ratio_without_effect_inside: float = 0.0
@@ -109,6 +111,11 @@ class Node:
     def is_kept(self) -> bool:
         """A parameter or input of a compiled graph, after it ran."""
         return self.parsed is not None and self.parsed.prefix == PARAMETER
+
+    @property
+    def is_update(self) -> bool:
+        """What an optimizer made of a parameter."""
+        return is_update(self.parsed)
 
     @property
     def is_parameter_gradient(self) -> bool:
@@ -270,8 +277,10 @@ def nodes_of(pairs: Sequence[Pair]) -> list[Node]:
         for order, pair in enumerate(pairs)
         if pair.target is not None and pair.golden is not None
     ]
+    beside_calls = any(not node.is_save for node in nodes)
     for node in nodes:
         node.measure()
+        node.is_loss = beside_calls and is_loss(node.parsed)
     _connect(nodes, pairs)
     return nodes
 

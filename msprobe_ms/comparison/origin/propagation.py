@@ -95,7 +95,7 @@ def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tu
         return None
     taken = [row for row in node.pair.rows if row.deviation is not None and row.state in ("input", "parameters")]
     fine = [row for row in taken if _is_fine(row)]
-    whole_in = max((_whole_difference(row) / row.held_to for row in fine if row.held_to), default=0.0)
+    whole_in = max((whole_difference(row) / row.held_to for row in fine if row.held_to), default=0.0)
     elements_in = max(map(elements, fine), default=0.0)
     for row in node.rows("output"):
         if not _is_fine(row) or row.golden is None or row.held_to is None or row.misrecorded:
@@ -113,7 +113,7 @@ def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tu
         explained = known * (_OWN_WHOLE + _MARGIN_WHOLE * whole_in + _MARGIN * hidden)
         if not is_of_all_elements(row):
             explained = max(explained, _STANDING_OUT * seen)
-        if _whole_difference(row) > explained * row.held_to:
+        if whole_difference(row) > explained * row.held_to:
             return row, explained * row.held_to
     return None
 
@@ -179,8 +179,8 @@ def _is_fine(row: Row) -> bool:
     return epsilon > 0 and tolerance >= _FINE * epsilon and math.isfinite(row.deviation or 0.0)
 
 
-def _whole_difference(row: Row) -> float:
-    """The larger of the relative differences of Norm, and of Mean in root mean squares."""
+def whole_difference(row: Row) -> float:
+    """Return the larger of the relative differences of Norm, and of Mean in root mean squares."""
     target, golden = row.target, row.golden
     assert target is not None and golden is not None
     norm = magnitude(golden.norm)

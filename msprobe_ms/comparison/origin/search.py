@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator, Mapping
 from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint
 from msprobe_ms.comparison.model import Allowance, Effect, Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.causes import AFTERWARDS, BEFOREHAND, CAUSES
+from msprobe_ms.comparison.origin.causes.wrong_optimizer import WrongOptimizer
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
@@ -130,6 +131,7 @@ class Walk:
             else:
                 self._explanations[explanation.phase].append(explanation)
         self._causes: list[Cause] = [each(evidence) for each in CAUSES]
+        self._wrong_optimizer = WrongOptimizer(evidence)
         #: How many layers that round were found equal to the bit; several of them leave no noise to hide in.
         self._equal_layers = 0
         #: The largest error ratio that parameters without effect lead to, by the module around them.
@@ -146,13 +148,17 @@ class Walk:
             # A save has no inputs: what was saved before it is what it is computed from.
             node.ratio_in, node.before, self._saved = self.largest_ratio, self._saved, node
         # Through the loss, a forward fault reaches every gradient of the step; and what is saved later inherits.
-        if node.is_backward or is_save:
+        if node.is_backward or is_save or node.is_update:
             self.settle()
             if self.origins:
                 return False
+        if node.is_update:
+            if origin := self._wrong_optimizer.find(node):
+                self._note(Found(node, origin))
+            return True
         if found := self.judge(node):
             self._note(found)
-        given = 0.0 if node.is_parameter_gradient else node.ratio_out_of_one_form
+        given = 0.0 if node.is_parameter_gradient or node.is_loss else node.ratio_out_of_one_form
         reached = max(node.ratio_in_of_one_form, node.ratio_parameters, given)
         if node.ratio_without_effect:
             noise = max(node.ratio_without_effect, reached)
@@ -216,9 +222,11 @@ class Walk:
     def negligible_ratio(self, node: Node) -> float:
         """Return the error ratio up to which a difference is taken for rounding.
 
-        1, the tolerance of a net; much less where several layers were equal to the bit and nothing differed so far.
+        1, the tolerance of a net; much less where several layers were equal to the bit and nothing differed so far, but
+        of a loss, which frameworks add up in other orders.
         """
-        return bitwise_floor(node) if self._equal_layers >= _EQUALS and not self.largest_ratio else 1.0
+        bitwise = self._equal_layers >= _EQUALS and not self.largest_ratio and not node.is_loss
+        return bitwise_floor(node) if bitwise else 1.0
 
     def noise_around(self, node: Node) -> float:
         """The largest error ratio that parameters without effect lead to in the modules around ``node``."""

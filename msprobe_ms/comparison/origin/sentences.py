@@ -30,6 +30,8 @@ from msprobe_ms.support.errors import MsprobeError
 #: Characters of an origin's reason, and of each of its details, names of entries apart.
 LONGEST_SENTENCE = 160
 _LONGEST_VALUE = 30
+#: The least factor that is told, and how near to a whole number a factor is one.
+_LEAST_FACTOR, _WHOLE = 1.5, 1e-4
 
 
 def describe_difference(row: Row) -> str:
@@ -53,6 +55,28 @@ def describe_briefly(row: Row) -> str:
     """Say in a few words how a row differs, where shapes leave no room for more."""
     difference = describe_difference(row)
     return difference if "has shape" not in difference else f"{_suffix(row)} has another shape"
+
+
+def describe_values(row: Row) -> str:
+    """Name the two numbers of a row that holds one on each side."""
+    target, golden = row.target, row.golden
+    values = [item.maximum for item in (target, golden) if item is not None]
+    if len(values) == 2 and all(isinstance(value, float) for value in values):
+        mine, theirs = (f"{value:.6g}" for value in values)
+        return f"{mine} against {theirs}"
+    return describe_difference(row)
+
+
+def describe_factor(row: Row) -> str:
+    """Say that one of two numbers is a whole multiple of the other, as scales and reductions make it; "" if not."""
+    numbers = [item.maximum for item in (row.target, row.golden) if item is not None]
+    if len(numbers) != 2 or not all(isinstance(each, float) and math.isfinite(each) and each for each in numbers):
+        return ""
+    mine, theirs = map(float, numbers)  # type: ignore[arg-type]
+    factor, larger, other = max((mine / theirs, "target", "golden"), (theirs / mine, "golden", "target"))
+    if factor < _LEAST_FACTOR or abs(factor / round(factor) - 1) > _WHOLE:
+        return ""
+    return f"the {larger}'s is {round(factor)} times the {other}'s: look at the loss scale, at sum and mean"
 
 
 def _suffix(row: Row) -> str:

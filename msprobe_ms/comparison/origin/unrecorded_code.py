@@ -12,6 +12,7 @@ from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.model import Entry, ancestors
+from msprobe_ms.dump.names import DEBUG, FORWARD
 
 
 class UnrecordedCode:
@@ -182,4 +183,6 @@ class _Calls:
 
 
 def _direction(entry: Entry | None) -> str:
-    return entry.parsed.direction if entry is not None and entry.parsed is not None else ""
+    """Its direction; a value that is saved is computed in forward."""
+    direction = entry.parsed.direction if entry is not None and entry.parsed is not None else ""
+    return FORWARD if direction == DEBUG else direction

@@ -24,7 +24,7 @@ from msprobe_ms.dump.names import PARAMETERS_GRAD
 Vector = npt.NDArray[np.float64]
 
 #: Epsilons of a parameter's norm that rounding leaves of an update of nothing.
-_ROUNDING = 4.0
+ROUNDING = 4.0
 #: Times that an update has to be larger than rounding for its size and direction to be known.
 _KNOWN = 50.0
 #: Gradients of the step before that are further apart than this have set the updates apart themselves.
@@ -163,7 +163,7 @@ def _update(row: Row, our_past: Item | None, their_past: Item | None) -> Update 
     if not epsilon or any(vector is None for vector in vectors) or not have_sketches(row.target, row.golden):
         return None
     ours, before, theirs, held = (vector for vector in vectors if vector is not None)
-    rounding = _ROUNDING * epsilon * max(map(sketch.norm, (ours, before, theirs, held)))
+    rounding = ROUNDING * epsilon * max(map(sketch.norm, (ours, before, theirs, held)))
     return Update(row, ours - before, theirs - held, before, held, rounding, None, same_gradient=True)
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from msprobe_ms.comparison.model import Pair, Row
-from msprobe_ms.comparison.pairing.pairs import PARAMETER_SYNONYMS
+from msprobe_ms.comparison.pairing.updates import PARAMETER_SYNONYMS
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy
 from msprobe_ms.dump.dialects import KERNEL
 from msprobe_ms.dump.model import Dump, Entry, Item, knows_root
-from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, is_loss, is_update
 
 #: Tolerances beyond which a value is far apart. Healthy nets of one weight stay below 10 however deep; after updates
 #: the noise of gradients was seen to reach 40 in common nets, and thousands in nets of 50 layers.
@@ -27,6 +27,13 @@ _GAIN = 10.0
 #: Calls without a counterpart before the end, as a share of those with one, up to which what is missing is the end
 #: alone: wrappers and layers of a framework's own lie in between as well.
 _FEW = 0.25
+
+
+def anything_compared(pairs: Sequence[Pair]) -> bool:
+    """Return whether any value was compared; a loss beside calls says of none of them which it stands beside."""
+    compared = [pair for pair in pairs if any(row.matched for row in pair.rows)]
+    losses = [pair for pair in compared if pair.target is not None and is_loss(pair.target.parsed)]
+    return len(compared) > len(losses) or (bool(losses) and len(pairs) == len(losses))
 
 
 def is_incomplete(pairs: Sequence[Pair]) -> bool:
@@ -60,6 +67,7 @@ def far_apart(pairs: Sequence[Pair]) -> int:
         row.differs and row.deviation is not None and not row.deviation <= max(updates, _FAR * (row.tolerance or 0.0))
         for pair in pairs
         if (entry := pair.target) is not None and (entry.parsed is None or entry.parsed.direction == FORWARD)
+        and not is_update(entry.parsed)
         for row in pair.rows
         if row.state == "input"
     )
@@ -197,6 +205,7 @@ class _Side:
             and entry.parsed.direction == direction
             and (entry.parsed.is_module or not self.modules_only)
             and not entry.recomputed
+            and not is_update(entry.parsed)
             and not (entry.name in self.alone and entry.name in self.expected)
         ]
 

@@ -20,10 +20,11 @@ from msprobe_ms.comparison.pairing.operations import OPERATION, ApiNames, output
 from msprobe_ms.comparison.pairing.rules.api import ApiRule, rules_by_side
 from msprobe_ms.comparison.pairing.rules.data import DataPairs
 from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.pairing.updates import pair_updates
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.dialects import same_apis
 from msprobe_ms.dump.model import Dump, Entry
-from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, EntryName, is_function, parse_entry
+from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, EntryName, is_function, is_update, parse_entry
 
 
 def pair_entries(
@@ -62,7 +63,12 @@ class _Pairing:
         for ours, theirs in self.said.groups:
             self.matches.add_group(ours, theirs, PairedBy.GROUP)
         self.matches.add_all(self.kernels, PairedBy.NAME)
-        leaders = [entry for entry in self.target.entries.values() if entry.name not in self.target.forwards]
+        self.matches.add_all(pair_updates(self.target.entries, self.golden.entries, self.destinations), PairedBy.NAME)
+        leaders = [
+            entry
+            for entry in self.target.entries.values()
+            if entry.name not in self.target.forwards and not is_update(entry.parsed)
+        ]
         followers = [entry for entry in self.target.entries.values() if entry.name in self.target.forwards]
         if self.fuzzy:
             if self.scoped:
@@ -120,6 +126,8 @@ class _Pairing:
         for entry in dump.entries.values():
             parsed = entry.parsed
             if parsed is None or parsed.direction != FORWARD or (self.kernels and is_kernel(entry)):
+                continue
+            if is_update(parsed):
                 continue
             key: Hashable | None = None
             if parsed.is_module:
@@ -206,6 +214,8 @@ class _Pairing:
             parsed = entry.parsed
             if parsed is None or parsed.is_module or parsed.direction == DEBUG or entry.name in dump.forwards:
                 continue
+            if is_update(parsed):
+                continue
             if self._in_fused(entry, dump.side):
                 continue
             if (scope := scope_of(entry, dump.side)) is not None:
@@ -244,6 +254,7 @@ class _Pairing:
             (self._free_key(entry, dump.side), entry)
             for entry in dump.entries.values()
             if not self.matches.is_taken(entry.name, dump.side)
+            and not is_update(entry.parsed)
             and (entry.name not in dump.forwards) == leaders
             and (functions or not is_function(entry.parsed))
             and not (is_function(entry.parsed) and self._in_fused(entry, dump.side))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Pair, Row, Tables
@@ -15,11 +15,12 @@ from msprobe_ms.comparison.pairing.modules import Module, said_unmatched
 from msprobe_ms.comparison.pairing.rules.api import ApiRule, split_listed
 from msprobe_ms.comparison.pairing.rules.data import DataPairs, resolve_data
 from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.pairing.updates import PARAMETER_SYNONYMS
 from msprobe_ms.comparison.statistics import elements_of
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.columns import ItemSlice, ItemTable
 from msprobe_ms.dump.model import Dump, Entry, Item
-from msprobe_ms.dump.names import BACKWARD, is_function, parse_entry
+from msprobe_ms.dump.names import BACKWARD, DEBUG, is_function, is_loss, is_update, parse_entry
 
 
 def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False) -> list[Pair]:
@@ -34,8 +35,11 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
     placed, unmatched = said.placed, said_unmatched(target, mappings.layer)
     alike = _AlikePairs()
     pairs = []
+    lone = _lone(target, golden)
     for entry in target.entries.values():
         match = matches.get(entry.name)
+        if match is None and lone(entry):
+            continue
         if match is None:
             pairs.append(_alone(entry, golden, said, unmatched))
         elif match.targets and entry.name != match.targets[-1]:
@@ -49,7 +53,7 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
             pairs.append(Pair(entry, other, rows, match.how))
     matched = {name for match in matches.values() for name in match.all_golden}
     for entry in golden.entries.values():
-        if entry.name not in matched:
+        if entry.name not in matched and not lone(entry):
             rows = (
                 _rows_alone(entry.items, GOLDEN)
                 if not placed
@@ -59,6 +63,13 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
                 pairs.append(Pair(None, entry, rows))
     mark_compared_elsewhere(pairs)
     return pairs
+
+
+def _lone(target: Dump, golden: Dump) -> Callable[[Entry], bool]:
+    """What tells an entry that is none of what the other side lacks: not every dump holds losses and updates."""
+    losses = DEBUG not in (target.level, golden.level)
+    updates = not all(any(is_update(entry.parsed) for entry in dump.entries.values()) for dump in (target, golden))
+    return lambda entry: (losses and is_loss(entry.parsed)) or (updates and is_update(entry.parsed))
 
 
 #: What two entries are, their statistics apart; the places of the items that stand beside each other, and states.
@@ -197,16 +208,6 @@ def _references(entries: Sequence[Entry]) -> dict[str, Item | int]:
 def _tables(ours: Sequence[Entry], theirs: Sequence[Entry]) -> tuple[ItemTable, ItemTable] | None:
     mine, others = ours[0].items, theirs[0].items
     return (mine.table, others.table) if isinstance(mine, ItemSlice) and isinstance(others, ItemSlice) else None
-
-
-#: Names MindSpore gives a parameter → the name PyTorch gives the parameter of the same meaning.
-PARAMETER_SYNONYMS: Mapping[str, str] = {
-    "gamma": "weight",
-    "beta": "bias",
-    "embedding_table": "weight",
-    "moving_mean": "running_mean",
-    "moving_variance": "running_var",
-}
 
 
 def pair_items(target: Sequence[Item], golden: Sequence[Item]) -> list[tuple[Item | None, Item | None]]:

@@ -13,7 +13,7 @@ from msprobe_ms.comparison.model import Pair, Shares
 from msprobe_ms.comparison.pairing.coverage import expected_alone, has_modules
 from msprobe_ms.comparison.terms import GOLDEN, TARGET
 from msprobe_ms.dump.model import Entry
-from msprobe_ms.dump.names import FORWARD
+from msprobe_ms.dump.names import FORWARD, is_update
 
 #: Module or function of the target, of the golden, and what paired them.
 Together = tuple[str, str, str]
@@ -73,7 +73,8 @@ def _path(entry: Entry) -> str:
 
 
 def _is_forward(entry: Entry | None) -> bool:
-    return entry is not None and entry.parsed is not None and entry.parsed.direction == FORWARD
+    parsed = entry.parsed if entry is not None else None
+    return parsed is not None and parsed.direction == FORWARD and not is_update(parsed)
 
 
 def _is_module_call(entry: Entry | None) -> bool:

@@ -11,6 +11,7 @@ from msprobe_ms.comparison.measuring.tensors import CONTRADICTS, NOT_COMPARED, N
 from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Outcome, Pair, Row
 from msprobe_ms.comparison.origin.sentences import describe_required
 from msprobe_ms.comparison.pairing.coverage import (
+    anything_compared,
     far_apart,
     has_modules,
     larger_side,
@@ -53,7 +54,7 @@ def verdict_lines(outcome: Outcome, chosen: str | None = None) -> Iterator[str]:
     """
     comparison = outcome.comparison
     title = f"{outcome.title}: " if outcome.title else ""
-    for line in _judgement_lines(outcome, chosen, paired=any(row.matched for row in comparison.rows)):
+    for line in _judgement_lines(outcome, chosen, paired=anything_compared(comparison.pairs)):
         yield title + line
         title = ""
     yield pairing_line(comparison)

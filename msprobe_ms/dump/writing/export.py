@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from msprobe_ms.dump.names import DEBUG, INCOMPLETE, RECOVERED
+from msprobe_ms.dump.names import DEBUG, INCOMPLETE, PARAMETERS_GRAD, RECOVERED
 from msprobe_ms.dump.writing.journal import JOURNAL_NAME, Contents, Envelope, IndexedEntry
 from msprobe_ms.dump.writing.json_text import Value, encode_text, value_text
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
@@ -76,7 +76,16 @@ def _stack(contents: Contents) -> dict[str, list[list[str]]]:
 
 def _construct(contents: Contents) -> dict[str, str | None]:
     """Parents of modules and of what runs in them; at L1 there are no modules and the file stays empty."""
-    return {name: part.parent for name, part in contents.entries.items() if ".parameters_grad." not in name}
+    return {
+        name: part.parent
+        for name, part in contents.entries.items()
+        if f".{PARAMETERS_GRAD}." not in name and not _is_value(name)
+    }
+
+
+def _is_value(name: str) -> bool:
+    """Whether the entry is a saved value and no call."""
+    return name.endswith(f".{DEBUG}")
 
 
 def _write_dump(
@@ -88,7 +97,8 @@ def _write_dump(
     target.write(dump_head(envelope))
     saved, separator = envelope.level == DEBUG, b"\n"
     for done, (name, part) in enumerate(contents.entries.items(), 1):
-        target.write(separator + f"  {encode_text(name)}: ".encode() + _body(part, journal, saved=saved))
+        body = _body(part, journal, saved=saved or _is_value(name))
+        target.write(separator + f"  {encode_text(name)}: ".encode() + body)
         separator = b",\n"
         if progress is not None:
             progress(done, len(contents.entries))
@@ -97,7 +107,7 @@ def _write_dump(
 
 def _body(part: IndexedEntry, journal: BinaryIO, *, saved: bool) -> bytes:
     fields = _fields(part, journal)
-    if saved:
+    if saved and fields:
         return fields[0]  # a saved value is the whole entry
     return b"{\n" + b",\n".join(fields) + b"\n  }" if fields else b"{}"
 

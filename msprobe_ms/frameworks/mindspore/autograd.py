@@ -5,6 +5,7 @@ MindSpore does not show its graph before; there nodes of our own stand on the te
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 from collections import defaultdict
@@ -13,8 +14,9 @@ from operator import methodcaller
 from typing import Any
 
 from mindspore import Tensor, _c_expression, ops
+from mindspore.ops.composite import base
 
-from msprobe_ms.frameworks.base import InputWatch, OnGradients
+from msprobe_ms.frameworks.base import InputWatch, OnGradients, OnRoots
 from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook
 from msprobe_ms.frameworks.mindspore.arrays import difference
 
@@ -146,3 +148,24 @@ def _version(tensor: Any) -> int:
 def _is_hooked(tensor: Any) -> bool:
     """Whether the tensor stands where a hook put it; before 2.8 nothing tells, and nothing is taken for changed."""
     return str(getattr(tensor, "_grad_node", "<HookBackward")).startswith("<HookBackward")
+
+
+#: Through it ``value_and_grad``, ``grad`` and ``GradOperation``, which ``TrainOneStepCell`` uses, run forward, or learn
+#: what a forward that has run gave; then they compute gradients.
+_FORWARD = "_pynative_forward_run"
+
+
+def gradient_calls(on_roots: OnRoots) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
+    """Return ``(holder, attribute, wrap)`` of what runs forward for gradients; none where a release has no such."""
+
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def told(*args: Any, **kwargs: Any) -> Any:
+            given = original(*args, **kwargs)
+            result = given[1] if isinstance(given, tuple) and len(given) == 2 else None
+            on_roots(result[:1] if isinstance(result, (list, tuple)) else [result])
+            return given
+
+        return told
+
+    return [(base, _FORWARD, wrap)] if hasattr(base, _FORWARD) else []

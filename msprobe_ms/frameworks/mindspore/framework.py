@@ -26,21 +26,24 @@ from msprobe_ms.frameworks.base import (
     ExecutionMode,
     Framework,
     InputWatch,
-    KernelDumpControl,
     Namespace,
     NodeObserver,
     OnGradients,
     OnInputGradients,
     OnKernel,
+    OnRoots,
     Removable,
 )
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
+from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.frameworks.mindspore import device_statistics, jit, kernels, modes
 from msprobe_ms.frameworks.mindspore.arrays import in_parts, to_numpy
-from msprobe_ms.frameworks.mindspore.autograd import Hooked, MindSporeGraph, can_be_hooked, has_graph
+from msprobe_ms.frameworks.mindspore.autograd import Hooked, MindSporeGraph, can_be_hooked, gradient_calls, has_graph
 from msprobe_ms.frameworks.mindspore.graph_callbacks import MindSporeTaps
+from msprobe_ms.frameworks.mindspore.optimizers import OptimizerWatch
 from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps
+from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
 from msprobe_ms.support.files import DEFAULT, Permissions
 
 _FLOATS = frozenset(
@@ -184,6 +187,12 @@ class MindSpore(Framework):
             on_gradient(gradient)
 
         return tensor.register_hook(report)
+
+    def gradient_calls(self, on_roots: OnRoots) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
+        return gradient_calls(on_roots)
+
+    def watch_optimizers(self, before: BeforeUpdates, after: AfterUpdates) -> Removable | None:
+        return OptimizerWatch(before, after)
 
     # -- kernels ---------------------------------------------------------------------------------------------------
 

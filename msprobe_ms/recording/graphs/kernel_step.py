@@ -13,7 +13,8 @@ from msprobe_ms.dump.kernels.index import write_index
 from msprobe_ms.dump.kernels.kernel_files import KernelFile, read_kernel_files
 from msprobe_ms.dump.kernels.reduce import reduce
 from msprobe_ms.dump.writing.writer import move_aside
-from msprobe_ms.frameworks.base import ExecutionMode, Framework, KernelDumpControl
+from msprobe_ms.frameworks.base import ExecutionMode, Framework
+from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.recording.graphs import kernel_config
 from msprobe_ms.recording.graphs.kernel_config import NOWHERE, Document, Environment, plain_path
 from msprobe_ms.recording.hooks.apis import ApiHooks

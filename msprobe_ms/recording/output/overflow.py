@@ -176,12 +176,14 @@ class OverflowGate:
 def _first_not_finite(entry: str, fields: Iterable[tuple[str, Value | Whole]]) -> tuple[str, str] | None:
     """The first tensor whose Max or Min is not finite, ``output.0``, and what it holds; None where there is none."""
     for field, value in fields:
+        if isinstance(value, Whole):
+            value = value.value
         if f".{PARAMETERS_GRAD}." in entry and isinstance(value, list):
             (value,) = value  # the field is named like the parameter and holds its gradient alone
         found = _not_finite(value)
         if found is not None:
             path, what = found
-            return ".".join((_CATEGORIES.get(field, field), *path)), what
+            return ".".join(filter(None, (_CATEGORIES.get(field, field), *path))) or "it", what
     return None
 
 

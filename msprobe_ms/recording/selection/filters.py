@@ -48,6 +48,8 @@ class FieldFilter:
                 (FORWARD, ("input_args", "output")),
             )
         }
+        #: Whether a result of forward is recorded, with its values or without.
+        self.keeps_results = kept[FORWARD, "output"]
 
     def keeps(self, direction: str, field: str) -> bool:
         return self._keeps[direction, field]
@@ -286,6 +288,19 @@ class CallFilter:
         """Whether a parameter's gradient is recorded, as ``entry`` of the module ``base``."""
         listed = (self._list.accepts(entry) or base in self._opened) and self._skip.took(base)
         return listed and self._fields.keeps(BACKWARD, PARAMETERS_GRAD) and self._scope.is_open
+
+    def keeps_loss(self, entry: str) -> bool:
+        """Whether what gradients are computed of is recorded: it is a result of forward, and no call to be skipped."""
+        return self._list.accepts(entry) and self._scope.is_open and self._fields.keeps_results
+
+    def keeps_update(self, entry: str) -> bool:
+        """Whether what an optimizer made of a parameter is recorded."""
+        return self._list.accepts(entry) and self._scope.is_open and self._fields.keeps_any(FORWARD)
+
+    @property
+    def keeps_values(self) -> bool:
+        """Whether entries have values, and not names alone."""
+        return self._config.task != "structure"
 
     def kernel_begins(self, entry: str, base: str, owner: Call | None, direction: str) -> bool:
         """A kernel begins, launched by ``owner`` or its backward; whether it is recorded.

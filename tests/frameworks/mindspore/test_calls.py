@@ -132,7 +132,7 @@ def test_a_shared_cell_is_recorded_once_under_its_first_name(ms: Any, dump_path:
 
     step = run(make, dump_path, tensor(1, 2))
     assert list(step.data) == [
-        "Cell.one.Scale.forward.0", "Cell.one.Scale.forward.1",
+        "Cell.one.Scale.forward.0", "Cell.one.Scale.forward.1", "loss.0.debug",
         "Cell.one.Scale.backward.1", "Cell.one.Scale.backward.0",
     ]  # fmt: skip
     assert first(step, "Cell.one.Scale.backward.0", "output") == [4, 4]

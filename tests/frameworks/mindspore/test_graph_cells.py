@@ -207,7 +207,7 @@ def test_gradients_that_a_graph_cannot_tell_are_said(tmp_path: Path, compiled: A
     ("net_class", "keys", "names"),
     [
         (nets_compiled.Normed, {"list": ["Dense.forward.7"]}, []),
-        (nets_compiled.While, {"data_mode": ["forward"]}, ["Cell.0.Jitted.forward.0"]),
+        (nets_compiled.While, {"data_mode": ["forward"]}, ["Cell.0.Jitted.forward.0", "loss.0.debug"]),
     ],
 )
 def test_a_graph_without_entries_leaves_no_dump(

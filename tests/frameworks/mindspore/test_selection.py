@@ -278,7 +278,7 @@ def test_names_count_independently_of_the_selection(ms: Any, dump_path: Path) ->
          ["Tensor.__mul__.1.backward", "Primitive.relu.ReLU.1.backward", "Primitive.bias_add.BiasAdd.1.backward",
           "Primitive.matmul.MatMul.1.backward", "Functional.relu.0.backward"]),
         ("L0", ["Cell.second.act.ReLU.forward.0", "Cell.second.act.ReLU.backward.0"],
-         ["Cell.second.act.ReLU.forward.0", "Cell.second.act.ReLU.backward.0"]),
+         ["Cell.second.act.ReLU.forward.0", "loss.0.debug", "Cell.second.act.ReLU.backward.0"]),
     ],
 )  # fmt: skip
 def test_scope_in_a_recording(ms: Any, dump_path: Path, level: str, scope: list[str], expected: list[str]) -> None:

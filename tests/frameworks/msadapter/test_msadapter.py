@@ -239,3 +239,38 @@ def test_a_module_that_raises_leaves_the_next_calls_whole(tmp_path: Path) -> Non
     ]
     assert step.construct["Torch.abs.1.forward"] == "Module.0.Checked.forward.1"
     assert step.construct["Module.1.Linear.forward.0"] is None
+
+
+def test_updates_of_parameters(tmp_path: Path) -> None:
+    code = (
+        "import mindspore, tape, torch\n"
+        "from msprobe.mindspore import PrecisionDebugger\n"
+        "class Momentum(torch.optim.Optimizer):\n"  # mindtorch's own do not run on the CPU
+        "    def step(self):\n"
+        "        for group in self.param_groups:\n"
+        "            for weight in group['params']:\n"
+        "                held = self.state[weight].get('momentum_buffer', 0) * group['momentum']\n"
+        "                self.state[weight]['momentum_buffer'] = held + weight.grad\n"
+        "                mindspore.ops.assign(weight, weight - group['lr'] * self.state[weight]['momentum_buffer'])\n"
+        "net = torch.nn.Sequential(torch.nn.Linear(3, 2))\n"
+        "optimizer = Momentum(net.parameters(), {'lr': 0.5, 'momentum': 0.9})\n"
+        "debugger = PrecisionDebugger('config.json')\n"
+        "for _ in range(2):\n"
+        "    debugger.start(net)\n"
+        "    for weight in net.parameters():\n"
+        "        weight.grad = None\n"
+        "    net(torch.ones(4, 3)).sum().backward()\n"
+        "    debugger.stop()\n"
+        "    optimizer.step()\n"
+        "    debugger.step()\n"
+    )
+    write_config(tmp_path / "dump", level="L0", optimizer=True).rename(tmp_path / "config.json")
+    run_script("-c", code, cwd=tmp_path)
+    first, second = Step(tmp_path / "dump", 0), Step(tmp_path / "dump", 1)
+    update, names = second.data["Optimizer.0.bias.0.forward"], [name for name in first.data if "Optimizer" in name]
+    assert names == ["Optimizer.0.weight.0.forward", "Optimizer.0.bias.0.forward"]
+    given = update["input_kwargs"]
+    assert (given["lr"]["value"], given["momentum"]["value"], given["gradient"]["Mean"]) == (0.5, 0.9, 4.0)
+    assert given["momentum_buffer"]["Mean"] == 4.0
+    moved = first.data["Optimizer.0.bias.0.forward"]["output"][0]["Mean"] - update["output"][0]["Mean"]
+    assert moved == pytest.approx(0.5 * (0.9 * 4 + 4), rel=1e-4)

@@ -81,7 +81,7 @@ def test_a_running_job_is_given_another_selection(dump_path: Path) -> None:
     linear, relu = "Module.0.Linear.forward.0", "Module.1.ReLU.forward.0"
     assert forward == [[linear], [relu], [relu], [relu], [relu], [linear, relu]]
     assert [name for name in read_step(dump_path, 2).data if "backward" in name] == ["Module.1.ReLU.backward.0"]
-    assert list(read_step(dump_path, 3).data) == list(read_step(dump_path, 4).data) == [relu]
+    assert list(read_step(dump_path, 3).data) == list(read_step(dump_path, 4).data) == [relu, "loss.0.debug"]
 
 
 def test_a_step_that_has_begun_is_not_cut(dump_path: Path) -> None:

@@ -236,6 +236,7 @@ def test_names_order_and_parents(dump_path: Path) -> None:
         "Module.fc2.Linear.forward.0",
         "Tensor.square.0.forward",
         "Tensor.sum.0.forward",
+        "loss.0.debug",
         "Tensor.sum.0.backward",
         "Tensor.square.0.backward",
         "Functional.linear.1.backward",
@@ -511,7 +512,7 @@ def test_frozen_parameters(dump_path: Path) -> None:
     with recording(net, dump_path, "L0"):
         run(net, torch.randn(2, 6))
     backward = [name for name in read_step(dump_path).data if "forward" not in name]
-    assert backward == ["Module.fc2.Linear.backward.0", "Module.fc2.Linear.parameters_grad.0"]
+    assert backward == ["loss.0.debug", "Module.fc2.Linear.backward.0", "Module.fc2.Linear.parameters_grad.0"]
 
 
 class Unused(nn.Module):

@@ -33,7 +33,10 @@ MODULE = 'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n},
 API = 'an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Functional.relu.0.forward"'
 _MEBIBYTES = "use a whole number of MiB from 1 to 16777216, such as 2048"
 
-GENERAL = "task, level, dump_path, rank, step, extra_info, dump_enable, async_dump, permissions, max_memory, api_list"
+GENERAL = (
+    "task, level, dump_path, rank, step, extra_info, dump_enable, async_dump, permissions, max_memory, optimizer, "
+    "api_list"
+)
 PATTERN = 'a pattern, such as "class:LayerNorm"'
 SKIP = "not accepted; use an integer n from 0 to 1000000: every n-th call is recorded"
 END = "not accepted; use the name of an entry in quotes, or null for an open end"
@@ -394,6 +397,11 @@ def test_exceptions_are_looked_for_in_kernels() -> None:
     ("document", "message"),
     [
         ({"async_dump": 1}, "async_dump: 1 is not accepted; use true or false"),
+        ({"optimizer": "yes"}, 'optimizer: "yes" is not accepted; use true or false'),
+        (
+            {"optimizer": True, "level": "debug"},
+            "optimizer: level debug records no updates; use one of L0, L1, mix, or remove this key",
+        ),
         *(
             ({"max_memory": value}, f"max_memory: {text} is not accepted; {_MEBIBYTES}")
             for value, text in [

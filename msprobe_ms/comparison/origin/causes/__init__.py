@@ -2,6 +2,7 @@
 
 Each owns its sentence. A new cause is a module here and a line in ``CAUSES``, in ``AFTERWARDS`` where it is looked for
 once the walk over the nodes is over, or in ``BEFOREHAND`` where all that the walk would meet follows from it.
+``WrongOptimizer`` is in none of them: it alone is asked of the updates that optimizers make, which are no calls.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def exceptional_widths(nodes: list[Node]) -> set[str]:
     first = next((row.numbers for node in nodes for row in node.pair.rows if row.numbers), None)
     if first is not None and not of_several_widths(first[0]):
         return set()
-    calls = [node for node in nodes if not node.is_backward and not node.is_save]
+    calls = [node for node in nodes if not (node.is_backward or node.is_save or node.is_update)]
     found = [node for node in calls if _changes_width(node)]
     if len(found) > max(1.0, EXCEPTION * len(calls)):
         return set()

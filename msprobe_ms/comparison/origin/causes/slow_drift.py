@@ -52,7 +52,8 @@ class SlowDrift:
         if found or self._evidence.updated:
             return []
         switched = walk.largest_allowed.get(ReluSwitching.name, 0.0) > 0
-        origin = _drift([node for node in self._evidence.nodes if not (switched and node.is_backward)])
+        nodes = (node for node in self._evidence.nodes if not (node.is_loss or node.is_update))
+        origin = _drift([node for node in nodes if not (switched and node.is_backward)])
         return [] if origin is None else [(0, origin)]
 
 
@@ -87,7 +88,7 @@ def steepest(nodes: list[Node]) -> Growth | None:
     found: Growth | None = None
     seen = 1.0
     for node in nodes:
-        if node.is_backward or node.is_save:
+        if node.is_backward or node.is_save or node.is_update:
             continue
         arrived = None if node.comes_out_right else worst(node.rows("input"))
         given = worst(node.rows(*RESULTS))

@@ -14,7 +14,9 @@ from msprobe_ms.comparison.origin.sentences import (
     describe_briefly,
     describe_caller,
     describe_difference,
+    describe_factor,
     describe_order,
+    describe_values,
     fitting,
     origin_at,
 )
@@ -55,6 +57,8 @@ class WrongResult:
         if node.is_kept:
             kept = "the graph keeps another value, though all its kernels agree"
             return origin_at(row, fitting(f"{kept}: {difference}", f"{kept}: {describe_briefly(row)}"))
+        if node.is_loss:
+            return self._of_loss(node, row)
         if node.is_save:
             return _of_save(node, row)
         chance = walk.explained_by_chance(row, node)
@@ -84,6 +88,18 @@ class WrongResult:
                 *self._reordered(node), _alone(node),
             ],
         )  # fmt: skip
+
+    def _of_loss(self, node: Node, row: Row) -> Origin:
+        """The origin that a loss is."""
+        differs, look = f"the loss differs, {describe_values(row)}", "compare the loss functions"
+        agree = f"though the model's outputs agree: {look}"
+        before = f"what was recorded before it agrees {_margin(node)}"
+        calls = self._unrecorded.calls(node.pair)
+        return origin_at(
+            row,
+            fitting(f"{differs}, {agree}", f"the loss differs {agree}"),
+            [before, calls and f"right before it stand calls without a counterpart: {calls}", describe_factor(row)],
+        )
 
     def _reordered(self, node: Node) -> Iterator[str]:
         """That statistics do not show the order of elements, where it decides what comes out."""

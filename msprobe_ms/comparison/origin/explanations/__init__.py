@@ -13,6 +13,7 @@ from msprobe_ms.comparison.origin.explanations.harmless_inputs import HarmlessIn
 from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedError
 from msprobe_ms.comparison.origin.explanations.inner_gradients import InnerGradients
 from msprobe_ms.comparison.origin.explanations.later_uses import LaterUses
+from msprobe_ms.comparison.origin.explanations.loss_condition import LossCondition
 from msprobe_ms.comparison.origin.explanations.nearby_noise import NearbyNoise
 from msprobe_ms.comparison.origin.explanations.optimizer_noise import OptimizerNoise
 from msprobe_ms.comparison.origin.explanations.optimizer_updates import OptimizerUpdates
@@ -39,6 +40,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     Rounding,
     NearbyNoise,
     PropagatedError,
+    LossCondition,
     HarmlessInputs,
     RandomNumbers,
     Dropout,

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from msprobe_ms.comparison.many.first_rank import Exchanges
+from msprobe_ms.comparison.many.plan import DumpPair, Plan
 from msprobe_ms.comparison.many.run import Found
-from msprobe_ms.comparison.many.terminal import found_lines
+from msprobe_ms.comparison.many.summary import Gathering
+from msprobe_ms.comparison.many.terminal import found_lines, total_lines
+from msprobe_ms.comparison.many.trend import LossGap
 from msprobe_ms.comparison.model import Origin
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.reading.locate import Place
 
 SUMMARY = {"damage": [], "ends": []}
+#: What the summary of all says of a pair besides.
+ROW = {**SUMMARY, "origins": [], "mode": "statistics", "matched": 1, "unmatched_target": 0, "unmatched_golden": 0}
 NAME = "Cell.fc.Dense.forward.0.output.0"
 
 
@@ -65,3 +71,15 @@ def test_of_many_the_consistent_are_left_out() -> None:
     assert list(found_lines([found(0, Verdict.CONSISTENT), found(1, Verdict.DIVERGENT)], in_full=False)) == [
         f"step1 rank0: DIVERGENT: the error begins at {NAME}"
     ]
+
+
+def test_the_first_step_in_which_losses_differ_is_said() -> None:
+    places = [Place(step, "rank0") for step in range(4)]
+    plan = Plan([DumpPair(place, "", Path("target"), Path("golden")) for place in places], [], [])
+    steps = [found(0, Verdict.CONSISTENT), *(found(step, Verdict.DIVERGENT) for step in (1, 2, 3))]
+    gaps = [None, None, LossGap(2, 2.30117, 2.31702), LossGap(3, 2.1, 2.4)]
+    with Gathering(plan, None, "20260101000000") as gathering:
+        for each, gap in zip(steps, gaps, strict=True):
+            gathering.add(replace(each, summary=ROW, loss=gap))
+        total = gathering.total()
+    assert "loss differs first in step 2: 2.30117 against 2.31702" in total_lines(total, plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 
 import numpy as np
 from compare_parts import dump, judged, side_by_side, tensor
@@ -43,6 +44,24 @@ def test_more_values_without_a_counterpart_than_compared_are_incomplete() -> Non
     assert verdict == "incomplete"
     assert lines[0].endswith("but INCOMPLETE: more values have no counterpart than were compared")
     assert "dump both at level mix (or L0), and map renamed modules with -lm or -cm" in lines[1]
+
+
+def with_loss(recorded: Dump, value: float) -> Dump:
+    """The same dump with a loss."""
+    item = tensor("", [value], "loss.0.debug")._replace(state="debug", path=())
+    (loss,) = dump([item]).entries.values()
+    return replace(recorded, entries={**recorded.entries, loss.name: loss})
+
+
+def test_a_loss_on_one_side_is_nothing_that_the_other_lacks() -> None:
+    common = calls(*functions("Functional.relu", 2))
+    for target, golden in ((with_loss(common, 2.0), common), (common, with_loss(common, 2.0))):
+        assert told(target, golden) == told(common, common)
+
+
+def test_a_loss_that_agrees_pairs_no_dumps_of_different_calls() -> None:
+    target, golden = (with_loss(calls(*functions(name, 2)), 2.0) for name in ("Functional.relu", "Functional.exp"))
+    assert told(target, golden)[1][0] == "DIVERGENT: nothing in the two dumps could be paired"
 
 
 def test_within_one_framework_it_names_what_helps_there() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -76,6 +77,16 @@ def test_names_of_no_grammar_and_saved_tensors_pair_by_name():
     target = dump("mindspore", "something odd", "loss.0.debug", "loss.1.debug")
     golden = dump("pytorch", "loss.1.debug", "something odd")
     assert paired(pair(target, golden, NONE)) == {"something odd": "something odd", "loss.1.debug": "loss.1.debug"}
+
+
+def test_a_loss_that_one_side_alone_recorded_is_left_out_but_not_what_a_script_saved():
+    layer, loss = "Cell.fc.Dense.forward.0", "loss.0.debug"
+    with_loss, without = dump("mindspore", layer, loss), dump("mindspore", layer)
+    for target, golden in ((with_loss, without), (without, with_loss)):
+        assert rows(pair(target, golden, NONE)) == rows(pair(without, without, NONE))
+    saved = replace(dump("mindspore", "x.0.debug", loss), level="debug")
+    (_, alone) = pair(saved, replace(dump("mindspore", "x.0.debug"), level="debug"), NONE)
+    assert alone.target is not None and alone.target.name == loss and not alone.matched
 
 
 def test_right_pairs_surplus_calls_are_unmatched_not_shifted():

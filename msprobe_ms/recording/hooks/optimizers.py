@@ -1,0 +1,41 @@
+"""Hooks on optimizers, put on at start; they stay until the step ends, as an optimizer may run after ``stop``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msprobe_ms.frameworks.base import Framework, Removable
+from msprobe_ms.recording.updates import Updates
+
+
+class OptimizerHooks:
+    """Between ``install`` and ``remove`` each update of a parameter of the models is an entry."""
+
+    def __init__(self, framework: Framework, updates: Updates) -> None:
+        self._framework = framework
+        self._updates = updates
+        self._watch: Removable | None = None
+
+    def install(self, models: Any) -> None:
+        """Record updates of what these models hold, one or several."""
+        self._updates.paths = dict(_paths(self._framework, models))
+        if self._watch is None:
+            self._watch = self._framework.watch_optimizers(self._updates.begin, self._updates.end)
+
+    def remove(self) -> None:
+        """Take the hooks off."""
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.remove()
+
+
+def _paths(framework: Framework, models: Any) -> Iterator[tuple[int, str]]:
+    """Identity and path of each parameter; of several models the path begins with the number of one."""
+    several, seen = isinstance(models, (list, tuple)), set[int]()
+    for index, model in enumerate(models if several else [models]):
+        for module_name, module in framework.named_modules(model):
+            for name, parameter in framework.parameters(module):
+                if id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    yield id(parameter), ".".join(filter(None, (str(index) if several else "", module_name, name)))
