@@ -173,7 +173,7 @@ def test_a_folder_that_cannot_be_listed(ms: Any, dump_path: Path, voice: Voice) 
     debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
     with FailingDisk(dump_path.resolve(), Fault(errno.EACCES, frozenset({"list"}), stays=True), 1):
         recorded(debugger, net)
-    assert len(read_dump(dump_path / "step0" / f"proc{os.getpid()}").entries) == 5
+    assert len(read_dump(dump_path / "step0" / f"proc{os.getpid()}").entries) == 6
 
 
 def test_a_stale_dump_is_no_whole_one(tmp_path: Path) -> None:
