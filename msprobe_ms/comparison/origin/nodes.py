@@ -155,6 +155,11 @@ class Node:
         return right and any(map(_tells, results))
 
     @property
+    def takes_in_compared_tensors(self) -> bool:
+        """Whether a tensor that it takes in was compared."""
+        return any(row.deviation is not None and _is_tensor(row) for row in self.rows("input"))
+
+    @property
     def takes_in_fills(self) -> bool:
         """Whether a mask has filled an input, beside which neither statistics nor sketches show the other elements."""
         return any(
@@ -217,6 +222,10 @@ def _tells(row: Row) -> bool:
 
 def _ratio_of_one_form(rows: Iterable[Row]) -> float:
     return max((error_ratio(row) for row in rows if not is_of_another_form(row)), default=0.0)
+
+
+def _is_tensor(row: Row) -> bool:
+    return row.golden is not None and row.golden.kind == "tensor"
 
 
 def _largest_ratio(node: Node) -> float:

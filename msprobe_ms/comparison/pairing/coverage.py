@@ -22,8 +22,9 @@ from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, is_loss, i
 #: Tolerances beyond which a value is far apart. Healthy nets of one weight stay below 10 however deep; after updates
 #: the noise of gradients was seen to reach 40 in common nets, and thousands in nets of 50 layers.
 _FAR = 100.0
-#: Times that an input may be further apart than a parameter that updates set apart: attention multiplies two of them.
-_GAIN = 10.0
+#: Times that an input may be further apart than a parameter that updates set apart: what a layer may make of what it
+#: takes in where something differed before.
+_GAIN = 30.0
 #: Calls without a counterpart before the end, as a share of those with one, up to which what is missing is the end
 #: alone: wrappers and layers of a framework's own lie in between as well.
 _FEW = 0.25

@@ -214,10 +214,10 @@ def pair_items(target: Sequence[Item], golden: Sequence[Item]) -> list[tuple[Ite
     """Pair items, each once or alone: the target's in their order, then what only the golden has.
 
     Counterparts have the same suffix (``input.0``, ``parameters.weight``). What is left then pairs by the meaning of a
-    parameter's name, tensors given by position with tensors given by keyword, and what one side gives out in a
-    container with what the other does in none. Gradients a backward entry gives out have the shapes of the forward's
-    inputs, so they pair with equal shapes only: some dumps list those of an inner operation instead, or leave ``null``
-    places out. Indices never stand beside floats of another number: these are inputs of other calls.
+    parameter's name, tensors given by position with tensors given by keyword, and what one side takes in or gives out
+    in a container with what the other does in none. Gradients a backward entry gives out have the shapes of the
+    forward's inputs, so they pair with equal shapes only: some dumps list those of an inner operation instead, or leave
+    ``null`` places out. Indices never stand beside floats of another number: these are inputs of other calls.
     """
     counterparts: dict[int, int] = {}
     free = dict.fromkeys(range(len(golden)))
@@ -244,7 +244,8 @@ def pair_items(target: Sequence[Item], golden: Sequence[Item]) -> list[tuple[Ite
     for ours_keyword in (False, True):
         take(*_position_beside_keyword(target, golden, left, list(free), ours_keyword))
     if not backward:
-        take(*_results_in_order(target, golden, left, list(free)))
+        for state in ("input", "output"):
+            take(*_tensors_in_order(state, target, golden, left, list(free)))
     rows: list[tuple[Item | None, Item | None]] = [
         (item, golden[counterparts[place]] if place in counterparts else None) for place, item in enumerate(target)
     ]
@@ -294,12 +295,12 @@ def _position_beside_keyword(
     return (mine, others) if equal else ([], [])
 
 
-def _results_in_order(
-    target: Sequence[Item], golden: Sequence[Item], ours: list[int], theirs: list[int]
+def _tensors_in_order(
+    state: str, target: Sequence[Item], golden: Sequence[Item], ours: list[int], theirs: list[int]
 ) -> tuple[list[int], list[int]]:
-    """Left-over output tensors, equally many of equal shapes."""
-    mine = [place for place in ours if target[place].state == "output" and target[place].kind == "tensor"]
-    others = [place for place in theirs if golden[place].state == "output" and golden[place].kind == "tensor"]
+    """Left-over tensors of inputs or outputs, equally many of equal shapes."""
+    mine = [place for place in ours if target[place].state == state and target[place].kind == "tensor"]
+    others = [place for place in theirs if golden[place].state == state and golden[place].kind == "tensor"]
     equal = [target[place].shape for place in mine] == [golden[place].shape for place in others]
     return (mine, others) if equal else ([], [])
 

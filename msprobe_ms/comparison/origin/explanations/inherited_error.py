@@ -28,7 +28,8 @@ class InheritedError:
         """Anything, after a jump; what differs a little may have drifted, which explains no jump.
 
         Of a tensor that a mask has filled nothing tells how far it drifted: as far as anything before. What a module is
-        given in another form explains no result in the same form: a mask may be made in two ways.
+        given in another form explains no result in the same form: a mask may be made in two ways. Of a module whose
+        inputs could not be compared, those inside it tell what it took in.
         """
         jumped = walk.largest_ratio > DRIFT
         if row.state == "input":
@@ -38,5 +39,7 @@ class InheritedError:
         least = 1 if jumped else DRIFT
         in_one_form = node.is_module_call and row.deviation is not None and math.isfinite(row.deviation)
         before = node.ratio_before_of_one_form if in_one_form else node.ratio_before
+        if node.is_module_call and not node.takes_in_compared_tensors:
+            before = max((before, *(child.ratio_in for child in node.children)))
         inherited = before > least or (walk.largest_ratio > least and node.takes_in_fills)
         return self._allowance if inherited else None
