@@ -526,6 +526,13 @@ def test_an_input_named_gamma_is_no_parameter():
     assert beside({"input.gamma=": (3,)}, {"input.weight=": (3,)}) == [("input.gamma", None), (None, "input.weight")]
 
 
+def test_inputs_in_a_container_pair_with_inputs_in_none():
+    ours: Items = {"input.0": (2, 3), "input.1": (4,)}
+    both = [("input.0", "input.0.0"), ("input.1", "input.0.1")]
+    assert beside(ours, {"input.0.0": (2, 3), "input.0.1": (4,)}) == both
+    assert ("input.0", "input.0.0") not in beside(ours, {"input.0.0": (3, 2), "input.0.1": (4,)})
+
+
 def test_keywords_pair_by_name():
     assert beside({"input.b=": (1,), "input.a=": (1,)}, {"input.a=": (1,), "input.b=": (1,)}) == [
         ("input.b", "input.b"),
