@@ -20,6 +20,8 @@ of their own: independent roundings of n elements cancel in them to 1/sqrt(n).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import islice
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Row
@@ -107,7 +109,7 @@ def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tu
                 return row, explained * row.held_to
         # What updates leave in the elements of a parameter cancels in its statistics, and less so in those of a result,
         # where some inputs weigh them.
-        if updated and any(each.deviation for each in node.rows("parameters")):
+        if updated and any(each.deviation for each in _weights(node)):
             continue
         hidden = elements_in / math.sqrt(max(1, element_count(row.golden)))
         explained = known * (_OWN_WHOLE + _MARGIN_WHOLE * whole_in + _MARGIN * hidden)
@@ -116,6 +118,11 @@ def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tu
         if whole_difference(row) > explained * row.held_to:
             return row, explained * row.held_to
     return None
+
+
+def _weights(node: Node) -> Iterator[Row]:
+    """The parameters of a module; of a function what it takes in beside the first, which may be parameters."""
+    return node.rows("parameters") if node.is_module else islice(node.rows("input"), 1, None)
 
 
 def condition(node: Node) -> float | None:

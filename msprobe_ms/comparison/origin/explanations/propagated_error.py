@@ -35,4 +35,6 @@ class PropagatedError:
         else:
             doubtful = self._updated or walk.largest_ratio > DRIFT or node.ratio_before > 1
             ratio = explained_ratio(node, walk.negligible_ratio(node), doubtful=doubtful)
+            if node.takes_in_fills:  # beside which statistics do not show how far the others drifted
+                ratio = max(ratio, GAIN * walk.largest_ratio)
         return Allowance(self.name, ratio * row.held_to if math.isfinite(ratio) else ratio)
