@@ -215,7 +215,7 @@ def pair_items(target: Sequence[Item], golden: Sequence[Item]) -> list[tuple[Ite
 
     Counterparts have the same suffix (``input.0``, ``parameters.weight``). What is left then pairs by the meaning of a
     parameter's name, tensors given by position with tensors given by keyword, and what one side takes in or gives out
-    in a container with what the other does in none. Gradients a backward entry gives out have the shapes of the
+    in a container, or by another keyword, with what the other does in none. Gradients a backward entry gives out have the shapes of the
     forward's inputs, so they pair with equal shapes only: some dumps list those of an inner operation instead, or leave
     ``null`` places out. Indices never stand beside floats of another number: these are inputs of other calls.
     """
@@ -298,9 +298,9 @@ def _position_beside_keyword(
 def _tensors_in_order(
     state: str, target: Sequence[Item], golden: Sequence[Item], ours: list[int], theirs: list[int]
 ) -> tuple[list[int], list[int]]:
-    """Left-over tensors of inputs or outputs, equally many of equal shapes; what a keyword names is another thing."""
-    mine = [place for place in ours if _is_positional(target[place], state)]
-    others = [place for place in theirs if _is_positional(golden[place], state)]
+    """Left-over tensors of inputs or outputs, equally many of equal shapes: containers and keywords are named freely."""
+    mine = [place for place in ours if target[place].state == state and target[place].kind == "tensor"]
+    others = [place for place in theirs if golden[place].state == state and golden[place].kind == "tensor"]
     equal = [target[place].shape for place in mine] == [golden[place].shape for place in others]
     return (mine, others) if equal else ([], [])
 
@@ -310,10 +310,6 @@ def _are_indices_beside_floats(item: Item, other: Item) -> bool:
         return False
     kinds = {parse_dtype(each.dtype).kind for each in (item, other)}
     return kinds == {"int", "float"} and elements_of(item.shape) != elements_of(other.shape)
-
-
-def _is_positional(item: Item, state: str) -> bool:
-    return item.state == state and item.kind == "tensor" and not item.keyword
 
 
 def _is_input(item: Item, *, keyword: bool) -> bool:

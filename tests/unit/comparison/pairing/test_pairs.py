@@ -523,7 +523,13 @@ def test_an_equal_name_comes_before_an_equal_meaning():
 
 
 def test_an_input_named_gamma_is_no_parameter():
-    assert beside({"input.gamma=": (3,)}, {"input.weight=": (3,)}) == [("input.gamma", None), (None, "input.weight")]
+    assert beside({"input.gamma=": (3,)}, {"input.weight=": (2,)}) == [("input.gamma", None), (None, "input.weight")]
+
+
+def test_keywords_that_both_sides_name_otherwise_pair_in_order_of_equal_shapes():
+    ours: Items = {"input.x=": (2, 3), "input.mask=": (4,)}
+    theirs: Items = {"input.hidden_states=": (2, 3), "input.mask=": (4,)}
+    assert beside(ours, theirs) == [("input.x", "input.hidden_states"), ("input.mask", "input.mask")]
 
 
 def test_inputs_in_a_container_pair_with_inputs_in_none():
