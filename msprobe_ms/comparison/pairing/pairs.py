@@ -215,9 +215,10 @@ def pair_items(target: Sequence[Item], golden: Sequence[Item]) -> list[tuple[Ite
 
     Counterparts have the same suffix (``input.0``, ``parameters.weight``). What is left then pairs by the meaning of a
     parameter's name, tensors given by position with tensors given by keyword, and what one side takes in or gives out
-    in a container, or by another keyword, with what the other does in none. Gradients a backward entry gives out have the shapes of the
-    forward's inputs, so they pair with equal shapes only: some dumps list those of an inner operation instead, or leave
-    ``null`` places out. Indices never stand beside floats of another number: these are inputs of other calls.
+    in a container, or by another keyword, with what the other does in none. Gradients a backward entry gives out have
+    the shapes of the forward's inputs, so they pair with equal shapes only: some dumps list those of an inner operation
+    instead, or leave ``null`` places out. Indices never stand beside floats of another number: these are inputs of
+    other calls.
     """
     counterparts: dict[int, int] = {}
     free = dict.fromkeys(range(len(golden)))
@@ -298,7 +299,7 @@ def _position_beside_keyword(
 def _tensors_in_order(
     state: str, target: Sequence[Item], golden: Sequence[Item], ours: list[int], theirs: list[int]
 ) -> tuple[list[int], list[int]]:
-    """Left-over tensors of inputs or outputs, equally many of equal shapes: containers and keywords are named freely."""
+    """Left-over tensors of inputs or outputs, equally many of equal shapes: each side names keywords freely."""
     mine = [place for place in ours if target[place].state == state and target[place].kind == "tensor"]
     others = [place for place in theirs if golden[place].state == state and golden[place].kind == "tensor"]
     equal = [target[place].shape for place in mine] == [golden[place].shape for place in others]
