@@ -134,7 +134,7 @@ _ENCLOSING = 0.01
 
 
 class GradientFloors:
-    """Least scales of gradients and running means, by golden item name: what cancels leaves the noise of its terms.
+    """Least scales of gradients, by golden item name: what cancels in a sum leaves the rounding noise of its terms.
 
     * An item of a gradient entry is held against at least ``share`` of the largest rms among the entry's larger
       tensors.
@@ -144,8 +144,6 @@ class GradientFloors:
       ‖g‖₂ / sqrt(count) for a vector of ``count`` elements, rms(x) · ‖g‖₂ / sqrt(rows) for a weight of ``rows`` rows.
     * What arrives at a module came through the code of the module around it, where it may cancel too (a softmax over
       like values): g is held against at least ``_ENCLOSING`` of the rms of what arrives there.
-    * A running mean is a mean of values of both signs: it is held against at least their spread, which the running
-      variance tells.
     """
 
     def __init__(self, golden: Mapping[str, Entry], share: float) -> None:
@@ -181,8 +179,6 @@ class GradientFloors:
             return {}
         if is_update(entry.parsed):
             return self._of_update(entry, entry.parsed)
-        if entry.parsed.direction == FORWARD:
-            return _of_running_means(entry) if "norm" in entry.parsed.class_name.lower() else {}
         if entry.parsed.direction == PARAMETERS_GRAD:
             squares, terms = self._arriving.get(entry.parsed.name, (0.0, 0))
         elif entry.parsed.direction == BACKWARD:
@@ -234,20 +230,6 @@ class GradientFloors:
     def _arriving_floored(self, entry: Entry) -> tuple[float, int]:
         squares, count = _arriving(entry)
         return max(squares, count * square(self._enclosing(entry))), count
-
-
-#: Names of the running mean and the running variance in either framework.
-_RUNNING_MEANS, _RUNNING_VARIANCES = ("running_mean", "moving_mean"), ("running_var", "moving_variance")
-
-
-def _of_running_means(entry: Entry) -> dict[str, float]:
-    """The floor of the running mean of a normalisation."""
-    running = {item.path[-1]: item for item in entry.items if item.state == "parameters" and item.path}
-    mean, variance = (
-        next((running[name] for name in names if name in running), None)
-        for names in (_RUNNING_MEANS, _RUNNING_VARIANCES)
-    )
-    return {} if mean is None or variance is None else {mean.name: math.sqrt(magnitude(variance.mean))}
 
 
 def _sized(entry: Entry) -> list[tuple[int, float, Item]]:
