@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 #: Stands for an attribute that a class inherits and does not have itself.
@@ -89,6 +89,22 @@ def taken_off(hooks: Hooks, *, installed: bool) -> Iterator[None]:
     finally:
         if installed:
             hooks.install()
+
+
+class PatchHooks:
+    """Base of hooks that are patches alone, put on by `install` and taken off by `remove`."""
+
+    def __init__(self, patches: Iterable[Patch]) -> None:
+        self._patches = Patches(patches)
+
+    def install(self) -> None:
+        self._patches.apply()
+
+    def remove(self) -> None:
+        self._patches.undo()
+
+    def suspended(self) -> AbstractContextManager[None]:
+        return taken_off(self, installed=self._patches.applied)
 
 
 def do_all(actions: Iterable[Callable[[], None]]) -> None:

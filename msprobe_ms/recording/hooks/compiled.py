@@ -13,7 +13,7 @@ from msprobe_ms.recording.hooks.communication import CollectiveOperator
 from msprobe_ms.recording.hooks.modules import ModuleHooks
 from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.recording.recorder import Recorder
-from msprobe_ms.support.patching import Patch, Patches, taken_off
+from msprobe_ms.support.patching import Patch, Patches, PatchHooks
 from msprobe_ms.support.text import listed
 
 
@@ -52,7 +52,7 @@ class CompilerCalls:
 PREFIX = "Jit"
 
 
-class JitHooks:
+class JitHooks(PatchHooks):
     """Between ``install`` and ``remove`` compiled graphs are entries, ``Jit.{name}``; what need not be compiled is not.
 
     What a graph hides is said once, in a warning and in the dump's error log.
@@ -87,16 +87,7 @@ class JitHooks:
         self.saw_unrecorded = False
         graphs = [Patch(holder, name, self._wrap) for holder, name in framework.graph_calls()]
         dynamic = [Patch(holder, name, wrap) for holder, name, wrap in framework.dynamic_instead()]
-        self._patches = Patches([*graphs, *dynamic])
-
-    def install(self) -> None:
-        self._patches.apply()
-
-    def remove(self) -> None:
-        self._patches.undo()
-
-    def suspended(self) -> AbstractContextManager[None]:
-        return taken_off(self, installed=self._patches.applied)
+        super().__init__([*graphs, *dynamic])
 
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.recorder import Recorder
-from msprobe_ms.support.patching import Patch, Patches, taken_off
+from msprobe_ms.support.patching import Patch, PatchHooks
 
 
-class LossHooks:
+class LossHooks(PatchHooks):
     """Between ``install`` and ``remove`` each scalar that gradients are computed of is an entry, ``loss.{n}.debug``."""
 
     def __init__(self, framework: Framework, recorder: Recorder) -> None:
         calls = framework.gradient_calls(recorder.losses)
-        self._patches = Patches(Patch(holder, name, wrap) for holder, name, wrap in calls)
-
-    def install(self) -> None:
-        self._patches.apply()
-
-    def remove(self) -> None:
-        self._patches.undo()
-
-    def suspended(self) -> AbstractContextManager[None]:
-        return taken_off(self, installed=self._patches.applied)
+        super().__init__(Patch(holder, name, wrap) for holder, name, wrap in calls)
