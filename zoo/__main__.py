@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from zoo import variation
 from zoo.jobs import Job
 from zoo.pair import names
 from zoo.score import MODES, Case, Score, cases, score
@@ -122,8 +123,14 @@ def main() -> int:
     parser.add_argument("--misses", action="store_true", help="list what was missed")
     parser.add_argument("--keep", action="store_true", help="keep the dumps: the next run only compares")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0, help="other weights, batches and faults for every pair")
+    parser.add_argument("--optimizer", default="", choices=["", "other", *variation.OPTIMIZERS], help="for every pair")
     options = parser.parse_args()
     options.root = options.root.absolute()
+    try:
+        variation.note(variation.Variation(options.seed, options.optimizer), options.root)
+    except variation.OtherVariation as error:
+        parser.error(str(error))
     aside = set(SET_ASIDE.read_text(encoding="utf-8").split())
     chosen = options.pairs or [name for name in names() if (name in aside) == options.set_aside]
     scores: list[Score] = []

@@ -93,7 +93,7 @@ def draw(
 
     ``apart``: path of a parameter → by how much the gradients of both sides differ without a fault.
     """
-    generator = np.random.default_rng([15, zlib.crc32(name.encode())])
+    generator = np.random.default_rng([15 + pair.seed, zlib.crc32(name.encode())])
     net = target_side.make(pair, weights)
     called = {path for _, path in calls}
     faults: list[dict[str, Any]] = []
@@ -162,7 +162,7 @@ def check(name: str, root: Path) -> dict[str, Any]:
         Disagree: losses or gradients are further apart than rounding.
     """
     began = time.monotonic()
-    pair = load(name)
+    pair = load(name, root)
     loss, gradients = figures_of_golden(pair, root, name)
     weights = dict(np.load(weights_file(root, name)))
     calls: list[tuple[str, str]] = []

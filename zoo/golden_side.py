@@ -21,9 +21,9 @@ from zoo.pair import Pair, load  # noqa: E402
 
 def make(pair: Pair) -> torch.nn.Module:
     """The network in training mode, its weights drawn; constant ones (norms, biases) are made uneven."""
-    torch.manual_seed(0)
+    torch.manual_seed(2 * pair.seed)
     net = pair.golden().float().train()
-    generator = torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(2 * pair.seed + 1)
     with torch.no_grad():
         for name, tensor in net.state_dict().items():
             if tensor.is_floating_point() and tensor.numel() > 1 and (tensor.dim() < 2 or tensor.std() == 0):
@@ -38,7 +38,7 @@ def save_weights(net: torch.nn.Module, path: Path) -> None:
 
 
 def batch_of(pair: Pair, step: int) -> dict[str, torch.Tensor]:
-    return {name: torch.from_numpy(array) for name, array in pair.batch(np.random.default_rng([7, step])).items()}
+    return {name: torch.from_numpy(array) for name, array in pair.batch_of(step).items()}
 
 
 def optimizer_of(pair: Pair, net: torch.nn.Module) -> torch.optim.Optimizer:
@@ -55,7 +55,7 @@ def step_of(pair: Pair, net: torch.nn.Module, step: int) -> Any:
 
 
 def train(job: Job, root: Path) -> None:
-    pair = load(job.pair)
+    pair = load(job.pair, root)
     net = make(pair)
     save_weights(net, weights_file(root, job.pair))
     optimizer = optimizer_of(pair, net)

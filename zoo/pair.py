@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from torture.nets.values import canonical
+from zoo import variation
 
 Batch = dict[str, np.ndarray]
 #: A function of logits and labels, of the framework of the side that asks.
@@ -26,12 +27,14 @@ class Pair(ABC):
     """One network in PyTorch (``golden``) and in MindSpore (``target``).
 
     ``names``: regular expressions and replacements that turn the path of a MindSpore parameter into PyTorch's, tried in
-    order on the whole path, all that match. ``optimizer``: "sgd" (momentum 0.9) or "adam".
+    order on the whole path, all that match. ``optimizer``: "sgd" (momentum 0.9) or "adam". ``seed``: of weights and
+    batches.
     """
 
     names: Sequence[tuple[str, str]] = ()
     optimizer = "sgd"
-    learning_rate = 0.05
+    learning_rate = variation.OPTIMIZERS["sgd"]
+    seed = 0
     #: Names in the golden's ``state_dict`` that the target has no use for.
     unused: frozenset[str] = frozenset()
     #: A regular expression of the target's parameters that the golden computes instead: they keep their values.
@@ -44,6 +47,10 @@ class Pair(ABC):
     @abstractmethod
     def target(self) -> Any:
         """The ``mindspore.nn.Cell``."""
+
+    def batch_of(self, step: int) -> Batch:
+        """The batch of a step: other values under each seed."""
+        return self.batch(np.random.default_rng([7 + self.seed, step]))
 
     @abstractmethod
     def batch(self, generator: np.random.Generator) -> Batch:
@@ -127,10 +134,15 @@ def names() -> list[str]:
     return sorted(path.stem for path in (Path(__file__).parent / "pairs").glob("[a-z]*.py"))
 
 
-def load(name: str) -> Pair:
-    """The pair of that name.
+def load(name: str, root: Path) -> Pair:
+    """The pair of that name, in the variation that the folder ``root`` holds.
 
     Raises:
         ModuleNotFoundError: there is no such file.
     """
-    return import_module(f"zoo.pairs.{name}").PAIR
+    pair, varied = import_module(f"zoo.pairs.{name}").PAIR, variation.read(root)
+    pair.seed, own = varied.seed, pair.optimizer
+    pair.optimizer = varied.choose(own)
+    if pair.optimizer != own:
+        pair.learning_rate = variation.OPTIMIZERS[pair.optimizer]
+    return pair

@@ -49,9 +49,9 @@ def make(pair: Pair, weights: dict[str, np.ndarray]) -> nn.Cell:
 
 
 def batch_of(pair: Pair, step: int) -> dict[str, ms.Tensor]:
-    batch = pair.batch(np.random.default_rng([7, step]))
     return {
-        name: ms.Tensor(array.astype(np.int32) if array.dtype == np.int64 else array) for name, array in batch.items()
+        name: ms.Tensor(array.astype(np.int32) if array.dtype == np.int64 else array)
+        for name, array in pair.batch_of(step).items()
     }
 
 
@@ -80,7 +80,7 @@ def gradients_of(pair: Pair, net: nn.Cell, training: Training) -> Any:
 
 
 def train(job: Job, root: Path) -> None:
-    pair = load(job.pair)
+    pair = load(job.pair, root)
     weights = dict(np.load(weights_file(root, job.pair)))
     net = make(pair, weights)
     training = Training(batch_keys=tuple(batch_of(pair, 0)))

@@ -21,7 +21,6 @@ class Dinov2(SameName, Classifier):
         "num_labels": 10,
     }
 
-
     def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
         return cross_entropy(net(batch["image"])[0], batch["labels"])
 

@@ -18,7 +18,6 @@ class Falcon(SameName, LanguageModel):
         "use_cache": False,
     }
 
-
     def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
         logits = net(input_ids=batch["tokens"])[0]
         return cross_entropy(logits.reshape(-1, 97), batch["labels"])
