@@ -14,7 +14,8 @@ from msprobe_ms.comparison.measuring.measure import Progress, measure
 from msprobe_ms.comparison.measuring.tensors import load_both
 from msprobe_ms.comparison.model import Comparison, Origin, Outcome, Pair
 from msprobe_ms.comparison.origin.causes.slow_drift import steepest
-from msprobe_ms.comparison.origin.evidence import Before, Evidence
+from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
+from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.search import find_origins, split_random
 from msprobe_ms.comparison.origin.sentences import name_fused_parts, note_shifted_calls
 from msprobe_ms.comparison.pairing.coverage import (
@@ -38,9 +39,7 @@ from msprobe_ms.comparison.reporting.thresholds import Thresholds
 from msprobe_ms.comparison.terms import Mode, Verdict
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.names import parse_entry
-from msprobe_ms.dump.reading.locate import dump_of_step_before
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import no_garbage_collection
 
@@ -124,24 +123,8 @@ def evidence_of(pairs: list[Pair], target: Dump, golden: Dump, mappings: Mapping
     load = partial(load_both, target.tensors, golden.tensors) if target.mode == golden.mode == Mode.TENSOR else None
     return Evidence(
         pairs, list(golden.entries.values()), load,
-        damaged=bool(target.damage or golden.damage), before=_step_before(target, golden, mappings),
+        damaged=bool(target.damage or golden.damage), earlier=EarlierSteps.of(target, golden, mappings),
     )  # fmt: skip
-
-
-def _step_before(target: Dump, golden: Dump, mappings: Mappings) -> Before | None:
-    """What reads the dumps of the step before; None where one side has none."""
-    ours, theirs = dump_of_step_before(target.path), dump_of_step_before(golden.path)
-    if ours is None or theirs is None:
-        return None
-
-    def read() -> tuple[Dump, Dump] | None:
-        try:
-            return join_fused(read_dump(ours), read_dump(theirs), mappings)
-        except (MsprobeError, OSError) as error:
-            logger.info("the step before is left out: %s", error)
-            return None
-
-    return read
 
 
 def as_paired(target: Dump, golden: Dump, options: Options, *, tell: bool = False) -> tuple[Dump, Dump, Mappings]:

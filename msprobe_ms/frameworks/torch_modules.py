@@ -133,9 +133,7 @@ class TorchModules(Framework):
         def ends(optimizer: Any, *_: Any) -> None:
             after(optimizer)
 
-        return _Both(
-            hooks.register_optimizer_step_pre_hook(begins), hooks.register_optimizer_step_post_hook(ends)
-        )
+        return _Both(hooks.register_optimizer_step_pre_hook(begins), hooks.register_optimizer_step_post_hook(ends))
 
     def _updates_of(self, optimizer: Any) -> Iterator[ParameterUpdate]:
         """Yield the updates that an optimizer is about to make; a parameter without a gradient has none."""

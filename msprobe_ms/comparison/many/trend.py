@@ -122,9 +122,7 @@ class Trends:
 
 def write_trend(trend: Trend, path: Path) -> None:
     """Write a trend as csv: deviations in tolerances. Raises UsageError: it cannot be written."""
-    cells: Iterator[ColouredRow] = (
-        ([node, *map(_cell, ratios)], RowColour.NONE) for node, ratios in trend.rows
-    )
+    cells: Iterator[ColouredRow] = (([node, *map(_cell, ratios)], RowColour.NONE) for node, ratios in trend.rows)
     write_table(path, ["NPU Name", *(f"step{step}" for step in trend.steps)], cells, {})
 
 

@@ -59,9 +59,7 @@ class Measured(NamedTuple):
 class RealData:
     """Measures the tensors of two dumps; ``more``: ``MORE_METRICS`` as well; ``algorithms`` are the user's own."""
 
-    def __init__(
-        self, target: Tensors, golden: Tensors, more: bool, algorithms: Sequence[Algorithm] = ()
-    ) -> None:
+    def __init__(self, target: Tensors, golden: Tensors, more: bool, algorithms: Sequence[Algorithm] = ()) -> None:
         self._target, self._golden, self._more, self._algorithms = target, golden, more, tuple(algorithms)
 
     def of_rows(

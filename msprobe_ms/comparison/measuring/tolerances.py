@@ -143,7 +143,8 @@ class GradientFloors:
       tokens are alike). So it is held against at least the size such a sum has when nothing cancels:
       ‖g‖₂ / sqrt(count) for a vector of ``count`` elements, rms(x) · ‖g‖₂ / sqrt(rows) for a weight of ``rows`` rows.
     * What arrives at a module came through the code of the module around it, where it may cancel too (a softmax over
-      like values): g is held against at least ``_ENCLOSING`` of the rms of what arrives there.
+      like values): g is held against at least ``_ENCLOSING`` of the rms of what arrives there; and so is g where a
+      function inside the module takes it in.
     """
 
     def __init__(self, golden: Mapping[str, Entry], share: float) -> None:
@@ -225,7 +226,9 @@ class GradientFloors:
         if parent.parsed.is_root:  # nothing else encloses its modules, and most are far from where it gives out
             return 0.0
         squares, count = _arriving(parent)
-        return _ENCLOSING * math.sqrt(squares / count) if count else 0.0
+        share = _ENCLOSING * math.sqrt(squares / count) if count else 0.0
+        in_function = entry.parsed is not None and not entry.parsed.is_module and parent.parsed.is_module
+        return max(share, self._enclosing(parent)) if in_function else share
 
     def _arriving_floored(self, entry: Entry) -> tuple[float, int]:
         squares, count = _arriving(entry)

@@ -81,9 +81,7 @@ def _one(path: Path) -> Path:
 class _Details:
     """Says what is known of one node."""
 
-    def __init__(
-        self, target: Dump, golden: Dump, mappings: Mappings, comparison: Comparison, chosen: Chosen
-    ) -> None:
+    def __init__(self, target: Dump, golden: Dump, mappings: Mappings, comparison: Comparison, chosen: Chosen) -> None:
         self.target, self.golden = target, golden
         self.comparison, self.chosen = comparison, chosen
         rows = list(chosen.rows)

@@ -10,13 +10,12 @@ import numpy.typing as npt
 
 from msprobe_ms.comparison.measuring.tolerances import were_updated
 from msprobe_ms.comparison.model import Allowance, Pair, Row
+from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
 from msprobe_ms.comparison.origin.nodes import Node, nodes_of
 from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
 from msprobe_ms.comparison.origin.updates import Place, Update, apart_at_most, apart_by_updates, updates_since
 from msprobe_ms.dump.model import Dump, Entry
 
-#: Reads the target's and the golden's dump of another step, as they are paired; None where one cannot be read.
-Before = Callable[[], "tuple[Dump, Dump] | None"]
 #: The tensors of a row on both sides; None where there are none, or they cannot be read.
 Load = Callable[[Row], "tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]] | None"]
 
@@ -29,7 +28,7 @@ class Evidence:
     ``golden``   all entries of the golden dump in the order of execution
     ``load``     loads the tensors of a row; None where elements were not recorded
     ``damaged``  whether one of the dumps is not whole
-    ``before``   reads the two dumps of the step before; None where there are none
+    ``earlier``  the dumps of the steps before; None where it is not known where they are
     """
 
     def __init__(
@@ -39,9 +38,9 @@ class Evidence:
         load: Load | None = None,
         *,
         damaged: bool = False,
-        before: Before | None = None,
+        earlier: EarlierSteps | None = None,
     ) -> None:
-        self.pairs, self.golden, self.load, self.damaged, self.before = pairs, golden, load, damaged, before
+        self.pairs, self.golden, self.load, self.damaged, self.earlier = pairs, golden, load, damaged, earlier
         for pair in pairs:
             for row in pair.rows:
                 row.explained = None
@@ -72,9 +71,14 @@ class Evidence:
     @cached_property
     def _step_before(self) -> tuple[Dump, Dump] | None:
         """The dumps of the step before, read only where parameters differ now."""
-        if self.before is None or all(node.ratio_parameters <= 1 for node in self.nodes):
+        if self.earlier is None or all(node.ratio_parameters <= 1 for node in self.nodes):
             return None
-        return self.before()
+        return self.earlier.before
+
+    @property
+    def first_step(self) -> tuple[Dump, Dump] | None:
+        """The dumps of the first step that both sides recorded, where it is another one and there were updates."""
+        return self.earlier.first if self.earlier is not None and self.updated else None
 
     @cached_property
     def apart_by_updates(self) -> Mapping[Place, float]:

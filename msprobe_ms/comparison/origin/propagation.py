@@ -78,6 +78,12 @@ def explained_ratio(node: Node, negligible: float, *, doubtful: bool) -> float:
     return own + gain * taken
 
 
+def rounded_ratio(node: Node) -> float:
+    """The error ratio of what ``node`` gives out, as far as its own rounding explains it by its known condition."""
+    known = condition(node) if node.ratio_out > 1 else None
+    return min(node.ratio_out, known * _OWN) if known is not None else 0.0
+
+
 def bitwise_floor(node: Node) -> float:
     """The error ratio that says nothing of a value of this node, while all was equal to the bit before."""
     fine = all(_is_fine(row) for row in node.pair.rows if row.deviation)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from msprobe_ms.arrays import sketch
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.origin.earlier_steps import same_item
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.pairing.coverage import RUNNING_STATISTICS
 from msprobe_ms.comparison.statistics import have_sketches, root_mean_square
@@ -128,7 +129,7 @@ def apart_at_most(nodes: Sequence[Node], target: Dump, golden: Dump) -> dict[Pla
             for item, other, before in ((row.target, row.golden, target), (row.golden, row.target, golden)):
                 if item is None or other is None or other.sketch or (now := _sketched(item)) is None:
                     continue
-                past = _sketched(_earlier(before, item))
+                past = _sketched(same_item(before, item))
                 if past is not None and (size := sketch.norm(now)):
                     found[place_of(row)] = 2 * sketch.distance(now, past) / size
     return found
@@ -151,7 +152,7 @@ def updates_since(nodes: Sequence[Node], target: Dump, golden: Dump) -> Iterator
             other = node.pair.golden.parsed
             slopes = gradients[0].get(place), gradients[1].get((other.name if other else "", row.golden.path))
             slope = root_mean_square(slopes[1]) if slopes[1] is not None else None
-            update = _update(row, _earlier(target, row.target), _earlier(golden, row.golden))
+            update = _update(row, same_item(target, row.target), same_item(golden, row.golden))
             if update is not None:
                 yield update._replace(slope=slope, same_gradient=_agree(*slopes))
 
@@ -176,13 +177,6 @@ def _agree(ours: Item | None, theirs: Item | None) -> bool:
 
 def _sketched(item: Item | None) -> Vector | None:
     return sketch.decode(item.sketch) if item is not None and item.sketch else None
-
-
-def _earlier(dump: Dump, item: Item) -> Item | None:
-    """The same item of another step."""
-    entry = dump.entries.get(item.entry)
-    items = entry.items if entry is not None else ()
-    return next((each for each in items if each.state == item.state and each.path == item.path), None)
 
 
 def _gradients(dump: Dump) -> Mapping[tuple[str, tuple[str, ...]], Item]:

@@ -67,7 +67,8 @@ def far_apart(pairs: Sequence[Pair]) -> int:
     return sum(
         row.differs and row.deviation is not None and not row.deviation <= max(updates, _FAR * (row.tolerance or 0.0))
         for pair in pairs
-        if (entry := pair.target) is not None and (entry.parsed is None or entry.parsed.direction == FORWARD)
+        if (entry := pair.target) is not None
+        and (entry.parsed is None or entry.parsed.direction == FORWARD)
         and not is_update(entry.parsed)
         for row in pair.rows
         if row.state == "input"

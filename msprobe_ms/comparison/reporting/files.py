@@ -62,9 +62,7 @@ def write_tables(
     return [path]
 
 
-def table(
-    comparison: Comparison, profile: Profile, *, stack: bool = False
-) -> tuple[list[str], Iterator[ColouredRow]]:
+def table(comparison: Comparison, profile: Profile, *, stack: bool = False) -> tuple[list[str], Iterator[ColouredRow]]:
     """Return the report's titles and an iterator of its rows, each with its colour."""
     columns = profile.columns(comparison.mode, stack=stack)
     return [column.title for column in columns], _rows(columns, lines(comparison))

@@ -81,9 +81,7 @@ class _Reader:
         root = self._root()
         if root is None:
             return {}
-        return {
-            section: self._values(section, node) for section, node in self._items(root, "the file", list(SECTIONS))
-        }
+        return {section: self._values(section, node) for section, node in self._items(root, "the file", list(SECTIONS))}
 
     def _values(self, section: str, node: yaml.Node) -> dict[str, Any]:
         defaults = SECTIONS[section]()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -109,13 +110,23 @@ def _latest_run(path: Path, found: dict[Place, Path]) -> dict[Place, Path]:
     return {place: file for place, file in found.items() if place.rank not in ages or place.rank == latest}
 
 
-def dump_of_step_before(path: Path) -> Path | None:
-    """Return the dump.json of the step before the one at ``path``, of the same process; None where there is none."""
+def dumps_of_steps_before(path: Path) -> dict[int, Path]:
+    """Return the dump.json of each step before the one at ``path``, of the same process, by how many steps before."""
     process = path.absolute().parent
     step = _STEP.fullmatch(process.parent.name)
+    found: dict[int, Path] = {}
     if step is None:
-        return None
-    folder = process.parent.with_name(f"step{int(step[1]) - 1}") / process.name
+        return found
+    with suppress(DumpFormatError):
+        for folder in _subfolders(process.parent.parent):
+            other = _STEP.fullmatch(folder.name)
+            if other is not None and int(other[1]) < int(step[1]) and (dump := _dump_in(folder / process.name)):
+                found[int(step[1]) - int(other[1])] = dump
+    return found
+
+
+def _dump_in(folder: Path) -> Path | None:
+    """The dump.json of a folder; None where there is none, or a journal alone."""
     try:
         return dump_file(folder)
     except DumpFormatError:

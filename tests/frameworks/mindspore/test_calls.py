@@ -827,9 +827,7 @@ BODIES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("body", "level", "child"), pairwise(BODIES, ["L0", "L1", "mix"], [doubled, doubled_in_place])
-)
+@pytest.mark.parametrize(("body", "level", "child"), pairwise(BODIES, ["L0", "L1", "mix"], [doubled, doubled_in_place]))
 def test_views_and_aliases(ms: Any, dump_path: Path, body: Any, child: Any, level: str) -> None:
     run(
         lambda: Net(

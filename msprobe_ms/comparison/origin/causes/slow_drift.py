@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitching
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, worst
-from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT
+from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT, rounded_ratio
 from msprobe_ms.comparison.origin.sentences import describe_briefly, describe_difference, fitting, origin_at
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ class SlowDrift:
 
 
 def _drift(judged: list[Node]) -> Origin | None:
-    if all(error_ratio(row) <= DRIFTED for node in judged for row in _with_effect(node)):
+    # What one call rounds by its condition, as a sine of large arguments does, is no drift; from there on it may grow.
+    bound = DRIFTED * max((1.0, *(rounded_ratio(node) for node in judged if not node.is_backward)))
+    if all(error_ratio(row) <= bound for node in judged for row in _with_effect(node)):
         return None
     worst_rows = (worst(_with_effect(node)) for node in judged)
     first = next((row for row in worst_rows if row is not None and error_ratio(row) > 1), None)

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 
 class SmallExcess:
-    """A layer whose setting differs a little: an epsilon, an approximation."""
+    """A layer whose setting differs a little: an epsilon, an approximation. It does so from the first step on."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._result, self._updated = WrongResult(evidence), evidence.updated
+        self._is_later = evidence.first_step is not None
 
     def find(self, node: Node, unexplained: Sequence[Row], walk: Walk) -> Found | None:
         """The output that is further apart than this layer explains."""
-        if not walk.judges_small_errors(node):
+        if self._is_later or not walk.judges_small_errors(node):
             return None
         excess = single_layer_excess(node, walk.largest_ratio, updated=self._updated)
         if excess is None:

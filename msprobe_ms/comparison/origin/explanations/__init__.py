@@ -6,6 +6,7 @@ nothing explains. A new explanation is a module here and a line in ``EXPLANATION
 
 from __future__ import annotations
 
+from msprobe_ms.comparison.origin.explanations.agreed_at_first import AgreedAtFirst
 from msprobe_ms.comparison.origin.explanations.agreeing_results import AgreeingResults
 from msprobe_ms.comparison.origin.explanations.agreeing_step import AgreeingStep
 from msprobe_ms.comparison.origin.explanations.dropout import Dropout
@@ -19,10 +20,12 @@ from msprobe_ms.comparison.origin.explanations.optimizer_noise import OptimizerN
 from msprobe_ms.comparison.origin.explanations.optimizer_updates import OptimizerUpdates
 from msprobe_ms.comparison.origin.explanations.other_borders import OtherBorders
 from msprobe_ms.comparison.origin.explanations.partial_gradients import PartialGradients
+from msprobe_ms.comparison.origin.explanations.passing_through import PassingThrough
 from msprobe_ms.comparison.origin.explanations.propagated_error import PropagatedError
 from msprobe_ms.comparison.origin.explanations.random_numbers import RandomNumbers
 from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitching
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
+from msprobe_ms.comparison.origin.explanations.running_statistics import RunningStatistics
 from msprobe_ms.comparison.origin.protocols import Explanation, Surveyed
 
 #: The first that explains a row whole lets it pass.
@@ -34,12 +37,15 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     OtherBorders,
     OptimizerNoise,
     AgreeingStep,
+    PassingThrough,
     ReluSwitching,
     OptimizerUpdates,
+    RunningStatistics,
     InheritedError,
     Rounding,
     NearbyNoise,
     PropagatedError,
+    AgreedAtFirst,
     LossCondition,
     HarmlessInputs,
     RandomNumbers,

@@ -182,7 +182,6 @@ def _is_ignored(pair: Pair, row: Row) -> bool:
     return parsed.name in IGNORED or (parsed.name in INPUTS_IGNORED and row.state == "input")
 
 
-
 @dataclass(frozen=True)
 class Own(Profile):
     """The report of this tool. Its thresholds are ``Tolerances``: what was measured against them decides."""

@@ -42,8 +42,7 @@ def test_calls_without_a_counterpart_are_named_with_their_number() -> None:
     (origin,) = origins(ours, theirs)
     assert origin.target == f"{NORM}.input.0"
     assert origin.reason.endswith(
-        ", though nothing compared before it does: look at the calls without a counterpart right before it, "
-        "or map them"
+        ", though nothing compared before it does: look at the calls without a counterpart right before it, or map them"
     )
     assert origin.details[0] == (
         "calls without a counterpart come right before it: 3 in the target (the last "

@@ -14,6 +14,7 @@ from compare_parts import dump, tensor
 from msprobe_ms.arrays.sketch import encode, sketch
 from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Origin
+from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.search import find_origins
 from msprobe_ms.comparison.pairing.pairs import pair
@@ -60,7 +61,7 @@ def origins(target: tuple[Dump, Dump], golden: tuple[Dump, Dump], **options: Any
     (ours_before, ours), (theirs_before, theirs) = target, golden
     pairs = pair(ours, theirs, Mappings())
     measure(pairs, ours, theirs, "statistics")
-    found = find_origins(Evidence(pairs, before=lambda: (ours_before, theirs_before)))
+    found = find_origins(Evidence(pairs, earlier=EarlierSteps({1: lambda: (ours_before, theirs_before)})))
     for origin in found:
         assert_short(origin)
     return found

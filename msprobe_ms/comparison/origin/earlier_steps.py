@@ -1,0 +1,65 @@
+"""The dumps of steps before the one that is compared, as they are paired; each is read once, when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from pathlib import Path
+
+from msprobe_ms.comparison.pairing.fused_modules import join_fused
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.dump.model import Dump, Item
+from msprobe_ms.dump.reading.locate import dumps_of_steps_before
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.support.errors import MsprobeError
+from msprobe_ms.support.log import logger
+
+#: The target's and the golden's dump of one step.
+Both = tuple[Dump, Dump]
+
+
+class EarlierSteps:
+    """The earlier steps that both sides recorded.
+
+    ``readers``: how many steps earlier → what reads both dumps, None where one cannot be read.
+    """
+
+    def __init__(self, readers: Mapping[int, Callable[[], Both | None]]) -> None:
+        self._readers = readers
+        self._read: dict[int, Both | None] = {}
+
+    @classmethod
+    def of(cls, target: Dump, golden: Dump, mappings: Mappings) -> EarlierSteps:
+        """Find the earlier steps of two dumps in the folders beside them."""
+        ours, theirs = dumps_of_steps_before(target.path), dumps_of_steps_before(golden.path)
+        return cls({back: partial(_read, ours[back], theirs[back], mappings) for back in ours.keys() & theirs.keys()})
+
+    @cached_property
+    def before(self) -> Both | None:
+        """The step right before; None where it was not recorded or cannot be read."""
+        return self._dumps(1)
+
+    @cached_property
+    def first(self) -> Both | None:
+        """The earliest step; None where none was recorded or it cannot be read."""
+        return self._dumps(max(self._readers, default=0))
+
+    def _dumps(self, back: int) -> Both | None:
+        if back in self._readers and back not in self._read:
+            self._read[back] = self._readers[back]()
+        return self._read.get(back)
+
+
+def _read(ours: Path, theirs: Path, mappings: Mappings) -> Both | None:
+    try:
+        return join_fused(read_dump(ours), read_dump(theirs), mappings)
+    except (MsprobeError, OSError) as error:
+        logger.info("an earlier step is left out: %s", error)
+        return None
+
+
+def same_item(dump: Dump, item: Item) -> Item | None:
+    """The same item of another step; None where there is none."""
+    entry = dump.entries.get(item.entry)
+    items = entry.items if entry is not None else ()
+    return next((each for each in items if each.state == item.state and each.path == item.path), None)
