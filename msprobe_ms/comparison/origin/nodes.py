@@ -17,7 +17,7 @@ from msprobe_ms.comparison.measuring.deviation import holds_fill, is_filled
 from msprobe_ms.comparison.model import Effect, Pair, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
 from msprobe_ms.comparison.statistics import have_sketches, no_gradient, non_finite_ends
-from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName, is_loss, is_update
 
 #: States of what a node gives out.
@@ -87,20 +87,19 @@ class Node:
             kind = Kind.OTHER  # what a net is called says nothing of one layer: RandLANet, Uniformer
         if kind is Kind.OTHER and self.pair.how == PairedBy.GROUP and self.pair.golden is not None:
             kind = kind_of(self.pair.golden.parsed)  # the last of several calls does not tell what all of them are
-        return Kind.OTHER if kind is Kind.RANDOM and self._hands_on() else kind
+        # A dropout of probability 0 draws nothing; what the other side then gives out else is not by right.
+        return Kind.OTHER if kind is Kind.RANDOM and any(map(self._passes_on, (TARGET, GOLDEN))) else kind
 
-    def _hands_on(self) -> bool:
-        """Whether it gives out what it took in, on one side at least: a dropout of probability 0 draws nothing.
+    @property
+    def passes_on(self) -> bool:
+        """Whether it gives out what it took in, on both sides, and so computes nothing."""
+        return all(map(self._passes_on, (TARGET, GOLDEN)))
 
-        If the other side then gives out something else, that is not by right.
-        """
+    def _passes_on(self, side: Side) -> bool:
         taken, given = next(self.rows("input"), None), next(self.rows("output"), None)
         if taken is None or given is None:
             return False
-        return any(
-            (print_in := fingerprint(taken, side)) is not None and print_in == fingerprint(given, side)
-            for side in (TARGET, GOLDEN)
-        )
+        return (print_in := fingerprint(taken, side)) is not None and print_in == fingerprint(given, side)
 
     @property
     def is_save(self) -> bool:

@@ -20,7 +20,6 @@ from msprobe_ms.comparison.origin.explanations.optimizer_noise import OptimizerN
 from msprobe_ms.comparison.origin.explanations.optimizer_updates import OptimizerUpdates
 from msprobe_ms.comparison.origin.explanations.other_borders import OtherBorders
 from msprobe_ms.comparison.origin.explanations.partial_gradients import PartialGradients
-from msprobe_ms.comparison.origin.explanations.passing_through import PassingThrough
 from msprobe_ms.comparison.origin.explanations.propagated_error import PropagatedError
 from msprobe_ms.comparison.origin.explanations.random_numbers import RandomNumbers
 from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitching
@@ -37,7 +36,6 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     OtherBorders,
     OptimizerNoise,
     AgreeingStep,
-    PassingThrough,
     ReluSwitching,
     OptimizerUpdates,
     RunningStatistics,

@@ -7,19 +7,22 @@ explained here, nor are gradients of parameters, which a step may add to those o
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from msprobe_ms.comparison.fingerprints import fingerprint
 from msprobe_ms.comparison.measuring.deviation import statistic_deviation
 from msprobe_ms.comparison.model import Allowance, Row
 from msprobe_ms.comparison.origin.earlier_steps import same_item
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio
+from msprobe_ms.comparison.origin.propagation import DRIFT
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.statistics import have_sketches
 from msprobe_ms.dump.model import Dump
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.nodes import Node
     from msprobe_ms.comparison.origin.search import Walk
 
 #: How far apart a value may be that agreed in the first step: five times what a layer in bfloat16 is.
@@ -34,6 +37,7 @@ class AgreedAtFirst:
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
+        self._same_data = all(error_ratio(row) <= DRIFT for row in _data(evidence.nodes))
         self._allowance = Allowance(self.name, _FAR)
 
     @cached_property
@@ -41,10 +45,10 @@ class AgreedAtFirst:
         return self._evidence.first_step
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
-        """Up to a twentieth, of what sketches showed to agree; nothing of what the model itself is given."""
+        """Up to a twentieth, of what sketches showed to agree; nothing where the model is given other data."""
         if row.state not in ("input", "output") or row.target is None or row.golden is None:
             return None
-        if self._first is None or (row.state == "input" and node.parent is None and not node.is_backward):
+        if not self._same_data or self._first is None:
             return None
         target, golden = (
             same_item(dump, item) for dump, item in zip(self._first, (row.target, row.golden), strict=True)
@@ -53,3 +57,10 @@ class AgreedAtFirst:
             return None
         deviation = statistic_deviation(target, golden)
         return self._allowance if deviation is not None and deviation <= (row.tolerance or 0.0) else None
+
+
+def _data(nodes: Sequence[Node]) -> Iterator[Row]:
+    """What outermost modules are given and none of them made."""
+    outermost = [node for node in nodes if node.is_module_call and node.parent is None]
+    made = {fingerprint(row) for node in outermost for row in node.rows("output")}
+    return (row for node in outermost for row in node.rows("input") if fingerprint(row) not in made)

@@ -28,6 +28,9 @@ _DRIFT, _FAR_FROM_DRIFT = 2.0, 10.0
 class AgreeingResults(Surveyed):
     """Inputs of calls that come out right, and all values of functions called in a module that does, or before one.
 
+    A module that passes on what it takes in counts as a function: such ones (Identity, Dropout of probability 0) stand
+    at other places in other implementations.
+
     Not what a module gives out of inputs that agree: modules are paired by their names and their place in the network,
     so that it is their own doing, though the error may fade behind it; but for what has another size and is cut to the
     same before the next call, which agrees. Nor parameters. A mask in another form that is no error in one call is none
@@ -64,7 +67,7 @@ class AgreeingResults(Surveyed):
                 elif _is_own_doing(node):
                     continue
                 self.let_pass(row, node)
-            elif node in before_right and not node.is_module:
+            elif node in before_right and (not node.is_module or (node.passes_on and node.ratio_in > 1)):
                 if row.state == "input" and is_of_another_form(row):
                     harmless.add(fingerprints(row))
                 self.let_pass(row, node)

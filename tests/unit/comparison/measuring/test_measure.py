@@ -373,6 +373,25 @@ def test_gradient_that_cancels_inside_a_module_is_held_against_what_arrives_ther
     assert both.rows[0].differs is differs
 
 
+@pytest.mark.parametrize(("size", "differs"), [(1e-7, False), (1e-4, True)])
+def test_a_function_is_held_against_what_its_module_is(size: float, differs: bool) -> None:
+    """It takes in the very gradient that arrives at the module which calls it."""
+    layer, query, linear = (
+        "Module.a.Attention.backward.0",
+        "Module.a.q.Linear.backward.0",
+        "Functional.linear.0.backward",
+    )
+    tokens = np.random.default_rng(3).standard_normal((64, 8)).astype(np.float32)
+    small = tokens * np.float32(size)
+    golden = tensor("input.0", small, linear)
+    side = dump([golden, tensor("input.0", small, query), tensor("input.0", tokens, layer)], "pytorch")
+    side.entries[linear].parent, side.entries[query].parent = query, layer
+    both = side_by_side((tensor("input.0", np.float32(1.5) * small, linear), golden))
+    both.golden = side.entries[linear]
+    measure([both], dump([], "mindspore"), side, "statistics")
+    assert both.rows[0].differs is differs
+
+
 def test_weight_gradient_that_cancels_is_held_against_its_terms() -> None:
     """64 tokens, each with gradient and input of size 1: a sum of 1e-6 is what rounding left of 64 terms of size 1."""
     target, golden = (np.full((8, 8), size, np.float32) for size in (1e-6, -2e-6))

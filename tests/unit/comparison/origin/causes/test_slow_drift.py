@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from compare_nodes import BLOCK, FAULT, REST, node, only, origins
 
 from msprobe_ms.comparison.origin.causes.slow_drift import steepest
@@ -45,6 +46,15 @@ class TestDrift:
         assert (found.kind, found.target) == ("drift", "Cell.c.L.forward.0.output.0")
         assert found.reason.endswith("most comes in here")
         assert found.details == ("it grows at Cell.c.L.forward.0.output.0, from 12 to 400 times its tolerance",)
+
+    @pytest.mark.parametrize(("name", "found"), [("sin", []), ("selu", ["Mint.selu.0.forward.output.0"])])
+    def test_what_one_call_rounds_by_its_condition_is_no_drift(self, name: str, found: list[str]) -> None:
+        """A sine of arguments up to 900 rounds 900 times as much as it takes in; from there the error may grow."""
+        called = f"Mint.{name}.0.forward"
+        assert origins(
+            node(called, None, (900.0, 300.0), given=(1.0, 2.0), input_0=0.02, output_0=8.0),
+            node("Cell.a.L.forward.0", None, (1.0, 2.0), given=(2.0, 3.0), input_0=8.0, output_0=20.0),
+        ) == found  # fmt: skip
 
     def test_gradients_that_switches_explain_do_not_hide_what_forward_drifts_by(self) -> None:
         forward = [

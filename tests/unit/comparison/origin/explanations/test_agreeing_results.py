@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from compare_nodes import BLOCK, CARRIED, FAULT, NEXT, REST, node, origins
+
+IDENTITY = "Cell.drop.Identity.forward.0"
 
 
 def test_an_input_of_a_call_that_comes_out_right_is_no_origin() -> None:
@@ -27,9 +30,18 @@ def test_a_mask_of_another_form_is_no_origin_where_the_call_goes_wrong_either() 
 
 def test_other_data_are_the_origin_where_one_call_does_not_depend_on_them() -> None:
     """Position embeddings take token ids in for their shape alone."""
-    wrong = node(BLOCK, None, (5.0, 2.0), input_ids=FAULT, output_0=FAULT)
+    wrong = node(BLOCK, None, (5.0, 2.0), given=(6.0, 2.0), input_ids=FAULT, output_0=FAULT)
     independent = node(NEXT, None, (5.0, 2.0), input_ids=FAULT, output_0=REST)
     assert origins(wrong, independent) == [f"{BLOCK}.input.ids"]
+
+
+@pytest.mark.parametrize(("given", "found"), [((5.0, 2.0), []), ((6.0, 2.0), [f"{IDENTITY}.input.0"])])
+def test_a_module_that_passes_on_what_it_takes_in_computes_nothing(
+    given: tuple[float, float], found: list[str]
+) -> None:
+    """Before a module that comes out right, it stands beside another value than its counterpart."""
+    call = node(IDENTITY, None, (5.0, 2.0), given=given, input_0=FAULT, output_0=FAULT)
+    assert origins(call, node(NEXT, None, (7.0, 3.0), input_0=REST, output_0=REST)) == found
 
 
 def test_a_mask_made_anew_before_a_call_that_agrees_is_no_origin_of_the_module_around() -> None:

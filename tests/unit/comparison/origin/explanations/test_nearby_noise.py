@@ -22,5 +22,5 @@ def test_inputs_beside_optimizer_noise_are_explained() -> None:
 
 
 def test_inputs_elsewhere_are_not() -> None:
-    elsewhere = node("Cell.b.Norm.forward.0", None, (7.0, 2.0), input_0=CARRIED, output_0=CARRIED)
+    elsewhere = node("Cell.b.Norm.forward.0", None, (7.0, 2.0), given=(8.0, 2.0), input_0=CARRIED, output_0=CARRIED)
     assert origins(*step(elsewhere)) == ["Cell.b.Norm.forward.0.input.0"]

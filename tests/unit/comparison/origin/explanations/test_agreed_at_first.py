@@ -1,0 +1,70 @@
+"""What agreed in the first step may drift in later ones: code that was right then is right now."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compare_parts import dump, tensor
+
+from msprobe_ms.arrays.sketch import encode, sketch
+from msprobe_ms.comparison.measuring.measure import measure
+from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
+from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.search import find_origins
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.dump.model import Dump
+
+RANDOM = np.random.default_rng(7)
+DATA, WEIGHT, ERROR, OTHER = (RANDOM.standard_normal((20, 30)).astype(np.float32) for _ in range(4))
+NET, LAYER = "Cell.net.Net.forward.0", "Cell.net.fc.Dense.forward.0"
+
+
+def step(result: float = 0.0, weight: float = 0.0, data: float = 0.0) -> Dump:
+    """A step of a model with one layer; its values are off by these parts of their size."""
+    values = [
+        ("input.0", DATA + np.float32(data) * ERROR, LAYER),
+        ("parameters.weight", WEIGHT + np.float32(weight) * ERROR, LAYER),
+        ("output.0", OTHER + np.float32(result) * ERROR, LAYER),
+        ("input.0", DATA + np.float32(data) * ERROR, NET),
+        ("output.0", OTHER + np.float32(result) * ERROR, NET),
+    ]
+    made = dump([tensor(place, each, entry, sketch=encode(sketch(each), each.dtype)) for place, each, entry in values])
+    made.entries[LAYER].parent = NET
+    return made
+
+
+def found(now: Dump, first: Dump) -> list[str]:
+    golden = step()
+    pairs = pair(now, golden, Mappings())
+    measure(pairs, now, golden, "statistics")
+    origins = find_origins(Evidence(pairs, earlier=EarlierSteps({3: lambda: (first, step())})))
+    return [origin.target for origin in origins]
+
+
+#: Within the tolerance, as updates by gradients that were rounded leave it.
+UPDATED = 1e-7
+
+
+@pytest.mark.parametrize(("result", "told"), [(0.02, []), (0.2, [f"{LAYER}.output.0"])])
+def test_a_result_that_agreed_may_drift_by_a_twentieth(result: float, told: list[str]) -> None:
+    assert found(step(result, UPDATED), step()) == told
+
+
+def test_what_differed_in_the_first_step_differs_still() -> None:
+    assert found(step(0.02, UPDATED), step(result=0.02)) == [f"{LAYER}.output.0"]
+
+
+def test_without_updates_nothing_drifts() -> None:
+    assert found(step(0.02), step()) == [f"{LAYER}.output.0"]
+
+
+def test_data_and_parameters_do_not_drift() -> None:
+    assert found(step(weight=0.02), step()) == [f"{LAYER}.parameters.weight"]
+    assert found(step(0.02, UPDATED, data=0.02), step()) == [f"{NET}.input.0"]
+
+
+def test_a_small_error_of_a_layer_would_have_shown_in_the_first_step() -> None:
+    """One beyond what such a layer rounds, though within its tolerance."""
+    small = 8e-6
+    assert found(step(small, UPDATED), step()) == []
