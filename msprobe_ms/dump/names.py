@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from sys import intern
 
@@ -79,10 +79,11 @@ class EntryName:
     class_name: str
     direction: str
     index: int | None
+    #: Whether it is a module's and not an API's; millions of entries are asked for it, many times each.
+    is_module: bool = field(init=False, repr=False, compare=False)
 
-    @property
-    def is_module(self) -> bool:
-        return self.prefix in MODULE_PREFIXES
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_module", self.prefix in MODULE_PREFIXES)
 
     @property
     def is_root(self) -> bool:

@@ -34,6 +34,11 @@ class Node:
     ``before``    of a save: the one before it
     ``is_loss``   whether it is a save among calls: what gradients are computed of, which do not depend on its value
     ``ratio_in``, ``ratio_parameters``, ``ratio_out``  the largest error ratios of its inputs, parameters and results
+    ``is_backward``, ``is_parameter_gradient``  whether it is of backward at all, and a gradient of parameters
+    ``is_module``, ``is_module_call``  whether it is a module's call and not a function's, forward or backward; and
+                  whether it is a forward one, or what a compiled graph keeps of one
+    ``is_save``   whether it is a value without a call: what the script saved, what a compiled graph keeps
+    ``is_update``  whether it is what an optimizer made of a parameter
     ``ratio_inside``  the largest error ratio of parameters and results of calls inside it that something explains
     ``ratio_without_effect``, ``ratio_without_effect_inside``  the largest error ratio of its values that differ without
                   effect, which the others leave out; and of those of the calls inside it
@@ -54,10 +59,23 @@ class Node:
     ratio_inside: float = 0.0
     ratio_without_effect: float = 0.0
     ratio_without_effect_inside: float = 0.0
-    is_backward: bool = field(init=False)
+    is_backward: bool = field(init=False, default=False)
+    is_parameter_gradient: bool = field(init=False, default=False)
+    is_module: bool = field(init=False, default=False)
+    is_module_call: bool = field(init=False, default=False)
+    is_save: bool = field(init=False, default=False)
+    is_update: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        self.is_backward = self.parsed is not None and self.parsed.direction in (BACKWARD, PARAMETERS_GRAD)
+        if (parsed := self.parsed) is None:
+            return
+        direction = parsed.direction
+        self.is_parameter_gradient = direction == PARAMETERS_GRAD
+        self.is_backward = direction == BACKWARD or self.is_parameter_gradient
+        self.is_module = parsed.is_module
+        self.is_module_call = self.is_module and not self.is_backward
+        self.is_save = direction == DEBUG or self.is_kept
+        self.is_update = is_update(parsed)
 
     def measure(self) -> None:
         """Fill the error ratios from the rows."""
@@ -102,38 +120,14 @@ class Node:
         return (print_in := fingerprint(taken, side)) is not None and print_in == fingerprint(given, side)
 
     @property
-    def is_save(self) -> bool:
-        """A value without a call: what the script saved, what a compiled graph keeps."""
-        return self.parsed is not None and (self.parsed.direction == DEBUG or self.is_kept)
-
-    @property
     def is_kept(self) -> bool:
         """A parameter or input of a compiled graph, after it ran."""
         return self.parsed is not None and self.parsed.prefix == PARAMETER
 
     @property
-    def is_update(self) -> bool:
-        """What an optimizer made of a parameter."""
-        return is_update(self.parsed)
-
-    @property
-    def is_parameter_gradient(self) -> bool:
-        return self.parsed is not None and self.parsed.direction == PARAMETERS_GRAD
-
-    @property
     def is_part(self) -> bool:
         """A framework's own part of a layer, which users know by the layer alone (``LSTM`` runs ``_DynamicLSTM``)."""
         return self.parent is not None and self.parsed is not None and self.parsed.class_name.startswith("_")
-
-    @property
-    def is_module(self) -> bool:
-        """A module's call, forward or backward, and not a function's."""
-        return self.parsed is not None and self.parsed.is_module
-
-    @property
-    def is_module_call(self) -> bool:
-        """A module's forward call, or what a compiled graph keeps of one."""
-        return not self.is_backward and self.is_module
 
     @property
     def module(self) -> str:

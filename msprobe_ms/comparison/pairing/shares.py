@@ -74,11 +74,12 @@ def _path(entry: Entry) -> str:
 
 def _is_forward(entry: Entry | None) -> bool:
     parsed = entry.parsed if entry is not None else None
-    return parsed is not None and parsed.direction == FORWARD and not is_update(parsed)
+    return parsed is not None and parsed.direction == FORWARD and (parsed.is_module or not is_update(parsed))
 
 
 def _is_module_call(entry: Entry | None) -> bool:
-    return entry is not None and entry.parsed is not None and _is_forward(entry) and entry.parsed.is_module
+    parsed = entry.parsed if entry is not None else None
+    return parsed is not None and parsed.is_module and parsed.direction == FORWARD
 
 
 def _is_function(entry: Entry | None) -> bool:

@@ -46,9 +46,9 @@ class AgreedAtFirst:
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """Up to a twentieth, of what sketches showed to agree; nothing where the model is given other data."""
-        if row.state not in ("input", "output") or row.target is None or row.golden is None:
+        if not self._same_data or row.state not in ("input", "output") or self._first is None:
             return None
-        if not self._same_data or self._first is None:
+        if row.target is None or row.golden is None:
             return None
         target, golden = (
             same_item(dump, item) for dump, item in zip(self._first, (row.target, row.golden), strict=True)

@@ -34,8 +34,10 @@ class RunningStatistics:
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """What the deviation of the call's first input amounts to in this statistic."""
+        if row.state != "parameters" or row.held_to is None:
+            return None
         own, taken = row.golden, next(node.rows("input"), None)
-        if own is None or row.held_to is None or not own.path or own.path[-1] not in RUNNING_STATISTICS:
+        if own is None or not own.path or own.path[-1] not in RUNNING_STATISTICS:
             return None
         if taken is None or taken.golden is None or taken.held_to is None:
             return None
