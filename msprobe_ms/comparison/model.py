@@ -267,6 +267,7 @@ class Comparison:
     ``random``   random operations whose results differ: what follows them cannot be told
     ``damage``   why one of the dumps, or both, is not whole; of what it lacks nothing can be told
     ``ends``     where one of them ends before the other does, in a sentence each
+    ``far_apart``  how many inputs of calls lie further apart than any drift; 0 where an origin is known
     ``growth``   where error grows most, in words, if inputs lie far apart and nothing is the origin; else ""
     ``shares``   how much was paired
     ``verdict``  ``divergent``, ``incomplete`` or ``consistent``, once it was judged
@@ -278,6 +279,7 @@ class Comparison:
     random: list[Origin] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
+    far_apart: int = 0
     growth: str = ""
     shares: Shares = Shares()
     verdict: Verdict = Verdict.UNJUDGED

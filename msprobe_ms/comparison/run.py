@@ -12,16 +12,16 @@ from pathlib import Path
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.comparison.measuring.measure import Progress, measure
 from msprobe_ms.comparison.measuring.tensors import load_both
-from msprobe_ms.comparison.model import Comparison, Origin, Outcome, Pair
+from msprobe_ms.comparison.model import Comparison, Outcome, Pair
 from msprobe_ms.comparison.origin.causes.slow_drift import steepest
 from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
 from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.far_apart import inputs_far_apart
 from msprobe_ms.comparison.origin.search import find_origins, split_random
 from msprobe_ms.comparison.origin.sentences import name_fused_parts, note_shifted_calls
 from msprobe_ms.comparison.pairing.coverage import (
     anything_compared,
     early_ends,
-    far_apart,
     is_incomplete,
     sides_without_values,
     unmatched_modules,
@@ -98,24 +98,17 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: 
             more=profile.more_metrics, algorithms=profile.algorithms, processes=not one_of_many,
         )  # fmt: skip
     damage = [f"{side}: {dump.damage}" for side, dump in (("target", target), ("golden", golden)) if dump.damage]
-    origins, random, growth = _origins(pairs, target, golden, mappings)
+    evidence = evidence_of(pairs, target, golden, mappings)
+    origins, random = split_random(find_origins(evidence))
+    far = 0 if origins or random else inputs_far_apart(evidence.nodes)
+    growth = str((far and steepest(evidence.nodes)) or "")
     origins = origins if options.fuzzy else note_shifted_calls(origins, pairs)
     origins = name_fused_parts(origins, pairs, target, golden)
     ends = [] if damage else early_ends(pairs, target, golden)
-    comparison = Comparison(mode, pairs, origins, random, damage, ends, growth, shares_of(pairs))
+    comparison = Comparison(mode, pairs, origins, random, damage, ends, far, growth, shares_of(pairs))
     comparison.verdict = verdict_of(comparison)
     judge(comparison, profile)
     return comparison
-
-
-def _origins(
-    pairs: list[Pair], target: Dump, golden: Dump, mappings: Mappings
-) -> tuple[list[Origin], list[Origin], str]:
-    """Origins of error, random operations, and where error grows most if inputs lie far apart all the same."""
-    evidence = evidence_of(pairs, target, golden, mappings)
-    origins, random = split_random(find_origins(evidence))
-    growth = steepest(evidence.nodes) if not origins and far_apart(pairs) else None
-    return origins, random, str(growth or "")
 
 
 def evidence_of(pairs: list[Pair], target: Dump, golden: Dump, mappings: Mappings) -> Evidence:
@@ -224,7 +217,7 @@ def verdict_of(comparison: Comparison) -> Verdict:
         return Verdict.INCOMPLETE
     if not anything_compared(pairs):
         return Verdict.DIVERGENT
-    if not comparison.random and far_apart(pairs):
+    if comparison.far_apart:
         return Verdict.DIVERGENT
     if comparison.random or comparison.ends or is_incomplete(pairs):
         return Verdict.INCOMPLETE

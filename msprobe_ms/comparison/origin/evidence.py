@@ -82,11 +82,12 @@ class Evidence:
 
     @cached_property
     def apart_by_updates(self) -> Mapping[Place, float]:
-        """By how much of each parameter its updates differ since the step before, where optimizers do the same."""
-        apart = apart_by_updates(self.updates)
-        if not apart or self._step_before is None:
-            return apart
-        return {**apart_at_most(self.nodes, *self._step_before), **apart}
+        """By how much of each parameter its updates differ since the first step, where optimizers do the same."""
+        if self._step_before is None or self.earlier is None or (first := self.earlier.first) is None:
+            return {}
+        updates = self.updates if first is self._step_before else list(updates_since(self.nodes, *first))
+        apart = apart_by_updates(updates)
+        return {**apart_at_most(self.nodes, *first), **apart} if apart else {}
 
     @cached_property
     def drift(self) -> float:

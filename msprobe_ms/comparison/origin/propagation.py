@@ -20,7 +20,7 @@ of their own: independent roundings of n elements cancel in them to 1/sqrt(n).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from msprobe_ms.arrays.dtypes import parse_dtype
@@ -37,6 +37,8 @@ GAIN, GAIN_IN_DOUBT = 10.0, 30.0
 #: Inputs beyond their tolerance by no more than this may still be drift; a node that multiplies it is to blame all the
 #: same.
 DRIFT = 3.0
+#: Where nothing jumps, error that grew by degrees is told from this error ratio on; below it the net is only deep.
+DRIFTED = 10.0
 #: The error ratio that says nothing where many layers were equal to the bit: a kernel that adds in another order each
 #: run, which moves few of the elements of a narrow float at all.
 _BITWISE_FLOOR, _NARROW_BITWISE_FLOOR = 1 / 8, 1 / 64
@@ -78,10 +80,22 @@ def explained_ratio(node: Node, negligible: float, *, doubtful: bool) -> float:
     return own + gain * taken
 
 
-def rounded_ratio(node: Node) -> float:
-    """The error ratio of what ``node`` gives out, as far as its own rounding explains it by its known condition."""
-    known = condition(node) if node.ratio_out > 1 else None
-    return min(node.ratio_out, known * _OWN) if known is not None else 0.0
+def drift_after(nodes: Iterable[Node]) -> float:
+    """The largest error ratio that values may drift to after forward calls whose condition makes error grow.
+
+    One call of large condition (a sine of large arguments, a difference of what is nearly equal) is no drift.
+    """
+    grown = (node.ratio_out for node in nodes if _grows_by_condition(node))
+    return DRIFTED * max((1.0, *grown))
+
+
+def _grows_by_condition(node: Node) -> bool:
+    """Whether it gives out far more error than it takes in, and its condition explains that."""
+    taken = max(_OWN, node.ratio_taken)
+    if not max(1.0, DRIFT * taken) < node.ratio_out < math.inf:
+        return False
+    known = condition(node)
+    return known is not None and node.ratio_out <= known * taken
 
 
 def bitwise_floor(node: Node) -> float:

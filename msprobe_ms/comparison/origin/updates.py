@@ -6,6 +6,7 @@ gradients of the step before agree, the updates should.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -28,6 +29,8 @@ Vector = npt.NDArray[np.float64]
 ROUNDING = 4.0
 #: Times that an update has to be larger than rounding for its size and direction to be known.
 _KNOWN = 50.0
+#: Adam's epsilon of 1e-8 over sqrt(1 - 0.999); and how much more of it elements feel that are smaller than most.
+_EPSILON, _SMALLER = 1e-8 / math.sqrt(0.001), 3.0
 #: Gradients of the step before that are further apart than this have set the updates apart themselves.
 _SAME_GRADIENT = 0.02
 
@@ -82,6 +85,15 @@ class Update(NamedTuple):
         return sketch.distance(self.ours, self.factor * self.theirs) / sketch.norm(self.ours)
 
     @property
+    def by_epsilon(self) -> float:
+        """The part by which updates of two frameworks' Adam may differ, where gradients are as small as epsilon.
+
+        PyTorch adds epsilon to the corrected moment and MindSpore to the one that is not, where it is
+        1 / sqrt(1 - 0.999) times as much in the first step.
+        """
+        return min(1.0, _SMALLER * _EPSILON / (self.slope + _EPSILON)) if self.slope else 0.0
+
+    @property
     def left_alone_by(self) -> str:
         """The one side that did not update it; "" for neither, or both."""
         ours, theirs = sketch.norm(self.ours), sketch.norm(self.theirs)
@@ -109,7 +121,7 @@ def apart_by_updates(updates: Sequence[Update]) -> dict[Place, float]:
     They do where they make the same of gradients that agree. What they make of gradients that differ, as noise does,
     may differ: what is wrong with these is told in the step before.
     """
-    apart = [each.apart for each in updates if each.same_gradient and each.is_known]
+    apart = [max(0.0, each.apart - each.by_epsilon) for each in updates if each.same_gradient and each.is_known]
     if not apart or float(np.median(apart)) > _SAME:
         return {}
     known = [each for each in updates if each.is_known or not each.same_gradient]

@@ -7,7 +7,6 @@ A dump of calls that were chosen has gaps instead, unless they are the first one
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
@@ -19,12 +18,6 @@ from msprobe_ms.dump.dialects import KERNEL
 from msprobe_ms.dump.model import Dump, Entry, Item, knows_root
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, is_loss, is_update
 
-#: Tolerances beyond which a value is far apart. Healthy nets of one weight stay below 10 however deep; after updates
-#: the noise of gradients was seen to reach 40 in common nets, and thousands in nets of 50 layers.
-_FAR = 100.0
-#: Times that an input may be further apart than a parameter that updates set apart: what a layer may make of what it
-#: takes in where something differed before.
-_GAIN = 30.0
 #: Calls without a counterpart before the end, as a share of those with one, up to which what is missing is the end
 #: alone: wrappers and layers of a framework's own lie in between as well.
 _FEW = 0.25
@@ -55,32 +48,6 @@ def larger_side(pairs: Sequence[Pair]) -> tuple[str, int] | None:
     compared, ours, theirs = _counts(pairs)
     side, alone = max(("target", ours), ("golden", theirs), key=lambda each: each[1])
     return (side, alone) if alone > compared else None
-
-
-def far_apart(pairs: Sequence[Pair]) -> int:
-    """Count inputs of forward calls that differ by more than any drift of sound computations from equal weights.
-
-    Where no origin is found for them, trainings have gone apart: an earlier step shows where. Inputs are none of them
-    that are about as far apart as a parameter whose updates are known to have set it apart.
-    """
-    updates = _GAIN * _apart_by_updates(pairs)
-    return sum(
-        row.differs and row.deviation is not None and not row.deviation <= max(updates, _FAR * (row.tolerance or 0.0))
-        for pair in pairs
-        if (entry := pair.target) is not None
-        and (entry.parsed is None or entry.parsed.direction == FORWARD)
-        and not is_update(entry.parsed)
-        for row in pair.rows
-        if row.state == "input"
-    )
-
-
-def _apart_by_updates(pairs: Sequence[Pair]) -> float:
-    """The largest deviation of a parameter of which an explanation says how large it may be."""
-    rows = (row for pair in pairs for row in pair.rows if row.state == "parameters" and row.explained is not None)
-    return max(
-        (row.deviation or 0.0 for row in rows if row.explained and math.isfinite(row.explained.up_to)), default=0
-    )
 
 
 def sides_without_values(pairs: Sequence[Pair]) -> list[str]:

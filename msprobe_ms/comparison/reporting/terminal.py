@@ -12,7 +12,6 @@ from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Outcome,
 from msprobe_ms.comparison.origin.sentences import describe_required
 from msprobe_ms.comparison.pairing.coverage import (
     anything_compared,
-    far_apart,
     has_modules,
     larger_side,
     lone_statistics,
@@ -122,7 +121,7 @@ def _judgement_lines(outcome: Outcome, chosen: str | None, *, paired: bool) -> I
         first, *others = comparison.random
         yield from _origin_lines(first, {})
         yield from _others_lines("so does", others)
-    elif far := far_apart(comparison.pairs):
+    elif far := comparison.far_apart:
         inputs = "1 input of a call lies" if far == 1 else f"{far} inputs of calls lie"
         yield f"DIVERGENT: no layer is the origin of an error, yet {inputs} far apart"
         yield (

@@ -7,17 +7,15 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
+from msprobe_ms.comparison.origin.explanations.loss_condition import LossCondition
 from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitching
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, worst
-from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT, rounded_ratio
+from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT, drift_after
 from msprobe_ms.comparison.origin.sentences import describe_briefly, describe_difference, fitting, origin_at
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.search import Walk
-
-#: Where nothing jumps, error that grew by degrees is told from this error ratio on; below it the net is only deep.
-DRIFTED = 10.0
 
 
 class Growth(NamedTuple):
@@ -46,20 +44,19 @@ class SlowDrift:
     def find(self, walk: Walk, found: Sequence[tuple[int, Origin]]) -> list[tuple[int, Origin]]:
         """One origin where nothing else is; none after updates of the parameters, which make rounding grow as far.
 
-        ``coverage.far_apart`` tells what is beyond that. Gradients do not count where switching explains what they
-        differ by.
+        ``far_apart`` tells what is beyond that. Gradients do not count where switching, or the condition
+        of the loss, explains what they differ by.
         """
         if found or self._evidence.updated:
             return []
-        switched = walk.largest_allowed.get(ReluSwitching.name, 0.0) > 0
+        switched = any(walk.largest_allowed.get(each.name, 0.0) > 0 for each in (ReluSwitching, LossCondition))
         nodes = (node for node in self._evidence.nodes if not (node.is_loss or node.is_update))
         origin = _drift([node for node in nodes if not (switched and node.is_backward)])
         return [] if origin is None else [(0, origin)]
 
 
 def _drift(judged: list[Node]) -> Origin | None:
-    # What one call rounds by its condition, as a sine of large arguments does, is no drift; from there on it may grow.
-    bound = DRIFTED * max((1.0, *(rounded_ratio(node) for node in judged if not node.is_backward)))
+    bound = drift_after(node for node in judged if not node.is_backward)
     if all(error_ratio(row) <= bound for node in judged for row in _with_effect(node)):
         return None
     worst_rows = (worst(_with_effect(node)) for node in judged)

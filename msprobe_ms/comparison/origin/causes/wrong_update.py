@@ -82,12 +82,20 @@ def _of_factor(known: Sequence[Update]) -> str:
     alike = np.abs(factors - middle) <= _ONE_FACTOR * abs(middle)
     if alike.mean() < _MOST or abs(middle - 1) <= _NO_FACTOR or middle <= 0:
         return ""
+    if np.mean([_is_by_epsilon(each) for each in known]) >= _MOST:
+        return ""
     uncorrected = any(abs(middle / factor - 1) <= _NO_FACTOR for factor in (_UNCORRECTED, 1 / _UNCORRECTED))
     look = "Adam's bias correction, then at the learning rate" if uncorrected else "the learning rate"
     return (
         f"the target's updates are {middle:.3g} times the golden's in {int(alike.sum())} of {len(known)} parameters, "
         f"though gradients agree: look at {look}"
     )
+
+
+def _is_by_epsilon(update: Update) -> bool:
+    """Whether one side's update is smaller by no more than the place of epsilon makes it."""
+    smaller = min(update.factor, 1 / update.factor) if update.factor > 0 else 0.0
+    return smaller >= 1 - update.by_epsilon - _NO_FACTOR
 
 
 def _of_decay(known: Sequence[Update]) -> str:
@@ -109,7 +117,7 @@ def _of_decay(known: Sequence[Update]) -> str:
 
 def _of_another_rule(known: Sequence[Update]) -> str:
     """That the updates of most parameters differ, whichever way."""
-    apart = [each.apart for each in known]
+    apart = [each.apart - each.by_epsilon for each in known]
     differ = sum(each > _APART for each in apart)
     if differ < _MOST * len(known):
         return ""

@@ -5,6 +5,10 @@ call gave out. Where n elements of root mean square y are off by a part d of it,
 ‖g‖ · d · y; a part s that all of them share, which their Norm and Mean show, to at most ‖g‖ · s · y · sqrt(n). Held
 against a loss near zero, a logarithm of nearly 1 or a square of what nearly vanishes, this is many times the loss's own
 rounding. The gradients do not depend on the loss's value, so nothing that follows inherits any of it.
+
+The gradient has the same condition. A loss L that is smallest where it vanishes is about h e² / 2 of an error e, and
+its gradient h e: the error δ of an output changes the gradient by h δ, which is ‖g‖ · δ / 2L of it, half the part by
+which the loss changes. So it is for squares, and for the logarithm of a probability near 1.
 """
 
 from __future__ import annotations
@@ -27,20 +31,28 @@ if TYPE_CHECKING:
 
 
 class LossCondition:
-    """Losses as far apart as rounding in the outputs before them explains; any, where nothing before was compared."""
+    """Losses, and gradients that arrive, as far apart as rounding in the outputs before the loss explains.
+
+    Any loss, where nothing before it was compared.
+    """
 
     name: ClassVar[str] = "condition of the loss"
     phase: ClassVar[Phase] = Phase.WALK
 
     def __init__(self, evidence: Evidence) -> None:
         nodes = evidence.nodes
-        losses = any(node.is_loss for node in nodes)
+        losses = [row for node in nodes if node.is_loss for row in node.rows("debug") if row.golden is not None]
         calls = [node for node in nodes if _direction(node) == FORWARD]
         self._first = calls[0].order if calls else math.inf
         self._error = _error_of_losses(nodes, calls) if losses else 0.0
+        smallest = min((magnitude(row.golden.norm) for row in losses if row.golden is not None), default=0.0)
+        #: The part by which the gradients of any loss may change.
+        self._part = self._error / (2 * smallest) if smallest else 0.0
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
-        """The error that the outputs lead to, relative to the loss."""
+        """The error that the outputs lead to, relative to the loss; of a gradient that arrives half of that."""
+        if node.is_backward and row.state == "input" and row.held_to is not None and self._part:
+            return Allowance(self.name, row.held_to + self._part)
         if not node.is_loss or row.golden is None or row.held_to is None:
             return None
         if node.order < self._first:

@@ -67,6 +67,22 @@ def origins(target: tuple[Dump, Dump], golden: tuple[Dump, Dump], **options: Any
     return found
 
 
+def adam_with(epsilon: float, rate: float = 1e-3) -> Rule:
+    """Its first update, whose moments are corrected: g / (|g| + epsilon)."""
+    return lambda number, weight, gradient: -rate * gradient / (np.abs(gradient) + epsilon)
+
+
+@pytest.mark.parametrize(
+    ("size", "rate", "found"), [(1e-5, 1e-3, 0), (1e-6, 1e-3, 0), (1e-5, 2e-3, 1), (1e-2, 2e-3, 1)]
+)
+def test_where_adam_adds_epsilon_is_no_setting(size: float, rate: float, found: int) -> None:
+    """MindSpore adds it to a moment that is not corrected, so that small gradients make smaller updates."""
+    small = [np.float32(size / 1e-2) * each for each in GRADIENTS]
+    told = origins(side(adam_with(1e-8 / 0.001**0.5, rate), gradients=small), side(adam_with(1e-8), gradients=small))
+    assert len(told) == found
+    assert all("look at the learning rate" in each.reason for each in told)
+
+
 def sgd(number: int, weight: Array, gradient: Array) -> Array:
     return -0.1 * gradient
 
