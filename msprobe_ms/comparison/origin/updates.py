@@ -77,7 +77,7 @@ class Update(NamedTuple):
     def apart(self) -> float:
         """By which part of the larger the two differ."""
         larger = max(sketch.norm(self.ours), sketch.norm(self.theirs))
-        return sketch.distance(self.ours, self.theirs) / larger
+        return sketch.distance(self.ours, self.theirs) / larger if larger else 0.0
 
     @property
     def beside_factor(self) -> float:
@@ -119,12 +119,12 @@ def apart_by_updates(updates: Sequence[Update]) -> dict[Place, float]:
     """Return by how much of each parameter its two updates differ, where both optimizers do the same; else {}.
 
     They do where they make the same of gradients that agree. What they make of gradients that differ, as noise does,
-    may differ: what is wrong with these is told in the step before.
+    may differ: what is wrong with these is told in the step before. So may what Adam makes of gradients near epsilon.
     """
     apart = [max(0.0, each.apart - each.by_epsilon) for each in updates if each.same_gradient and each.is_known]
     if not apart or float(np.median(apart)) > _SAME:
         return {}
-    known = [each for each in updates if each.is_known or not each.same_gradient]
+    known = [each for each in updates if each.is_known or not each.same_gradient or each.apart <= each.by_epsilon]
     sizes = ((each, sketch.norm(each.held + each.theirs)) for each in known)
     return {place_of(each.row): sketch.distance(each.ours, each.theirs) / size for each, size in sizes if size}
 
