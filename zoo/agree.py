@@ -25,7 +25,7 @@ from zoo.pair import Pair, load
 #: Faults drawn for a pair, of training and of modules, and what the pair may differ by.
 OF_TRAINING, OF_MODULES = 4, 7
 OUTPUTS, GRADIENTS = 2e-5, 1e-3
-#: The least relative change of the loss or of a gradient that makes a fault one.
+#: The least relative change of the loss, of a gradient or, by an update, of a parameter that makes a fault one.
 EFFECT = 1e-4
 
 
@@ -63,6 +63,19 @@ def figures_of_target(
     }
 
 
+def after_update(pair: Pair, weights: dict[str, np.ndarray], fault: str = "") -> dict[str, np.ndarray]:
+    """Parameters and running statistics of the target as the second step finds them."""
+    net = target_side.make(pair, weights)
+    batch = target_side.batch_of(pair, 0)
+    training = Training(batch_keys=tuple(batch))
+    if fault:
+        plant(fault, net, training)
+    optimizer = target_side.optimizer_of(pair, net, training)
+    _, gradients = target_side.gradients_of(pair, net, training)(*training.batch(batch))
+    target_side.update(optimizer, net, training.gradients(gradients, None)[0])
+    return {path: parameter.asnumpy() for path, parameter in net.parameters_and_names()}
+
+
 def _listen(cell: nn.Cell, path: str, calls: list[tuple[str, str]]) -> None:
     construct = cell.construct
 
@@ -94,6 +107,7 @@ def draw(
     ``apart``: path of a parameter → by how much the gradients of both sides differ without a fault.
     """
     generator = np.random.default_rng([15 + pair.seed, zlib.crc32(name.encode())])
+    updated = after_update(pair, weights)
     net = target_side.make(pair, weights)
     called = {path for _, path in calls}
     faults: list[dict[str, Any]] = []
@@ -108,7 +122,7 @@ def draw(
             places = [place for place in kind.places(net) if _is_called(place, net, called)]
             for place in [places[index] for index in generator.permutation(len(places))][:3]:
                 fault = f"{kind.name}@{place}"
-                if not kind.first_step or _has_effect(pair, weights, fault, healthy, apart):
+                if _has_effect(pair, weights, fault, healthy, apart, updated if not kind.first_step else None):
                     faults.append(
                         {"fault": fault, "seen": kind.seen, "place": place, "first_step": kind.first_step}
                         | {"first": _run(calls, "begin"), "last": _run(calls[::-1], "end")}
@@ -142,9 +156,16 @@ def _has_effect(
     fault: str,
     healthy: tuple[float, dict[str, np.ndarray]],
     apart: dict[str, float],
+    updated: dict[str, np.ndarray] | None,
 ) -> bool:
-    """Whether the fault changes the loss, or a gradient by far more than the two sides differ without it."""
+    """Whether the fault changes the loss, or a gradient by far more than the two sides differ without it.
+
+    ``updated``: of a fault that shows after an update alone, the parameters as they are then without it.
+    """
     try:
+        if updated is not None:
+            found = after_update(pair, weights, fault)
+            return any(distance(found[path], value) > EFFECT for path, value in updated.items())
         loss, gradients = figures_of_target(pair, weights, fault)
     except Exception as error:  # this place cannot hold this fault
         print(f"   {fault}: {type(error).__name__}: {str(error)[:100]}")

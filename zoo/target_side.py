@@ -79,6 +79,13 @@ def gradients_of(pair: Pair, net: nn.Cell, training: Training) -> Any:
     return ms.value_and_grad(forward, None, net.trainable_params())
 
 
+def update(optimizer: nn.Optimizer, net: nn.Cell, gradients: tuple[Any, ...]) -> None:
+    """Let the optimizer take the gradients of what it trains."""
+    trained = {id(parameter) for parameter in optimizer.parameters}
+    named = zip(net.trainable_params(), gradients, strict=True)
+    optimizer(tuple(gradient for parameter, gradient in named if id(parameter) in trained))
+
+
 def train(job: Job, root: Path) -> None:
     pair = load(job.pair, root)
     weights = dict(np.load(weights_file(root, job.pair)))
@@ -87,7 +94,6 @@ def train(job: Job, root: Path) -> None:
     if job.fault:
         plant(job.fault, net, training)
     optimizer, run = optimizer_of(pair, net, training), gradients_of(pair, net, training)
-    trained = {id(parameter) for parameter in optimizer.parameters}
     kept: Any = None
     with job.dump_path(root) as dump_path:
         debugger = PrecisionDebugger(task=job.task, level=job.level, dump_path=str(dump_path))
@@ -98,8 +104,7 @@ def train(job: Job, root: Path) -> None:
             debugger.stop()
             debugger.step()
             gradients, kept = training.gradients(gradients, kept)
-            named = zip(net.trainable_params(), gradients, strict=True)
-            optimizer(tuple(gradient for parameter, gradient in named if id(parameter) in trained))
+            update(optimizer, net, gradients)
 
 
 if __name__ == "__main__":
