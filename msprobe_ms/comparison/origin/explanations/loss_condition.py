@@ -4,11 +4,12 @@ To first order a loss changes by the scalar product of the gradient g that reach
 call gave out. Where n elements of root mean square y are off by a part d of it, each for itself, that adds up to about
 ‖g‖ · d · y; a part s that all of them share, which their Norm and Mean show, to at most ‖g‖ · s · y · sqrt(n). Held
 against a loss near zero, a logarithm of nearly 1 or a square of what nearly vanishes, this is many times the loss's own
-rounding. The gradients do not depend on the loss's value, so nothing that follows inherits any of it.
+rounding. The gradients do not depend on the loss's value, so nothing that follows inherits any of it. An output counts
+as off by its tolerance where nothing tells of all its elements how far they are off.
 
 The gradient has the same condition. A loss L that is smallest where it vanishes is about h e² / 2 of an error e, and
-its gradient h e: the error δ of an output changes the gradient by h δ, which is ‖g‖ · δ / 2L of it, half the part by
-which the loss changes. So it is for squares, and for the logarithm of a probability near 1.
+its gradient h e: the error δ of an output changes the gradient by h δ, which is ‖g‖ · ‖δ‖ / 2L of it. So it is for
+squares, and for the logarithm of a probability near 1.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Allowance, Row
-from msprobe_ms.comparison.origin.nodes import Node
+from msprobe_ms.comparison.origin.nodes import Node, is_of_all_elements
 from msprobe_ms.comparison.origin.propagation import GAIN, whole_difference
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square, square
@@ -45,15 +46,16 @@ class LossCondition:
         calls = [node for node in nodes if _direction(node) == FORWARD]
         self._first = calls[0].order if calls else math.inf
         self._error = _error_of_losses(nodes, calls) if losses else 0.0
-        smallest = min((magnitude(row.golden.norm) for row in losses if row.golden is not None), default=0.0)
-        #: The part by which the gradients of any loss may change.
-        self._part = self._error / (2 * smallest) if smallest else 0.0
+        self._smallest = min((magnitude(row.golden.norm) for row in losses if row.golden is not None), default=0.0)
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
-        """The error that the outputs lead to, relative to the loss; of a gradient that arrives half of that."""
-        if node.is_backward and row.state == "input" and row.held_to is not None and self._part:
-            return Allowance(self.name, row.held_to + self._part)
-        if not node.is_loss or row.golden is None or row.held_to is None:
+        """The error that the outputs lead to, relative to the loss; of a gradient, that of what it arrives at."""
+        if row.golden is None or row.held_to is None:
+            return None
+        if node.is_backward and row.state == "input" and self._smallest and node.context:
+            apart = max(map(_distance, node.context[0].rows("output")), default=0.0)
+            return Allowance(self.name, row.held_to + magnitude(row.golden.norm) * apart / (2 * self._smallest))
+        if not node.is_loss:
             return None
         if node.order < self._first:
             return Allowance(self.name)
@@ -82,7 +84,19 @@ def _error(row: Row) -> float:
     if not size:
         return 0.0
     shared = whole_difference(row) * math.sqrt(max(1, element_count(golden)))
-    return size * GAIN * max(deviation, row.held_to) + size * shared
+    return size * GAIN * _apart(row) + size * shared
+
+
+def _apart(row: Row) -> float:
+    """The part by which an output is off, twice what its elements show: sketches estimate it."""
+    deviation = row.deviation or 0.0
+    return 2 * deviation if is_of_all_elements(row) else max(deviation, row.held_to or 0.0)
+
+
+def _distance(row: Row) -> float:
+    """The norm of the error of an output; 0 where it cannot be told."""
+    size = magnitude(row.golden.norm) if row.golden is not None else 0.0
+    return size * _apart(row) if math.isfinite(row.deviation or 0.0) else 0.0
 
 
 def _norm(rows: Iterable[Row]) -> float:
