@@ -14,7 +14,7 @@ from typing import Any
 from msprobe_ms.comparison.model import Comparison, Origin
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
-from msprobe_ms.dump.names import BACKWARD, beginnings, parse_entry
+from msprobe_ms.dump.names import BACKWARD, beginnings, is_fused, parse_entry, parts_named
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 from torture.faults.alignment import called, module_pairs
@@ -165,10 +165,8 @@ def _fused_module(name: str) -> str | None:
 
 
 def _parts(module: str) -> list[str]:
-    """The paths of the layers of a fused module; [] of any other."""
-    first, *others = module.split(" + ")
-    owner = first.rpartition(".")[0]
-    return [first, *(f"{owner}.{name}".lstrip(".") for name in others)] if others else []
+    """What the layers of a fused module may be called; [] of any other."""
+    return sorted(parts_named(module)) if is_fused(module) else []
 
 
 def _alignment(step: _Step, parameters: dict[str, str]) -> tuple[int, int, int]:
@@ -176,8 +174,13 @@ def _alignment(step: _Step, parameters: dict[str, str]) -> tuple[int, int, int]:
     truth = {ours.rpartition(".")[0]: theirs.rpartition(".")[0] for ours, theirs in parameters.items()}
     ours, theirs = called(step.target), called(step.golden)
     expected = {(mine, other) for mine, other in truth.items() if mine and mine in ours and other in theirs}
-    pairs = module_pairs(step.comparison.pairs)
+    pairs, known = module_pairs(step.comparison.pairs), {other for _, other in expected}
     # Layers that are one on the other side are paired with it together.
     every = [(_parts(mine) or [mine], _parts(other) or [other]) for mine, others in pairs.items() for other in others]
-    found = {(mine, other) for ours, theirs in every for mine in ours if truth.get(mine) for other in theirs if mine}
+    found = {
+        (mine, other)
+        for ours, theirs in every
+        for mine in ours if truth.get(mine)
+        for other in theirs if other in known
+    }  # fmt: skip
     return len(found & expected), len(found - expected), len(expected - found)

@@ -175,20 +175,20 @@ class Node:
     @property
     def ratio_in_of_one_form(self) -> float:
         """The largest error ratio of the inputs that can be compared, as a mask in another form cannot."""
-        return self.ratio_in if self.ratio_in < math.inf else _ratio_of_one_form(self.rows("input"))
+        return self.ratio_in if self.ratio_in <= 1 else _ratio_of_one_form(self.rows("input"))
 
     @property
     def ratio_out_of_one_form(self) -> float:
         """The same of the results."""
-        return self.ratio_out if self.ratio_out < math.inf else _ratio_of_one_form(self.rows(*RESULTS))
+        return self.ratio_out if self.ratio_out <= 1 else _ratio_of_one_form(self.rows(*RESULTS))
 
     @property
     def ratio_before_of_one_form(self) -> float:
         """The largest error ratio of what the outputs are computed from, as far as that can be compared."""
-        if self.ratio_before < math.inf:
-            return self.ratio_before
-        context = (row for node in self.context for row in node.pair.rows)
-        return _ratio_of_one_form((*self.rows("input"), *context))
+        before = self.ratio_before
+        if before <= 1:
+            return before
+        return max((self.ratio_in_of_one_form, self.ratio_without_effect, *map(_largest_of_one_form, self.context)))
 
     @property
     def ratio_taken(self) -> float:
@@ -224,6 +224,11 @@ def _is_tensor(row: Row) -> bool:
 def _largest_ratio(node: Node) -> float:
     given = 0.0 if node.is_backward else node.ratio_out
     return max(node.ratio_in, node.ratio_parameters, node.ratio_without_effect, given)
+
+
+def _largest_of_one_form(node: Node) -> float:
+    given = 0.0 if node.is_backward else node.ratio_out_of_one_form
+    return max(node.ratio_in_of_one_form, node.ratio_parameters, node.ratio_without_effect, given)
 
 
 def error_ratio(row: Row) -> float:

@@ -37,7 +37,8 @@ class _Side:
 
     ``recorded`` whether gradients were, be they all zeros
     ``orders``   where a gradient stands among the pairs
-    ``calls``    where the call of a parameter's module begins to stand among them
+    ``calls``    where the call of a parameter's module begins among them; its entry stands behind what it calls
+    ``begins``   name of an entry → where the first of the calls inside it stands
     ``alike``    places of the parameters that have the same statistics
     ``modules``  statistics of a module's parameters, constants apart
     ``entries``  the entries by name
@@ -48,6 +49,7 @@ class _Side:
     recorded: bool = False
     orders: dict[Place, int] = field(default_factory=dict)
     calls: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
+    begins: dict[str, int] = field(default_factory=dict)
     alike: dict[object, list[Place]] = field(default_factory=lambda: defaultdict(list))
     modules: dict[tuple[str, str], list[object]] = field(default_factory=lambda: defaultdict(list))
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -56,6 +58,9 @@ class _Side:
         if entry is None or entry.parsed is None or not entry.parsed.is_module:
             return
         self.entries[entry.name] = entry
+        begin = self.begins.get(entry.name, order)
+        if entry.parent is not None:
+            self.begins.setdefault(entry.parent, begin)
         for place, item in _placed(entry, PARAMETERS_GRAD, "parameters_grad"):
             self.recorded |= item.kind == "tensor"
             if item.kind == "tensor" and not item.maximum == item.minimum == 0:
@@ -64,7 +69,7 @@ class _Side:
         for place, item in _placed(entry, FORWARD, "parameters"):
             if place not in self.parameters:
                 self.parameters[place] = item
-                self.calls[place] = order
+                self.calls[place] = begin
                 if _is_telling(item):
                     self.alike[_statistics(item)].append(place)
                     self.modules[place[:2]].append(_statistics(item))
@@ -127,7 +132,8 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
         missing = [at for at in having.gradients if _is_missing(at, lacking, having, to, fro)]
         missing = having.beyond_rounding(missing)
         if missing:
-            # The gradient comes from the loss: it stops at the parameter that was used last.
+            # The gradient comes from the loss: it stops at the parameter that was used last, which of a module that
+            # calls others is its own parameter only where none of theirs lacks a gradient.
             first = max(missing, key=having.calls.__getitem__)
             ours, theirs = (to[first], first) if name == "target" else (first, to[first])
             # Told by the names of the target, as the first is.
