@@ -21,9 +21,10 @@ from msprobe_ms.comparison.origin.causes import AFTERWARDS, BEFOREHAND, CAUSES
 from msprobe_ms.comparison.origin.causes.wrong_optimizer import WrongOptimizer
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
+from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedError
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
 from msprobe_ms.comparison.origin.layer_kinds import Kind
-from msprobe_ms.comparison.origin.nodes import Node, error_ratio
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_all_elements
 from msprobe_ms.comparison.origin.propagation import DRIFT, bitwise_floor
 from msprobe_ms.comparison.origin.protocols import Cause, Explanation, Found, Phase, Surveyed
 from msprobe_ms.dump.names import beginnings, parse_entry
@@ -136,6 +137,8 @@ class Walk:
         self._equal_layers = 0
         #: The largest error ratio that parameters without effect lead to, by the module around them.
         self._noise: dict[Node | None, float] = {}
+        #: The same of all that was computed so far, by the module right around it.
+        self._inside: dict[Node | None, float] = {}
         self._told: set[Node] = set()
         self._told_modules: set[str] = set()
         self._saved: Node | None = None
@@ -160,6 +163,7 @@ class Walk:
             self._note(found)
         given = 0.0 if node.is_parameter_gradient or node.is_loss else node.ratio_out_of_one_form
         reached = max(node.ratio_in_of_one_form, node.ratio_parameters, given)
+        self._inside[node.parent] = max(self._inside.get(node.parent, 0.0), reached)
         if node.ratio_without_effect:
             noise = max(node.ratio_without_effect, reached)
             self._noise[node.parent] = max(self._noise.get(node.parent, 0.0), noise)
@@ -202,7 +206,7 @@ class Walk:
                 unexplained.append(row)
             if ratio > 1 and (before is None or before.effect is Effect.PASSES):
                 row.explained = allowance
-                if allowance is not None and row.state != "input" and math.isfinite(allowance.up_to):
+                if allowance is not None and row.state != "input" and _begins_here(allowance):
                     for up in node.ancestors():  # what encloses it gives out what is computed from it
                         up.ratio_inside = max(up.ratio_inside, ratio)
         return unexplained
@@ -227,6 +231,17 @@ class Walk:
         """
         bitwise = self._equal_layers >= _EQUALS and not self.largest_ratio and not node.is_loss
         return bitwise_floor(node) if bitwise else 1.0
+
+    def largest_ratio_before(self, node: Node) -> float:
+        """The largest error ratio of anything that may reach ``node``.
+
+        Values flow: in forward a call is given what its module was given, and what ran inside that so far. Where not
+        all of that was compared, or parameters were updated, it is anything computed before.
+        """
+        around = node.parent
+        if node.is_backward or self.evidence.updated or around is None or not _is_compared_whole(around):
+            return self.largest_ratio
+        return min(self.largest_ratio, max(around.ratio_in, around.ratio_parameters, self._inside.get(around, 0.0)))
 
     def noise_around(self, node: Node) -> float:
         """The largest error ratio that parameters without effect lead to in the modules around ``node``."""
@@ -285,6 +300,17 @@ class Walk:
         self._told.update((found.node, *found.node.ancestors()))
         if found.whole_module:
             self._told_modules.add(found.node.module)
+
+
+def _begins_here(allowance: Allowance) -> bool:
+    """Whether what an explanation lets pass may have come into being in the call itself: it says how much may."""
+    return math.isfinite(allowance.up_to) and allowance.by != InheritedError.name
+
+
+def _is_compared_whole(node: Node) -> bool:
+    """Whether a module takes in tensors, all elements of each of which were compared."""
+    rows = [row for row in node.rows("input") if row.target is not None and row.target.kind == "tensor"]
+    return node.is_module_call and bool(rows) and all(map(is_of_all_elements, rows)) and node.ratio_in < math.inf
 
 
 def _stands_alone(node: Node, origin: Origin) -> bool:

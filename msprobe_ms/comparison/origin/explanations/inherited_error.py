@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.search import Walk
 
 
+#: Times that a value may be further apart than what it is computed from while no origin is known: ten times what
+#: attention over sharp logits was seen to make of its inputs, thirty.
+_MOST = 300.0
+
+
 class InheritedError:
     """A result or parameter after inputs that differ; an input once something jumped."""
 
@@ -25,13 +30,13 @@ class InheritedError:
         self._allowance = Allowance(self.name)
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
-        """Anything, after a jump; what differs a little may have drifted, which explains no jump.
+        """Anything behind an origin; before one has been found, some hundred times what a result is computed from.
 
         Of a tensor that a mask has filled nothing tells how far it drifted: as far as anything before. What a module is
         given in another form explains no result in the same form: a mask may be made in two ways. Of a module whose
         inputs could not be compared, those inside it tell what it took in.
         """
-        jumped = walk.largest_ratio > DRIFT
+        jumped = walk.largest_ratio_before(node) > DRIFT
         if row.state == "input":
             return self._allowance if jumped else None
         if row.state == "parameters" and not walk.origins:
@@ -41,5 +46,12 @@ class InheritedError:
         before = node.ratio_before_of_one_form if in_one_form else node.ratio_before
         if node.is_module_call and not node.takes_in_compared_tensors:
             before = max((before, *(child.ratio_in for child in node.children)))
-        inherited = before > least or (walk.largest_ratio > least and node.takes_in_fills)
-        return self._allowance if inherited else None
+        if node.takes_in_fills:
+            before = max(before, walk.largest_ratio)
+        return self._of(row, before, walk) if before > least else None
+
+    def _of(self, row: Row, before: float, walk: Walk) -> Allowance:
+        """``before``: the error ratio of what it is computed from."""
+        if walk.origins or walk.doubted or row.held_to is None or not math.isfinite(before):
+            return self._allowance
+        return Allowance(self.name, _MOST * before * row.held_to)

@@ -6,12 +6,12 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Allowance, Row
+from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.propagation import DRIFT, GAIN, GAIN_IN_DOUBT, explained_ratio
 from msprobe_ms.comparison.origin.protocols import Phase
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.nodes import Node
     from msprobe_ms.comparison.origin.search import Walk
 
 
@@ -30,10 +30,10 @@ class PropagatedError:
             return None
         # What differs by updates is noise of another kind than rounding: more of it may hide than statistics show.
         if row.state == "input":
-            before = max(walk.largest_ratio, walk.noise_around(node))
+            before = max(walk.largest_ratio_before(node), walk.noise_around(node))
             ratio = (GAIN_IN_DOUBT if self._updated or before > 1 else GAIN) * before
         else:
-            doubtful = self._updated or walk.largest_ratio > DRIFT or node.ratio_before > 1
+            doubtful = self._updated or walk.largest_ratio_before(node) > DRIFT or node.ratio_before > 1
             ratio = explained_ratio(node, walk.negligible_ratio(node), doubtful=doubtful)
             if node.takes_in_fills:  # beside which statistics do not show how far the others drifted
                 ratio = max(ratio, GAIN * walk.largest_ratio)
