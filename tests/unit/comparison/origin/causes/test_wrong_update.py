@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -172,16 +173,27 @@ def test_gradients_that_differ_explain_updates() -> None:
     assert "update" not in {str(each.kind) for each in origins(side(sgd, noise=0.5), side(sgd))}
 
 
-def test_a_rule_that_shows_in_some_parameters_only() -> None:
+def decayed(several: int) -> Rule:
     """Adam of gradients with weight decay in them: where gradients are large, it makes the same."""
+    return lambda number, weight, gradient: adam(
+        number, weight, gradient + (1e-1 if number < several else 0.0) * np.roll(weight, 1)
+    )
 
-    def decayed(number: int, weight: Array, gradient: Array) -> Array:
-        return adam(number, weight, gradient + (1e-1 if number < 6 else 0.0) * np.roll(weight, 1))
 
-    found = origins(side(decayed), side(adam))
+def test_a_rule_that_shows_in_many_parameters() -> None:
+    """Weight decay is felt by matrices, and hardly by vectors."""
+    (found,) = origins(side(decayed(4)), side(adam))
+    assert (found.kind, found.stage) == ("update", "update")
+    assert re.fullmatch(
+        r"updates of 4 of 10 parameters differ by \d+%, though gradients agree: look at .*", found.reason
+    )
+
+
+def test_a_rule_that_shows_in_some_parameters_only() -> None:
+    found = origins(side(decayed(2)), side(adam))
     assert {(each.kind, each.stage) for each in found} == {("update", "update")}
     assert found[0].reason == (
-        "parameters.weight deviates by 0.00108 (tolerance 2.86e-05), though it and its gradient agreed in the step "
+        "parameters.weight deviates by 0.00108 (tolerance 5.72e-06), though it and its gradient agreed in the step "
         "before: look at the optimizer, weight decay, clipping"
     )
 
