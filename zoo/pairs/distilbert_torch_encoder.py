@@ -1,0 +1,76 @@
+"""DistilBERT of mindone beside torch.nn.TransformerEncoder: norms behind the sums; queries, keys and values joined."""
+
+from typing import Any
+
+import numpy as np
+
+from zoo.pair import LanguageModel
+
+_QKV = ("q_lin", "k_lin", "v_lin")
+
+
+class DistilBertBesideEncoder(LanguageModel):
+    optimizer = "adam"
+    learning_rate = 1e-3
+    width = 32
+    names = (
+        (r"^distilbert\.embeddings\.word_embeddings\.", "words."),
+        (r"^distilbert\.embeddings\.position_embeddings\.", "places."),
+        (r"^distilbert\.embeddings\.LayerNorm\.", "norm."),
+        (r"^distilbert\.transformer\.layer\.(\d+)\.", r"blocks.layers.\1."),
+        (r"attention\.[qkv]_lin\.", "self_attn.in_proj_"),
+        (r"attention\.out_lin\.", "self_attn.out_proj."),
+        (r"sa_layer_norm\.", "norm1."),
+        (r"ffn\.lin", "linear"),
+        (r"output_layer_norm\.", "norm2."),
+    )
+
+    def golden(self) -> Any:
+        import torch
+        from torch import nn
+
+        class Tagger(nn.Module):
+            def __init__(self, vocabulary: int, width: int) -> None:
+                super().__init__()
+                self.words = nn.Embedding(vocabulary, width, padding_idx=0)
+                self.places = nn.Embedding(32, width)
+                self.norm = nn.LayerNorm(width, eps=1e-12)
+                layer = nn.TransformerEncoderLayer(
+                    width, 4, 2 * width, dropout=0.0, activation="gelu", layer_norm_eps=1e-12, batch_first=True
+                )
+                self.blocks = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+                self.classifier = nn.Linear(width, vocabulary)
+
+            def forward(self, input_ids: Any) -> Any:
+                states = self.words(input_ids) + self.places(torch.arange(input_ids.shape[1]))
+                return (self.classifier(self.blocks(self.norm(states))),)
+
+        return Tagger(self.vocabulary, self.width)
+
+    def target(self) -> Any:
+        from mindone.transformers import DistilBertForTokenClassification
+        from transformers import DistilBertConfig
+
+        config = DistilBertConfig(
+            vocab_size=self.vocabulary,
+            dim=self.width,
+            hidden_dim=2 * self.width,
+            n_layers=2,
+            n_heads=4,
+            max_position_embeddings=32,
+            num_labels=self.vocabulary,
+            dropout=0.0,
+            attention_dropout=0.0,
+            seq_classif_dropout=0.0,
+            attn_implementation="eager",
+        )
+        return DistilBertForTokenClassification(config)
+
+    def value(self, path: str, golden: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """The joined projection holds the rows of queries, keys and values."""
+        part = next((index for index, name in enumerate(_QKV) if f".{name}." in path), None)
+        rows = golden if part is None else golden[part * self.width : (part + 1) * self.width]
+        return rows.reshape(shape)
+
+
+PAIR = DistilBertBesideEncoder()
