@@ -65,7 +65,7 @@ def measure(
     algorithms: Sequence[Algorithm] = (),
     processes: bool = False,
 ) -> None:
-    """Fill ``metrics``, ``deviation`` and ``tolerance`` of every row; ``mode`` is statistics, md5 or tensor.
+    """Fill ``measured``, ``deviation`` and ``tolerance`` of every row; ``mode`` is statistics, md5 or tensor.
 
     Of real data ``more`` measures ``MORE_METRICS`` as well, and ``algorithms`` are the user's own.
     A tensor file that cannot be read leaves its row with its statistics and a note. Tensors are loaded a pair at a

@@ -36,7 +36,7 @@ class Explanation(Protocol):
     phase: ClassVar[Phase]
 
     def __init__(self, evidence: Evidence) -> None:
-        """Survey the evidence; what the explanations before this one let pass is let pass already."""
+        """Survey the evidence, whose rows hold what earlier explanations let pass."""
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """Say how far ``row`` of ``node`` may be apart, given what the walk met so far; None: this says nothing of it.

@@ -1,0 +1,23 @@
+"""Phi, attention beside the MLP: mindone.transformers beside transformers."""
+
+from typing import Any, ClassVar
+
+from zoo.pair import LanguageModel, SameName
+
+
+class Phi(SameName, LanguageModel):
+    computed = r"\binv_freq$"
+    network = "PhiForCausalLM"
+    optimizer = "sgd"
+    learning_rate = 0.01
+    settings: ClassVar[dict[str, Any]] = {
+        "vocab_size": LanguageModel.vocabulary,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "use_cache": False,
+    }
+
+
+PAIR = Phi()
