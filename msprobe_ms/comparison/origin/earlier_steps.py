@@ -34,6 +34,11 @@ class EarlierSteps:
         ours, theirs = dumps_of_steps_before(target.path), dumps_of_steps_before(golden.path)
         return cls({back: partial(_read, ours[back], theirs[back], mappings) for back in ours.keys() & theirs.keys()})
 
+    @property
+    def were_recorded(self) -> bool:
+        """Whether there are any."""
+        return bool(self._readers)
+
     @cached_property
     def before(self) -> Both | None:
         """The step right before; None where it was not recorded or cannot be read."""

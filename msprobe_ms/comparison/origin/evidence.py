@@ -76,6 +76,11 @@ class Evidence:
         return self.earlier.before
 
     @property
+    def is_later(self) -> bool:
+        """Whether there were updates, and steps before them were recorded."""
+        return self.earlier is not None and self.earlier.were_recorded and self.updated
+
+    @property
     def first_step(self) -> tuple[Dump, Dump] | None:
         """The dumps of the first step that both sides recorded, where it is another one and there were updates."""
         return self.earlier.first if self.earlier is not None and self.updated else None

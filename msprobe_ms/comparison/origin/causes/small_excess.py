@@ -21,7 +21,7 @@ class SmallExcess:
 
     def __init__(self, evidence: Evidence) -> None:
         self._result, self._updated = WrongResult(evidence), evidence.updated
-        self._is_later = evidence.first_step is not None
+        self._is_later = evidence.is_later
 
     def find(self, node: Node, unexplained: Sequence[Row], walk: Walk) -> Found | None:
         """The output that is further apart than this layer explains."""
