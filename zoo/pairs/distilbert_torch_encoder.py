@@ -1,10 +1,10 @@
-"""DistilBERT of mindone beside torch.nn.TransformerEncoder: norms behind the sums; queries, keys and values joined."""
+"""DistilBERT of mindone beside torch.nn.TransformerEncoder: norms behind the sums, projections joined, rows padded."""
 
 from typing import Any
 
 import numpy as np
 
-from zoo.pair import LanguageModel
+from zoo.pair import Batch, CrossEntropy, LanguageModel
 
 _QKV = ("q_lin", "k_lin", "v_lin")
 
@@ -41,9 +41,10 @@ class DistilBertBesideEncoder(LanguageModel):
                 self.blocks = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
                 self.classifier = nn.Linear(width, vocabulary)
 
-            def forward(self, input_ids: Any) -> Any:
+            def forward(self, input_ids: Any, attention_mask: Any) -> Any:
                 states = self.words(input_ids) + self.places(torch.arange(input_ids.shape[1]))
-                return (self.classifier(self.blocks(self.norm(states))),)
+                states = self.blocks(self.norm(states), src_key_padding_mask=attention_mask == 0)
+                return (self.classifier(states),)
 
         return Tagger(self.vocabulary, self.width)
 
@@ -65,6 +66,16 @@ class DistilBertBesideEncoder(LanguageModel):
             attn_implementation="eager",
         )
         return DistilBertForTokenClassification(config)
+
+    def batch(self, generator: np.random.Generator) -> Batch:
+        rows, length = 4, 12
+        mask = np.arange(length) < generator.integers(length // 2, length, rows)[:, None]
+        tokens = generator.integers(1, self.vocabulary, (rows, length)) * mask
+        return {"tokens": tokens, "mask": mask.astype(np.int64), "labels": tokens.reshape(-1)}
+
+    def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
+        logits = net(input_ids=batch["tokens"], attention_mask=batch["mask"])[0]
+        return cross_entropy(logits.reshape(-1, self.vocabulary), batch["labels"])
 
     def value(self, path: str, golden: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """The joined projection holds the rows of queries, keys and values."""
