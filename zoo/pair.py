@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -140,7 +140,7 @@ def load(name: str, root: Path) -> Pair:
     Raises:
         ModuleNotFoundError: there is no such file.
     """
-    pair, varied = import_module(f"zoo.pairs.{name}").PAIR, variation.read(root)
+    pair, varied = copy(import_module(f"zoo.pairs.{name}").PAIR), variation.read(root)
     pair.seed, own = varied.seed, pair.optimizer
     pair.optimizer = varied.choose(own)
     if pair.optimizer != own:

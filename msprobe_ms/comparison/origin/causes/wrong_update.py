@@ -26,6 +26,9 @@ _MOST, _FEWEST = 0.8, 2
 _MANY = 0.25
 #: Factors as near to each other as this are one; a factor as near to 1 as this is none.
 _ONE_FACTOR, _NO_FACTOR = 0.05, 0.02
+#: Where epsilon takes this part off the updates of any parameter, it may take up to half off those of one whose
+#: gradient is large in some elements alone, of which its root mean square does not tell.
+_FELT, _HALF = 0.1, 0.5
 #: The least cosine of the difference of two updates with the parameter that speaks of weight decay.
 _ALONG = 0.5
 #: Part of the larger update by which the updates of one parameter differ for another reason than rounding.
@@ -56,7 +59,9 @@ class WrongUpdate:
 
 def _exceptions(updates: Sequence[Update]) -> list[Origin]:
     """Parameters that one side alone left as they were, or updated by a factor of their own."""
-    found = [(each.row, told) for each in updates if (told := _of_one(each))]
+    felt = any(each.is_known and each.by_epsilon > _FELT and _smaller(each) < 1 - _FELT / 2 for each in updates)
+    judged = (each for each in updates if not (felt and each.is_known and _smaller(each) > _HALF))
+    found = [(each.row, told) for each in judged if (told := _of_one(each))]
     others = f" (so it is with {len(found) - 1} other{'s' if len(found) > 2 else ''})" if len(found) > 1 else ""
     return [origin_at(row, f"{fact}{others}: {look}", kind=OriginKind.UPDATE) for row, (fact, look) in found]
 
@@ -96,8 +101,12 @@ def _of_factor(known: Sequence[Update]) -> str:
 
 def _is_by_epsilon(update: Update) -> bool:
     """Whether one side's update is smaller by no more than the place of epsilon makes it."""
-    smaller = min(update.factor, 1 / update.factor) if update.factor > 0 else 0.0
-    return smaller >= 1 - update.by_epsilon - _NO_FACTOR
+    return _smaller(update) >= 1 - update.by_epsilon - _NO_FACTOR
+
+
+def _smaller(update: Update) -> float:
+    """How many times the larger update the smaller is; 0 for one that points elsewhere."""
+    return min(update.factor, 1 / update.factor) if update.factor > 0 else 0.0
 
 
 def _of_decay(known: Sequence[Update]) -> str:
