@@ -225,5 +225,6 @@ if __name__ == "__main__":
             print(name, check(name, Path(sys.argv[1])), flush=True)
         except Exception as error:
             print(f"{name}: {type(error).__name__}: {error}"[:1500], flush=True)
+            _pynative_executor.clear_res()  # what it left behind would fail the pairs after it
             failed = True
     sys.exit(failed)
