@@ -37,16 +37,19 @@ class AgreedAtFirst:
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
-        self._same_data = all(error_ratio(row) <= DRIFT for row in _data(evidence.nodes))
         self._allowance = Allowance(self.name, _FAR)
 
     @cached_property
     def _first(self) -> tuple[Dump, Dump] | None:
         return self._evidence.first_step
 
+    @cached_property
+    def _same_data(self) -> bool:
+        return all(error_ratio(row) <= DRIFT for row in _data(self._evidence.nodes))
+
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """Up to a twentieth, of what sketches showed to agree; nothing where the model is given other data."""
-        if not self._same_data or row.state not in ("input", "output") or self._first is None:
+        if row.state not in ("input", "output") or self._first is None or not self._same_data:
             return None
         if row.target is None or row.golden is None:
             return None
