@@ -129,6 +129,19 @@ class SameName(Pair):
         return getattr(import_module(f"mindone.{self.zoo}"), self.network)(**self.config())
 
 
+class SentenceClassifier(SameName):
+    """Takes tokens, gives a row of logits for each sentence."""
+
+    vocabulary, classes = 97, 5
+
+    def batch(self, generator: np.random.Generator) -> Batch:
+        tokens = generator.integers(2, self.vocabulary, (4, 12))
+        return {"tokens": tokens, "labels": generator.integers(0, self.classes, 4)}
+
+    def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
+        return cross_entropy(net(input_ids=batch["tokens"])[0], batch["labels"])
+
+
 def names() -> list[str]:
     """Every pair, by the name of its file."""
     return sorted(path.stem for path in (Path(__file__).parent / "pairs").glob("[a-z]*.py"))

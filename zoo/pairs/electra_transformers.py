@@ -2,12 +2,10 @@
 
 from typing import Any, ClassVar
 
-import numpy as np
-
-from zoo.pair import Batch, CrossEntropy, SameName
+from zoo.pair import SentenceClassifier
 
 
-class Electra(SameName):
+class Electra(SentenceClassifier):
     network = "ElectraForSequenceClassification"
     optimizer = "adam"
     learning_rate = 1e-3
@@ -23,12 +21,6 @@ class Electra(SameName):
         "attention_probs_dropout_prob": 0.0,
         "num_labels": 5,
     }
-
-    def batch(self, generator: np.random.Generator) -> Batch:
-        return {"tokens": generator.integers(2, 97, (4, 12)), "labels": generator.integers(0, 5, 4)}
-
-    def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
-        return cross_entropy(net(input_ids=batch["tokens"])[0], batch["labels"])
 
 
 PAIR = Electra()

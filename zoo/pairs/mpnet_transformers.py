@@ -2,12 +2,10 @@
 
 from typing import Any, ClassVar
 
-import numpy as np
-
-from zoo.pair import Batch, CrossEntropy, SameName
+from zoo.pair import SentenceClassifier
 
 
-class MPNet(SameName):
+class MPNet(SentenceClassifier):
     network = "MPNetForSequenceClassification"
     optimizer = "sgd"
     learning_rate = 0.01
@@ -22,12 +20,6 @@ class MPNet(SameName):
         "attention_probs_dropout_prob": 0.0,
         "num_labels": 5,
     }
-
-    def batch(self, generator: np.random.Generator) -> Batch:
-        return {"tokens": generator.integers(2, 97, (4, 12)), "labels": generator.integers(0, 5, 4)}
-
-    def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
-        return cross_entropy(net(input_ids=batch["tokens"])[0], batch["labels"])
 
 
 PAIR = MPNet()
