@@ -19,7 +19,6 @@ from msprobe_ms.comparison.origin.nodes import Node, error_ratio
 from msprobe_ms.comparison.origin.propagation import DRIFT
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.statistics import have_sketches
-from msprobe_ms.dump.model import Dump
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -40,22 +39,16 @@ class AgreedAtFirst:
         self._allowance = Allowance(self.name, _FAR)
 
     @cached_property
-    def _first(self) -> tuple[Dump, Dump] | None:
-        return self._evidence.first_step
-
-    @cached_property
     def _same_data(self) -> bool:
         return all(error_ratio(row) <= DRIFT for row in _data(self._evidence.nodes))
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """Up to a twentieth, of what sketches showed to agree; nothing where the model is given other data."""
-        if row.state not in ("input", "output") or self._first is None or not self._same_data:
+        if row.state not in ("input", "output") or (first := self._evidence.first_step) is None or not self._same_data:
             return None
         if row.target is None or row.golden is None:
             return None
-        target, golden = (
-            same_item(dump, item) for dump, item in zip(self._first, (row.target, row.golden), strict=True)
-        )
+        target, golden = (same_item(dump, item) for dump, item in zip(first, (row.target, row.golden), strict=True))
         if target is None or golden is None or not have_sketches(target, golden):
             return None
         deviation = statistic_deviation(target, golden)
