@@ -53,7 +53,7 @@ _OWN, _OWN_WHOLE = 1 / 12, 1 / 24
 #: and the few statistics of what comes in may by chance show less than is there.
 _MARGIN, _MARGIN_WHOLE = 3.0, 5.0
 #: Times that sketches may estimate a deviation larger than it is, of what comes in smaller: a fifth each, three times.
-_ESTIMATE = 2.0
+ESTIMATE = 2.0
 #: Times of what was seen anywhere before that an output must show for its layer to stand out.
 _STANDING_OUT = 1.5
 #: Arguments beyond which an exponential of float32 is infinite or nothing.
@@ -123,7 +123,7 @@ def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tu
         if not _is_fine(row) or row.golden is None or row.held_to is None or row.misrecorded:
             continue
         if is_of_all_elements(row):
-            share = 1.0 if is_measured(row) else _ESTIMATE
+            share = 1.0 if is_measured(row) else ESTIMATE
             explained = share * max(known * (_OWN + _MARGIN * node.ratio_taken), _STANDING_OUT * seen)
             if error_ratio(row) > explained:
                 return row, explained * row.held_to

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Allowance, Row
 from msprobe_ms.comparison.origin.nodes import Node, is_of_all_elements
-from msprobe_ms.comparison.origin.propagation import GAIN, whole_difference
+from msprobe_ms.comparison.origin.propagation import ESTIMATE, GAIN, whole_difference
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square, square
 from msprobe_ms.dump.names import BACKWARD, FORWARD
@@ -42,11 +42,12 @@ class LossCondition:
 
     def __init__(self, evidence: Evidence) -> None:
         nodes = evidence.nodes
-        losses = [row for node in nodes if node.is_loss for row in node.rows("debug") if row.golden is not None]
+        goldens = (row.golden for node in nodes if node.is_loss for row in node.rows("debug"))
+        sizes = [magnitude(golden.norm) for golden in goldens if golden is not None]
         calls = [node for node in nodes if _direction(node) == FORWARD]
         self._first = calls[0].order if calls else math.inf
-        self._error = _error_of_losses(nodes, calls) if losses else 0.0
-        self._smallest = min((magnitude(row.golden.norm) for row in losses if row.golden is not None), default=0.0)
+        self._error = _error_of_losses(nodes, calls) if sizes else 0.0
+        self._smallest = min(sizes, default=0.0)
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """The error that the outputs lead to, relative to the loss; of a gradient, that of what it arrives at."""
@@ -90,7 +91,7 @@ def _error(row: Row) -> float:
 def _apart(row: Row) -> float:
     """The part by which an output is off, twice what its elements show: sketches estimate it."""
     deviation = row.deviation or 0.0
-    return 2 * deviation if is_of_all_elements(row) else max(deviation, row.held_to or 0.0)
+    return ESTIMATE * deviation if is_of_all_elements(row) else max(deviation, row.held_to or 0.0)
 
 
 def _distance(row: Row) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Allowance, Row
+from msprobe_ms.comparison.origin.propagation import ESTIMATE
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.pairing.coverage import RUNNING_STATISTICS
 from msprobe_ms.comparison.statistics import root_mean_square, square
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.nodes import Node
     from msprobe_ms.comparison.origin.search import Walk
-
-#: Times that a deviation may be larger than the one that sketches estimate.
-_ESTIMATE = 2.0
 
 
 class RunningStatistics:
@@ -44,7 +42,7 @@ class RunningStatistics:
         size, spread = root_mean_square(own), root_mean_square(taken.golden)
         if not size or spread is None:
             return None
-        part = _ESTIMATE * max(taken.deviation or 0.0, taken.held_to)
+        part = ESTIMATE * max(taken.deviation or 0.0, taken.held_to)
         is_mean = "mean" in own.path[-1]
         change = part * spread / size if is_mean else 2 * part * square(spread) / size
         return Allowance(self.name, row.held_to + change)
