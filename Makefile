@@ -23,14 +23,14 @@ PIP = $(BIN)/python -m pip install --disable-pip-version-check --no-compile --no
 unexport PYTHONDONTWRITEBYTECODE
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
-TORCH = $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
+FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pyproject.toml)
 
 .PHONY: demo test tests check lint faults zoo bench neutral bounded failing-disk kills fuzz torture clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
 
-# The second core installs PyTorch beside what lint needs, and checks while the first installs the rest.
+# The second core installs the frameworks beside what lint needs, and checks while the first installs the rest.
 test: .venv/created
 	$(MAKE) --no-print-directory -j 2 lint tests
 
@@ -99,10 +99,10 @@ clean:
 	$(if $(filter test,$*),$(PIP) --no-deps $(MINDTORCH))
 	@touch $@
 
-# pip takes one core. The two share no package: what PyTorch requires comes with the tests, and is missed by neither.
-.venv/installed-test: .venv/installed-lint .venv/installed-torch
-.venv/installed-torch: pyproject.toml | .venv/created
-	$(PIP) --no-deps $(TORCH)
+# pip takes one core. The two share no package: what the frameworks require comes with the tests, and is missed by none.
+.venv/installed-test: .venv/installed-lint .venv/installed-frameworks
+.venv/installed-frameworks: pyproject.toml | .venv/created
+	$(PIP) --no-deps $(FRAMEWORKS)
 	@touch $@
 
 .venv/created:

@@ -24,6 +24,9 @@ from msprobe_ms.recording import debugger
 from msprobe_ms.support import workers
 from msprobe_ms.support.log import logger
 
+# Importing the frameworks and collecting the tests leave no garbage.
+gc.disable()
+
 # A busy machine is no reason to fail.
 # The suite has to stay short; MSPROBE_EXAMPLES=1000 asks for more of each property.
 hypothesis.settings.register_profile(
@@ -44,6 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Leave the frameworks and the tests themselves, half a million objects, out of every garbage collection."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

@@ -118,7 +118,7 @@ class CompiledTaps(ABC):
                 self._remember(compiled)
             # There is no Cell of the network's in an optimizer.
             own = isinstance(getattr(compiled, "__self__", compiled), nn.Optimizer)
-            return key if own else f"{key}{self._mark}.{self._set}"
+            return key if own else f"{key}{self._marking}"
 
         return generate_arguments_key
 
@@ -126,8 +126,14 @@ class CompiledTaps(ABC):
         def compile(executor: Any, compiled: Any, args: Any, kwargs: Any, phase: str, *others: Any) -> Any:
             plain = functools.partial(original, executor, compiled, args, kwargs)
             gradient_outside = ".grad." in phase
-            plain(f"{phase}.plain", *others)
-            if not self._may_be_tapped(executor, compiled, f"{phase}.plain", gradient_outside=gradient_outside):
+            # As it ran before recording, or else compiled without callbacks for this.
+            operators = self._compiled_as(executor, phase.replace(self._marking, ""))
+            if not operators:
+                plain(f"{phase}.plain", *others)
+                operators = self._compiled_as(executor, f"{phase}.plain", failed=self._failed)
+                with suppress(Exception):  # what it holds goes with the process otherwise
+                    executor.del_net_res(None, {f"{phase}.plain"})
+            if not self._may_be_tapped(operators, gradient_outside=gradient_outside):
                 return plain(phase, *others)
             try:
                 with self.tapping(gradient_outside=gradient_outside):
@@ -140,20 +146,28 @@ class CompiledTaps(ABC):
 
         return compile
 
-    def _may_be_tapped(self, executor: Any, compiled: Any, phase: str, *, gradient_outside: bool) -> bool:
-        """Whether callbacks leave a graph as it is, which was compiled without them as ``phase``; if not, it is said.
+    @property
+    def _marking(self) -> str:
+        """What the phases of graphs end with that are compiled for these modules."""
+        return f"{self._mark}.{self._set}"
+
+    @staticmethod
+    def _compiled_as(executor: Any, phase: str, failed: Callable[[Exception, str], None] | None = None) -> bytes:
+        """The operators of the graph that was compiled as ``phase``; none where there is no such graph."""
+        try:
+            return executor.get_func_graph_proto(phase, "mind_ir") or b""
+        except Exception as error:
+            if failed is not None:
+                failed(error, "a compiled graph")
+            return b""
+
+    def _may_be_tapped(self, operators: bytes, *, gradient_outside: bool) -> bool:
+        """Whether callbacks leave the graph of these operators as it is; if not, it is said.
 
         In branches and loops, where the gradient is taken outside of the graph, callbacks make MindSpore 2.10 fail in
         backward, or worse, not fail and give other gradients. What an operator writes into a Cell's argument it would
         write into what a callback handed on.
         """
-        try:
-            operators = executor.get_func_graph_proto(phase, "mind_ir")
-        except Exception as error:
-            self._failed(error, "a compiled graph")
-            return False
-        with suppress(Exception):  # what it holds goes with the process otherwise
-            executor.del_net_res(None, {phase})
         why = None
         if not operators:
             why = "a function that MindSpore does not show"

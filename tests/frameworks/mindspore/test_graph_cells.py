@@ -114,6 +114,21 @@ def test_calls_of_every_shape(net_class: type[nn.Cell], tmp_path: Path, compiled
     assert_like(graph, dynamic, without=APART.get(net_class, ()))
 
 
+def test_a_second_start_records_every_cell_once(tmp_path: Path, compiled: Any) -> None:
+    net, x = nets_compiled.make(nets_compiled.Arguments)
+    run = gradient_step(net, x)
+    once = recorded(net, run, tmp_path / "once")
+    debugger = PrecisionDebugger(dump_path=tmp_path / "twice", level="L0", task="statistics")
+    debugger.start(net)
+    debugger.start(net)
+    run()
+    debugger.stop()
+    debugger.step()
+    twice = read_step(tmp_path / "twice", troubles=True)
+    assert list(twice.data) == list(once.data)
+    assert_like(twice, once)
+
+
 def test_a_net_that_is_jitted_itself(tmp_path: Path) -> None:
     """As any jitted Cell: its call outside of the graph, with its parameters' gradients, and inside."""
 

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from recording import Step, assert_figures, leaves, read_step, recording, write_config
 
 from msprobe_ms.config import load_config
+from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.mindspore.tensor_dump_files import wait_for_files
 from msprobe_ms.frameworks.mindspore.tensor_dump_names import FileName, Kind, read_name
 from msprobe_ms.mindspore import PrecisionDebugger
@@ -56,7 +57,7 @@ def written(net: nn.Cell, dump_path: Path, **keys: Any) -> Iterator[Callable[[],
     """Record a step by files that MindSpore's own operators write; gives their folder when they have been written."""
     config = load_config(write_config(dump_path, **keys))
     taps = TensorDumpTaps(tapped_by(config.data_mode, config.task), dump_path)
-    session = GraphStep.open(config, MindSpore(), taps, 0, None, set())
+    session = GraphStep.open(config, MindSpore(), taps, process_folder(dump_path, 0, None), None, set())
     session.start(net)
 
     def folder() -> Path:
