@@ -141,7 +141,10 @@ def _is_planted(origin: Origin, fault: dict[str, Any], step: _Step) -> bool:
         # Of layers that are one on the other side, their name is that of all: `attn.q + k + v`.
         return module == place or (module is not None and place in _parts(module))
     if seen == "inside":
-        return module is not None and (module == place or module.startswith(place + "."))
+        around = place + "."
+        return module is not None and any(
+            each == place or each.startswith(around) for each in (module, *_parts(module))
+        )
     if seen == "parameter":
         holder = place.rpartition(".")[0]
         parts = [holder, *([place] if place else [])]
@@ -182,5 +185,7 @@ def _alignment(step: _Step, parameters: dict[str, str]) -> tuple[int, int, int]:
         for ours, theirs in every
         for mine in ours if truth.get(mine)
         for other in theirs if other in known
+        # A layer that uses the weights of those below it stands beside what does so with their counterparts.
+        if not truth[mine].startswith(other + ".")
     }  # fmt: skip
     return len(found & expected), len(found - expected), len(expected - found)

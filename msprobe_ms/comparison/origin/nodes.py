@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import COSINE
@@ -19,6 +20,8 @@ from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
 from msprobe_ms.comparison.statistics import have_sketches, no_gradient, non_finite_ends
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName, is_loss, is_update
+
+Found = TypeVar("Found")
 
 #: States of what a node gives out.
 RESULTS = ("output", "parameters_grad", "debug")
@@ -65,6 +68,8 @@ class Node:
     is_module_call: bool = field(init=False, default=False)
     is_save: bool = field(init=False, default=False)
     is_update: bool = field(init=False, default=False)
+    #: What has been found of its rows, each of which asks for it: a call may have thousands.
+    _known: dict[str, Any] | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         if (parsed := self.parsed) is None:
@@ -79,6 +84,7 @@ class Node:
 
     def measure(self) -> None:
         """Fill the error ratios from the rows."""
+        self.forget()
         ratio_in = ratio_parameters = ratio_out = without_effect = 0.0
         for row in self.pair.rows:
             ratio = error_ratio(row)
@@ -97,6 +103,20 @@ class Node:
             self.ratio_without_effect = without_effect
             for up in self.ancestors():
                 up.ratio_without_effect_inside = max(up.ratio_without_effect_inside, without_effect)
+
+    def known(self, name: str, find: Callable[[Node], Found]) -> Found:
+        """Return what ``find`` finds of this node's rows, found once under ``name`` until they are explained anew."""
+        known = self._known
+        if known is None:
+            known = self._known = {}
+        if name not in known:
+            known[name] = find(self)
+        found: Found = known[name]
+        return found
+
+    def forget(self) -> None:
+        """Forget what is known of the rows, of which one was explained."""
+        self._known = None
 
     @property
     def kind(self) -> Kind:
@@ -150,15 +170,12 @@ class Node:
     @property
     def takes_in_compared_tensors(self) -> bool:
         """Whether a tensor that it takes in was compared."""
-        return any(row.deviation is not None and _is_tensor(row) for row in self.rows("input"))
+        return self.known("takes in compared tensors", _takes_in_compared_tensors)
 
     @property
     def takes_in_fills(self) -> bool:
         """Whether a mask has filled an input, beside which neither statistics nor sketches show the other elements."""
-        return any(
-            not is_measured(row) and row.golden is not None and is_filled(row.golden.maximum, row.golden.minimum)
-            for row in self.rows("input")
-        )
+        return self.known("takes in fills", _takes_in_fills)
 
     @property
     def deviation(self) -> float:
@@ -175,12 +192,12 @@ class Node:
     @property
     def ratio_in_of_one_form(self) -> float:
         """The largest error ratio of the inputs that can be compared, as a mask in another form cannot."""
-        return self.ratio_in if self.ratio_in <= 1 else _ratio_of_one_form(self.rows("input"))
+        return self.ratio_in if self.ratio_in <= 1 else self.known("ratio in of one form", _ratio_in_of_one_form)
 
     @property
     def ratio_out_of_one_form(self) -> float:
         """The same of the results."""
-        return self.ratio_out if self.ratio_out <= 1 else _ratio_of_one_form(self.rows(*RESULTS))
+        return self.ratio_out if self.ratio_out <= 1 else self.known("ratio out of one form", _ratio_out_of_one_form)
 
     @property
     def ratio_before_of_one_form(self) -> float:
@@ -211,6 +228,23 @@ def _tells(row: Row) -> bool:
     if row.golden is None or row.golden.kind != "tensor":
         return False
     return row.golden.maximum != row.golden.minimum and parse_dtype(row.golden.dtype).epsilon > 0
+
+
+def _takes_in_compared_tensors(node: Node) -> bool:
+    return any(row.deviation is not None and _is_tensor(row) for row in node.rows("input"))
+
+
+def _takes_in_fills(node: Node) -> bool:
+    goldens = (row.golden for row in node.rows("input") if not is_measured(row))
+    return any(golden is not None and is_filled(golden.maximum, golden.minimum) for golden in goldens)
+
+
+def _ratio_in_of_one_form(node: Node) -> float:
+    return _ratio_of_one_form(node.rows("input"))
+
+
+def _ratio_out_of_one_form(node: Node) -> float:
+    return _ratio_of_one_form(node.rows(*RESULTS))
 
 
 def _ratio_of_one_form(rows: Iterable[Row]) -> float:

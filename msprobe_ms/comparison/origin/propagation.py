@@ -73,11 +73,16 @@ def explained_ratio(node: Node, negligible: float, *, doubtful: bool) -> float:
     if negligible == 1 and node.ratio_out > own and (known := condition(node)) is not None:
         own, gain = max(own, known * _OWN), max(gain, known)
     taken = node.ratio_taken
-    if node.is_backward and node.ratio_out <= _NOISY:
+    if node.is_parameter_gradient and node.ratio_out <= _NOISY:
         # The sums that gradients are show the noise of single elements, which the few statistics of many hardly do.
-        rows = [row for each in (node, *node.context) for row in each.pair.rows if row.state != "parameters_grad"]
-        taken = max(taken, _ELEMENTS * max(map(elements, rows), default=0.0)) if node.is_parameter_gradient else taken
+        taken = max(taken, _ELEMENTS * node.known("elements before", _elements_before))
     return own + gain * taken
+
+
+def _elements_before(node: Node) -> float:
+    """The error ratio of single elements of what a parameter gradient is computed from."""
+    rows = (row for each in (node, *node.context) for row in each.pair.rows if row.state != "parameters_grad")
+    return max(map(elements, rows), default=0.0)
 
 
 def drift_after(nodes: Iterable[Node]) -> float:
@@ -147,6 +152,10 @@ def _weights(node: Node) -> Iterator[Row]:
 
 def condition(node: Node) -> float | None:
     """How much larger than its result what a single layer rounds or subtracts is, 1 at least; None: not known."""
+    return node.known("condition", _condition)
+
+
+def _condition(node: Node) -> float | None:
     kind = node.kind
     if node.parsed is None or node.parsed.direction != FORWARD or node.children:
         return None

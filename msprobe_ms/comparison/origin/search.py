@@ -184,10 +184,11 @@ class Walk:
 
     def explain(self, node: Node) -> list[Row]:
         """Let pass the rows of ``node`` that an explanation explains whole; return those that none does."""
+        node.forget()
         negligible = self.negligible_ratio(node)
         if max(node.ratio_in, node.ratio_parameters, node.ratio_out) <= negligible:
             return []
-        unexplained, explanations = [], self._explanations[Phase.WALK]
+        unexplained, explanations, begun = [], self._explanations[Phase.WALK], 0.0
         for row in node.pair.rows:
             ratio, before = error_ratio(row), row.explained
             if not ratio > negligible or (before is not None and before.effect is Effect.NO_EFFECT):
@@ -206,9 +207,12 @@ class Walk:
                 unexplained.append(row)
             if ratio > 1 and (before is None or before.effect is Effect.PASSES):
                 row.explained = allowance
+                if allowance is not None and allowance.effect is not Effect.PASSES:
+                    node.forget()
                 if allowance is not None and row.state != "input" and _begins_here(allowance):
-                    for up in node.ancestors():  # what encloses it gives out what is computed from it
-                        up.ratio_inside = max(up.ratio_inside, ratio)
+                    begun = max(begun, ratio)
+        for up in node.ancestors() if begun else ():  # what encloses it gives out what is computed from it
+            up.ratio_inside = max(up.ratio_inside, begun)
         return unexplained
 
     def explained_by_chance(self, row: Row, node: Node) -> Allowance | None:

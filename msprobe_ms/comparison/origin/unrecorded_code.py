@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
-from msprobe_ms.comparison.fingerprints import fingerprint, norm_of
+import numpy as np
+
+from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint, norm_of
 from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.model import Entry, ancestors
 from msprobe_ms.dump.names import DEBUG, FORWARD
+
+#: Calls of one module that are looked at for the last one with an output of some shape.
+_MOST_BEFORE = 1_000
 
 
 class UnrecordedCode:
@@ -76,29 +84,24 @@ class UnrecordedCode:
         wanted = fingerprint(row, side)
         if wanted is None:
             return None
-        above = set(node.ancestors())
-        for other in reversed(self._nodes):
-            inside = other in above
-            if other.order >= node.order and not inside:
-                continue
-            for each in other.pair.rows:
-                if norm_of(each, side) == wanted[-1] and each.matched and fingerprint(each, side) == wanted:
-                    if inside and each.state == "input":
-                        return _Source(f"the input of {other.name}", each, side)
-                    if not inside and each.state == "output":
-                        return _Source(_with_state(other, each), each, side)
-        return None
+        above = sorted(node.ancestors(), key=lambda up: -up.order)
+        given = next((up for up in above if _holds(up, "input", wanted, side) is not None), None)
+        made = self._made[side].last_before(node, wanted, above)
+        if given is not None and (made is None or given.order > made.order):
+            held = _holds(given, "input", wanted, side)
+            return _Source(f"the input of {given.name}", held, side) if held is not None else None
+        held = _holds(made, "output", wanted, side) if made is not None else None
+        return _Source(_with_state(made, held), held, side) if made is not None and held is not None else None
 
     def _last_before(self, node: Node, row: Row) -> str:
         """The call before it in the same module, the last with an output of this shape if any; else the module."""
         direction = _direction(node.pair.target)
         shape = row.target.shape if row.target else None
         last: Node | None = None
-        for other in reversed(self._nodes):
-            if other.order >= node.order or other.parent is not node.parent:
-                continue
-            if _direction(other.pair.target) != direction:
-                continue
+        before = bisect_left(self._nodes, node.order, key=lambda other: other.order)
+        beside = (self._nodes[place] for place in range(before - 1, -1, -1))
+        called = (other for other in beside if other.parent is node.parent)
+        for other in islice((each for each in called if _direction(each.pair.target) == direction), _MOST_BEFORE):
             last = last or other
             if any(_shape(each) == shape for each in other.rows("output")):
                 last = other
@@ -106,6 +109,10 @@ class UnrecordedCode:
         if last is not None:
             return _with_state(last, next(last.rows("output"), None))
         return f"the input of {node.parent.name}" if node.parent is not None else ""
+
+    @cached_property
+    def _made(self) -> tuple[_Results, _Results]:
+        return _Results(self._nodes, TARGET), _Results(self._nodes, GOLDEN)
 
     @cached_property
     def _ours(self) -> _Calls:
@@ -133,6 +140,41 @@ class _Source:
     def suffix(self) -> str:
         item = self.row.golden if self.side == GOLDEN else self.row.target
         return item.suffix if item is not None else ""
+
+
+def _holds(node: Node, state: str, wanted: Fingerprint, side: Side) -> Row | None:
+    """The first row of this state that holds the tensor on this side, and stands beside one of the other."""
+    for row in node.pair.rows:
+        if norm_of(row, side) == wanted[-1] and row.state == state and row.matched and fingerprint(row, side) == wanted:
+            return row
+    return None
+
+
+class _Results:
+    """What the calls of one side gave out, to be found by fingerprint: as hashes, for there may be millions."""
+
+    def __init__(self, nodes: Sequence[Node], side: Side) -> None:
+        self._nodes, self._side = nodes, side
+        hashes, places = array("q"), array("l")
+        for place, node in enumerate(nodes):
+            for row in node.rows("output"):
+                if row.matched and (known := fingerprint(row, side)) is not None:
+                    hashes.append(hash(known))
+                    places.append(place)
+        by_hash = np.argsort(np.frombuffer(hashes, np.int64), kind="stable") if hashes else np.empty(0, np.int64)
+        self._hashes = np.array(hashes, np.int64)[by_hash]
+        self._places = np.array(places, np.int64)[by_hash]
+
+    def last_before(self, node: Node, wanted: Fingerprint, above: Container[Node]) -> Node | None:
+        """The last call before ``node`` that gave out this tensor, and is none of those ``above``."""
+        begin, end = (int(np.searchsorted(self._hashes, hash(wanted), side)) for side in ("left", "right"))
+        before = bisect_left(self._nodes, node.order, key=lambda other: other.order)
+        end = begin + int(np.searchsorted(self._places[begin:end], before))
+        for number in range(end - 1, begin - 1, -1):
+            other = self._nodes[self._places[number]]
+            if other not in above and _holds(other, "output", wanted, self._side) is not None:
+                return other
+        return None
 
 
 def _with_state(node: Node, row: Row | None) -> str:

@@ -6,6 +6,9 @@ if it had one module of that name, ``attention.q + k + v``: to all that pairs mo
 Of each call of the parts an entry is made, whose tensors are theirs one behind another. The statistics of such a tensor
 follow from those of its parts, so a fault in a fused module is found in statistics as well as in real data. Parts that
 take in one tensor each hand back a share of its gradient: of their sum only real data tells.
+
+Further parts may take in what the first ones made, as the projection behind an attention does: such an entry takes in
+what the first parts do, and gives out what the last one does.
 """
 
 from __future__ import annotations
@@ -221,21 +224,20 @@ class _Joining:
         for (module, direction, number), entry in self._calls(self.parts, set(self.fusions)).items():
             fusion = self.fusions[module]
             calls.setdefault((fusion.path, direction, number), (fusion, {}))[1][module] = entry
-        ordered = {
-            key: (fusion, [found[module] for module in fusion.parts if module in found])
-            for key, (fusion, found) in calls.items()
+        begins = {
+            (path, number): _beginning(fusion, found, wholes.get((fusion.whole, direction, number)))
+            for (path, direction, number), (fusion, found) in calls.items()
+            if direction == FORWARD
         }
-        apart = {
-            (path, number)
-            for (path, direction, number), (fusion, parts) in ordered.items()
-            if direction == FORWARD and not (len(parts) == len(fusion.parts) and _take_in_one(parts))
-        }
-        for (path, direction, number), (fusion, parts) in ordered.items():
+        for (path, direction, number), (fusion, found) in calls.items():
             whole = wholes.get((fusion.whole, direction, number))
+            begin = begins.get((path, number), len(fusion.parts))
+            together = fusion.parts if direction in (FORWARD, BACKWARD) else fusion.parts[:begin]
+            parts = {module: found[module] for module in together if module in found}
+            first = [parts[module] for module in fusion.parts[:begin] if module in parts]
             # A gradient may not reach all parts; they are called all or they are none.
-            one = (path, number) not in apart and (direction == FORWARD or _hand_back_alike(parts))
-            if whole is not None and one:
-                yield self._join(fusion, parts, whole), [part.name for part in parts]
+            if whole is not None and first and (direction == FORWARD or _hand_back_alike(first)):
+                yield self._join(fusion, parts, begin, whole), [part.name for part in parts.values()]
 
     @staticmethod
     def _calls(dump: Dump, modules: set[Module]) -> dict[tuple[Module, str, int], Entry]:
@@ -246,19 +248,43 @@ class _Joining:
             if (parsed := entry.parsed) and parsed.is_module and (parsed.name, parsed.class_name) in modules
         }
 
-    def _join(self, fusion: Fusion, parts: list[Entry], whole: Entry) -> Entry:
-        first = parts[0].parsed
+    def _join(self, fusion: Fusion, parts: Mapping[Module, Entry], begin: int, whole: Entry) -> Entry:
+        entries = list(parts.values())
+        first = entries[0].parsed
         assert first is not None
         parsed = replace(first, name=fusion.path, class_name=fusion.parts[0][1])
+        behind = fusion.parts[begin:]
+        given = "output" if parsed.direction == FORWARD else "input"
         places: dict[tuple[str, tuple[str, ...]], list[Item]] = {}
-        for part in parts:
+        items: list[Item] = []
+        for module, part in parts.items():
             for item in part.items:
-                places.setdefault((item.state, item.path), []).append(item)
-        items = [made for alike in places.values() for made in self._items(str(parsed), alike, whole, fusion)]
-        recomputed = all(part.recomputed for part in parts)
-        return Entry(str(parsed), parsed, items, parts[-1].parent, parts[0].stack, recomputed)
+                if not behind or (module not in behind and item.state != given):
+                    places.setdefault((item.state, item.path), []).append(item)
+                elif item.state not in ("input", "output"):
+                    items.append(_by_itself(item, str(parsed)))
+                elif module == behind[-1] and item.state == given:
+                    items.append(item._replace(entry=str(parsed)))
+        joined = [made for alike in places.values() for made in self._items(str(parsed), alike, whole, fusion, begin)]
+        recomputed = all(part.recomputed for part in entries)
+        parent = self._around(entries) if behind else entries[-1].parent
+        return Entry(str(parsed), parsed, [*joined, *items], parent, entries[0].stack, recomputed)
 
-    def _items(self, entry: str, alike: list[Item], whole: Entry, fusion: Fusion) -> Iterator[Item]:
+    def _around(self, parts: Sequence[Entry]) -> str | None:
+        """The entry that encloses all of them."""
+        above = [list(self._enclosing(part)) for part in parts]
+        return next((name for name in above[-1] if all(name in names for names in above)), None)
+
+    def _enclosing(self, entry: Entry) -> Iterator[str]:
+        seen = set[str]()
+        while entry.parent and entry.parent not in seen:
+            seen.add(entry.parent)
+            yield entry.parent
+            if (around := self.parts.entries.get(entry.parent)) is None:
+                return
+            entry = around
+
+    def _items(self, entry: str, alike: list[Item], whole: Entry, fusion: Fusion, count: int) -> Iterator[Item]:
         """What the parts have in one place as one item; each by itself where they make nothing that the whole has."""
         first = alike[0]._replace(entry=entry)
         direction = whole.parsed.direction if whole.parsed else ""
@@ -267,18 +293,16 @@ class _Joining:
             yield first
         elif (direction, first.state) == (BACKWARD, "output"):
             # One that hands none back adds nothing; one that no gradient reached may be where it was lost.
-            recipe = Recipe(parts) if len(alike) == len(fusion.parts) else None
+            recipe = Recipe(parts) if len(alike) == count else None
             yield self._made(first, parts, recipe, parts[0].shape, _NO_STATISTICS)
-        elif (found := _like(parts, whole) if len(parts) == len(fusion.parts) else None) is not None:
+        elif (found := _like(parts, whole) if len(parts) == count else None) is not None:
             other, axis = found
             layout = self.layouts[fusion.path]
             layout.learn(parts, other, axis)
-            yield self._made(first, parts, Recipe(parts, axis, layout), other.shape, _statistics(parts))
+            named = first._replace(path=other.path)
+            yield self._made(named, parts, Recipe(parts, axis, layout), other.shape, _statistics(parts))
         else:
-            for item in alike:
-                parsed = parse_entry(item.entry)
-                name = parsed.name.rpartition(".")[2] if parsed else item.entry
-                yield item._replace(entry=entry, path=(name, *item.path))
+            yield from (_by_itself(item, entry) for item in alike)
 
     def _made(
         self,
@@ -292,7 +316,8 @@ class _Joining:
         maximum, minimum, mean, norm = statistics
         dtype = max((item.dtype for item in parts), key=lambda dtype: parse_dtype(dtype).epsilon)
         item = parts[0]._replace(
-            entry=first.entry, dtype=dtype, shape=shape, maximum=maximum, minimum=minimum, mean=mean, norm=norm,
+            entry=first.entry, path=first.path, dtype=dtype, shape=shape,
+            maximum=maximum, minimum=minimum, mean=mean, norm=norm,
             md5=None, sketch=None, data_name=None if recipe is None or None in files else JOINED.join(map(str, files)),
         )  # fmt: skip
         if recipe is not None:
@@ -308,14 +333,38 @@ def _like(parts: Sequence[Item], whole: Entry) -> tuple[Item, int] | None:
     return None
 
 
-def _take_in_one(parts: Sequence[Entry]) -> bool:
-    """Whether all take in the same, as far as their statistics tell."""
+def _by_itself(item: Item, entry: str) -> Item:
+    """A part's own, under the part's name."""
+    parsed = parse_entry(item.entry)
+    name = parsed.name.rpartition(".")[2] if parsed else item.entry
+    return item._replace(entry=entry, path=(name, *item.path))
+
+
+def _beginning(fusion: Fusion, found: Mapping[Module, Entry], whole: Entry | None) -> int:
+    """How many of the parts take in what the first one does; 0 where they are not called as one.
+
+    What others make of it has to end as the whole does.
+    """
+    if len(found) < len(fusion.parts):
+        return 0
+    parts = [found[module] for module in fusion.parts]
     taken = [[item for item in part.in_state("input") if item.kind == "tensor"] for part in parts]
-    return all(
-        len(each) == len(taken[0])
-        and all(one.shape == two.shape and _near(one.norm, two.norm) for one, two in zip(each, taken[0], strict=True))
-        for each in taken
+    begin = next((place for place, each in enumerate(taken) if not _take_in_one(each, taken[0])), len(parts))
+    if begin < len(parts) and (whole is None or _sizes(parts[-1]) != _sizes(whole)[:1]):
+        return 0
+    return begin
+
+
+def _take_in_one(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether both are the same, as far as their statistics tell."""
+    return len(one) == len(other) and all(
+        mine.shape == theirs.shape and _near(mine.norm, theirs.norm) for mine, theirs in zip(one, other, strict=True)
     )
+
+
+def _sizes(entry: Entry) -> list[int]:
+    """The numbers of elements of what an entry gave out."""
+    return [element_count(item) for item in entry.in_state("output") if item.kind == "tensor"]
 
 
 def _hand_back_alike(parts: Sequence[Entry]) -> bool:

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.rules.modules import CellRules, LayerRules, ModuleTree, is_nowhere
 from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Dump, Entry, ancestors
-from msprobe_ms.dump.names import FORWARD, EntryName, parse_entry
+from msprobe_ms.dump.names import FORWARD, EntryName, beginnings, parse_entry
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import listed
 
@@ -53,20 +53,20 @@ def destinations(ours: list[Module], theirs: list[Module], mappings: Mappings) -
     that a rule moves to a place where the golden dump has none gets none either: the rule said it is not elsewhere.
     """
     place = _Placing(ours, theirs, mappings)
-    classes: dict[str, list[str]] = {}
+    classes: dict[str, dict[str, None]] = {}
     for path, class_name in theirs:
-        classes.setdefault(path, []).append(class_name)
+        classes.setdefault(path, {})[class_name] = None
     winners: dict[Module, tuple[Module, Destination]] = {}
     losers: list[str] = []
     missed: dict[str, Destination] = {}
     for module in ours:
         wanted = place.of(module)
         path, class_name = wanted.module
-        known = classes.get(path, [])
+        known = classes.get(path, {})
         if class_name not in known and len(known) != 1:
             missed[module[0]] = wanted
             continue
-        golden = (path, class_name if class_name in known else known[0])
+        golden = (path, class_name if class_name in known else next(iter(known)))
         place.found.update(wanted.rules)
         rival = winners.get(golden)
         better = rival is None or (wanted.rank, module[1] != golden[1]) < (rival[1].rank, rival[0][1] != golden[1])
@@ -95,7 +95,7 @@ class _Placing:
     """The most specific word about a module, and which rules came to anything."""
 
     def __init__(self, ours: list[Module], theirs: list[Module], mappings: Mappings) -> None:
-        trees = ModuleTree.of(ours), ModuleTree.of(theirs)
+        trees = (ModuleTree.of(ours), ModuleTree.of(theirs)) if mappings.layer or mappings.automatic else ()
         self.layer = LayerRules(mappings.layer, *trees) if mappings.layer else None
         self.automatic = LayerRules(mappings.automatic, *trees) if mappings.automatic else None
         self.cell = CellRules(mappings.cell) if mappings.cell else None
@@ -136,15 +136,16 @@ class _Placing:
                 classes,
             )
         nowhere = self.layer.nowhere if self.layer else set()
-        blamed = {rule for path, wanted in missed.items() if not _led_astray(path, missed) for rule in wanted.rules}
+        ruled = {path: wanted for path, wanted in missed.items() if wanted.rules}
+        blamed = {rule for path, wanted in ruled.items() if not _led_astray(path, missed) for rule in wanted.rules}
         if lost := sorted(blamed - self.found - nowhere):
             logger.warning("mapping rules that lead to no module of the golden dump: %s", listed(lost, most=10))
 
 
 def _led_astray(path: str, missed: Mapping[str, Destination]) -> bool:
     """Whether a module around this one was put where the golden has none, and this one inside it."""
-    led, around = f"{missed[path].module[0]}.", path
-    while around := around.rpartition(".")[0]:
+    led = f"{missed[path].module[0]}."
+    for around in islice(beginnings(path), 1, None):
         if around in missed and led.startswith(f"{missed[around].module[0]}."):
             return True
     return False

@@ -17,12 +17,12 @@ from msprobe_ms.dump.writing.export import recover
 from msprobe_ms.dump.writing.journal import (
     ENTRY,
     ENVELOPE,
-    JOURNAL_NAME,
     Envelope,
     JournalWriter,
     encode_entry,
     encode_envelope,
 )
+from msprobe_ms.support.folder import Folder
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def _killed(folder: Path, entries: dict[str, dict[str, object]]) -> Path:
     """A rank's folder as a killed process leaves it: a journal alone."""
     folder.mkdir(parents=True)
     envelope = encode_envelope(Envelope("statistics", "mix", "mindspore", None))
-    journal = JournalWriter(folder / JOURNAL_NAME, ENVELOPE, envelope)
+    journal = JournalWriter(Folder(folder), ENVELOPE, envelope)
     for name, body in entries.items():
         fields = [(key, f'  "{key}": {json.dumps(value)}') for key, value in body.items()]
         journal.append(ENTRY, encode_entry(name, fields, None, None))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from msprobe_ms.comparison.origin.explanations.agreed_at_first import AgreedAtFirst
 from msprobe_ms.comparison.origin.explanations.agreeing_results import AgreeingResults
 from msprobe_ms.comparison.origin.explanations.agreeing_step import AgreeingStep
+from msprobe_ms.comparison.origin.explanations.calls_across_borders import CallsAcrossBorders
 from msprobe_ms.comparison.origin.explanations.dropout import Dropout
 from msprobe_ms.comparison.origin.explanations.harmless_inputs import HarmlessInputs
 from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedError
@@ -34,6 +35,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     LaterUses,
     AgreeingResults,
     OtherBorders,
+    CallsAcrossBorders,
     OptimizerNoise,
     AgreeingStep,
     ReluSwitching,

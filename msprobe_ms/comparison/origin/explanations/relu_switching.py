@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.fingerprints import fingerprint
-from msprobe_ms.comparison.model import Allowance, Row
+from msprobe_ms.comparison.model import Allowance, Effect, Row
 from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.statistics import element_count
@@ -82,6 +82,8 @@ def allowed_by_switching(forward: Iterable[Row]) -> float:
     for row in forward:
         if row.golden is None or not row.deviation or not parse_dtype(row.golden.dtype).epsilon:
             continue
+        if row.explained is not None and row.explained.effect in (Effect.NO_ERROR, Effect.NO_EFFECT):
+            continue  # nothing was computed from what differs
         count = element_count(row.golden)
         switched = count * row.deviation
         if switched >= _PLAUSIBLE and math.isfinite(switched):

@@ -12,8 +12,8 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from msprobe_ms.comparison.pairing.automatic.containers import inside, match_inner, match_whole
-from msprobe_ms.comparison.pairing.automatic.fused import find_fused, norms_add_up
+from msprobe_ms.comparison.pairing.automatic.containers import CERTAIN, inside, match_inner, match_whole
+from msprobe_ms.comparison.pairing.automatic.fused import find_fused, norms_add_up, pair_held
 from msprobe_ms.comparison.pairing.automatic.layer_rules import (
     Rules,
     add_fused,
@@ -25,6 +25,7 @@ from msprobe_ms.comparison.pairing.automatic.layer_rules import (
 from msprobe_ms.comparison.pairing.automatic.layers import Found, match_layers, match_left
 from msprobe_ms.comparison.pairing.automatic.outline import Node, Outline, outline
 from msprobe_ms.comparison.pairing.automatic.scores import ModuleScores
+from msprobe_ms.comparison.pairing.automatic.siblings import pair_alike
 from msprobe_ms.comparison.pairing.automatic.swapped_weights import doubted, find_exchanged, put_right
 from msprobe_ms.dump.model import Dump, knows_root
 from msprobe_ms.support.errors import MappingError
@@ -168,6 +169,12 @@ def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
     inner = match_inner(evidence, _sure(layers), fused)
     around = _sure(inner)
     layers = inside(evidence, layers, around)
+    alike = pair_alike(evidence, layers, around)
+    if alike is not layers:
+        layers = alike
+        fused = find_fused(ours, theirs, _sure(layers))
+        inner = match_inner(evidence, _sure(layers), fused)
+        around = _sure(inner)
     if left := match_left(evidence, _sure(layers), around):
         layers += left
         fused = find_fused(ours, theirs, _sure(layers))
@@ -177,7 +184,8 @@ def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
     below = [*sure, *(node for group in fused for node in group.ours)]
     below_there = [*sure.values(), *(node for group in fused for node in group.theirs)]
     whole = match_whole(evidence, sure_too, below, below_there)
-    found = _first([*layers, *inner, *whole])
+    held = [Found(*pair, CERTAIN, CERTAIN) for pair in pair_held(ours, theirs, fused)]
+    found = _first([*layers, *inner, *whole, *held])
     modules, others = ours.nodes, theirs.nodes
     pairs: dict[Module, tuple[Module, float]] = {}
     doubtful: dict[Module, tuple[Module, float]] = {}

@@ -23,8 +23,8 @@ from msprobe_ms.comparison.pairing.automatic.sequence import NEVER, align_in_ord
 _LEAST = 0.5
 #: Beside these, what is compared of the modules themselves counts as for layers.
 _COMMON_WEIGHT, _CHILDREN_WEIGHT = 4.0, 3.0
-#: What speaks for two models that were given to be compared.
-_CERTAIN = 10.0
+#: What speaks for two modules that can be no others: the models that were given to be compared.
+CERTAIN = 10.0
 #: Pairs looked at in one stretch; where more is unknown nothing is certain.
 _MOST = 10_000
 
@@ -74,7 +74,7 @@ def _roots(evidence: ModuleScores) -> list[Found]:
     """The pair of the models themselves, whatever their classes are called."""
     sides = ([number for number, node in enumerate(side.nodes) if not node.path and node.children]
              for side in (evidence.target, evidence.golden))  # fmt: skip
-    return [Found(ours, theirs, _CERTAIN, _CERTAIN) for ours, theirs in zip(*sides, strict=False)]
+    return [Found(ours, theirs, CERTAIN, CERTAIN) for ours, theirs in zip(*sides, strict=False)]
 
 
 def inside(evidence: ModuleScores, layers: list[Found], inner: dict[int, int]) -> list[Found]:

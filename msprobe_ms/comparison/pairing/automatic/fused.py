@@ -1,6 +1,8 @@
 """Find projections that are one module here and several there: qkv beside q, k and v; gate_up beside gate, up.
 
 They are no counterparts, since none of the parts has a tensor of the whole's shape; but what encloses them is the same.
+A module that uses the weights of its children without calling them, as ``torch.nn.MultiheadAttention`` does, is as well
+what several do one after another: q, k and v, then the projection behind them.
 """
 
 from __future__ import annotations
@@ -56,7 +58,8 @@ def _split(
         if len(near) > _GAP:
             continue
         for group in _groups(many, near, pairs, used):
-            if parts := _parts_of(one.nodes[whole], [(node, many.nodes[node]) for node in group]):
+            candidates = [(node, many.nodes[node]) for node in group]
+            if parts := _parts_of(one.nodes[whole], candidates) or _steps_of(one.nodes[whole], candidates):
                 used.update(parts)
                 yield parts, whole
                 break
@@ -86,6 +89,32 @@ def _parts_of(whole: Node, candidates: list[tuple[int, Node]]) -> tuple[int, ...
     return ()
 
 
+def _steps_of(whole: Node, candidates: list[tuple[int, Node]]) -> tuple[int, ...]:
+    """The run of candidates that do one after another what the whole does, with its weights; () where none does."""
+    if not (whole.held and whole.input and whole.output):
+        return ()
+    size = sum(map(math.prod, (*(whole.parameters or ()), *whole.held)))
+    layers = [(number, node) for number, node in candidates if node.parameters]
+    for start in range(len(layers)):
+        for stop in range(min(len(layers), start + _MOST), start + 1, -1):
+            run = [node for _, node in layers[start:stop]]
+            sizes = [math.prod(shape) for node in run for shape in node.parameters or ()]
+            if sum(sizes) == size and _begins_and_ends(run[0], run[-1], whole):
+                return tuple(number for number, _ in layers[start:stop])
+    return ()
+
+
+def _begins_and_ends(first: Node, last: Node, whole: Node) -> bool:
+    """Whether the first takes in what the whole does, and the last gives out a tensor of its size."""
+    taken, given = first.input or (), last.output or ()
+    return (
+        math.prod(taken) == math.prod(whole.input or ())
+        and math.prod(given) == math.prod(whole.output or ())
+        and taken[-1:] == (whole.input or ())[-1:]
+        and given[-1:] == (whole.output or ())[-1:]
+    )
+
+
 def _same_layer(part: Node, whole: Node) -> bool:
     if part.kind and whole.kind:
         return part.kind == whole.kind
@@ -112,6 +141,22 @@ def _adds_up(parts: list[Node], whole: Node) -> bool:
         return False
     first = parts[0].statistics[INPUT]
     return all(_near(node.statistics[INPUT][0], first[0]) for node in parts)
+
+
+def pair_held(target: Outline, golden: Outline, fused: Sequence[Fused]) -> list[tuple[int, int]]:
+    """Pair the parts of fused groups with the modules below the whole that were never called, by their parameters."""
+    pairs = []
+    for group in fused:
+        many, one, parts, whole = target, golden, group.ours, group.theirs
+        if len(whole) > 1:
+            many, one, parts, whole = golden, target, whole, parts
+        held = [number for number, node in enumerate(one.nodes) if node.rank < 0 and node.parent == whole[0]]
+        for number in held:
+            shapes = one.nodes[number].parameters
+            alike = [part for part in parts if shapes and many.nodes[part].parameters == shapes]
+            if alike:  # rather the last: what goes before has its weights joined
+                pairs.append((alike[-1], number) if many is target else (number, alike[-1]))
+    return pairs
 
 
 def norms_add_up(parts: Sequence[Node], whole: Node) -> bool:

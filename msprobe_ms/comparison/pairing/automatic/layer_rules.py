@@ -144,12 +144,12 @@ def add_fused(
     walk = LayerRules(rules, tree := ModuleTree.of(target), ModuleTree.of(golden))
     added = []
     for ours, theirs in groups:
-        above = _common(ours)
-        led = _parts(walk.golden_path(".".join(above))[0])
+        above, around = _common(ours), _common(theirs)
+        while (led := _parts(walk.golden_path(".".join(above))[0])) != around[: len(led)] and above:
+            above = above[:-1]
         parent = tree.classes.get(above, above[-1]) if above else _TOP
         child, value = _joined(ours, len(above)), _joined(theirs, len(led))
-        inside = _common(theirs)[: len(led)] == led
-        if parent in TOP_LAYERS or not inside or rules.get(parent, {}).get(child, value) != value:
+        if parent in TOP_LAYERS or rules.get(parent, {}).get(child, value) != value:
             parent, child, value = _TOP, _joined(ours, 0), _joined(theirs, 0)
         rules.setdefault(parent, {})[child] = value
         added.append((parent, child))

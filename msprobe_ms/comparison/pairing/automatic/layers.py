@@ -23,6 +23,8 @@ _NEAR = 3
 _BETTER = 1.0
 #: Pairs of layers left over below one pair of modules, at most.
 _MOST_LEFT = 1000
+#: Pairs of layers in a stretch without a fixed point up to which all are looked at: some seconds.
+_MOST_PAIRS = 50_000_000
 #: Norms so close together are looked at one by one; more are no fixed points anyway.
 _CROWD = 16
 
@@ -162,6 +164,24 @@ def _unordered(evidence: ModuleScores, ours: list[int], theirs: list[int]) -> li
 
 
 def _between(evidence: ModuleScores, ours: Sequence[int], theirs: Sequence[int]) -> list[Found]:
+    """Pairs of one stretch; in a very long one, layers of the same name and class are fixed points as well."""
+    if len(ours) * len(theirs) <= _MOST_PAIRS:
+        return _in_order(evidence, ours, theirs)
+    modules, others = evidence.target.nodes, evidence.golden.nodes
+    places = {others[node].module: place for place, node in enumerate(theirs)}
+    named = [(place, places[modules[node].module]) for place, node in enumerate(ours) if modules[node].module in places]
+    spine = longest_increasing(named)
+    mine, other = [ours[place] for place, _ in spine], [theirs[place] for _, place in spine]
+    scores = evidence.pairs(mine, other).tolist()
+    found = [Found(*pair) for pair in zip(mine, other, scores, scores, strict=True)]
+    for (start, other_start), (stop, other_stop) in pairwise([(-1, -1), *spine, (len(ours), len(theirs))]):
+        stretch, counterpart = ours[start + 1 : stop], theirs[other_start + 1 : other_stop]
+        if len(stretch) * len(counterpart) <= _MOST_PAIRS:  # else they keep their names
+            found += _in_order(evidence, stretch, counterpart)
+    return found
+
+
+def _in_order(evidence: ModuleScores, ours: Sequence[int], theirs: Sequence[int]) -> list[Found]:
     matches = align_in_order(Stretch(evidence, ours, theirs).row, len(ours), len(theirs))
     return [Found(ours[match.ours], theirs[match.theirs], match.score, match.margin) for match in matches]
 

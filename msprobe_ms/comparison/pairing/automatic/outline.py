@@ -24,6 +24,9 @@ _RUNNING = ("moving_", "running_", "num_batches")
 #: Levels of nesting looked at; keeps what is nested in a thousand levels from taking hours.
 _DEEPEST = 40
 
+#: Parts of a path that take part: what walks paths part by part takes the square of them.
+_MOST_PARTS = 100
+
 _NOT_A_NUMBER = (math.nan, math.nan, math.nan)
 
 
@@ -32,6 +35,7 @@ class Node:
     """One module. ``parent`` and ``children`` are numbers of nodes; -1 is no parent.
 
     ``parameters``  shapes of its own parameters, dimensions and shapes sorted; None where none are recorded
+    ``held``        shapes of the parameters of modules below it that were never called: it uses them itself
     ``rank``        place in the order in which first calls ended; children before their parents
     ``statistics``     (norm, maximum, minimum) of the first input, first output and most telling parameter
     ``checksums``   the same tensors' md5
@@ -46,6 +50,7 @@ class Node:
     input: Shape | None = None
     output: Shape | None = None
     parameters: tuple[Shape, ...] | None = None
+    held: tuple[Shape, ...] = ()
     statistics: list[tuple[float, float, float]] = field(default_factory=lambda: [_NOT_A_NUMBER] * 3)
     checksums: list[str | None] = field(default_factory=lambda: [None] * 3)
 
@@ -113,9 +118,9 @@ def outline(dump: Dump, *, rooted: bool = True) -> Outline:
     for place, entry in enumerate(dump.entries.values()):
         parsed = entry.parsed
         parent = parse_entry(entry.parent) if entry.parent else None
-        if parent is not None and parent.is_module and (rooted or not parent.is_root):
+        if parent is not None and _takes_part(parent, rooted=rooted):
             _node(nodes, parent)
-        if parsed is None or not parsed.is_module or (parsed.is_root and not rooted):
+        if parsed is None or not _takes_part(parsed, rooted=rooted):
             continue
         node = _node(nodes, parsed)
         if parsed.direction == told and not entry.recomputed:
@@ -129,6 +134,11 @@ def outline(dump: Dump, *, rooted: bool = True) -> Outline:
         elif parsed.direction == PARAMETERS_GRAD and node.parameters is None:
             node.parameters = _parameter_shapes(entry.items) or None
     return _assembled(list(nodes.values()))
+
+
+def _takes_part(parsed: EntryName, *, rooted: bool) -> bool:
+    """Whether it is a module that can be aligned; what lies deeper than any net keeps its name."""
+    return parsed.is_module and (rooted or not parsed.is_root) and parsed.name.count(".") < _MOST_PARTS
 
 
 def _node(nodes: dict[tuple[str, str], Node], parsed: EntryName) -> Node:
@@ -191,7 +201,10 @@ def _assembled(nodes: list[Node]) -> Outline:
         node.parent = next((place for place in above if place is not None and place != number), -1)
         if node.parent >= 0:
             nodes[node.parent].children.append(number)
-    # What never ran, and holds nothing that did, makes no inner module of its parent.
+    # What never ran, and holds nothing that did, makes no inner module of its parent, but weights of it.
+    for node in nodes:
+        if node.rank < 0 and node.parameters and node.parent >= 0 and not node.children:
+            nodes[node.parent].held += node.parameters
     for node in nodes:
         node.children = [child for child in node.children if nodes[child].rank >= 0 or nodes[child].children]
         node.children.sort(key=lambda child: nodes[child].rank)

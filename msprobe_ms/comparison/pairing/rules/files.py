@@ -15,7 +15,7 @@ import yaml
 
 from msprobe_ms.comparison.pairing.rules.api import STATES, ApiRule, Place
 from msprobe_ms.dump.dialects import MODULE_PREFIXES
-from msprobe_ms.dump.names import JOINED
+from msprobe_ms.dump.names import JOINED, NAMES_ACCEPTED, is_name
 from msprobe_ms.support.errors import MappingError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.yaml_files import FASTEST_LOADER, UnreadableError, not_yaml, read_text
@@ -241,10 +241,13 @@ class _Reader:
                 break
             if not isinstance(event, yaml.ScalarEvent) or not event.value or event.value == "<<":
                 raise self.error(keys, event, f"{_spoken(event)} as a key; a key is a name")
+            self.check_name(keys, event)
             here = (*keys, event.value)
             if event.value in content:
                 raise self.error(here, event, "this key appears twice; which one is meant?")
-            content[event.value] = self.value(here, next(self.events), levels)
+            found = next(self.events)
+            self.check_name(here, found)
+            content[event.value] = self.value(here, found, levels)
         return content
 
     def value(self, keys: tuple[str, ...], event: Any, levels: int) -> Any:
@@ -273,6 +276,11 @@ class _Reader:
                 raise self.error(keys, each, f"{_spoken(each)} where places of items are expected")
             found.append(each.value)
         return found
+
+    def check_name(self, keys: tuple[str, ...], event: Any) -> None:
+        """Refuse a text that is too long for a name."""
+        if isinstance(event, yaml.ScalarEvent) and not is_name(event.value):
+            raise self.error(keys, event, f"{_spoken(event)}… is too long; {NAMES_ACCEPTED}")
 
     def error(self, keys: tuple[str, ...], event: Any, what: str) -> MappingError:
         place = f"line {event.start_mark.line + 1}"

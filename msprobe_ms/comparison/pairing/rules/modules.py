@@ -31,12 +31,26 @@ def is_nowhere(value: str) -> bool:
     return value.rpartition(".")[2] == NOWHERE
 
 
+class Branch:
+    """A place in the tree: the class of the module there, "" where none has entries, and what lies below by name."""
+
+    __slots__ = ("below", "class_name")
+
+    def __init__(self) -> None:
+        self.class_name, self.below = "", dict[str, Branch]()
+
+
+#: Below what is no module.
+_NOTHING = Branch()
+
+
 @dataclass
 class ModuleTree:
-    """The modules of one dump: path → class, and the numbered children of each container."""
+    """The modules of one dump: path → class, the numbered children of each container, and all of it to be walked."""
 
     classes: dict[Parts, str] = field(default_factory=dict)
     numbered: dict[Parts, set[int]] = field(default_factory=dict)
+    top: Branch = field(default_factory=Branch)
 
     @classmethod
     def of(cls, modules: Iterable[tuple[str, str]]) -> ModuleTree:
@@ -45,9 +59,12 @@ class ModuleTree:
         for path, class_name in modules:
             parts = tuple(path.split(".")) if path else ()
             tree.classes.setdefault(parts, class_name)
+            branch = tree.top
             for place, part in enumerate(parts):
                 if part.isascii() and part.isdigit():
                     tree.numbered.setdefault(parts[:place], set()).add(int(part))
+                branch = branch.below.get(part) or branch.below.setdefault(part, Branch())
+            branch.class_name = tree.classes[parts]
         return tree
 
 
@@ -82,18 +99,22 @@ class LayerRules:
         return self._walked[path]
 
     def _walk(self, parts: Parts) -> tuple[str, tuple[str, ...]]:
-        result: Parts = ()
-        rules: tuple[str, ...] = ()
-        place = 0
+        result: list[str] = []
+        rules: list[str] = []
+        place, branch = 0, self.target.top
         while place < len(parts):
-            taken, written, rule = self._step(parts, place, result)
-            rules += (rule,) if rule else ()
-            result, place = result + written, place + taken
-        return ".".join(result), rules
+            taken, written, rule = self._step(parts, place, branch.class_name, result)
+            if rule:
+                rules.append(rule)
+            result.extend(written)
+            for part in parts[place : place + taken]:
+                branch = branch.below.get(part, _NOTHING)
+            place += taken
+        return ".".join(result), tuple(rules)
 
-    def _step(self, parts: Parts, place: int, result: Parts) -> tuple[int, Parts, str]:
+    def _step(self, parts: Parts, place: int, class_name: str, result: list[str]) -> tuple[int, Parts, str]:
         """From here: components taken, what the golden calls them, the rule's name ("" where the name stays)."""
-        for parent in self.names_of(parts[:place]):
+        for parent in _names(class_name, parts[place - 1]) if place else _top_names(class_name):
             for key, value in self.rules.get(parent, {}).get(parts[place], ()):
                 if parts[place : place + len(key)] == key:
                     return len(key), value, f"{parent}.{'.'.join(key)}"
@@ -102,22 +123,29 @@ class LayerRules:
 
     def names_of(self, path: Parts) -> Parts:
         """What a rule may call this parent: its class, else its attribute; the network also TopLayer."""
-        class_name = self.target.classes.get(path)
-        if not path:
-            return (class_name, "TopLayer") if class_name else ("TopLayer",)
-        return (class_name or path[-1],)
+        class_name = self.target.classes.get(path, "")
+        return _names(class_name, path[-1]) if path else _top_names(class_name)
 
-    def _renumbered(self, parts: Parts, place: int, golden_container: Parts) -> str:
+    def _renumbered(self, parts: Parts, place: int, golden_container: list[str]) -> str:
         """A pipeline stage's layer number: shifted when both stages hold equally many, numbered from another start."""
-        part, container = parts[place], parts[:place]
-        if not (container and container[-1] == _PIPELINE_CHILD and part.isascii() and part.isdigit()):
+        part = parts[place]
+        if not (place and parts[place - 1] == _PIPELINE_CHILD and part.isascii() and part.isdigit()):
             return part
+        container = parts[:place]
         if self.target.classes.get(container[:-1]) != _PIPELINE_CLASS:
             return part
-        ours, theirs = self.target.numbered[container], self.golden.numbered.get(golden_container, set())
+        ours, theirs = self.target.numbered[container], self.golden.numbered.get(tuple(golden_container), set())
         if len(ours) != len(theirs):
             return part
         return str(int(part) - min(ours) + min(theirs))
+
+
+def _names(class_name: str, attribute: str) -> Parts:
+    return (class_name or attribute,)
+
+
+def _top_names(class_name: str) -> Parts:
+    return (class_name, "TopLayer") if class_name else ("TopLayer",)
 
 
 class CellRules:

@@ -15,7 +15,7 @@ from msprobe_ms.comparison.pairing.fused_modules import join_fused
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings, load_mappings
 from msprobe_ms.comparison.run import Options, compare_dumps
-from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.model import Dump, Entry
 from msprobe_ms.support.errors import MappingError
 
 
@@ -139,6 +139,94 @@ class TestWhatIsJoined:
         options = Options(mappings=Mappings(layer={"a": {"p + q": "whole"}}))
         found = compare_dumps(built("mindspore", *parts), built("pytorch", inner, whole), options)
         assert found.verdict == "consistent"
+
+
+class TestOneAfterAnother:
+    """What further parts make of what the first ones gave: ``torch.nn.MultiheadAttention`` beside four layers."""
+
+    MAPPINGS = Mappings(layer={"Attention": {"inner.q + inner.k + o": "whole"}})
+    WHOLE = entry(
+        "Module.a.whole.MultiheadAttention.forward.0",
+        {"input.0": (2, 4), "output.0": (2, 4), "parameters.in_proj_weight": (6, 4)},
+    )
+    BACK = entry("Module.a.whole.MultiheadAttention.backward.0", {"input.0": (2, 4), "output.0": (2, 4)})
+
+    @staticmethod
+    def parts(last: tuple[int, ...] = (2, 4)) -> list[Entry]:
+        above = "Cell.a.Attention.forward.0"
+        weight = {"parameters.weight": (3, 4)}
+        return [
+            *(
+                entry(
+                    f"Cell.a.inner.{name}.Dense.forward.0",
+                    {"input.0": (2, 4), "output.0": (2, 3), **weight},
+                    "Cell.a.inner.Inner.forward.0",
+                )
+                for name in "qk"
+            ),
+            entry("Cell.a.inner.Inner.forward.0", {"input.0": (2, 4), "output.0": (2, 3)}, above),
+            entry(
+                "Cell.a.o.Dense.forward.0", {"input.0": (2, 3), "output.0": last, "parameters.weight": (4, 3)}, above
+            ),
+            entry(above, {"input.0": (2, 4), "output.0": (2, 4)}),
+        ]
+
+    def test_the_first_take_in_and_the_last_gives_out(self) -> None:
+        target, golden = built("mindspore", *self.parts()), built("pytorch", self.WHOLE)
+        ours, theirs = join_fused(target, golden, self.MAPPINGS)
+        joined = "Cell.a.inner.q + inner.k + o.Dense.forward.0"
+        assert list(ours.entries) == ["Cell.a.inner.Inner.forward.0", joined, "Cell.a.Attention.forward.0"]
+        assert ours.entries[joined].parent == "Cell.a.Attention.forward.0"  # what encloses all of them
+        (found,) = [each for each in pair(ours, theirs, self.MAPPINGS) if each.matched]
+        assert rows([found]) == [
+            (f"{joined}.input.0", f"{self.WHOLE.name}.input.0"),
+            (f"{joined}.parameters.in_proj_weight", f"{self.WHOLE.name}.parameters.in_proj_weight"),
+            (f"{joined}.output.0", f"{self.WHOLE.name}.output.0"),
+            (f"{joined}.parameters.o.weight", None),
+        ]
+
+    def test_the_last_keeps_its_figures(self) -> None:
+        names = ("Cell.a.p.Dense.forward.0", "Cell.a.o.Dense.forward.0")
+        target = dump(
+            [
+                tensor("input.0", [1.0, 2.0], names[0]),
+                tensor("output.0", [3.0, 4.0], names[0]),
+                tensor("input.0", [5.0, 6.0], names[1]),
+                tensor("output.0", [7.0, -8.0], names[1]),
+            ]
+        )
+        whole = "Cell.a.whole.Dense.forward.0"
+        golden = dump([tensor("input.0", [1.0, 2.0], whole), tensor("output.0", [7.0, -8.0], whole)])
+        ours, _ = join_fused(target, golden, Mappings(layer={"a": {"p + o": "whole"}}))
+        taken, given = ours.entries["Cell.a.p + o.Dense.forward.0"].items
+        assert (taken.suffix, taken.maximum) == ("input.0", 2.0)
+        assert (given.suffix, given.maximum, given.minimum) == ("output.0", 7.0, -8.0)
+
+    def test_the_gradient_of_what_was_taken_in_is_the_sum_of_the_first(self) -> None:
+        backward = [
+            entry("Cell.a.o.Dense.backward.0", {"input.0": (2, 4), "output.0": (2, 3)}),
+            *(entry(f"Cell.a.inner.{name}.Dense.backward.0", {"input.0": (2, 3), "output.0": (2, 4)}) for name in "kq"),
+        ]
+        target, golden = built("mindspore", *self.parts(), *backward), built("pytorch", self.WHOLE, self.BACK)
+        ours, theirs = join_fused(target, golden, self.MAPPINGS)
+        joined = "Cell.a.inner.q + inner.k + o.Dense.backward.0"
+        assert sorted(item.name for item in ours.entries[joined].items) == [f"{joined}.input.0", f"{joined}.output.0"]
+        assert paired(pair(ours, theirs, self.MAPPINGS))[joined] == self.BACK.name
+
+    def test_the_gradients_of_later_parameters_stay_their_own(self) -> None:
+        names = ("a.inner.q", "a.inner.k", "a.o")
+        gradients = [entry(f"Cell.{name}.Dense.parameters_grad.0", {"weight": (3, 4)}) for name in names]
+        theirs = entry("Module.a.whole.MultiheadAttention.parameters_grad.0", {"in_proj_weight": (6, 4)})
+        target = built("mindspore", *self.parts(), *gradients)
+        ours, _ = join_fused(target, built("pytorch", self.WHOLE, theirs), self.MAPPINGS)
+        assert [name for name in ours.entries if "parameters_grad" in name] == [
+            "Cell.a.inner.q + inner.k + o.Dense.parameters_grad.0", "Cell.a.o.Dense.parameters_grad.0"
+        ]  # fmt: skip
+
+    def test_what_ends_otherwise_is_not_the_same(self) -> None:
+        target = built("mindspore", *self.parts(last=(2, 5)))
+        ours, _ = join_fused(target, built("pytorch", self.WHOLE), self.MAPPINGS)
+        assert list(ours.entries) == list(target.entries)
 
 
 def test_the_file_says_it_in_any_spacing(tmp_path: Path) -> None:

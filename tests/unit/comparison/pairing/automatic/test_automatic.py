@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import repository
 import yaml
+from built_dumps import dump as built
+from built_dumps import entry as made
 from built_nets import Module, Told, changed, dump_of, keyed, paths
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -223,6 +225,45 @@ def test_fused_projections_are_named_and_not_paired(tmp_path: Path, told: Told) 
     assert alignment.lines_for({*group}, {*others[1:]}) == alignment.lines_for(set(), {*others}) == []
     parted = check(encoder(), renamed(fused), tmp_path, told)
     assert [len(ours) for ours, _, _ in parted.fused] == [3, 3, 3]
+
+
+def test_layers_beside_one_that_uses_the_weights_of_a_child_it_never_calls() -> None:
+    """``torch.nn.MultiheadAttention`` and its ``out_proj``: there is no module of the target with its borders."""
+    x, above = (2, 3, 8), "Cell.block.attention.Attention.forward.0"
+    inner = "Cell.block.attention.self.Self.forward.0"
+    dense = {"input.0": x, "output.0": x, "parameters.weight": (8, 8), "parameters.bias": (8,)}
+    norm = {"input.0": x, "output.0": x, "parameters.weight": (8,), "parameters.bias": (8,)}
+    target = built(
+        "mindspore",
+        *(
+            made(f"Cell.block.attention.self.{name}.Dense.forward.0", dense, inner)
+            for name in ("query", "key", "value")
+        ),
+        made(inner, {"input.0": x, "output.0": x}, above),
+        made("Cell.block.attention.dense.Dense.forward.0", dense, above),
+        made("Cell.block.attention.norm.LayerNorm.forward.0", norm, above),
+        made(above, {"input.0": x, "output.0": x}, "Cell.block.Block.forward.0"),
+        made("Cell.block.Block.forward.0", {"input.0": x, "output.0": x}),
+    )
+    whole = {"input.0": x, "output.0": x, "parameters.in_proj_weight": (24, 8), "parameters.in_proj_bias": (24,)}
+    attention = "Module.block.attn.MultiheadAttention"
+    golden = built(
+        "pytorch",
+        made(f"{attention}.forward.0", whole, "Module.block.Block.forward.0"),
+        made("Module.block.norm1.LayerNorm.forward.0", norm, "Module.block.Block.forward.0"),
+        made("Module.block.Block.forward.0", {"input.0": x, "output.0": x}),
+        made("Module.block.attn.out_proj.Linear.parameters_grad.0", {"weight": (8, 8), "bias": (8,)}),
+    )
+    alignment = align_modules(target, golden)
+    (group,) = alignment.fused
+    assert [path for path, _ in group[0]] == [
+        "block.attention.self.query", "block.attention.self.key", "block.attention.self.value", "block.attention.dense"
+    ]  # fmt: skip
+    assert [path for path, _ in group[1]] == ["block.attn"]
+    assert alignment.pairs["block.attention.dense", "Dense"][0] == ("block.attn.out_proj", "Linear")
+    assert ("block.attention.self", "Self") in alignment.unmatched_target
+    joined = "attention.self.query + attention.self.key + attention.self.value + attention.dense"
+    assert alignment.rules["Block"][joined] == "attn"
 
 
 @pytest.mark.parametrize("told", [Told(), NO_FIGURES, FAULTY])
