@@ -17,9 +17,10 @@ DONE, DIVERGENT, FAILED = 0, 1, 2
 
 
 def add_command(
-    commands: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, epilog: str | None = None
+    commands: Any, name: str, run: Callable[[argparse.Namespace], Any], summary: str, epilog: str | None = None
 ) -> argparse.ArgumentParser:
-    """Add a command to ``commands`` (argparse's subparsers); ``run`` takes the options and returns the exit status.
+    """Add a command to ``commands`` (argparse's subparsers); ``run`` takes the options and returns the exit status,
+    or what is to be called for it when the command has nothing more to print.
 
     ``epilog`` stands below its help as it is written.
     """

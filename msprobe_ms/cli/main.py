@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from collections.abc import Sequence
-from io import TextIOWrapper
+from collections.abc import Callable, Sequence
 
 from msprobe_ms import __version__
-from msprobe_ms.cli.common import DONE, FAILED
+from msprobe_ms.cli.common import FAILED
 from msprobe_ms.cli.compare import add_compare, add_merge_result
 from msprobe_ms.cli.compare_kernels import add_overflow_check
 from msprobe_ms.cli.dump_files import add_convert, add_index, add_recover
+from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.run import add_run
 from msprobe_ms.cli.weights import add_compare_weights
 from msprobe_ms.compat.neighbour import warn_of_conflict
@@ -20,10 +19,17 @@ from msprobe_ms.support.errors import MsprobeError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status: 0 done, 1 divergence found with ``--exit-code``, 2 an error."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a terminal without UTF-8 is no reason to fail at a name
-            stream.reconfigure(errors="backslashreplace")
+    """Run the command; returns the exit status: 0 done, 1 divergence found with ``--exit-code``, 2 an error.
+
+    What a script that ``run`` runs raises passes.
+    """
+    with lasting_output():
+        status = _command(arguments)
+    return status() if callable(status) else status
+
+
+def _command(arguments: Sequence[str] | None) -> int | Callable[[], int]:
+    """Do what was asked for; returns the exit status, or the script that is to be run as if nothing had been before."""
     warn_of_conflict()
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -31,17 +37,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return FAILED
     try:
-        return int(options.run(options))
+        status: int | Callable[[], int] = options.run(options)
     except MsprobeError as error:
         print(f"msprobe: {error}", file=sys.stderr)
         return FAILED
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; what is still buffered has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
     except KeyboardInterrupt:
         print("msprobe: interrupted", file=sys.stderr)
         return 130
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,9 @@ def _steps(text: str) -> list[int | str]:
     return [int(part) if part.isdigit() else part for part in text.split(",")]
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> Callable[[], int]:
     from msprobe_ms.config import load_config
-    from msprobe_ms.recording.script import run_script
+    from msprobe_ms.recording.script import prepare_script
 
     settings = {
         "config_path": options.config,
@@ -56,4 +57,4 @@ def _run(options: argparse.Namespace) -> int:
     settings["config_path"] = options.config and options.config.absolute()
     if options.dump_path or config.dump_enable is None:
         settings["dump_path"] = config.dump_path
-    return run_script(options.script, options.arguments, as_module=options.as_module, **settings)
+    return prepare_script(options.script, options.arguments, as_module=options.as_module, **settings)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import io
 import os
+import pkgutil
 import runpy
 import sys
 import types
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -87,42 +89,89 @@ class _Watches:
         self._patches.append(training.watch_training(recorder))
 
 
-def run_script(target: str, arguments: Sequence[str], *, as_module: bool, **settings: Any) -> int:
-    """Run a script (or a module) as ``python`` would and record its training; ``settings`` are the debugger's.
+def prepare_script(target: str, arguments: Sequence[str], *, as_module: bool, **settings: Any) -> Callable[[], int]:
+    """Prepare the run of a script, a folder or archive with a ``__main__``, or a module, as ``python`` would.
 
-    Returns the exit status: 1 after an exception, whose traceback is the script's own. SystemExit passes.
+    Returns what runs it and records its training, and gives the exit status; ``settings`` are the debugger's. What the
+    script raises passes, its traceback without our frames, and ends the interpreter as it would end ``python``.
     Raises UsageError when there is no such script.
     """
-    if not as_module and not Path(target).is_file():
+    importer = None if as_module else _importer(target)
+    if not as_module and importer is None and not _can_be_opened(target):
         raise UsageError(f"run: {target}: no such script; give a Python file, or -m and the name of a module")
-    sys.argv[:] = [target, *arguments]
-    sys.path[0] = os.getcwd() if as_module else str(Path(target).resolve().parent)
-    watches = _Watches(**settings)
-    watches.install()
-    try:
-        if as_module:
-            runpy.run_module(target, run_name="__main__", alter_sys=True)
-        else:
-            _run_file(target)
-    except SystemExit:
-        raise
-    except BaseException as error:
-        error.__traceback__ = _without_ours(error.__traceback__)
-        sys.excepthook(type(error), error, error.__traceback__)
-        return 130 if isinstance(error, KeyboardInterrupt) else 1
-    finally:
-        watches.remove()
-    return 0
+
+    def run() -> int:
+        main = _main_module()
+        sys.argv[:] = ["-m" if as_module else target, *arguments]
+        if importer is not None:
+            sys.path[0] = _absolute(target)
+        elif not getattr(sys.flags, "safe_path", False):  # -P: python puts no folder there, and neither did ours
+            sys.path[0] = os.getcwd() if as_module else os.path.dirname(os.path.realpath(target))
+        watches = _Watches(**settings)
+        watches.install()
+        try:
+            if as_module or importer is not None:
+                # As python does it: in the module that is __main__ already, which runpy.run_module is not.
+                run_as_main = runpy._run_module_as_main  # type: ignore[attr-defined]
+                run_as_main(target if as_module else "__main__", alter_argv=as_module)
+            else:
+                _run_file(target, main)
+        except SystemExit:
+            raise
+        except BaseException as error:
+            _tell_without_ours(error)
+            raise
+        finally:
+            watches.remove()
+        return 0
+
+    return run
 
 
-def _run_file(target: str) -> None:
-    """The script's module stays ``__main__`` to the end of the process: what it pickles and registers needs it."""
+def _main_module() -> types.ModuleType:
+    """Make a new ``__main__`` as the interpreter begins with; it stays to the end: what it pickles needs it."""
     main = types.ModuleType("__main__")
-    main.__dict__.update(__file__=target, __builtins__=__builtins__, __cached__=None)
+    main.__dict__.update(__annotations__={}, __builtins__=builtins)
     sys.modules["__main__"] = main
-    with open(target, "rb") as file:
-        code = compile(file.read(), target, "exec", dont_inherit=True)
-    exec(code, main.__dict__)
+    return main
+
+
+def _run_file(target: str, main: types.ModuleType) -> None:
+    path = _absolute(target)
+    with io.open_code(path) as file:
+        raw = file.read()
+    code = pkgutil.read_code(io.BytesIO(raw))
+    loader = importlib.machinery.SourceFileLoader if code is None else importlib.machinery.SourcelessFileLoader
+    main.__dict__.update(__loader__=loader("__main__", path), __file__=path, __cached__=None)
+    exec(code or compile(raw, path, "exec", dont_inherit=True), main.__dict__)
+
+
+def _importer(target: str) -> object | None:
+    """Return the finder of a folder or an archive; None for a file."""
+    return pkgutil.get_importer(_absolute(target))
+
+
+def _absolute(target: str) -> str:
+    """The path as python makes it: nothing in it is resolved."""
+    return target if os.path.isabs(target) else f"{os.getcwd()}{os.sep}{target}"
+
+
+def _can_be_opened(target: str) -> bool:
+    """Whether it is no folder: a file, or a pipe that a shell has made of a command."""
+    return os.path.exists(target) and not os.path.isdir(target)
+
+
+def _tell_without_ours(error: BaseException) -> None:
+    """Let the hook that is called at the end, the script's own or python's, see the traceback of the script alone."""
+    hook, trace = sys.excepthook, _without_ours(error.__traceback__)
+
+    def excepthook(kind: type[BaseException], value: BaseException, whole: TracebackType | None) -> None:
+        if value is error:
+            sys.last_traceback = whole = value.__traceback__ = trace
+        sys.excepthook = hook
+        hook(kind, value, whole)
+
+    sys.excepthook = excepthook
 
 
 def _without_ours(trace: TracebackType | None) -> TracebackType | None:
