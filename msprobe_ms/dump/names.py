@@ -48,11 +48,21 @@ RECOVERED = "recovered"
 #: A further key of dump.json: in words, what the recording could not hold; not there where it holds all.
 INCOMPLETE = "incomplete"
 
+#: How the names of folders begin that hold what is not this process's own: the dump of an earlier run, and that of
+#: another process which wrote at the same time.
+EARLIER, BESIDE = "earlier", "beside"
+
 #: Prefix of entries that hold what an optimizer made of a parameter; their name is its path in the model.
 OPTIMIZER = "Optimizer"
 
 #: Between the paths of several modules that stand for one of the other dump: ``attention.q + k + v``.
 JOINED = " + "
+
+#: Parts and characters of a name that is read. Real names have some dozens of parts, and no model whose modules lie in
+#: each other so deep can be called; what walks a name from the inside out takes the square of their number.
+MOST_PARTS, LONGEST_NAME = 1_000, 10_000
+#: What ``is_name`` accepts, in words.
+NAMES_ACCEPTED = f"accepted are names of at most {MOST_PARTS} parts and {LONGEST_NAME} characters"
 
 _MODULE = re.compile(
     rf"({'|'.join(MODULE_PREFIXES)})\.(?:(.*)\.)?([^.]+)\.(forward|backward|parameters_grad)(?:\.(\d{{1,18}}))?"
@@ -63,6 +73,15 @@ _DEBUG = re.compile(r"(.+)\.(\d{1,18})\.debug")
 #: Longest file name common file systems take, in bytes.
 _LONGEST_FILE_NAME = 255
 _UNSAFE_IN_FILES = re.compile(r"[^\w.@+=,()\[\] -]", re.UNICODE)
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text is short enough to be the name of an entry, a module or an item.
+
+    >>> is_name("Cell.net.fc1.Dense.forward.0"), is_name("Cell" + ".a" * 3000 + ".Dense.forward.0")
+    (True, False)
+    """
+    return len(text) < MOST_PARTS or (len(text) <= LONGEST_NAME and text.count(".") < MOST_PARTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,8 +82,9 @@ def write_index(
         target.write(b"\n}")
         if extra_info:
             stack = {str(number): [names, list(site)] for number, (site, names) in enumerate(sites.items())}
-            write_json(folder / "stack.json", stack, permissions)
-            write_json(folder / "construct.json", construct, permissions)
+            for name, content in (("stack.json", stack), ("construct.json", construct)):
+                with replacing(folder / name, permissions) as file:
+                    write_json(file, content)
     return len(construct)
 
 

@@ -7,6 +7,7 @@ stay in their folder.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from functools import lru_cache
@@ -20,7 +21,7 @@ from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.arrays.torch_file import load_tensor
 from msprobe_ms.dump.columns import ItemSlice, ItemTable, Place, Sort
 from msprobe_ms.dump.model import Item
-from msprobe_ms.dump.names import SKETCH, UNWRITTEN
+from msprobe_ms.dump.names import LONGEST_NAME, NAMES_ACCEPTED, SKETCH, UNWRITTEN
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
 
 #: Nesting the readers of the format accept.
@@ -35,6 +36,9 @@ _SECTIONS = (
     ("parameters", "parameters", False),
 )
 SECTION_KEYS = frozenset(key for key, _, _ in _SECTIONS)
+
+#: Characters of a key that are kept as they are; of a longer one a digest tells the rest.
+_LONGEST_KEY = 1_000
 
 #: Dimensions of a tensor, and elements it may have, that frameworks and numpy can tell at most.
 _MOST_DIMENSIONS, _MOST_ELEMENTS = 64, 2**63 - 1
@@ -84,6 +88,13 @@ def saved_items(table: ItemTable, entry: str, body: Any) -> ItemSlice:
     return walk.items
 
 
+def _shortened(key: str) -> str:
+    if len(key) <= _LONGEST_KEY:
+        return key
+    digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return f"{key[: _LONGEST_KEY - len(digest) - 1]}…{digest}"
+
+
 class _Walk:
     """Goes down the sections of one entry and adds what it finds to the table."""
 
@@ -107,12 +118,23 @@ class _Walk:
                 return
             if value and len(path) == DEEPEST:
                 raise DumpFormatError(f"entry {self._entry!r}: nested deeper than {DEEPEST} levels below {state}")
+            if kind is dict and value:
+                value = self._with_short_keys(value, path, state)
             for key, member in value.items() if kind is dict else enumerate(value):
                 self.into(member, (*path, str(key)), state, keyword)
         elif value is None:
             self._table.add((state, path, keyword))
         else:  # a bare JSON scalar, where the format wants {"type", "value"}
             self._builtin(kind.__name__, value, (state, path, keyword))
+
+    def _with_short_keys(self, value: dict[str, Any], path: tuple[str, ...], state: str) -> dict[str, Any]:
+        """Give ``value`` with keys that can be names: a mapping's may be whole texts. Those of the path add up."""
+        longest = max(map(len, value))
+        if longest > _LONGEST_KEY:
+            value, longest = {_shortened(key): member for key, member in value.items()}, _LONGEST_KEY
+        if longest + sum(map(len, path)) > LONGEST_NAME:
+            raise DumpFormatError(f"entry {self._entry!r}: keys below {state} are too long; {NAMES_ACCEPTED}")
+        return value
 
     def _leaf(self, leaf: dict[str, Any], place: Place) -> None:
         kind = leaf["type"]

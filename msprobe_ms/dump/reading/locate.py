@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from msprobe_ms.dump.writing.journal import JOURNAL_NAME
+from msprobe_ms.dump.names import BESIDE, EARLIER
+from msprobe_ms.dump.writing.journal import JOURNAL_NAME, is_being_written, is_exported
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import leads_out
 from msprobe_ms.support.log import logger
@@ -24,6 +25,8 @@ _RANK = re.compile(r"rank(\d+)")
 _HALVES = ("graph", "pynative")
 #: Folder of a process without a rank.
 _PROCESS = re.compile(r"proc\d+")
+#: Folder of a process that found its own in use.
+_BESIDE = re.compile(rf"{BESIDE}\d+_.+")
 
 
 class Place(NamedTuple):
@@ -81,6 +84,7 @@ def _place_above(folder: Path) -> Place:
 
 
 def _walk(folder: Path, place: Place) -> Iterator[tuple[Place, Path]]:
+    _warn_of_second_writers(folder)
     for inner in _subfolders(folder):
         if dump := _dump_or_folder(inner):
             yield place._replace(rank=inner.name), dump
@@ -149,6 +153,7 @@ def find_dumps(path: Path) -> dict[str, Path]:
     if file := dump_file(path):
         return {path.absolute().name: file}
     folders = _latest_process(path, sorted(_subfolders(path), key=_numeric))
+    _warn_of_second_writers(path)
     if ranks := {folder.name: file for folder in folders if (file := dump_file(folder))}:
         return ranks
     inner = [folder for folder in folders if _INNER.fullmatch(folder.name)]
@@ -220,26 +225,55 @@ def dump_file(folder: Path) -> Path | None:
     file = next((folder / name for name in DUMP_FILES if (folder / name).is_file()), None)
     if file is not None and leads_out(file, folder):
         raise DumpFormatError(f"{file}: a link that leaves the folder; name the file itself to read it")
-    if advice := unfinished(folder):
-        if file is None:
-            raise DumpFormatError(f"{folder}: a journal but no dump.json: {advice}")
-        logger.warning("%s: calls are missing in its dump.json: %s", folder, advice)
+    if file is None and (advice := unfinished(folder)):
+        raise DumpFormatError(f"{folder}: a journal but no dump.json: {advice}")
     return file
 
 
-def unfinished(folder: Path) -> str:
-    """Say why calls are missing in the dump that ``folder`` holds and what to do; "" where none are."""
-    journal, dumps = folder / JOURNAL_NAME, [folder / name for name in DUMP_FILES if (folder / name).is_file()]
-    # A dump that was exported, or recovered, is younger than its journal.
-    if not journal.is_file() or (dumps and dumps[0].stat().st_mtime >= journal.stat().st_mtime):
+def unfinished(folder: Path, dump: Path | None = None) -> str:
+    """Say why calls are missing in the dump that ``folder`` holds and what to do; "" where none are.
+
+    ``dump`` is its dump.json, where there is one.
+    """
+    journal = folder / JOURNAL_NAME
+    is_written = is_being_written(journal)
+    try:
+        if not journal.is_file():
+            return ""
+        exported = dump is not None and is_exported(journal, dump.stat().st_size)
+    except FileNotFoundError:  # its process has just finished
         return ""
-    return f"its process was killed, could not write them, or is still at it: run msprobe recover {folder}"
+    except OSError:
+        exported = False
+    if exported:
+        if is_written:
+            logger.info("%s: its process is still writing it; what was recorded until now is read", folder)
+        return ""
+    if is_written:
+        return (
+            "its process is still writing it: wait until that step is over, or copy the folder and run msprobe recover "
+            "on the copy"
+        )
+    still = ", or is still at it" if is_written is None else ""
+    return f"its process was killed or could not write them{still}: run msprobe recover {folder}"
+
+
+def _warn_of_second_writers(folder: Path) -> None:
+    """Name the dumps in ``folder`` of processes that found their own place in use; they are reached by name only."""
+    with suppress(OSError):
+        others = [inner.name for inner in folder.iterdir() if _BESIDE.fullmatch(inner.name) and _age(inner)]
+        if others:
+            logger.warning(
+                "%s: not taken: %s, written by other processes at the same time; name the folder to take one",
+                folder, ", ".join(sorted(others)),
+            )  # fmt: skip
 
 
 def _subfolders(folder: Path) -> list[Path]:
     try:
-        # Dumps that were moved out of a later run's way are reached by their own name only.
-        return [inner for inner in folder.iterdir() if inner.is_dir() and not inner.name.startswith("earlier")]
+        # Dumps that were moved out of a later run's way are reached by their own name only, as are second writers'.
+        inside = (inner for inner in folder.iterdir() if inner.is_dir() and not inner.name.startswith(EARLIER))
+        return [inner for inner in inside if not _BESIDE.fullmatch(inner.name)]
     except OSError as error:
         raise DumpFormatError(f"{folder}: cannot be read: {error.strerror or error}") from error
 

@@ -5,6 +5,7 @@ The versions: docs/format.md, "Variants that are read".
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,16 +17,19 @@ from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import (
     DEBUG,
     INCOMPLETE,
+    NAMES_ACCEPTED,
     PARAMETERS_GRAD,
     RECOMPUTE,
     RECOVERED,
     SCOPE,
     counted_entries,
+    is_name,
     parse_entry,
 )
 from msprobe_ms.dump.reading.items import DEEPEST, SECTION_KEYS, TensorSource, call_items, gradient_items, saved_items
 from msprobe_ms.dump.reading.json_stream import kind_of, members
 from msprobe_ms.dump.reading.locate import DUMP_FILES, dump_file, find_dumps, unfinished
+from msprobe_ms.dump.writing.journal import JOURNAL_NAME
 from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
 from msprobe_ms.support.files import leads_out
 from msprobe_ms.support.log import logger
@@ -36,8 +40,8 @@ __all__ = ["find_dumps", "read_dump"]
 _ENVELOPE = {"task", "level", "framework", "dump_data_dir", "data"}
 _KNOWN_KEYS = SECTION_KEYS | {RECOMPUTE, SCOPE}
 _PARAMETERS_GRAD = re.compile(r"\.parameters_grad(\.\d+)?$")
-#: Characters of a dump's own word on what it lacks.
-_LONGEST_REASON = 500
+#: Characters of a dump's own word on what it lacks, and of a name that is too long, that are shown.
+_LONGEST_REASON, _SHOWN = 500, 60
 _LEVEL = ("", "level")
 _MICRO_STEPS = "megatron_micro_step_number"
 #: What tells the dialect of a dump that does not name its framework; of several the first.
@@ -59,6 +63,7 @@ def read_dump(path: Path, *, sketches: bool = True) -> Dump:
         if file is None:
             raise DumpFormatError(f"{path}: holds no dump; accepted is a folder with {' or '.join(DUMP_FILES)}")
         path = file
+    before = _version(path) if os.path.exists(path.with_name(JOURNAL_NAME)) else ()
     with no_garbage_collection():
         reading = _Reading(path, sketches=sketches)
         reading.read()
@@ -84,8 +89,24 @@ def read_dump(path: Path, *, sketches: bool = True) -> Dump:
         entries=entries,
         tensors=tensors,
         extra=extra,
-        damage=reading.damage or _cut_short(path, extra),
+        damage=reading.damage or _cut_short(path, extra) or _overtaken(path, before),
     )
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    """What differs between a file and the one that replaces it; nothing where there is no file."""
+    try:
+        state = path.stat()
+        return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+    except OSError:
+        return ()
+
+
+def _overtaken(path: Path, before: tuple[int, ...]) -> str:
+    """Why what was read, of a dump that was being written, is not what is there now; "" where it is."""
+    if not before or _version(path) == before:
+        return ""
+    return f"{path}: was written anew while it was read: compare again"
 
 
 def _cut_short(path: Path, extra: Mapping[str, Any]) -> str:
@@ -95,8 +116,10 @@ def _cut_short(path: Path, extra: Mapping[str, Any]) -> str:
     if isinstance(lacks := extra.get(INCOMPLETE), str) and lacks:
         shown = "".join(each if each.isprintable() else "_" for each in lacks[:_LONGEST_REASON])
         return f"{path}: not all could be recorded: {shown}"
-    advice = unfinished(path.parent)
-    return f"{path}: calls are missing: {advice}" if advice else ""
+    if advice := unfinished(path.parent, path):
+        logger.warning("%s: calls are missing in its dump.json: %s", path.parent, advice)
+        return f"{path}: calls are missing: {advice}"
+    return ""
 
 
 class _Reading:
@@ -135,6 +158,8 @@ class _Reading:
             logger.warning("%s: %d unknown keys in entries are left out, first %s", self.path, count, first)
 
     def _add(self, name: str, body: Any) -> None:
+        if not is_name(name):
+            raise DumpFormatError(f"{self.path}: entry {name[:_SHOWN]!r}… is too long; {NAMES_ACCEPTED}")
         parsed = parse_entry(name)
         items: Sequence[Item]
         try:
@@ -204,6 +229,7 @@ def _is_shared_stack(value: list[Any]) -> bool:
 
 def _add_parents(path: Path, entries: dict[str, Entry], extra: dict[str, Any]) -> None:
     """``{child: parent}``, where Megatron's pipelines write ``[parent, micro step]``."""
+    too_long = 0
     for child, parent in _beside(path):
         if child == _MICRO_STEPS:
             extra[_MICRO_STEPS] = parent
@@ -211,7 +237,13 @@ def _add_parents(path: Path, entries: dict[str, Entry], extra: dict[str, Any]) -
             parent = parent[0]
         if isinstance(parent, str) and (entry := entries.get(child)):
             known = entries.get(parent)
+            if known is None and not is_name(parent):
+                too_long += 1
+                continue
             entry.parent = known.name if known is not None else parent
+    if too_long:
+        logger.warning("%s: %d calls lie in one whose name is too long, and are taken for calls outside of all; %s",
+                       path, too_long, NAMES_ACCEPTED)  # fmt: skip
 
 
 def _items(entries: dict[str, Entry]) -> Iterator[Item]:

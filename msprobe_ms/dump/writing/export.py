@@ -11,41 +11,67 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from msprobe_ms.dump.names import DEBUG, INCOMPLETE, PARAMETERS_GRAD, RECOVERED
-from msprobe_ms.dump.writing.journal import JOURNAL_NAME, Contents, Envelope, IndexedEntry
+from msprobe_ms.dump.writing.journal import JOURNAL_NAME, Contents, Envelope, IndexedEntry, is_being_written
 from msprobe_ms.dump.writing.json_text import Value, encode_text, value_text
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
-from msprobe_ms.support.files import DEFAULT, Permissions, replacing
+from msprobe_ms.support.files import Permissions
+from msprobe_ms.support.folder import Folder
 
 #: Called once per exported entry with how many are done and how many there are; for progress bars.
 Progress = Callable[[int, int], object]
 
 
-def export(folder: Path, *, progress: Progress | None = None, recovered: bool = False, incomplete: str = "") -> int:
-    """Write the three files of ``folder`` from its journal, with its permissions, and return the number of entries.
+def export(path: Path, *, progress: Progress | None = None, recovered: bool = False) -> int:
+    """Write the three files of the folder at ``path`` from its journal, with the permissions that this has.
+
+    Returns the number of entries. Otherwise as `export_into`.
+    """
+    folder = Folder(path)
+    folder.permissions = Permissions.like(folder.stat(JOURNAL_NAME).st_mode)
+    return export_into(folder, progress=progress, recovered=recovered).entries
+
+
+class Exported(NamedTuple):
+    """How many entries were exported, from how many bytes of the journal, into how many of dump.json (debug.json)."""
+
+    entries: int
+    journal: int
+    dump: int
+
+
+def export_into(
+    folder: Folder, *, progress: Progress | None = None, recovered: bool = False, incomplete: str = ""
+) -> Exported:
+    """Write the three files of ``folder`` from its journal.
 
     ``recovered`` is noted in dump.json: its process died, what it would have recorded later is missing. So is
     ``incomplete``, which says what could not be recorded.
 
     Raises DumpFormatError when the journal is no journal or has no envelope, OSError when the disk refuses.
     """
-    contents = Contents(folder / JOURNAL_NAME)
-    permissions = Permissions.like(contents.path)
-    envelope = contents.envelope
-    if envelope is None:
-        raise DumpFormatError(f"{contents.path}: the journal's first record is missing or damaged; nothing to export")
-    # dump.json goes last: whoever sees it sees its companions too.
-    saved = envelope.level == DEBUG
-    if envelope.extra_info and not saved:
-        write_json(folder / "stack.json", _stack(contents), permissions)
-        construct = {} if envelope.level == "L1" else _construct(contents)
-        write_json(folder / "construct.json", construct, permissions)
-    dump = folder / ("debug.json" if saved else "dump.json")
-    with replacing(dump, permissions) as target, contents.path.open("rb") as journal:
-        _write_dump(envelope, contents, journal, target, progress)
-        marks = {RECOVERED: recovered, INCOMPLETE: incomplete}
-        target.write("".join(f',\n "{key}": {json.dumps(mark)}' for key, mark in marks.items() if mark).encode())
-        target.write(b"\n}")
-    return len(contents.entries)
+    with folder.open(JOURNAL_NAME) as journal:
+        path = folder.path / JOURNAL_NAME
+        contents = Contents(journal, path)
+        envelope = contents.envelope
+        if envelope is None:
+            raise DumpFormatError(f"{path}: the journal's first record is missing or damaged; nothing to export")
+        # dump.json goes last: whoever sees it sees its companions too.
+        saved = envelope.level == DEBUG
+        if envelope.extra_info and not saved:
+            with folder.replacing("stack.json") as file:
+                write_json(file, _stack(contents))
+            with folder.replacing("construct.json") as file:
+                write_json(file, {} if envelope.level == "L1" else _construct(contents))
+        if envelope.dump_data_dir is not None:  # where it is now: a dump may have been moved since its journal began
+            data_dir = path.parent.resolve() / Path(envelope.dump_data_dir).name
+            envelope = envelope._replace(dump_data_dir=str(data_dir))
+        with folder.replacing("debug.json" if saved else "dump.json") as file:
+            _write_dump(envelope, contents, journal, file, progress)
+            marks = {RECOVERED: recovered, INCOMPLETE: incomplete}
+            file.write("".join(f',\n "{key}": {json.dumps(mark)}' for key, mark in marks.items() if mark).encode())
+            file.write(b"\n}")
+            size = file.tell()
+    return Exported(len(contents.entries), contents.length, size)
 
 
 def dump_head(envelope: Envelope) -> bytes:
@@ -55,15 +81,14 @@ def dump_head(envelope: Envelope) -> bytes:
     return f'{{\n{head},\n "data": {{'.encode()
 
 
-def write_json(path: Path, value: Mapping[str, Value], permissions: Permissions = DEFAULT) -> None:
-    """Write a file of the format beside dump.json, whole or not at all, and never hold the whole text."""
-    with replacing(path, permissions) as file:
-        separator = "{\n"
-        for key, member in value.items():
-            text = f"{separator} {encode_text(key)}: {value_text(member, 1)}"
-            file.write(text.encode("utf-8", "surrogatepass"))
-            separator = ",\n"
-        file.write(b"\n}" if value else b"{}")
+def write_json(file: BinaryIO, value: Mapping[str, Value]) -> None:
+    """Write a file of the format beside dump.json, and never hold the whole text."""
+    separator = "{\n"
+    for key, member in value.items():
+        text = f"{separator} {encode_text(key)}: {value_text(member, 1)}"
+        file.write(text.encode("utf-8", "surrogatepass"))
+        separator = ",\n"
+    file.write(b"\n}" if value else b"{}")
 
 
 def _stack(contents: Contents) -> dict[str, list[list[str]]]:
@@ -91,9 +116,6 @@ def _is_value(name: str) -> bool:
 def _write_dump(
     envelope: Envelope, contents: Contents, journal: BinaryIO, target: BinaryIO, progress: Progress | None
 ) -> None:
-    if envelope.dump_data_dir is not None:  # where it is now: a dump may have been moved since its journal began
-        data_dir = contents.path.parent.resolve() / Path(envelope.dump_data_dir).name
-        envelope = envelope._replace(dump_data_dir=str(data_dir))
     target.write(dump_head(envelope))
     saved, separator = envelope.level == DEBUG, b"\n"
     for done, (name, part) in enumerate(contents.entries.items(), 1):
@@ -120,6 +142,13 @@ def _fields(part: IndexedEntry, journal: BinaryIO) -> list[bytes]:
     return texts
 
 
+#: Why a dump is not recovered: what was exported from outside, its process would take for its own.
+_STILL_WRITTEN = (
+    "its process is still writing it, and completes it when the step is over; to see before that what it has recorded, "
+    "copy the folder and recover the copy"
+)
+
+
 class Recovered(NamedTuple):
     """One rebuilt dump, or why it could not be."""
 
@@ -130,6 +159,8 @@ class Recovered(NamedTuple):
 
 def recover(path: Path) -> Iterator[Recovered]:
     """Export every journal in or below ``path``; journals stay where they are, so doing it twice does no harm.
+
+    A dump that its process is still writing is left alone.
 
     Raises DumpFormatError when ``path`` does not exist or holds no journal.
     """
@@ -142,6 +173,9 @@ def recover(path: Path) -> Iterator[Recovered]:
             "its dump.json is complete"
         )
     for journal in journals:
+        if is_being_written(journal):
+            yield Recovered(journal.parent, 0, _STILL_WRITTEN)
+            continue
         try:
             yield Recovered(journal.parent, export(journal.parent, recovered=True))
         except (MsprobeError, OSError) as error:

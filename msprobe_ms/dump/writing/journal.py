@@ -3,34 +3,41 @@
 A record is ``length (4 bytes, little-endian) | CRC-32 of kind and payload (4 bytes) | kind (1 byte) | payload``; the
 file starts with ``MAGIC``. A record is written by one ``write`` call, so after SIGKILL it is either whole in the page
 cache or a torn tail that its length and checksum give away; readers stop there. Kinds of records in a dump: the
-envelope, call sites, and entries whole or in parts.
+envelope, call sites, entries whole or in parts, and notes of what was exported.
+
+Who writes a journal holds a lock on it, which the kernel lets go when that process ends, however it ends.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import struct
 import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from sys import intern
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 from isal import isal_zlib
 
 from msprobe_ms.support.errors import DumpFormatError
-from msprobe_ms.support.files import DEFAULT, Permissions, open_regular, replacing
+from msprobe_ms.support.files import open_regular
+from msprobe_ms.support.folder import Folder
+from msprobe_ms.support.process import Descriptor
 
 MAGIC = b"msprobe_ms journal 1\n"
 #: File name of a step's journal, beside its dump.json.
 JOURNAL_NAME = "dump.journal"
 
 _HEAD = struct.Struct("<II")
-#: No record comes near this; a larger length is damage, not data, and nothing is allocated for it.
+#: Kind of the record that ends a journal all of which is exported; in it, the journal's length before it and the size
+#: of dump.json.
+EXPORTED, _EXPORTED = b"X", struct.Struct("<QQ")
+#: The longest record that is written. To readers a larger length is damage, for which nothing is allocated.
 _LONGEST = 1 << 30
 
 
@@ -50,26 +57,37 @@ def _record(kind: bytes, payload: bytes) -> bytes:
 class JournalWriter:
     """Appends records; safe to call from several threads. Close it when the step is over."""
 
-    def __init__(self, path: Path, kind: bytes, payload: bytes, permissions: Permissions = DEFAULT) -> None:
-        """Create the file with its first record in it: a journal exists whole to that point or not at all."""
-        self.path = path
+    def __init__(self, folder: Folder, kind: bytes, payload: bytes, name: str = JOURNAL_NAME) -> None:
+        """Create the file with its first record in it: a journal exists whole to that point or not at all.
+
+        Raises FileExistsError where there is one, and OSError.
+        """
+        self._folder, self._name = folder, name
         # A signal handler that ends the recording may run in the middle of `append`.
         self._lock = threading.RLock()
-        with replacing(path, permissions) as file:
+        with folder.adding(name) as file:
+            _lock(file.fileno())  # before anyone can see it
             file.write(MAGIC + _record(kind, payload))
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
+            file.flush()
+            self._file = Descriptor(os.dup(file.fileno()))
         #: Where half a record begins that could not be taken back.
         self._torn: int | None = None
 
     def append(self, kind: bytes, payload: bytes) -> None:
-        """Write one record. Raises OSError when the disk refuses (full, gone): the record is then not in the file."""
+        """Write one record.
+
+        Raises OSError when the disk refuses (full, gone), ValueError where the record is longer than readers take; it
+        is then not in the file.
+        """
+        if len(payload) >= _LONGEST:
+            raise ValueError(f"{len(payload)} bytes are more than a record of the journal holds: {_LONGEST - 1}")
         record, written = _record(kind, payload), 0
         with self._lock:
             self._take_back()
-            end = os.lseek(self._file, 0, os.SEEK_END)
+            end = os.lseek(self._file.number, 0, os.SEEK_END)
             try:
                 while written < len(record):
-                    written += os.write(self._file, memoryview(record)[written:] if written else record)
+                    written += os.write(self._file.number, memoryview(record)[written:] if written else record)
             except OSError:
                 self._torn = end
                 with suppress(OSError):  # before the next record, then
@@ -79,29 +97,60 @@ class JournalWriter:
     def _take_back(self) -> None:
         """Half a record would hide every later one from readers."""
         if self._torn is not None:
-            os.ftruncate(self._file, self._torn)
+            os.ftruncate(self._file.number, self._torn)
             self._torn = None
 
     def is_in_place(self) -> bool:
-        """Whether the path still leads to this journal: a user may move or remove a dump while it is written.
+        """Whether it still has its name in its folder: a user may remove a dump while it is written.
 
         Raises OSError where that cannot be told.
         """
         try:
-            return os.path.samestat(os.fstat(self._file), os.stat(self.path))
-        except (FileNotFoundError, NotADirectoryError):
+            return os.path.samestat(os.fstat(self._file.number), self._folder.stat(self._name))
+        except FileNotFoundError:
             return False
 
-    def outdate(self) -> None:
-        """Make the journal younger than any file exported from it: there is more to export. Raises OSError."""
-        now = time.time_ns()
-        os.utime(self._file, ns=(now, now))
+    def note_export(self, length: int, size: int) -> None:
+        """Say that ``length`` bytes of the journal are in the dump.json, of ``size`` bytes, that is beside it now.
+
+        Where the disk refuses, readers hold that for incomplete, until the journal is removed.
+        """
+        with suppress(OSError):
+            self.append(EXPORTED, _EXPORTED.pack(length, size))
+
+    def leave_unfinished(self) -> None:
+        """Have readers know that there is more than was exported, also on a full disk. Raises OSError."""
+        with self._lock:
+            os.ftruncate(self._file.number, os.fstat(self._file.number).st_size + 1)
 
     def close(self) -> None:
         with self._lock:
-            file, self._file = self._file, -1
-            if file >= 0:
-                os.close(file)
+            self._file.close()
+
+
+def _lock(file: int) -> None:
+    with suppress(OSError):  # of a disk without locks; what is there is as safe as without them
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_being_written(path: Path) -> bool | None:
+    """Whether a process is writing the journal at ``path`` at this moment; None where that cannot be told."""
+    try:
+        with open_regular(path) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+
+
+def is_exported(path: Path, size: int) -> bool:
+    """Whether the dump.json of ``size`` bytes beside the journal at ``path`` holds all of it. Raises OSError."""
+    with open_regular(path) as file:
+        start = os.fstat(file.fileno()).st_size - _HEAD.size - len(EXPORTED) - _EXPORTED.size
+        file.seek(max(0, start))
+        return start > 0 and file.read() == _record(EXPORTED, _EXPORTED.pack(start, size))
 
 
 def read_journal(path: Path) -> Iterator[Record]:
@@ -110,18 +159,23 @@ def read_journal(path: Path) -> Iterator[Record]:
     Raises DumpFormatError when the file is not a journal at all.
     """
     with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if file.read(len(MAGIC)) != MAGIC:
-            raise DumpFormatError(f"{path}: not a journal of msprobe_ms (it does not start with {MAGIC!r})")
-        while len(head := file.read(_HEAD.size)) == _HEAD.size:
-            length, expected = _HEAD.unpack(head)
-            offset = file.tell() + 1
-            if not 1 <= length <= min(_LONGEST, size - offset + 1):  # reading takes memory for all that is asked for
-                return
-            body = file.read(length)
-            if len(body) < length or isal_zlib.crc32(body) != expected:
-                return
-            yield Record(body[:1], body[1:], offset)
+        yield from read_records(file, path)
+
+
+def read_records(file: BinaryIO, path: Path) -> Iterator[Record]:
+    """Yield the whole records of a journal that is open, as `read_journal` does; errors name ``path``."""
+    size = os.fstat(file.fileno()).st_size
+    if file.read(len(MAGIC)) != MAGIC:
+        raise DumpFormatError(f"{path}: not a journal of msprobe_ms (it does not start with {MAGIC!r})")
+    while len(head := file.read(_HEAD.size)) == _HEAD.size:
+        length, expected = _HEAD.unpack(head)
+        offset = file.tell() + 1
+        if not 1 <= length <= min(_LONGEST, size - offset + 1):  # reading takes memory for all that is asked for
+            return
+        body = file.read(length)
+        if len(body) < length or isal_zlib.crc32(body) != expected:
+            return
+        yield Record(body[:1], body[1:], offset)
 
 
 #: Kinds of records in a dump.
@@ -188,14 +242,17 @@ def _loaded(text: bytes) -> Any:
 class Contents:
     """An index of a journal: what export needs, without the entries' text."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, journal: BinaryIO, path: Path) -> None:
+        """Read an open journal; errors name ``path``. Raises DumpFormatError for what is none of a dump."""
         self.envelope: Envelope | None = None
+        #: Bytes to the end of the last whole record.
+        self.length = 0
         self.call_sites: dict[int, list[str]] = {}
         #: Entry name → its fields' places; in order of each entry's *last* part, which is when its call was complete,
         #: but for parts that stay.
         self.entries: dict[str, IndexedEntry] = {}
-        for record in read_journal(path):
+        for record in read_records(journal, path):
+            self.length = record.offset + len(record.payload)
             try:
                 self._add(record)
             except (ValueError, TypeError, RecursionError) as error:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from errno import ENOENT
+from errno import EEXIST, ENOENT, ENOTEMPTY
 from pathlib import Path
 
-from msprobe_ms.dump.writing.export import Progress, export
+from msprobe_ms.dump.names import BESIDE, EARLIER
+from msprobe_ms.dump.writing.export import Progress, export_into
 from msprobe_ms.dump.writing.journal import (
     CALL_SITE,
     ENTRY,
@@ -21,18 +21,25 @@ from msprobe_ms.dump.writing.journal import (
     encode_call_site,
     encode_entry,
     encode_envelope,
+    is_being_written,
 )
 from msprobe_ms.dump.writing.json_text import Value, Whole, field_text
 from msprobe_ms.dump.writing.memory_budget import Copy, MemoryBudget, OutOfMemory, Write
-from msprobe_ms.support.files import DEFAULT, Permissions, replacing
+from msprobe_ms.support.files import DEFAULT, Permissions
+from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.log import logger
 
 #: Bytes that the index of a journal takes for an entry (with what `MemoryBudget` adds for anything), and for a frame,
 #: as measured with some room.
 _ENTRY, _FRAME = 256, 256
 
+#: How often a folder is tried anew that other processes use, make and remove meanwhile.
+_TRIES = 20
+
 TENSOR_FOLDER = "dump_tensor_data"
 ERROR_LOG = "dump_error_info.log"
+#: The files of a dump beside its tensors.
+_FILES = ("dump.json", "debug.json", "stack.json", "construct.json", ERROR_LOG, JOURNAL_NAME)
 
 
 def process_folder(dump_path: Path, step: int, rank: int | None) -> Path:
@@ -71,8 +78,9 @@ class EntryPart:
 class DumpStore:
     """Takes records as calls end and turns them into files (docs/format.md, "Folders and files").
 
-    Every accepted record is on disk when the method returns. ``export`` may be called any number of times; ``close``
-    exports what is new and removes the journal.
+    It owns its folder as long as the journal is open: no other process moves the dump aside or writes into it. Every
+    accepted record is on disk when the method returns. ``export`` may be called any number of times; ``close`` exports
+    what is new and removes the journal.
     """
 
     #: Whether nothing new will be recorded.
@@ -92,13 +100,12 @@ class DumpStore:
     ) -> None:
         """Create ``folder``; a dump that already lies there is moved aside, never mixed with or lost.
 
-        ``memory`` counts what the index of the journal takes when it is exported; None for no limit.
+        Where another process is writing one there, the dump goes beside it (`vacate`). ``memory`` counts what the index
+        of the journal takes when it is exported; None for no limit.
 
         Raises OSError when the folder cannot be made or written.
         """
-        self.folder = folder
         self.entries = 0
-        self._permissions = permissions
         self._memory = memory or MemoryBudget(1 << 40)
         self._index_is_full = False
         #: Entries of which another part is expected.
@@ -109,14 +116,31 @@ class DumpStore:
         self.incomplete = ""
         self._exported: tuple[int, str] | None = None
         self.discarded = False
-        move_aside(folder)
-        _made(folder, permissions)
-        self._tensor_folder = folder / TENSOR_FOLDER
+        place = vacate(folder)
+        for left in reversed(range(_TRIES)):
+            _make(place, permissions)
+            data_dir = str((place / TENSOR_FOLDER).resolve()) if tensors else None
+            envelope = encode_envelope(Envelope(task, level, framework, data_dir, extra_info))
+            try:
+                #: Whatever is written goes through it.
+                self.files = Folder(place, permissions)
+                self._journal = JournalWriter(self.files, ENVELOPE, envelope)
+                break
+            except (FileExistsError, FileNotFoundError):  # another process was faster
+                if not left:
+                    raise
+                place = vacate(folder)
         if tensors:
-            permissions.make_folder(self._tensor_folder)
-        data_dir = str(self._tensor_folder.resolve()) if tensors else None
-        envelope = encode_envelope(Envelope(task, level, framework, data_dir, extra_info))
-        self._journal = JournalWriter(folder / JOURNAL_NAME, ENVELOPE, envelope, permissions)
+            try:
+                self.files.make_folder(TENSOR_FOLDER)
+            except OSError:
+                self.files.unlink(JOURNAL_NAME)
+                raise
+
+    @property
+    def folder(self) -> Path:
+        """Where the dump is."""
+        return self.files.path
 
     def call_site(self, number: int, frames: Sequence[str]) -> None:
         """Record a call site. Raises OSError when the disk refuses, OutOfMemory when the index is full."""
@@ -162,8 +186,8 @@ class DumpStore:
 
     def write(self, data_name: str, write: Write) -> None:
         """Write the file of a tensor whose entry has its place."""
-        self._permissions.make_folder(self._tensor_folder)
-        with replacing(self._tensor_folder / data_name, self._permissions) as file:
+        self.files.make_folder(TENSOR_FOLDER)
+        with self.files.replacing(f"{TENSOR_FOLDER}/{data_name}") as file:
             write(file)
 
     def mark_incomplete(self, text: str) -> None:
@@ -176,16 +200,15 @@ class DumpStore:
         if self._exported != state:
             if not self._journal.is_in_place():
                 raise FileNotFoundError(ENOENT, "the dump was moved or removed while it was written", str(self.folder))
-            self.exported_entries = export(self.folder, progress=progress, incomplete=self.incomplete)
-            self._exported = state
+            exported = export_into(self.files, progress=progress, incomplete=self.incomplete)
+            self.exported_entries, self._exported = exported.entries, state
+            self._journal.note_export(exported.journal, exported.dump)
 
     def move(self, folder: Path) -> None:
         """Have the dump in another folder of the same disk; what lies there already is moved aside. Raises OSError."""
-        move_aside(folder)
-        _made(folder.parent, self._permissions)
-        self.folder.rename(folder)
-        self._journal.path = folder / JOURNAL_NAME
-        self.folder, self._tensor_folder = folder, folder / TENSOR_FOLDER
+        folder = vacate(folder)
+        _make(folder.parent, self.files.permissions)
+        self.files.rename(folder)
         self._exported = None
 
     def discard(self) -> None:
@@ -194,7 +217,7 @@ class DumpStore:
         try:
             self._journal.close()
         finally:
-            shutil.rmtree(self.folder)
+            self.files.remove(_FILES, TENSOR_FOLDER)
 
     def close(self, progress: Progress | None = None) -> None:
         """Export and remove the journal: from here on the JSON files are the dump.
@@ -204,19 +227,19 @@ class DumpStore:
         try:
             self.export(progress)
             if self._journal.is_in_place():
-                self._journal.path.unlink()
+                self.files.unlink(JOURNAL_NAME)
         except OSError:
             if self._exported != (self.entries, self.incomplete):
                 with suppress(OSError):
-                    self._journal.outdate()
+                    self._journal.leave_unfinished()
             raise
         finally:
             self._journal.close()
 
 
-def _made(folder: Path, permissions: Permissions) -> None:
+def _make(folder: Path, permissions: Permissions) -> None:
     """Make a folder, and again: other ranks remove those above it that they leave empty. Raises OSError."""
-    for _ in range(20):
+    for _ in range(_TRIES):
         try:
             return permissions.make_folder(folder)
         except FileNotFoundError:
@@ -224,12 +247,57 @@ def _made(folder: Path, permissions: Permissions) -> None:
     return permissions.make_folder(folder)
 
 
-def move_aside(folder: Path) -> None:
-    """Rename a process's folder that holds a dump already, and say so. Raises OSError."""
-    if not any((folder / name).exists() for name in ("dump.json", "debug.json", JOURNAL_NAME, TENSOR_FOLDER)):
-        return
-    number = 1
-    while (aside := folder.with_name(f"earlier{number}_{folder.name}")).exists():
+def vacate(folder: Path) -> Path:
+    """Return where a process may write its dump: ``folder``, from which an earlier dump is moved aside and it is said.
+
+    Where another process is writing one there, that stays; this one's place is ``beside{n}_{name}``. Raises OSError.
+    """
+    place, number = folder, 0
+    while not _is_vacant(place):
         number += 1
-    folder.rename(aside)
+        place = folder.with_name(f"{BESIDE}{number}_{folder.name}")
+    return place
+
+
+def warn_of_owner(folder: Path, place: Path, warned_before: set[str]) -> None:
+    """Warn, once, that the dump meant for ``folder`` goes to ``place``, as another process writes there."""
+    if place.name != folder.name and BESIDE not in warned_before:
+        warned_before.add(BESIDE)
+        logger.warning(
+            "%s: another process is writing its dump there; that of this one goes to %s, and likewise in later steps; "
+            "give each process of a job its own rank, start(model, rank_id=…), and each job its own dump_path",
+            folder, place,
+        )  # fmt: skip
+
+
+def _is_vacant(folder: Path) -> bool:
+    """Move aside the dump that lies in ``folder``, if one does; False where it is being written."""
+    if not any(os.path.lexists(folder / name) for name in ("dump.json", "debug.json", JOURNAL_NAME, TENSOR_FOLDER)):
+        return True
+    try:
+        found = Folder(folder)
+        if is_being_written(folder / JOURNAL_NAME):
+            return False
+        aside = _renamed(folder)
+    except FileNotFoundError:  # another process was faster
+        return True
+    if not found.is_at(aside):  # it was, and has begun a dump of its own there
+        with suppress(OSError):  # which goes on where it is, if it cannot be put back
+            aside.rename(folder)
+        return False
     logger.warning("%s already held a dump; it is now %s", folder, aside)
+    return True
+
+
+def _renamed(folder: Path) -> Path:
+    """The first ``earlier{n}_{name}`` that is free, which is the name of ``folder`` from here on. Raises OSError."""
+    number = 0
+    while True:
+        number += 1
+        aside = folder.with_name(f"{EARLIER}{number}_{folder.name}")
+        if not aside.exists():
+            try:
+                return folder.rename(aside)
+            except OSError as error:
+                if error.errno not in (EEXIST, ENOTEMPTY):  # another process was faster
+                    raise

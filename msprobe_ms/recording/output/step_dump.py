@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msprobe_ms.dump.writing.memory_budget import Copy, MemoryBudget, Write
-from msprobe_ms.dump.writing.writer import DumpStore, EntryPart
+from msprobe_ms.dump.writing.writer import DumpStore, EntryPart, warn_of_owner
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.output.deferred_statistics import DeferredStatistics
 from msprobe_ms.recording.output.error_log import ErrorLog
@@ -148,7 +148,10 @@ class StepDump:
         warned_before: set[str],
         quota: OverflowQuota | None = None,
     ) -> None:
-        """Make the folder. Raises OSError when the disk does not allow it."""
+        """Make the folder, or one beside it where another process writes there (`DumpStore`).
+
+        Raises OSError when the disk does not allow it.
+        """
         self.budget = budget
         self.store = store = DumpStore(
             folder,
@@ -160,7 +163,8 @@ class StepDump:
             permissions=config.permissions,
             memory=budget,
         )
-        self.errors = ErrorLog(folder, warned_before, store.mark_incomplete, config.permissions)
+        warn_of_owner(folder, store.folder, warned_before)
+        self.errors = ErrorLog(store.files, warned_before, store.mark_incomplete)
         self.sinks = build_sinks(config, framework, store, budget, self.errors, quota)
         self.values = ValueSerializer(
             framework, self.sinks, self.errors, md5=config.summary_mode == "md5", sketch=config.sketch
@@ -197,6 +201,7 @@ class StepDump:
         """Complete its files once the sinks are closed, and say what came of the step. Does not raise."""
         self.guard(lambda: self._close(status, warn_of_unused), "step", lost=False)
         self.errors.warn_of_count()
+        self.store.files.close()
 
     def _close(self, status: Status, warn_of_unused: Callable[[], None]) -> None:
         with status.exporting() as progress:
@@ -209,7 +214,6 @@ class StepDump:
     def move(self, folder: Path) -> None:
         """Have the dump in another folder of the same disk. Raises OSError."""
         self.store.move(folder)
-        self.errors.folder = folder
 
     def absorb(self, other: StepDump) -> None:
         """Take over the error log of another dump, which has no entries, and remove that. Raises OSError."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from msprobe_ms.dump.writing.journal import MAGIC, JournalWriter, Record, read_journal
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.folder import Folder
 from torture.failing_disk.disk import FailingDisk, Fault
 
 kinds = st.binary(min_size=1, max_size=1)
@@ -20,8 +21,13 @@ records = st.lists(st.tuples(kinds, st.binary(max_size=200)), max_size=10)
 anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+def begin(path: Path, payload: bytes = b"first") -> JournalWriter:
+    return JournalWriter(Folder(path.parent), b"D", payload, path.name)
+
+
 def write(path: Path, *content: tuple[bytes, bytes]) -> None:
-    journal = JournalWriter(path, b"D", b"first")
+    path.unlink(missing_ok=True)
+    journal = begin(path)
     for kind, payload in content:
         journal.append(kind, payload)
     journal.close()
@@ -94,7 +100,7 @@ def test_a_length_beyond_reason_is_not_allocated(tmp_path: Path) -> None:
 
 def test_each_record_is_in_the_file_when_append_returns(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    journal = JournalWriter(path, b"D", b"")
+    journal = begin(path, b"")
     for number in range(20):
         journal.append(b"E", b"%d" % number)
         assert read(path)[-1] == (b"E", b"%d" % number)
@@ -103,7 +109,7 @@ def test_each_record_is_in_the_file_when_append_returns(tmp_path: Path) -> None:
 
 def test_threads_do_not_mix_their_records(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    journal = JournalWriter(path, b"D", b"")
+    journal = begin(path, b"")
 
     def append(letter: bytes) -> None:
         for length in range(100):
@@ -148,7 +154,7 @@ def test_a_disk_that_is_full_at_the_nth_write(
 ) -> None:
     """The record that failed is not in the file; those before and after it are."""
     path = tmp_path / "journal"
-    journal = JournalWriter(path, b"D", b"first")
+    journal = begin(path)
     monkeypatch.setattr(os, "write", FailingWrite(at, partly))
     for number in range(1, 5):
         if number == at:
@@ -163,20 +169,20 @@ def test_a_disk_that_is_full_at_the_nth_write(
 
 def test_a_journal_that_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
-        JournalWriter(tmp_path / "missing" / "journal", b"D", b"")
+        begin(tmp_path / "missing" / "journal")
     (tmp_path / "journal").mkdir()
-    with pytest.raises(OSError, match="Is a directory"):
-        JournalWriter(tmp_path / "journal", b"D", b"")
+    with pytest.raises(FileExistsError):
+        begin(tmp_path / "journal")
     assert [path.name for path in tmp_path.iterdir()] == ["journal"]
 
 
 def test_whether_it_is_still_in_place(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    journal = JournalWriter(path, b"D", b"")
+    journal = begin(path, b"")
     assert journal.is_in_place()
     path.rename(tmp_path / "aside")
     assert not journal.is_in_place()
-    JournalWriter(path, b"D", b"").close()
+    begin(path, b"").close()
     assert not journal.is_in_place()
     journal.close()
     assert isinstance(next(read_journal(path)), Record)
@@ -184,7 +190,7 @@ def test_whether_it_is_still_in_place(tmp_path: Path) -> None:
 
 def test_half_a_record_that_cannot_be_taken_back_at_once(tmp_path: Path) -> None:
     """The disk is full and then broken; what comes after that is read all the same."""
-    journal = JournalWriter(tmp_path / "journal", b"D", b"first")
+    journal = begin(tmp_path / "journal")
     with (
         FailingDisk(tmp_path.resolve(), Fault(errno.ENOSPC, frozenset({"write", "truncate"}), stays=True), 1),
         pytest.raises(OSError, match="No space left"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,23 @@ def unfinished(folder: Path, *names: str) -> None:
     store = DumpStore(folder, task="statistics", level="L0", framework="mindspore", tensors=False)
     for name in names:
         store.entry(EntryPart(name, [("output", [None])]))
+    # With the last reference to the store goes its lock, as with a process.
+
+
+def test_a_dump_that_is_being_written_is_left_to_its_process(tmp_path: Path) -> None:
+    store = DumpStore(tmp_path / "rank0", task="statistics", level="L0", framework="mindspore", tensors=False)
+    store.entry(EntryPart("a", []))
+    for _ in range(2):
+        (found,) = recover(tmp_path)
+        assert (found.entries, found.problem.partition(",")[0]) == (0, "its process is still writing it")
+    assert [path.name for path in (tmp_path / "rank0").iterdir()] == [JOURNAL_NAME]
+    copied = shutil.copytree(tmp_path / "rank0", tmp_path / "copy")
+    assert [found.entries for found in recover(copied)] == [1]
+    store.entry(EntryPart("b", []))
+    store.close()
+    content = json.loads((tmp_path / "rank0" / "dump.json").read_text())
+    assert list(content["data"]) == ["a", "b"]
+    assert "recovered" not in content
 
 
 def test_every_journal_below_a_folder(tmp_path: Path) -> None:
@@ -38,6 +56,7 @@ def test_one_broken_journal_does_not_keep_the_others(tmp_path: Path) -> None:
     (tmp_path / "a" / JOURNAL_NAME).write_bytes(b"not one")
     store = DumpStore(tmp_path / "d", task="statistics", level="L0", framework="mindspore", tensors=False)
     store._journal.append(ENTRY, b"damaged by something that also made a checksum")
+    store._journal.close()
     found = {each.folder.name: (each.entries, each.problem) for each in recover(tmp_path)}
     assert found["b"] == found["c"] == (1, "")
     assert found["a"][0] == found["d"][0] == 0

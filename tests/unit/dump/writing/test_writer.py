@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import re
+import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from msprobe_ms.arrays.npy import write_npy
+from msprobe_ms.dump.writing import journal
 from msprobe_ms.dump.writing.export import export
 from msprobe_ms.dump.writing.journal import (
     CALL_SITE,
@@ -29,6 +33,7 @@ from msprobe_ms.dump.writing.journal import (
 from msprobe_ms.dump.writing.writer import DumpStore, EntryPart, process_folder
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import replacing
+from msprobe_ms.support.folder import Folder
 
 texts = st.text(max_size=8)
 values = st.recursive(
@@ -225,6 +230,7 @@ def test_an_unfinished_dump_is_kept(tmp_path: Path) -> None:
     folder = tmp_path / "rank0"
     killed = store_in(folder)
     put(killed, "of the killed run")
+    del killed  # and with it its lock
     store = store_in(folder)
     put(store, "of the next run")
     store.close()
@@ -233,19 +239,203 @@ def test_an_unfinished_dump_is_kept(tmp_path: Path) -> None:
     assert list(read(folder.with_name("earlier1_rank0"))["data"]) == ["of the killed run"]
 
 
-def test_a_dump_moved_away_while_it_is_written(tmp_path: Path) -> None:
-    """Another dump in its place is not touched; what was recorded stays in the journal that was moved."""
-    folder = tmp_path / "rank0"
-    first = store_in(folder)
-    put(first, "first")
-    second = store_in(folder)  # moves the first aside
-    put(second, "second")
-    with pytest.raises(FileNotFoundError, match="the dump was moved or removed while it was written"):
-        first.close()
-    put(second, "also second")
+def saved(store: DumpStore, name: str, value: int) -> None:
+    """An entry and its tensor."""
+    store.tensor(f"{name}.npy", lambda file: np.save(file, np.array([value])))
+    put(store, name, value=value)
+
+
+def content(folder: Path) -> tuple[dict[str, int], dict[str, int]]:
+    """The values of a dump's entries and those of its tensors, both by their names."""
+    files = (folder / "dump_tensor_data").iterdir()
+    entries = {name: body["value"] for name, body in read(folder)["data"].items()}
+    return entries, {file.stem: int(np.load(file)[0]) for file in files}
+
+
+def test_a_second_writer_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    """Two jobs with one rank, or one PID in two containers: neither has a file of the other."""
+    folder = tmp_path / "step0" / "rank0"
+    first, second, third = stores = [store_in(folder, tensors=True) for _ in range(3)]
+    assert [store.folder for store in stores] == [folder, *(folder.with_name(f"beside{n}_rank0") for n in (1, 2))]
+    for name in "abc":
+        for value, store in enumerate(stores):
+            saved(store, name, value)
+    first.export()
     second.close()
-    assert list(read(folder)["data"]) == ["second", "also second"]
-    assert export(folder.with_name("earlier1_rank0")) == 1
+    fourth = store_in(folder, tensors=True)  # the second is over, the first is not
+    assert fourth.folder == folder.with_name("beside1_rank0")
+    saved(first, "d", 0)
+    for store in (first, third, fourth):
+        store.close()
+    assert content(folder) == ({"a": 0, "b": 0, "c": 0, "d": 0},) * 2
+    assert content(third.folder) == ({"a": 2, "b": 2, "c": 2},) * 2
+    assert content(folder.with_name("earlier1_beside1_rank0")) == ({"a": 1, "b": 1, "c": 1},) * 2
+
+
+def test_a_dump_that_is_moved_goes_on_where_it_is(tmp_path: Path) -> None:
+    """Another process makes its own under the old name meanwhile, which stays as that process writes it."""
+    folder, moved = tmp_path / "rank0", tmp_path / "elsewhere" / "mine"
+    first = store_in(folder, tensors=True)
+    saved(first, "a", 1)
+    first.export()
+    moved.parent.mkdir()
+    folder.rename(moved)
+    second = store_in(folder, tensors=True)
+    for name in "bc":
+        saved(first, name, 1)
+        saved(second, name, 2)
+    assert (first.folder, second.folder) == (moved, folder)
+    first.close()
+    second.close()
+    assert content(moved) == ({"a": 1, "b": 1, "c": 1},) * 2
+    assert content(folder) == ({"b": 2, "c": 2},) * 2
+    assert read(moved)["dump_data_dir"] == str(moved / "dump_tensor_data")
+    assert names(moved) == names(folder) == {"dump.json", "stack.json", "construct.json", "dump_tensor_data"}
+
+
+def test_a_dump_that_is_moved_is_discarded_where_it_is(tmp_path: Path) -> None:
+    empty = store_in(tmp_path / "rank0", tensors=True)
+    (tmp_path / "rank0").rename(tmp_path / "moved")
+    other = store_in(tmp_path / "rank0", tensors=True)
+    saved(other, "a", 1)
+    (tmp_path / "moved" / "notes.txt").write_text("mine")
+    empty.discard()
+    assert names(tmp_path / "moved") == {"notes.txt"}
+    other.close()
+    assert content(tmp_path / "rank0") == ({"a": 1},) * 2
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_dump_that_is_removed_while_it_is_written(tmp_path: Path, whole: bool) -> None:
+    """It is not made again without what it had, and another in its place is not touched."""
+    store = store_in(tmp_path / "rank0", tensors=True)
+    saved(store, "a", 1)
+    shutil.rmtree(tmp_path / "rank0")
+    if not whole:
+        (tmp_path / "rank0").mkdir()
+        (tmp_path / "rank0" / "notes.txt").write_text("mine")
+    put(store, "b")
+    with pytest.raises(FileNotFoundError):
+        store.tensor("b.npy", lambda file: None)
+    with pytest.raises(FileNotFoundError, match="the dump was moved or removed while it was written"):
+        store.close()
+    assert [path.name for path in tmp_path.rglob("*")] == ([] if whole else ["rank0", "notes.txt"])
+
+
+@pytest.mark.processes
+def test_a_forked_child_does_not_keep_its_parents_dump(tmp_path: Path) -> None:
+    """Workers of data loaders live on after a training that was killed."""
+    killed = store_in(tmp_path / "rank0")
+    put(killed, "a")
+    (end, beginning), (told, tell) = os.pipe(), os.pipe()
+    if (child := os.fork()) == 0:
+        os.close(beginning)
+        os.write(tell, b"begun")
+        os.read(end, 1)
+        os._exit(0)
+    try:
+        os.read(told, 5)
+        del killed
+        store = store_in(tmp_path / "rank0")
+        assert store.folder == tmp_path / "rank0"
+        store.close()
+    finally:
+        for number in (beginning, end, told, tell):
+            os.close(number)
+        os.waitpid(child, 0)
+    assert export(tmp_path / "earlier1_rank0") == 1
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("lies_there", ["nothing", "a dump", "a dump that was killed"])
+def test_processes_that_begin_at_the_same_moment(tmp_path: Path, lies_there: str) -> None:
+    """Each has a folder, and one of them the one that all asked for; what lay there is kept."""
+    folder, count = tmp_path / "rank0", 8
+    if lies_there != "nothing":
+        earlier = store_in(folder, tensors=True)
+        saved(earlier, "earlier", 99)
+        if lies_there == "a dump":
+            earlier.close()
+        del earlier
+    start, children = time.time() + 0.3, []
+    for value in range(count):
+        if (child := os.fork()) == 0:
+            status = 1
+            try:
+                time.sleep(max(0.0, start - time.time()))
+                store = store_in(folder, tensors=True)
+                for name in "abc":
+                    saved(store, name, value)
+                time.sleep(0.5)
+                store.close()
+                status = 0
+            finally:
+                os._exit(status)
+        children.append(child)
+    assert not any(os.waitpid(child, 0)[1] for child in children)
+    dumps = [content(path) for path in tmp_path.iterdir() if (path / "dump.json").exists()]
+    written = [entries for entries, tensors in dumps if entries == tensors]
+    assert len(written) == len(dumps)
+    expected = [dict.fromkeys("abc", value) for value in range(count)]
+    assert sorted((each for each in written if "a" in each), key=lambda each: each["a"]) == expected
+    assert len(written) == count + (lies_there == "a dump")
+    assert ("a" in content(folder)[0]) and len(list(tmp_path.glob(f"*/{JOURNAL_NAME}"))) == (len(lies_there) > 20)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL])
+def test_a_disk_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Whose a dump is cannot be told there, so it is moved aside; its process goes on with it all the same."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    first = store_in(tmp_path / "rank0", tensors=True)
+    saved(first, "a", 1)
+    second = store_in(tmp_path / "rank0", tensors=True)
+    saved(first, "b", 1)
+    saved(second, "c", 2)
+    first.close()
+    second.close()
+    assert content(tmp_path / "earlier1_rank0") == ({"a": 1, "b": 1},) * 2
+    assert content(tmp_path / "rank0") == ({"c": 2},) * 2
+
+
+def test_a_record_that_readers_would_not_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused, and everything after it is still read."""
+    monkeypatch.setattr(journal, "_LONGEST", 1000)
+    store = store_in(tmp_path)
+    put(store, "a")
+    with pytest.raises(ValueError, match="are more than a record of the journal holds: 999"):
+        put(store, "b", text="x" * 1000)
+    put(store, "c")
+    store.close()
+    assert list(read(tmp_path)["data"]) == ["a", "c"]
+
+
+@pytest.mark.parametrize("less", [1, 0])
+def test_the_longest_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, less: int) -> None:
+    monkeypatch.setattr(journal, "_LONGEST", 1000)
+    written = journal_in(tmp_path)
+    if less:
+        written.append(b"?", b"x" * (1000 - less))
+    else:
+        with pytest.raises(ValueError, match="1000 bytes are more"):
+            written.append(b"?", b"x" * 1000)
+    written.append(ENTRY, encode_entry("a", [], None, None))
+    assert export(tmp_path) == 1
+
+
+@pytest.mark.parametrize("target", ["nowhere", JOURNAL_NAME, "."])
+def test_a_link_in_the_place_of_the_journal(tmp_path: Path, target: str) -> None:
+    """It is moved aside like a dump, wherever it leads; nobody waits for it to go away."""
+    (tmp_path / "rank0").mkdir()
+    (tmp_path / "rank0" / JOURNAL_NAME).symlink_to(target)
+    store = store_in(tmp_path / "rank0")
+    put(store, "a")
+    store.close()
+    assert list(read(tmp_path / "rank0")["data"]) == ["a"]
+    assert os.readlink(tmp_path / "earlier1_rank0" / JOURNAL_NAME) == target
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
@@ -261,6 +451,10 @@ def test_files_of_the_users_in_the_folder_are_left_alone(tmp_path: Path) -> None
 
 
 # -- journals that are not ours ----------------------------------------------------------------------------------------
+
+
+def journal_in(folder: Path) -> JournalWriter:
+    return JournalWriter(Folder(folder), ENVELOPE, encode_envelope(Envelope("statistics", "mix", "x", None)))
 
 
 @pytest.mark.parametrize(
@@ -281,37 +475,33 @@ def test_files_of_the_users_in_the_folder_are_left_alone(tmp_path: Path) -> None
     ],
 )
 def test_a_record_that_is_not_one_of_a_dump(tmp_path: Path, kind: bytes, payload: bytes) -> None:
-    path = tmp_path / JOURNAL_NAME
-    journal = JournalWriter(path, ENVELOPE, encode_envelope(Envelope("statistics", "mix", "x", None)))
-    journal.append(kind, payload)
-    journal.close()
+    path, written = tmp_path / JOURNAL_NAME, journal_in(tmp_path)
+    written.append(kind, payload)
+    written.close()
     with pytest.raises(DumpFormatError, match=rf"{re.escape(str(path))}: the record at byte \d+ is not one of a dump"):
         export(tmp_path)
     assert names(tmp_path) == {JOURNAL_NAME}
 
 
 def test_parents_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
-    path = tmp_path / JOURNAL_NAME
-    journal = JournalWriter(path, ENVELOPE, encode_envelope(Envelope("statistics", "mix", "x", None)))
+    written = journal_in(tmp_path)
     for name, parent in (("a", "b"), ("b", "a"), ("c", "c"), ("d", "a")):
-        journal.append(ENTRY, encode_entry(name, [], parent, None))
-    journal.close()
+        written.append(ENTRY, encode_entry(name, [], parent, None))
+    written.close()
     assert export(tmp_path) == 4
     assert read(tmp_path, "construct") == {"c": "c", "d": "a", "a": "b", "b": "a"}
 
 
 def test_unknown_kinds_of_records_are_passed_over(tmp_path: Path) -> None:
     """A later version may write more."""
-    journal = JournalWriter(
-        tmp_path / JOURNAL_NAME, ENVELOPE, encode_envelope(Envelope("statistics", "mix", "x", None))
-    )
-    journal.append(b"?", b"later")
-    journal.close()
+    written = journal_in(tmp_path)
+    written.append(b"?", b"later")
+    written.close()
     assert export(tmp_path) == 0
 
 
 def test_a_journal_without_its_first_record(tmp_path: Path) -> None:
-    JournalWriter(tmp_path / JOURNAL_NAME, b"?", b"").close()
+    JournalWriter(Folder(tmp_path), b"?", b"").close()
     with pytest.raises(DumpFormatError, match="the journal's first record is missing or damaged; nothing to export"):
         export(tmp_path)
 

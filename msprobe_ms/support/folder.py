@@ -1,0 +1,171 @@
+"""A folder held open: files are made in that very folder, and in no other that comes under its name.
+
+Someone who moves a dump while it is written takes all of it along, and a dump that another process makes in its place
+stays that process's own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from errno import EBADF, EEXIST, ENOENT, ENOTEMPTY
+from pathlib import Path
+from typing import BinaryIO
+from weakref import WeakValueDictionary
+
+from msprobe_ms.support.files import DEFAULT, Permissions, open_regular, replacing
+from msprobe_ms.support.process import Descriptor
+
+#: Folders that this process has claimed, by their device and number.
+_claimed: WeakValueDictionary[tuple[int, int], Descriptor] = WeakValueDictionary()
+
+
+class Folder:
+    """An open folder. Names are relative to it; whatever fails raises OSError, and so does all of it once it is closed.
+
+    What was begun before `close` is still finished.
+    """
+
+    def __init__(self, path: Path, permissions: Permissions = DEFAULT) -> None:
+        """Open a folder that is there. ``permissions`` are those of what is made in it."""
+        self.permissions = permissions
+        self._path = path
+        self._opened: Descriptor | None = Descriptor(os.open(path, os.O_RDONLY | os.O_DIRECTORY))
+
+    @property
+    def path(self) -> Path:
+        """Where it is now; where it was last seen, if it is gone."""
+        with suppress(OSError):
+            self._find()
+        return self._path
+
+    def _find(self) -> Path:
+        """Where it is now. Raises FileNotFoundError where it is gone."""
+        if not self.is_at(self._path):
+            moved = Path(os.readlink(f"/proc/self/fd/{self._descriptor.number}"))
+            if not self.is_at(moved):
+                raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(self._path))
+            self._path = moved
+        return self._path
+
+    def is_at(self, path: Path) -> bool:
+        """Whether ``path`` leads to it."""
+        try:
+            return os.path.samestat(os.stat(path), os.fstat(self._descriptor.number))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    @property
+    def _descriptor(self) -> Descriptor:
+        if self._opened is None:
+            raise OSError(EBADF, "the folder is closed", str(self._path))
+        return self._opened
+
+    def claim(self) -> bool:
+        """Have it for this process alone as long as it is open; False where another process has claimed it.
+
+        Disks without locks, and those that have none for folders (NFS), let everyone have it.
+        """
+        state = os.fstat(self._descriptor.number)
+        place = state.st_dev, state.st_ino
+        held = _claimed.get(place)
+        if held is not None and held.number >= 0:  # closed in a forked child
+            self._opened = held
+            return True
+        try:
+            fcntl.flock(self._descriptor.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        _claimed[place] = self._descriptor
+        return True
+
+    def replacing(self, name: str) -> AbstractContextManager[BinaryIO]:
+        """Open a temporary file; on success it becomes ``name``, on any error it is removed."""
+        return replacing(Path(name), self.permissions, self._descriptor)
+
+    @contextmanager
+    def adding(self, name: str) -> Iterator[BinaryIO]:
+        """Open a temporary file, as `replacing`, but a file that is there stays. Raises FileExistsError.
+
+        Of several processes that add the same name at once, one does.
+        """
+        folder = self._descriptor
+        temporary, twice = f".{secrets.token_hex(8)}.tmp", False
+        try:
+            with self.permissions.create(Path(temporary), folder.number) as file:
+                yield file
+            twice = _link(temporary, name, folder.number)
+            if twice:
+                os.unlink(temporary, dir_fd=folder.number)
+        except BaseException:
+            for left in (temporary, name) if twice else (temporary,):
+                with suppress(OSError):
+                    os.unlink(left, dir_fd=folder.number)
+            raise
+
+    def append(self, name: str) -> BinaryIO:
+        """Open a file to write at its end, which is made where there is none; never a link."""
+        return self.permissions.append(Path(name), self._descriptor.number)
+
+    def open(self, name: str) -> BinaryIO:
+        """Open a regular file to read."""
+        return open_regular(Path(name), self._descriptor.number)
+
+    def stat(self, name: str) -> os.stat_result:
+        """The state of a file, links followed."""
+        return os.stat(name, dir_fd=self._descriptor.number)
+
+    def make_folder(self, name: str) -> None:
+        """Make a folder in it where there is none."""
+        self.permissions.make_one_folder(Path(name), self._descriptor.number)
+
+    def unlink(self, name: str) -> None:
+        """Remove a file."""
+        os.unlink(name, dir_fd=self._descriptor.number)
+
+    def rename(self, path: Path) -> None:
+        """Move it to ``path``, wherever it is now."""
+        self._find().rename(path)
+        self._path = path
+
+    def remove(self, names: Iterable[str], inner: str) -> None:
+        """Remove these files, the folder ``inner`` of files, and itself, unless it holds others."""
+        for name in names:
+            with suppress(FileNotFoundError):
+                self.unlink(name)
+        with suppress(FileNotFoundError):
+            folder = Descriptor(os.open(inner, os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._descriptor.number))
+            for name in os.listdir(folder.number):
+                os.unlink(name, dir_fd=folder.number)
+            os.rmdir(inner, dir_fd=self._descriptor.number)
+        try:
+            self._find().rmdir()
+        except OSError as error:
+            if error.errno not in (EEXIST, ENOENT, ENOTEMPTY):
+                raise
+        self.close()
+
+    def close(self) -> None:
+        """Have nothing more made in it."""
+        self._opened = None
+
+
+def _link(temporary: str, name: str, folder: int) -> bool:
+    """Give a file the further name ``name``; False where the disk has no such thing, and it has that name alone."""
+    try:
+        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        return True
+    except FileExistsError:
+        raise
+    except OSError:  # disks without hard links say so in many ways; one that is broken will say it again
+        pass
+    with suppress(FileNotFoundError):
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+        raise FileExistsError(EEXIST, os.strerror(EEXIST), name)
+    os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    return False
