@@ -47,7 +47,8 @@ class Statistics(NamedTuple):
     norm: Statistic
 
 
-_NOTHING = Statistics(None, None, None, None)
+#: Of a tensor without elements, or without any that can be read.
+NOTHING = Statistics(None, None, None, None)
 
 
 def statistics(array: np.ndarray) -> Statistics:
@@ -58,7 +59,7 @@ def statistics(array: np.ndarray) -> Statistics:
     """
     kind = array.dtype.kind
     if array.size == 0 or kind not in "fiubc":
-        return _NOTHING
+        return NOTHING
     if kind == "b":
         return Statistics(bool(array.max()), bool(array.min()), None, None)
     if array.ndim == 0:
@@ -261,7 +262,7 @@ class ChunkedStatistics:
             found.append((array.size, part))
             known.append(sums)
             dtype, size = array.dtype, size + array.size
-        self.statistics = _together(found)
+        self.statistics = together(found)
         #: As the whole has it.
         self.sketch = _sketch_text(sketches.together(known), dtype)
         #: As `checksum` of the whole.
@@ -293,11 +294,14 @@ def _in_blocks(arrays: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
         yield np.concatenate(left)
 
 
-def _together(found: Sequence[tuple[int, Statistics]]) -> Statistics:
-    """Means and norms are added in double; NaN and infinity propagate as in one array."""
+def together(found: Sequence[tuple[int, Statistics]]) -> Statistics:
+    """Join the statistics of the parts of a tensor, each with the number of its elements.
+
+    Means and norms are added in double; NaN and infinity propagate as in one array.
+    """
     known = [(size, part) for size, part in found if part.maximum is not None]
     if not known:
-        return Statistics(None, None, None, None)
+        return NOTHING
     maximum: Any = np.max([part.maximum for _, part in known])
     minimum: Any = np.min([part.minimum for _, part in known])
     if maximum.dtype == bool:

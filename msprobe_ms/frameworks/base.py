@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -15,8 +15,10 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
+from msprobe_ms.arrays.repetition import Distinct, distinct
 from msprobe_ms.arrays.statistics import parts
 from msprobe_ms.dump.dialects import Dialect
+from msprobe_ms.frameworks.compiled_call import CompiledCall
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
@@ -68,26 +70,6 @@ class Namespace:
     communicates: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledCall:
-    """One run of a graph compiled from user code.
-
-    ``name``      what entries call it: the function, or the class of a compiled module
-    ``leading``   how many of the first arguments are no inputs (the object whose method was compiled)
-    ``function``  what was compiled
-    ``modules``   gives names and modules that run inside it, where hooks cannot see them
-    ``frameworks_own`` whether it is no user code: an optimizer's
-    ``group``     the processes it exchanges tensors with, as a value that ``special_leaf`` knows; None for most
-    """
-
-    name: str
-    leading: int
-    function: Callable[..., Any]
-    modules: Callable[[], Sequence[tuple[str, Any]]]
-    frameworks_own: bool = False
-    group: Any = None
-
-
 #: ``on_kernel(name, inputs, launch)`` launches one kernel and gives its results back.
 OnKernel = Callable[[str, Sequence[Any], Callable[[], Any]], Any]
 
@@ -135,6 +117,18 @@ class Framework(ABC):
     def to_numpy(self, tensor: Any) -> np.ndarray:
         """Return the values on the host, in the tensor's shape; bfloat16 as float32. May alias the tensor's memory."""
 
+    def is_readable(self, tensor: Any) -> bool:
+        """Whether the elements of a tensor are there, in memory of its own; no other may be read."""
+        return True
+
+    def components(self, tensor: Any) -> Sequence[Any] | None:
+        """Return the tensors that a tensor which is not readable consists of; None for most."""
+        return None
+
+    def distinct(self, tensor: Any) -> Distinct:
+        """Return what a large tensor that is readable holds; it may show more."""
+        return distinct(tensor, tuple(tensor.shape), tensor.stride())
+
     def copies(self, tensor: Any) -> bool:
         """Whether statistics of the whole tensor would need a copy of it."""
         return True
@@ -152,15 +146,12 @@ class Framework(ABC):
     def dtype_text(self, tensor: Any) -> str: ...
 
     def device_statistics(self, tensor: Any, *, sketch: bool) -> Any:
-        """Max, Min, Mean, Norm, and a sketch where asked for, computed on the device that holds the tensor.
-
-        They are left there; the host does not wait. None to have numpy do it on the host.
-        """
+        """Max, Min, Mean, Norm, and a sketch where asked for, computed on the device that holds the tensor, and left
+        there; the host does not wait. None to have numpy do it on the host."""
         return None
 
     def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        """Max, Min, Mean, Norm, text of the sketch of several tensors, each as ``device_statistics`` left them, in one
-        read-back."""
+        """Read Max, Min, Mean, Norm, text of the sketch of what ``device_statistics`` left, several tensors at once."""
         raise NotImplementedError
 
     def requires_grad(self, tensor: Any) -> bool | None:
@@ -277,11 +268,23 @@ class Framework(ABC):
     def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
         """Call ``before`` and ``after`` around each call; ``after`` too when it raises, where the framework can."""
 
+    def clean_copies(self) -> Removable | None:
+        """Have deep copies and pickles of modules hold genuine functions where these hold wrappers, until removed."""
+        return None
+
     # -- APIs ------------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def namespaces(self) -> Sequence[Namespace]:
         """Return the namespaces the package's own API list may name."""
+
+    def direct(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what calls a function in whose place a wrapper stands, and tells nobody of the wrapper."""
+        return function
+
+    def beside_wrappers(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
+        """Return ``(holder, attribute, wrap)`` of what is replaced together with APIs, for the same purpose."""
+        return ()
 
     #: Whether functions that user code holds since before `start` are wrapped where it holds them. PyTorch's compiler
     #: watches the globals of what it compiled, and would compile again.
@@ -355,7 +358,10 @@ class Framework(ABC):
 
     @abstractmethod
     def quiet(self) -> AbstractContextManager[Any]:
-        """Return a context for what the tool itself computes with tensors: nothing of it enters a gradient graph."""
+        """Return a context, to be used inside of `unseen`, for what the tool computes: it enters no gradient graph."""
+
+    #: Gives a context for what the tool does with tensors: users' modes and classes are not told of it.
+    unseen: Callable[[], AbstractContextManager[Any]] = nullcontext
 
     # -- process ---------------------------------------------------------------------------------------------------
 
@@ -386,5 +392,7 @@ class Framework(ABC):
     recomputing: tuple[tuple[str, str], ...] = ()
     #: Path fragments of the source files a module call runs through between the user's code and the hooks.
     machinery: tuple[str, ...] = ()
+    #: Path fragments of framework source files in which operations are tried on stand-ins, without `is_tracing`.
+    tracers: tuple[str, ...] = ()
     #: Path fragments of framework source files whose frames mean nothing to a user.
     plumbing: tuple[str, ...] = ()

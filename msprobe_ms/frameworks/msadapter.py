@@ -60,7 +60,7 @@ class MSAdapter(TorchModules, MindSpore):
         return bool(self._in_graph(tensor))
 
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
-        if isinstance(value, self._torch.dtype):
+        if issubclass(type(value), self._torch.dtype):
             return {"type": "torch.dtype", "value": _dtype_text(value)}
         return super().special_leaf(value)
 

@@ -12,7 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.frameworks.base import After, Before, Framework, Namespace, OnRoots, Removable
+from msprobe_ms.frameworks.clean_copies import CleanCopies, OwnHook
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates, ParameterUpdate, plain, settings
+
+#: Sizes of a tensor; what has more is a tuple of numbers.
+_MOST_SIZES = 64
 
 #: Buffers of normalisations that each training step updates.
 _RUNNING = ("running_mean", "running_var")
@@ -59,17 +63,18 @@ class TorchModules(Framework):
         folder = os.path.dirname(os.path.dirname(os.path.dirname(source)))
         self.machinery = (source, *self.machinery)
         self.plumbing = (*self.plumbing, *(f"{folder}/{part}" for part in self.torch_plumbing))
+        self._copies = CleanCopies(module)
         # Hooks are told of calls that raise, too; not in the oldest releases.
         options = inspect.signature(module.register_forward_hook).parameters
         self._hook_options = {"with_kwargs": True} | ({"always_call": True} if "always_call" in options else {})
 
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
-        torch = self._torch
-        if isinstance(value, torch.Size):
+        kind, torch = type(value), self._torch
+        if issubclass(kind, torch.Size) and len(value) <= _MOST_SIZES:
             return {"type": "torch.Size", "value": [int(size) for size in value]}
-        if isinstance(value, torch.dtype):
+        if issubclass(kind, torch.dtype):
             return {"type": "torch.dtype", "value": str(value)}
-        if isinstance(value, torch.device):
+        if issubclass(kind, torch.device):
             return {"type": "torch.device", "value": str(value)}
         return None
 
@@ -87,16 +92,14 @@ class TorchModules(Framework):
         return found
 
     def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
-        def pre_hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return before(args, kwargs)
-
-        def forward_hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-            return after(args, kwargs, output)
-
         return (
-            module.register_forward_pre_hook(pre_hook, with_kwargs=True),
-            module.register_forward_hook(forward_hook, **self._hook_options),
+            module.register_forward_pre_hook(OwnHook(module, before), with_kwargs=True),
+            module.register_forward_hook(OwnHook(module, after), **self._hook_options),
+            self._copies.hold(),
         )
+
+    def clean_copies(self) -> Removable:
+        return self._copies.hold()
 
     #: Attributes of ``torch`` that compute gradients of their first argument; not all are there everywhere.
     torch_gradients: tuple[tuple[str, str], ...] = (("autograd", "backward"), ("autograd", "grad"))

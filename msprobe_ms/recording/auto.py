@@ -231,6 +231,8 @@ class TrainingRecorder(Listener):
 
 
 def _source(network: Any) -> str:
-    """Where the network's class stands."""
-    module = sys.modules.get(type(network).__module__)
-    return str(getattr(module, "__file__", None) or type(network).__module__)
+    """Where the network's class stands; the script by the path that it was given by."""
+    name = type(network).__module__
+    file = str(getattr(sys.modules.get(name), "__file__", None) or name)
+    given = sys.argv[0] if sys.argv else ""
+    return given if name == "__main__" and given and file.endswith(given) else file

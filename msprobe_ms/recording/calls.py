@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import stat
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterable
@@ -110,7 +111,7 @@ class OpenCalls(threading.local):
 
 
 #: Kinds of frames, from the hook outwards.
-_OWN, _MACHINERY, _PLUMBING, _RECOGNISABLE = range(4)
+_OWN, _MACHINERY, _PLUMBING, _RECOGNISABLE, _TRACER = range(5)
 
 #: Innermost frames kept of one call site; a deeper stack is a runaway recursion, not information.
 _MOST_FRAMES = 64
@@ -121,10 +122,19 @@ class CallSites:
 
     ``machinery`` are the framework files a module call runs through on its way to the hooks (``nn/cell.py``).
     ``plumbing`` are path fragments of framework files (dispatch, autograd) that mean nothing to a user; a layer's own
-    source (``mindspore/nn/layer/conv.py``, ``torch/nn/modules/conv.py``) is kept.
+    source (``mindspore/nn/layer/conv.py``, ``torch/nn/modules/conv.py``) is kept. What runs inside ``tracers`` is
+    no call of the user's.
     """
 
-    def __init__(self, machinery: tuple[str, ...], plumbing: tuple[str, ...], *, keep_frames: bool) -> None:
+    def __init__(
+        self,
+        machinery: tuple[str, ...],
+        plumbing: tuple[str, ...],
+        tracers: tuple[str, ...] = (),
+        *,
+        keep_frames: bool,
+    ) -> None:
+        self._tracers = tuple(part.replace("/", os.sep) for part in tracers)
         self._machinery = tuple(part.replace("/", os.sep) for part in machinery)
         self._plumbing = tuple(part.replace("/", os.sep) for part in plumbing) + self._machinery
         self._keep_frames = keep_frames
@@ -133,6 +143,8 @@ class CallSites:
 
     def locate(self, frame: FrameType | None, *, is_module: bool) -> tuple[int, list[tuple[CodeType, int]]]:
         """Walk outwards from ``frame``: the depth of the caller's frame, and the recognisable frames, innermost first.
+
+        The depth is -1 inside a tracer.
 
         Depth orders calls: a call made inside another always has a deeper caller. A module's caller is beyond the
         machinery that brought the call to the hook.
@@ -149,8 +161,11 @@ class CallSites:
             arrived = arrived or kind > skipped
             if arrived:
                 depth += 1
-            if kind == _RECOGNISABLE and self._keep_frames and len(frames) < _MOST_FRAMES:
-                frames.append((code, frame.f_lineno))
+            if kind >= _RECOGNISABLE:
+                if kind == _TRACER:
+                    return -1, []
+                if self._keep_frames and len(frames) < _MOST_FRAMES:
+                    frames.append((code, frame.f_lineno))
             frame = frame.f_back
         return depth, frames
 
@@ -182,6 +197,8 @@ class CallSites:
         name = code.co_filename
         if name.startswith(PACKAGE_FOLDER):
             return _OWN
+        if any(part in name for part in self._tracers):
+            return _TRACER
         if any(part in name for part in self._machinery):
             return _MACHINERY
         if name.startswith("<frozen") or any(part in name for part in self._plumbing):
@@ -190,8 +207,29 @@ class CallSites:
 
 
 def _frame_text(code: CodeType, line: int) -> str:
-    source = linecache.getline(code.co_filename, line).strip()
-    return f"File {code.co_filename}, line {line}, in {code.co_name}, \n {source}"
+    name = code.co_filename
+    source = linecache.getline(name, line).strip() if _is_readable(name) else ""
+    return f"File {name}, line {line}, in {code.co_name}, \n {source}"
+
+
+#: The longest file that is read for a line of source.
+_LONGEST_SOURCE = 64 << 20
+
+
+def _is_readable(name: str) -> bool:
+    """Whether what `linecache` would open as a source is a file: a pipe that has its name would be waited for."""
+    if name in linecache.cache:
+        return True
+    folders = ("", *(() if os.path.isabs(name) else sys.path))
+    for folder in folders:
+        try:
+            found = os.stat(os.path.join(folder, name))
+        except OSError:  # it may have come from somewhere else, which linecache knows
+            continue
+        except (TypeError, ValueError):  # no name of a file at all
+            return False
+        return stat.S_ISREG(found.st_mode) and found.st_size <= _LONGEST_SOURCE
+    return True
 
 
 class Recomputation:

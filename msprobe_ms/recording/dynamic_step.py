@@ -48,29 +48,29 @@ class DynamicStep(Step):
         config: Config,
         framework: Framework,
         apis: ApiHooks | None,
+        folder: Path,
         step: int,
         rank: int | None,
         quota: OverflowQuota,
         warned_before: set[str],
         taps: GraphTaps | None = None,
     ) -> None:
-        """Make the step's folder. Raises OSError when the disk does not allow it.
+        """Make the step's folder, or one beside it. Raises OSError when the disk does not allow it.
 
         ``warned_before`` holds warnings that hold for every step and need not come again. ``taps`` reach modules that
         run in compiled graphs.
         """
         super().__init__(config, framework, Status(config, rank))
         budget = MemoryBudget(config.max_memory * MIB)
-        folder = process_folder(config.dump_path, step, rank)
         self._dump = dump = StepDump(
             config, framework, folder, budget, warned_before, quota if config.task == "overflow_check" else None
         )
         self._errors = dump.errors
         #: Where the dump goes when there is one of graphs, too.
-        self._beside = process_folder(config.dump_path / PYNATIVE, step, rank)
+        self._apart = process_folder(config.dump_path / PYNATIVE, step, rank).with_name(dump.folder.name)
         self._graphs: GraphStep | None = None
         if taps is not None:
-            apart = process_folder(config.dump_path / GRAPH, step, rank)
+            apart = process_folder(config.dump_path / GRAPH, step, rank).with_name(dump.folder.name)
             self._graphs = GraphStep(config, framework, taps, apart, Status(config, rank), warned_before, budget)
             self._graphs.on_refusal = partial(self._errors.report, where="what runs in graphs")
         self._kernels: KernelHooks | None = None
@@ -265,7 +265,7 @@ class DynamicStep(Step):
                 self._dump.store.discard()
                 graphs.move(folder)
             else:
-                self._dump.move(self._beside)
+                self._dump.move(self._apart)
         except OSError as error:  # each stays where it is
             self._errors.report(error, "step", lost=False)
         finally:
@@ -320,4 +320,5 @@ class DynamicDumper(Dumper):
             )
 
     def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> DynamicStep:
-        return DynamicStep(config, self._framework, self._apis, step, rank, self._quota, self._warned, self._taps)
+        framework, apis, quota = self._framework, self._apis, self._quota
+        return DynamicStep(config, framework, apis, folder, step, rank, quota, self._warned, self._taps)

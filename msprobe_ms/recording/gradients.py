@@ -6,8 +6,7 @@ are left out, tensors no gradient flows through are null.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD
 from msprobe_ms.dump.writing.json_text import Value
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.recording.calls import Call
+from msprobe_ms.recording.containers import Members, Walk, members, put
 from msprobe_ms.recording.output.values import ValueSerializer
 from msprobe_ms.recording.selection.filters import CallFilter
 
@@ -28,8 +28,59 @@ Plan = int | None | list["Plan"] | dict[str, "Plan"]
 #: Marks what takes no part in a plan.
 _SKIP: Any = object()
 
-#: Containers nested deeper are left alone; a cycle must end somewhere.
-_DEEPEST = 16
+
+class _Planning(Walk):
+    """Makes a plan of nested values; ``tensors`` are those to watch."""
+
+    def __init__(self, is_tensor: Callable[[Any], bool], can_watch: Callable[[Any], bool]) -> None:
+        super().__init__(is_tensor)
+        self._can_watch = can_watch
+        self.tensors: list[Any] = []
+        self._positions: dict[int, int] = {}
+
+    def tensor(self, value: Any) -> int | None:
+        if not self._can_watch(value):
+            return None
+        position = self._positions.setdefault(id(value), len(self.tensors))
+        if position == len(self.tensors):
+            self.tensors.append(value)
+        return position
+
+    def plain(self, value: Any) -> Any:
+        return _SKIP
+
+    nothing = plain
+
+    def made(self, value: Any, inside: Members, found: list[Any]) -> Any:
+        if (names := inside[0]) is None:
+            return [plan for plan in found if plan is not _SKIP] or _SKIP
+        return {name: plan for name, plan in zip(names, found, strict=False) if plan is not _SKIP} or _SKIP
+
+
+class _Exchange(Walk):
+    """Puts other tensors in the place of some; ``written`` are the containers that it wrote into."""
+
+    def __init__(self, is_tensor: Callable[[Any], bool], others: Mapping[int, Any]) -> None:
+        """``others``: by the id of a tensor what to put in its place."""
+        super().__init__(is_tensor)
+        self._others = others
+        self.written: list[Any] = []
+
+    def tensor(self, value: Any) -> Any:
+        return self._others.get(id(value), value)
+
+    def plain(self, value: Any) -> Any:
+        return value
+
+    nothing = plain
+
+    def made(self, value: Any, inside: Members, found: list[Any]) -> Any:
+        pairs = enumerate(zip(inside[1], found, strict=False))
+        others = {place: new for place, (old, new) in pairs if new is not old}
+        other = put(value, others) if others else value
+        if others and other is value:
+            self.written.append(value)
+        return other
 
 
 class Watch:
@@ -39,92 +90,39 @@ class Watch:
         self._is_tensor = is_tensor
         self._can_watch = can_watch
         #: The watched tensors, in the order their gradients will come in; one given twice is watched once.
-        self.tensors: list[Any] = []
-        self._positions: dict[int, int] = {}
+        self.tensors: Sequence[Any] = ()
         #: The containers written into, and by a replacement's id the tensor it stands for.
         self._written: list[Any] = []
         self._originals: dict[int, Any] = {}
 
-    def plan(self, values: Iterable[Any]) -> list[Plan]:
-        """Walk ``values`` and remember the tensors to watch."""
-        plans = [self._plan(value, 0) for value in values]
-        return [plan for plan in plans if plan is not _SKIP]
+    def plan(self, values: Sequence[Any]) -> list[Plan]:
+        """Walk a list or tuple of values and remember the tensors to watch."""
+        planning = _Planning(self._is_tensor, self._can_watch)
+        inside = members(values)
+        found = [] if inside is None else [plan for plan in map(planning.of, inside[1]) if plan is not _SKIP]
+        self.tensors = planning.tensors
+        return found
 
-    def _plan(self, value: Any, depth: int) -> Plan:
-        if self._is_tensor(value):
-            if not self._can_watch(value):
-                return None
-            position = self._positions.setdefault(id(value), len(self.tensors))
-            if position == len(self.tensors):
-                self.tensors.append(value)
-            return position
-        if depth > _DEEPEST:
-            return _SKIP
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            value = dict(zip(value._fields, value, strict=False))
-        elif _is_dataclass(value):
-            value = _fields(value)
-        if isinstance(value, (list, tuple)):
-            members = [self._plan(member, depth + 1) for member in value]
-            members = [member for member in members if member is not _SKIP]
-            return members or _SKIP
-        if isinstance(value, dict):
-            named = {str(key): self._plan(member, depth + 1) for key, member in value.items()}
-            named = {key: member for key, member in named.items() if member is not _SKIP}
-            return named or _SKIP
-        return _SKIP
-
-    def swap(self, values: Sequence[Any], replacements: Sequence[Any]) -> list[Any]:
-        """``values`` with each watched tensor replaced.
+    def swap(self, values: Sequence[Any], replacements: Sequence[Any]) -> Sequence[Any]:
+        """The list or tuple ``values`` with each watched tensor replaced.
 
         Tuples are rebuilt; lists, dictionaries and dataclass instances are written into, because the call may keep
         or change them, until ``restore`` puts the originals back.
         """
         pairs = [(old, new) for old, new in zip(self.tensors, replacements, strict=True) if new is not old]
+        if not pairs:
+            return values
         self._originals = {id(new): old for old, new in pairs}
-        return self._exchange(values, {id(old): new for old, new in pairs}) if pairs else list(values)
-
-    def _exchange(self, values: Sequence[Any], others: dict[int, Any]) -> list[Any]:
-        return [self._other(value, others, 0) for value in values]
-
-    def _other(self, value: Any, others: dict[int, Any], depth: int) -> Any:
-        if self._is_tensor(value):
-            return others.get(id(value), value)
-        if depth > _DEEPEST:
-            return value
-        if isinstance(value, tuple):
-            members = [self._other(member, others, depth + 1) for member in value]
-            if all(new is old for new, old in zip(members, value, strict=True)):
-                return value
-            return value._make(members) if hasattr(value, "_make") else tuple(members)
-        if isinstance(value, (list, dict)):
-            for key, member in list(value.items() if isinstance(value, dict) else enumerate(value)):
-                other = self._other(member, others, depth + 1)
-                if other is not member:
-                    value[key] = other
-                    self._written.append(value)
-        elif _is_dataclass(value):
-            for key, member in _fields(value).items():
-                other = self._other(member, others, depth + 1)
-                if other is not member:
-                    object.__setattr__(value, key, other)  # a frozen one as well: its value stays equal
-                    self._written.append(value)
-        return value
+        exchange = _Exchange(self._is_tensor, {id(old): new for old, new in pairs})
+        swapped: Sequence[Any] = exchange.of(tuple(values))
+        self._written = exchange.written
+        return swapped
 
     def restore(self) -> None:
         """Put the caller's tensors back into its lists and dictionaries, wherever the call left the replacements."""
         written, self._written = self._written, []
         for container in written:
-            self._other(container, self._originals, 0)
-        self._written = []
-
-
-def _is_dataclass(value: Any) -> bool:
-    return dataclasses.is_dataclass(value) and not isinstance(value, (type, dict))
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+            _Exchange(self._is_tensor, self._originals).of(container)
 
 
 def fill(plans: Sequence[Plan], make: Callable[[int, tuple[str, ...]], Any]) -> list[Any]:

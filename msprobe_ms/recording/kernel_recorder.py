@@ -13,7 +13,7 @@ import re
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,17 +23,15 @@ from msprobe_ms.dump.writing.memory_budget import MemoryBudget
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.calls import Call, Parameters
+from msprobe_ms.recording.containers import results as results_of
+from msprobe_ms.recording.containers import tensors_in
 from msprobe_ms.recording.output.step_dump import StepDump
-from msprobe_ms.recording.output.values import members
 from msprobe_ms.recording.recorder import Recorder
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
 PREFIX = "Kernel"
-
-#: Values nested deeper are not searched for tensors; a cycle must end somewhere.
-_DEEPEST = 8
 
 
 class WrittenTensors:
@@ -197,11 +195,10 @@ class KernelRecorder(Recorder):
                 begun.fields.append(("input_kwargs", {}))
 
     def _leaves_of(self, entry: str, field: str, values: Sequence[Any]) -> Value:
-        category, save = field.removesuffix("_args"), self._filter.saves(entry)
-        return [self._values.build(value, entry, category, (str(i),), save) for i, value in enumerate(values)]
+        return self._values.build(list(values), entry, field.removesuffix("_args"), (), self._filter.saves(entry))
 
     def _after_launch(self, begun: _Launch, results: Any) -> None:
-        written = list(self._tensors(results))
+        written = self._tensors(results)
         if begun.call is not None and not begun.call.subject.is_module:
             if begun.call.launched is None:
                 begun.call.launched = WrittenTensors(self._framework, self._budget)
@@ -212,7 +209,7 @@ class KernelRecorder(Recorder):
         if not begun.kept:
             return
         if self._filter.keeps(begun.direction, "output"):
-            values = results if isinstance(results, (list, tuple)) else (results,)
+            values = results_of(results)
             scratch = begun.scratch
             shown = [None if place in scratch else value for place, value in enumerate(values)]
             begun.fields.append(("output", self._leaves_of(begun.entry, "output", shown)))
@@ -314,7 +311,7 @@ class KernelRecorder(Recorder):
 
     def _after_node(self, node: _Node, grad_inputs: Sequence[Any], grad_outputs: Sequence[Any]) -> None:
         reached = node.release()
-        gradients = list(self._tensors(grad_inputs))
+        gradients = self._tensors(grad_inputs)
         if self._nodes.running:  # a backward within a backward
             outer = self._nodes.running[-1]
             if outer.reached is not None:
@@ -349,22 +346,20 @@ class KernelRecorder(Recorder):
 
     def _reads(self, known: Sequence[Any], inputs: Sequence[Any]) -> bool:
         """Whether an input is one of the ``known``, a view of one, or a copy: the framework copies views unseen."""
-        tensors = list(self._tensors(inputs))
+        tensors = self._tensors(inputs)
         return self._any_in(tensors, known) or any(self._is_copy(tensor, each) for tensor in tensors for each in known)
 
     def _is_copy(self, tensor: Any, other: Any) -> bool:
         if tensor.shape != other.shape or tensor.dtype != other.dtype:
             return False
-        to_numpy = self._framework.to_numpy
+        framework, to_numpy = self._framework, self._framework.to_numpy
+        for each in (tensor, other):
+            if not framework.is_readable(each) or framework.distinct(each).elements is not each:
+                return False
         return to_numpy(tensor).tobytes() == to_numpy(other).tobytes()
 
-    def _tensors(self, value: Any, depth: int = 0) -> Iterator[Any]:
-        if self._framework.is_tensor(value):
-            yield value
-        elif depth <= _DEEPEST:
-            inner: Iterable[Any] = value if type(value) in (list, tuple) else (members(value) or {}).values()
-            for member in inner:
-                yield from self._tensors(member, depth + 1)
+    def _tensors(self, value: Any) -> list[Any]:
+        return tensors_in(value, self._framework.is_tensor)
 
 
 def _is_one_kernel(call: Call) -> bool:

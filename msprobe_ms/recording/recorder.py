@@ -26,6 +26,7 @@ from msprobe_ms.dump.writing.json_text import Whole
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.calls import Call, CallSites, OpenCalls, Parameters, Recomputation, Subject
+from msprobe_ms.recording.containers import results
 from msprobe_ms.recording.gradients import Backward, Watch
 from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.selection.filters import CallFilter
@@ -91,7 +92,9 @@ class Recorder(StepRecorder):
 
     def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
         super().__init__(config, framework, dump)
-        self._sites = CallSites(framework.machinery, framework.plumbing, keep_frames=config.extra_info)
+        self._sites = CallSites(
+            framework.machinery, framework.plumbing, framework.tracers, keep_frames=config.extra_info
+        )
         self._recomputation = Recomputation(framework.recomputing)
         self._thread = OpenCalls()
         shared = self._sink, self._values, self._filter, self._guarded, self._is_open, self._count
@@ -110,7 +113,7 @@ class Recorder(StepRecorder):
         thread = self._thread
         was_busy, thread.busy = thread.busy, True
         try:
-            with self._framework.quiet():
+            with self._framework.unseen(), self._framework.quiet():
                 return action()
         except Exception as error:
             self._errors.report(error, where)
@@ -153,6 +156,8 @@ class Recorder(StepRecorder):
 
     def _enter(self, subject: Subject, calls: list[Call]) -> Call | None:
         depth, frames = self._sites.locate(sys._getframe(2), is_module=subject.is_module)
+        if depth < 0:
+            return None
         # An enclosing call always stands on a shallower stack; a deeper one left by an exception and never said so.
         while calls and calls[-1].depth >= depth:
             self._close(calls[-1], calls)
@@ -203,9 +208,10 @@ class Recorder(StepRecorder):
         thread = self._thread
         thread.busy = True
         try:
-            with self._framework.quiet():
-                self._record_inputs(call, args, kwargs)
-            return self._watch_inputs(call, args, kwargs)
+            with self._framework.unseen():
+                with self._framework.quiet():
+                    self._record_inputs(call, args, kwargs)
+                return self._watch_inputs(call, args, kwargs)
         except Exception as error:
             self._errors.report(error, call.forward)
             return args, kwargs
@@ -218,12 +224,10 @@ class Recorder(StepRecorder):
         if call.subject.communication is not None:
             args, kwargs = call.subject.communication.recorded(args, kwargs)
         save = self._filter.saves(call.forward)
-        build = self._values.build
         if self._filter.keeps(FORWARD, "input_args"):
-            positional = [build(value, call.forward, "input", (str(i),), save) for i, value in enumerate(args)]
-            named = {key: build(value, call.forward, "kwargs", (key,), save) for key, value in kwargs.items()}
-            call.inputs += [("input_args", positional)]
-            call.inputs += [("input_kwargs", named)]
+            positional = self._values.build_all(args, call.forward, "input", save)
+            named = self._values.build(kwargs, call.forward, "kwargs", (), save) if kwargs else {}
+            call.inputs += [("input_args", positional), ("input_kwargs", named)]
 
     def _watch_inputs(
         self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -263,15 +267,17 @@ class Recorder(StepRecorder):
             result = args[0] if output is None and call.subject.writes_in_place and args else output
             if call.subject.communication is not None and call.keep_forward:
                 result = call.subject.communication.complete(args, kwargs, output)
-            watch, inputs = self._plan_output(call, result), call.input_watch
-            self._close(call, thread.calls, watch.tensors)
+            with self._framework.unseen():
+                watch, inputs = self._plan_output(call, result), call.input_watch
+                self._close(call, thread.calls, watch.tensors)
             if call.keep_forward:
-                with self._framework.quiet():
+                with self._framework.unseen(), self._framework.quiet():
                     self._record_output(call, result, parameters)
             if not watch.tensors:
                 return output
             report = partial(self.backward.output_gradients, call)
-            twins = self._framework.watch_outputs(watch.tensors, report, inputs)
+            with self._framework.unseen():
+                twins = self._framework.watch_outputs(watch.tensors, report, inputs)
             return watch.swap([output], twins)[0]
         except Exception as error:
             self._errors.report(error, call.forward)
@@ -329,18 +335,14 @@ class Recorder(StepRecorder):
         call.watch = call.input_watch = call.handled = None
 
     def _record_output(self, call: Call, output: Any, parameters: Parameters) -> None:
-        save = self._filter.saves(call.forward)
-        build = self._values.build
-        fields = call.inputs
+        save, fields = self._filter.saves(call.forward), call.inputs
         if self._filter.keeps(FORWARD, "output"):
-            scratch = call.subject.scratch
-            results = ((index, None if index in scratch else value) for index, value in enumerate(_results(output)))
-            leaves = [build(value, call.forward, "output", (str(index),), save) for index, value in results]
-            fields.append(("output", leaves))
-        if call.subject.is_module and self._filter.keeps(FORWARD, "parameters"):
-            named = {name: build(value, call.forward, "parameters", (name,), save) for name, value in parameters()}
-            if named:
-                fields.append(("parameters", named))
+            shown, scratch = results(output), call.subject.scratch
+            if scratch:
+                shown = [None if place in scratch else value for place, value in enumerate(shown)]
+            fields.append(("output", self._values.build_all(shown, call.forward, "output", save)))
+        if call.subject.is_module and self._filter.keeps(FORWARD, "parameters") and (own := dict(parameters())):
+            fields.append(("parameters", self._values.build(own, call.forward, "parameters", (), save)))
         if call.recomputed:
             fields.append((RECOMPUTE, True))
         self._sink.entry(EntryPart(call.forward, fields, call.parent_entry(FORWARD), call.site))
@@ -349,10 +351,5 @@ class Recorder(StepRecorder):
     def _plan_output(self, call: Call, output: Any) -> Watch:
         watch = self._new_watch(parameters=False)
         if call.keep_backward and (self._framework.watches_in_place or not call.subject.writes_in_place):
-            call.output_fields = watch.plan(_results(output))
+            call.output_fields = watch.plan(results(output))
         return watch
-
-
-def _results(output: Any) -> Sequence[Any]:
-    """The results of a call: the members of a list or tuple, or the one value that it returned."""
-    return output if isinstance(output, (list, tuple)) and not hasattr(output, "_fields") else (output,)

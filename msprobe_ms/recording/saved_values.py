@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.dump.names import DEBUG
+from msprobe_ms.dump.names import DEBUG, NAMES_ACCEPTED, is_name
 from msprobe_ms.dump.writing.json_text import Value, Whole
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework, Removable
+from msprobe_ms.recording.containers import Walk
 from msprobe_ms.recording.gradients import Plan, fill
 from msprobe_ms.recording.output.step_dump import StepDump
-from msprobe_ms.recording.output.values import members
 from msprobe_ms.recording.selection.filters import NameList
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import ThisProcess
@@ -21,15 +21,15 @@ from msprobe_ms.support.process import ThisProcess
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
-#: Containers nested deeper have no gradients; a cycle must end somewhere.
-_DEEPEST = 64
+#: The longest entry that is made of a name.
+_LONGEST_ENTRY = f"{{}}_grad.{2**63}.{DEBUG}"
 
 
 class SavePoints:
     """What is saved in one step: entries ``{name}.{n}.debug`` and ``{name}_grad.{n}.debug``, ``n`` counts the name."""
 
     def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
-        self._framework = framework
+        self.framework = framework
         self._sink = dump.sinks.first
         self._errors = dump.errors
         self._values = dump.values
@@ -43,20 +43,24 @@ class SavePoints:
 
     def save(self, variable: Any, name: str, save_backward: bool) -> None:
         """Record ``variable`` as it is now; its tensors' gradients, too, when backward reaches them. Never raises."""
-        if not self._is_open() or self._framework.is_tracing():
+        if not self._is_open() or self.framework.is_tracing():
+            return
+        if not is_name(_LONGEST_ENTRY.format(name)):  # no reader would take the dump
+            logger.warning("save: the name %.60s… is too long, not recorded; %s", name, NAMES_ACCEPTED)
             return
         with self._lock:
             index = self._counters.get(name, 0)
             self._counters[name] = index + 1
         entry = f"{name}.{index}.{DEBUG}"
         try:
-            with self._framework.quiet():
+            with self.framework.unseen(), self.framework.quiet():
                 leaf = self._values.build(variable, entry, "", (), self._saves(entry))
             if leaf is None and variable is not None:
                 logger.warning("save: %s is a %s, which has no place in a dump: null", name, type(variable).__name__)
             self._sink.entry(EntryPart(entry, [("", Whole(leaf))]))
             if save_backward:
-                _Gradients(self, variable, f"{name}_grad.{index}.{DEBUG}").watch()
+                with self.framework.unseen():
+                    _Gradients(self, variable, f"{name}_grad.{index}.{DEBUG}").watch()
         except Exception as error:
             self._errors.report(error, entry)
 
@@ -73,12 +77,12 @@ class SavePoints:
         return self._save_all or (self._save_some is not None and self._save_some.accepts(entry))
 
     def watch(self, tensor: Any, on_gradient: Any) -> None:
-        hook = self._framework.watch_gradient(tensor, on_gradient)
+        hook = self.framework.watch_gradient(tensor, on_gradient)
         if hook is not None:
             self._hooks.append(hook)
 
     def gradient_leaf(self, gradient: Any, entry: str, path: tuple[str, ...]) -> Value:
-        with self._framework.quiet():
+        with self.framework.unseen(), self.framework.quiet():
             return self._values.build(gradient, entry, "", path, self._saves(entry))
 
     def record_gradients(self, entry: str, value: Value) -> None:
@@ -93,31 +97,34 @@ class SavePoints:
                 self._errors.report(error, entry)
 
 
+class _Places(Walk):
+    """Makes a plan of a saved value; ``tensors`` are those to watch, each with its path."""
+
+    def __init__(self, framework: Framework) -> None:
+        super().__init__(framework.is_tensor)
+        self.framework = framework
+        self.tensors: list[tuple[Any, tuple[str, ...]]] = []
+
+    def tensor(self, value: Any) -> int | None:
+        if not self.framework.can_watch(value, parameters=True):
+            return None
+        self.tensors.append((value, self.place))
+        return len(self.tensors) - 1
+
+    def plain(self, value: Any) -> None:
+        return None
+
+
 class _Gradients:
     """The gradients of one saved value: nested as the value is, null where none has come (yet)."""
 
     def __init__(self, points: SavePoints, variable: Any, entry: str) -> None:
         self._points = points
         self._entry = entry
-        self._tensors: list[tuple[Any, tuple[str, ...]]] = []
-        self._plan = self._places(variable, ())
+        places = _Places(points.framework)
+        self._plan: Plan = places.of(variable)
+        self._tensors = places.tensors
         self._leaves: dict[int, Value] = {}
-
-    def _places(self, value: Any, path: tuple[str, ...]) -> Plan:
-        framework = self._points._framework
-        if framework.is_tensor(value):
-            if not framework.can_watch(value, parameters=True):
-                return None
-            self._tensors.append((value, path))
-            return len(self._tensors) - 1
-        if len(path) > _DEEPEST:
-            return None
-        if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-            return [self._places(member, (*path, str(place))) for place, member in enumerate(value)]
-        named: Mapping[Any, Any] | None = members(value)
-        if named is not None:
-            return {str(key): self._places(member, (*path, str(key))) for key, member in named.items()}
-        return None
 
     def watch(self) -> None:
         tensors, self._tensors = self._tensors, []  # held no longer than the value itself

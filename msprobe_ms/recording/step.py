@@ -98,6 +98,8 @@ class Dumper(ABC):
         self._quota = quota
         #: What steps have warned of that holds for every step.
         self._warned: set[str] = set()
+        #: Name of a process's folder → that which its dumps have, where another process has taken the first.
+        self._names: dict[str, str] = {}
         #: Steps that could not be recorded, and the errors of the system that were warned of.
         self._refused, self._reasons = list[int](), set[int | None]()
 
@@ -106,12 +108,16 @@ class Dumper(ABC):
 
         ``config`` is the debugger's as it is now: a file may change while a job runs.
         """
-        folder = process_folder(config.dump_path, step, rank)
+        own = process_folder(config.dump_path, step, rank)
+        folder = own.with_name(self._names.get(own.name, own.name))
         try:
-            return self._open(config, folder, step, rank)
+            opened = self._open(config, folder, step, rank)
         except OSError as error:
             self._warn_refused(step, folder, error)
             return None
+        if opened is not None:
+            self._names[own.name] = opened.folder.name
+        return opened
 
     @abstractmethod
     def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> Step | None:

@@ -18,6 +18,8 @@ from errno import EINVAL, EISDIR
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from msprobe_ms.support.process import Descriptor
+
 
 class Permissions(NamedTuple):
     """Mode bits of new files and folders; ``exact``: whatever the umask says."""
@@ -32,43 +34,47 @@ class Permissions(NamedTuple):
         return cls(mode, mode | (mode & 0o444) >> 2, exact=True)
 
     @classmethod
-    def like(cls, file: Path) -> Permissions:
-        """Those of what is written beside ``file``, by its mode, and owned by whoever writes it. Raises OSError."""
-        return cls.of_files(0o600 | file.stat().st_mode & 0o666)
+    def like(cls, mode: int) -> Permissions:
+        """Those of what is written beside a file of that mode, and owned by whoever writes it."""
+        return cls.of_files(0o600 | mode & 0o666)
 
-    def create(self, path: Path) -> BinaryIO:
-        """Open a new file for writing. Raises FileExistsError, also for a link to nothing, and OSError."""
-        return self._opened(path, os.O_EXCL, "wb")
+    def create(self, path: Path, folder: int | None = None) -> BinaryIO:
+        """Open a new file for writing. Raises FileExistsError, also for a link to nothing, and OSError.
 
-    def append(self, path: Path) -> BinaryIO:
+        Here and below, ``folder`` is the descriptor of the folder that a relative ``path`` starts from.
+        """
+        return self._opened(path, os.O_EXCL, "wb", folder)
+
+    def append(self, path: Path, folder: int | None = None) -> BinaryIO:
         """Open a file to write at its end, which is made where there is none. Raises OSError, for a link too."""
-        return self._opened(path, os.O_APPEND | os.O_NOFOLLOW, "ab")
+        return self._opened(path, os.O_APPEND | os.O_NOFOLLOW, "ab", folder)
 
     def make_folder(self, path: Path) -> None:
         """Make a folder, and those above it, where they are not there. Raises OSError."""
         try:
-            self._make_one(path)
+            self.make_one_folder(path)
         except FileNotFoundError:
             if path.parent == path:
                 raise
             self.make_folder(path.parent)
-            self._make_one(path)
+            self.make_one_folder(path)
 
-    def _make_one(self, path: Path) -> None:
+    def make_one_folder(self, path: Path, folder: int | None = None) -> None:
+        """Make a folder where it is not there; those above it must be. Raises OSError."""
         try:
-            os.mkdir(path, self.folder)
+            os.mkdir(path, self.folder, dir_fd=folder)
         except FileNotFoundError:
             raise
         except OSError:  # of a folder that is there some systems say that it may not be made
-            if not path.is_dir():
+            if not _is_folder(path, folder):
                 raise
         else:
             if self.exact:
                 with suppress(PermissionError):  # of a disk that knows no permissions
-                    os.chmod(path, self.folder)
+                    os.chmod(path, self.folder, dir_fd=folder)
 
-    def _opened(self, path: Path, flags: int, mode: str) -> BinaryIO:
-        number = os.open(path, os.O_WRONLY | os.O_CREAT | flags, self.file)
+    def _opened(self, path: Path, flags: int, mode: str, folder: int | None) -> BinaryIO:
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | flags, self.file, dir_fd=folder)
         try:
             if self.exact and os.fstat(number).st_size == 0:
                 with suppress(PermissionError):
@@ -79,14 +85,21 @@ class Permissions(NamedTuple):
             raise
 
 
+def _is_folder(path: Path, folder: int | None) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(path, dir_fd=folder).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
 #: Of everything that no configuration speaks of: reports, mappings, converted tensors.
 DEFAULT = Permissions()
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path, folder: int | None = None) -> BinaryIO:
     """Open a regular file to read. Raises OSError, also for a folder, pipe or device; never waits."""
     try:
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder)
     except ValueError as error:  # NUL in a name
         raise OSError(EINVAL, str(error), str(path)) from None
     try:
@@ -107,16 +120,20 @@ def leads_out(path: Path, folder: Path) -> bool:
 
 
 @contextmanager
-def replacing(path: Path, permissions: Permissions = DEFAULT) -> Iterator[BinaryIO]:
-    """Open a temporary file in ``path``'s folder; on success it becomes ``path``, on any error it is removed."""
+def replacing(path: Path, permissions: Permissions = DEFAULT, folder: Descriptor | None = None) -> Iterator[BinaryIO]:
+    """Open a temporary file in ``path``'s folder; on success it becomes ``path``, on any error it is removed.
+
+    ``folder`` is what a relative ``path`` starts from; it stays open until the file is in place.
+    """
+    start = None if folder is None else folder.number
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
-        with permissions.create(temporary) as file:
+        with permissions.create(temporary, start) as file:
             yield file
-        os.replace(temporary, path)
+        os.replace(temporary, path, src_dir_fd=start, dst_dir_fd=start)
     except BaseException:
         with suppress(OSError):  # what went wrong first is what counts
-            temporary.unlink(missing_ok=True)
+            os.unlink(temporary, dir_fd=start)
         raise
 
 

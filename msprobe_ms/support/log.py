@@ -20,8 +20,8 @@ class _Formatter(logging.Formatter):
 
 class _Handler(logging.StreamHandler):
     def handleError(self, record: logging.LogRecord) -> None:
-        """At process exit standard error may be closed already; nobody is left to tell."""
-        if not getattr(self.stream, "closed", False):
+        """Standard error may be closed or full: nobody is left to tell."""
+        if not isinstance(sys.exc_info()[1], (OSError, ValueError)):
             super().handleError(record)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from types import FunctionType
 from typing import Any, Protocol
 
 #: Stands for an attribute that a class inherits and does not have itself.
 _INHERITED: Any = object()
+
+_PACKAGE = f"{__name__.partition('.')[0]}."
 
 
 class Patch:
@@ -33,6 +36,7 @@ class Patch:
             else:
                 self._original = getattr(self._holder, self._name)
                 self._wrapper = self._wrap(self._original)
+                _name_after_place(self._wrapper, self._holder, self._name)
         setattr(self._holder, self._name, self._wrapper)
         self.applied = True
 
@@ -51,6 +55,21 @@ class Patch:
             else:
                 setattr(self._holder, self._name, self._before)
         self.applied = False
+
+
+def _name_after_place(wrapper: Any, holder: Any, name: str) -> None:
+    """Name a function after where it stands: pickle looks for it there, and elsewhere finds the one it wraps."""
+    if isinstance(wrapper, FunctionType):
+        of_class = isinstance(holder, type)
+        wrapper.__module__ = holder.__module__ if of_class else holder.__name__
+        wrapper.__qualname__ = f"{holder.__qualname__}.{name}" if of_class else name
+
+
+def wrapped_by_us(function: Any) -> Any:
+    """The function that a wrapper of this package wraps; None of any other."""
+    if type(function) is FunctionType and str(function.__globals__.get("__name__")).startswith(_PACKAGE):
+        return getattr(function, "__wrapped__", None)
+    return None
 
 
 class Patches:

@@ -1,11 +1,12 @@
-"""What holds for this process alone: whether it is a forked child, and garbage collection paused in it."""
+"""What holds for this process alone: whether it is a forked child, its descriptors, garbage collection paused in it."""
 
 from __future__ import annotations
 
 import gc
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from weakref import WeakSet
 
 
 class ThisProcess:
@@ -23,6 +24,44 @@ class ThisProcess:
     def is_mine(self) -> bool:
         """Whether the process that asks is the one that made this, and no forked child of it."""
         return os.getpid() == self._id
+
+
+class Descriptor:
+    """The number of an open file or folder that forked children do not share; closed when nothing refers to it.
+
+    A lock on a file lasts as long as any process has the same opening of it: a data loader's worker that is left behind
+    would go on holding the one of its parent.
+    """
+
+    __slots__ = ("__weakref__", "number")
+
+    def __init__(self, number: int) -> None:
+        #: -1 once it is closed.
+        self.number = number
+        _descriptors.add(self)
+
+    def close(self) -> None:
+        """Close it, unless that is done. Raises OSError, and is closed all the same."""
+        number, self.number = self.number, -1
+        if number >= 0:
+            os.close(number)
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # at the end of the interpreter, even a module may be gone
+            self.close()
+
+
+#: All that are open in this process.
+_descriptors: WeakSet[Descriptor] = WeakSet()
+
+
+def _close_in_child() -> None:
+    for descriptor in list(_descriptors):
+        with suppress(OSError):
+            descriptor.close()
+
+
+os.register_at_fork(after_in_child=_close_in_child)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from msprobe_ms.frameworks.pytorch import device_statistics
 from msprobe_ms.pytorch import PrecisionDebugger
 
 PACKAGE = Path(msprobe_ms.__file__).parent
-STORING = ("dump", "arrays/npy.py", "recording/output/tensor_writer.py", "support/files.py")
+STORING = ("dump", "arrays/npy.py", "recording/output/tensor_writer.py", "support/files.py", "support/folder.py")
 FILES = {
     "files": (*(str(PACKAGE / name) for name in STORING), queue.__file__, threading.__file__),
     "device": (str(PACKAGE / "recording" / "output" / "deferred_statistics.py"), device_statistics.__file__),

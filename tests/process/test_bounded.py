@@ -17,7 +17,6 @@ from mindspore import Tensor, ops
 from recording import leaves, read_step, write_config
 
 from msprobe_ms.config import load_config
-from msprobe_ms.dump.writing import writer
 from msprobe_ms.dump.writing.memory_budget import MemoryBudget, OutOfMemory
 from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER, DumpStore, EntryPart
 from msprobe_ms.frameworks.graph_observer import Described, Place
@@ -28,6 +27,7 @@ from msprobe_ms.recording.graphs.graph_recorder import GraphRecorder
 from msprobe_ms.recording.output import tensor_writer
 from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.progress import Status
+from msprobe_ms.support import folder as folders
 from torture.bounded import MIB, Disk, peak_of
 
 
@@ -35,7 +35,7 @@ from torture.bounded import MIB, Disk, peak_of
 def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     """Tensor files go to it; training waits a second for it, where users' waits ten."""
     disk = Disk()
-    monkeypatch.setattr(writer, "replacing", disk.replacing)
+    monkeypatch.setattr(folders, "replacing", disk.replacing)
     monkeypatch.setattr(tensor_writer, "PATIENCE", 1.0)
     yield disk
     disk.close()

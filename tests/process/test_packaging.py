@@ -153,7 +153,7 @@ def test_make_installs_again_only_when_the_metadata_changed(source: Path, target
 
     (source / ".venv").mkdir(exist_ok=True)
     assert installs()
-    extras = "mindspore", "lint", "torch", "test"
+    extras = "mindspore", "lint", "frameworks", "test"
     for order, stamp in enumerate(("created", *(f"installed-{each}" for each in extras))):
         (source / ".venv" / stamp).touch()
         os.utime(source / ".venv" / stamp, (2e9 + order, 2e9 + order))

@@ -23,6 +23,11 @@ _HANDED_ON = frozenset(
     if Version(mindspore.__version__) >= Version("2.8")
 )  # fmt: skip
 
+# Those of MindSpore's own: what provides torch's interface replaces some by methods in Python.
+_storage, _offset, _strides, _is_contiguous = (
+    getattr(TensorPy, name, None) for name in ("untyped_storage", "storage_offset", "stride", "is_contiguous")
+)
+
 #: DLPack's device: the CPU, the first.
 _CPU = (1, 0)
 
@@ -51,6 +56,22 @@ def _array(tensor: Any) -> np.ndarray:
     if not tensor.is_contiguous() and tensor.dtype in _HANDED_ON and tensor.device == "CPU" and tensor._data_ptr():
         return np.from_dlpack(_OnCpu(tensor))
     return tensor.asnumpy()
+
+
+def is_in_memory(tensor: Any) -> bool:
+    """Whether the memory that a tensor on the host names is its own: its storage may have been made smaller."""
+    if _storage is None or _offset is None or _strides is None or _is_contiguous is None:
+        return True
+    try:
+        held = _storage(tensor).nbytes()
+    except RuntimeError:  # memory comes with the first reading
+        return True
+    offset = _offset(tensor)
+    if not offset and _is_contiguous(tensor):
+        return tensor._nbytes <= held
+    shape = tensor.shape
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, _strides(tensor), strict=True))
+    return 0 in shape or (offset + extent) * tensor._itemsize <= held
 
 
 def to_numpy(tensor: Any) -> np.ndarray:

@@ -19,6 +19,7 @@ from mindspore.ops.composite import base
 from msprobe_ms.frameworks.base import InputWatch, OnGradients, OnRoots
 from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook
 from msprobe_ms.frameworks.mindspore.arrays import difference
+from msprobe_ms.frameworks.mindspore.modes import unseen
 
 # Taken before anything is wrapped; beneath it is no primitive that could be.
 _add = Tensor.__add__
@@ -69,10 +70,12 @@ class MindSporeGraph(Graph):
         tensor._grad_node.register_prehook(lambda gradients: hook(gradients[number]))
 
     def add(self, total: Any, gradient: Any) -> Any:
-        return _add(total, gradient)
+        with unseen():
+            return _add(total, gradient)
 
     def without(self, total: Any, part: Any) -> Any:
-        return difference(total, part)
+        with unseen():
+            return difference(total, part)
 
     def when_backward_ends(self, report: Callable[[], None]) -> None:
         # The engine tells nobody; `backward_ended` is called when the next call begins, and when recording stops.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -22,7 +22,6 @@ from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.frameworks.base import (
     After,
     Before,
-    CompiledCall,
     ExecutionMode,
     Framework,
     InputWatch,
@@ -34,11 +33,13 @@ from msprobe_ms.frameworks.base import (
     OnRoots,
     Removable,
 )
+from msprobe_ms.frameworks.clean_copies import CleanCopies, OwnHook
+from msprobe_ms.frameworks.compiled_call import CompiledCall
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.frameworks.mindspore import device_statistics, jit, kernels, modes
-from msprobe_ms.frameworks.mindspore.arrays import in_parts, to_numpy
+from msprobe_ms.frameworks.mindspore.arrays import in_parts, is_in_memory, to_numpy
 from msprobe_ms.frameworks.mindspore.autograd import Hooked, MindSporeGraph, can_be_hooked, gradient_calls, has_graph
 from msprobe_ms.frameworks.mindspore.graph_callbacks import MindSporeTaps
 from msprobe_ms.frameworks.mindspore.optimizers import OptimizerWatch
@@ -91,6 +92,7 @@ class MindSpore(Framework):
         #: The latest; where it could not be taken off, it goes on with the next recording.
         self._interception: kernels.Interception | None = None
         self.watches_in_place = self._graph is not None
+        self._copies = CleanCopies(nn.Cell)
         self._on_device = False
         self._lockstep: modes.Lockstep | None = None
 
@@ -100,7 +102,11 @@ class MindSpore(Framework):
     # -- tensors ---------------------------------------------------------------------------------------------------
 
     def is_tensor(self, value: Any) -> bool:
-        return isinstance(value, Tensor)
+        kind = type(value)  # `isinstance` asks a property of the user's as well
+        return kind is Tensor or issubclass(kind, Tensor)
+
+    def is_readable(self, tensor: Any) -> bool:
+        return self._on_device or is_in_memory(tensor)
 
     to_numpy = staticmethod(to_numpy)
 
@@ -124,9 +130,10 @@ class MindSpore(Framework):
         return device_statistics.read(on_device)
 
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
-        if isinstance(value, mindspore.common.dtype.Type):
+        kind = type(value)
+        if issubclass(kind, mindspore.common.dtype.Type):
             return {"type": "mindspore.dtype", "value": str(value)}
-        if isinstance(value, _Group):
+        if issubclass(kind, _Group):
             group_id = f"{zlib.crc32(str(value.ranks).encode()):08x}"
             return {"type": "mindspore.ProcessGroup", "group_ranks": value.ranks, "group_id": group_id}
         return None
@@ -231,17 +238,15 @@ class MindSpore(Framework):
         return [(name, parameter) for name, parameter in module._params.items() if parameter is not None]
 
     def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
-        def pre_hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return before(args, kwargs)
-
-        def forward_hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-            return after(args, kwargs, output)
-
+        pre_hook, forward_hook = OwnHook(module, before), OwnHook(module, after)
         pre = module.register_forward_pre_hook(pre_hook, with_kwargs=True)
         if module.has_bprop:
             # MindSpore refuses forward hooks on cells with their own bprop, though it would run them.
-            return pre, _ForwardHookEntry(module, forward_hook)
-        return pre, module.register_forward_hook(forward_hook, with_kwargs=True, **_ALWAYS)
+            return pre, _ForwardHookEntry(module, forward_hook), self._copies.hold()
+        return pre, module.register_forward_hook(forward_hook, with_kwargs=True, **_ALWAYS), self._copies.hold()
+
+    def clean_copies(self) -> Removable:
+        return self._copies.hold()
 
     # -- APIs ------------------------------------------------------------------------------------------------------
 
@@ -319,9 +324,10 @@ class MindSpore(Framework):
             self._lockstep = modes.enter_lockstep()
         return self._lockstep
 
-    def quiet(self) -> AbstractContextManager[Any]:
-        # Reading a tensor with asnumpy enters no graph.
-        return nullcontext()
+    # Reading a tensor with asnumpy enters no graph.
+    quiet = nullcontext
+
+    unseen = staticmethod(modes.unseen)
 
     # -- process ---------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from mindspore import nn
 
-from msprobe_ms.frameworks.base import CompiledCall
+from msprobe_ms.frameworks.compiled_call import CompiledCall
 
 HOW_TO_UNCOMPILE = "Set MS_JIT=0 in the environment to run and record it call by call"
 

@@ -1,8 +1,12 @@
-"""How MindSpore runs what a script calls: dynamic graphs, or compiled ones of one of two kinds."""
+"""How MindSpore runs what a script calls: dynamic graphs, or compiled ones of one of two kinds; and who is told."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
 import mindspore
+from mindspore import _c_expression
 from mindspore._c_expression import MSContext, PyNativeExecutor_
 from mindspore.context import get_jit_config
 
@@ -11,6 +15,16 @@ from msprobe_ms.frameworks.mindspore import device_statistics
 
 #: The one processor on which graphs are run as a whole unless something else is asked for.
 _WHOLE_GRAPHS = "ascend910"
+
+#: Users' modes that are told of operators (``MsDispatchMode``), and what keeps operators from them; from 2.10 on.
+_told = getattr(getattr(_c_expression, "_DispatchGuardStack", None), "has_dispatch_guard", bool)
+_untold = getattr(_c_expression, "_DisableMsDispatchMode", nullcontext)
+_NOTHING = nullcontext()
+
+
+def unseen() -> AbstractContextManager[Any]:
+    """Return a context for operators of this package, of which nobody is told."""
+    return _untold() if _told() else _NOTHING
 
 
 def jit_level() -> str:

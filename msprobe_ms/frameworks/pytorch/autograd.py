@@ -6,8 +6,10 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import torch
+from torch.utils.hooks import unserializable_hook
 
 from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook
+from msprobe_ms.frameworks.pytorch.modes import Quiet, unseen
 
 # Taken before anything is wrapped.
 _view_as = torch.Tensor.view_as
@@ -59,16 +61,16 @@ class TorchGraph(Graph):
         node.register_prehook(hook)
 
     def hook_tensor(self, tensor: Any, hook: Callable[[Any], None]) -> None:
-        tensor.register_hook(hook)
+        tensor.register_hook(unserializable_hook(hook))
 
     def add(self, total: Any, gradient: Any) -> Any:
-        if total.is_sparse and not gradient.is_sparse:
-            total, gradient = gradient, total  # the order PyTorch can add
-        with torch.no_grad():
+        with unseen(), Quiet():
+            if total.is_sparse and not gradient.is_sparse:
+                total, gradient = gradient, total  # the order PyTorch can add
             return _add(total, gradient)
 
     def without(self, total: Any, part: Any) -> Any:
-        with torch.no_grad():
+        with unseen(), Quiet():
             rest = _subtract(total, part)
             if rest.layout != torch.strided:
                 return rest

@@ -6,18 +6,20 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, BinaryIO
 
 import numpy as np
 import torch
 from torch import nn
 from torch._guards import TracingContext
+from torch.utils.hooks import unserializable_hook
 
+from msprobe_ms.arrays.repetition import MOST_READ, Distinct, distinct
+from msprobe_ms.arrays.statistics import LARGE
 from msprobe_ms.dump.dialects import PYTORCH
 from msprobe_ms.frameworks.base import InputWatch, Namespace, OnGradients, OnInputGradients, Removable
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
-from msprobe_ms.frameworks.pytorch import device_statistics
+from msprobe_ms.frameworks.pytorch import device_statistics, modes
 from msprobe_ms.frameworks.pytorch.autograd import TorchGraph
 from msprobe_ms.frameworks.torch_modules import TorchModules
 from msprobe_ms.support.log import logger
@@ -31,8 +33,57 @@ _WIDER: dict[torch.dtype, torch.dtype] = {torch.bfloat16: torch.float32, torch.c
     if name.startswith("float8_") and isinstance(dtype, torch.dtype)
 }
 
+#: Whether a tensor is the stand-in of a transform, such as vmap, which may have left it to others.
+_is_transformed: Callable[[Any], bool] = getattr(torch._C._functorch, "is_functorch_wrapped_tensor", lambda _: False)
+
+#: Classes of most tensors.
+_COMMON = frozenset((torch.Tensor, nn.Parameter))
+
+#: A tensor of more tensors is not taken apart.
+_MOST_COMPONENTS = 1000
+
 #: What torch.compile works in, None outside of it.
 _tracing_context: Callable[[], Any] = getattr(TracingContext, "try_get", TracingContext.get)
+
+
+def _is_readable(tensor: torch.Tensor) -> bool:
+    """Whether the memory that a tensor names is its own: it may be freed, or that of a device that holds nothing."""
+    # Asked of every tensor: no calls that find out what is so of few.
+    try:
+        storage = tensor.untyped_storage()
+        if type(tensor) not in _COMMON and storage.device.type == "meta":
+            return False  # one that is fake warns when it is asked for its address
+        begin, address = storage.data_ptr(), tensor.data_ptr()
+    except RuntimeError:
+        return _is_readable_in_parts(tensor)
+    end = begin + storage.nbytes()
+    if begin and address + tensor.nbytes <= end and tensor.is_contiguous():
+        return not tensor.is_nested
+    return not tensor.is_nested and (not tensor.numel() or bool(begin and address + _extent(tensor) <= end))
+
+
+def _extent(tensor: torch.Tensor) -> int:
+    """The bytes from a tensor's first element to the end of its last."""
+    elements = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return elements * tensor.element_size()
+
+
+def _is_readable_in_parts(tensor: torch.Tensor) -> bool:
+    """The same of a tensor without a memory of its own: sparse or distributed, or else a stand-in of a transform."""
+    if hasattr(tensor, "to_local"):
+        return _is_readable(tensor.to_local())
+    return tensor.layout is not torch.strided and not tensor.is_nested and all(map(_is_readable, _held(tensor)))
+
+
+def _held(tensor: torch.Tensor) -> Sequence[torch.Tensor]:
+    """The tensors that a sparse one consists of."""
+    if tensor.layout is torch.sparse_coo:
+        return tensor._indices(), tensor._values()
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return tensor.crow_indices(), tensor.col_indices(), tensor.values()
+    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        return tensor.ccol_indices(), tensor.row_indices(), tensor.values()
+    return ()
 
 
 class PyTorch(TorchModules):
@@ -44,6 +95,8 @@ class PyTorch(TorchModules):
         (f"{_FOLDER}/utils/checkpoint.py", name) for name in ("backward", "unpack_hook", "recompute_fn")
     )
 
+    tracers = (f"{_FOLDER}/_subclasses/fake_tensor.py",)
+
     def __init__(self) -> None:
         super().__init__(torch)
         self._kept_out = False
@@ -52,15 +105,30 @@ class PyTorch(TorchModules):
     # -- tensors ---------------------------------------------------------------------------------------------------
 
     def is_tensor(self, value: Any) -> bool:
-        return isinstance(value, torch.Tensor)
+        kind = type(value)  # `isinstance` asks a property of the user's as well
+        return kind is torch.Tensor or issubclass(kind, torch.Tensor)
+
+    is_readable = staticmethod(_is_readable)
+
+    def components(self, tensor: Any) -> Sequence[Any] | None:
+        return tensor.detach().unbind() if tensor.is_nested and tensor.size(0) <= _MOST_COMPONENTS else None
+
+    def distinct(self, tensor: Any) -> Distinct:
+        if hasattr(tensor, "to_local"):
+            return Distinct(tensor)
+        if tensor.layout is torch.strided:
+            return distinct(tensor, tuple(tensor.shape), tensor.stride())._replace(compact=True)
+        if tensor.numel() <= MOST_READ or tensor.layout is torch._mkldnn:
+            return Distinct(tensor)
+        values = (tensor.coalesce() if tensor.layout is torch.sparse_coo else tensor).values()
+        return Distinct(values, zeros=tensor.numel() - values.numel())
 
     def to_numpy(self, tensor: Any) -> np.ndarray:
-        tensor = _strided(tensor)
-        if tensor.is_meta:
-            return np.empty(0, np.float32)  # there are no values to read
+        plain = type(tensor) is torch.Tensor and not tensor.requires_grad
+        tensor = _dense(tensor if plain else tensor.detach())
         if (wider := _WIDER.get(tensor.dtype)) is not None:
             tensor = tensor.to(wider)
-        return tensor.cpu().numpy()
+        return tensor.numpy() if tensor.is_cpu else tensor.cpu().numpy()
 
     def copies(self, tensor: Any) -> bool:
         on_host = tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_contiguous()
@@ -68,6 +136,11 @@ class PyTorch(TorchModules):
 
     def in_parts(self, tensor: Any) -> Iterator[np.ndarray]:
         return super().in_parts(_strided(tensor))
+
+    def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:
+        if tensor.is_cpu and type(tensor) in _COMMON and tensor.layout is torch.strided:
+            return tensor.data_ptr(), array.nbytes  # asking numpy takes ten times longer
+        return super().place(tensor, array)
 
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
@@ -78,7 +151,8 @@ class PyTorch(TorchModules):
         return device_statistics.start(_strided(tensor), _WIDER.get(tensor.dtype), sketch=sketch)
 
     def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        return device_statistics.read(on_device)
+        with self.unseen(), self.quiet():
+            return device_statistics.read(on_device)
 
     def requires_grad(self, tensor: Any) -> bool | None:
         return bool(tensor.requires_grad)
@@ -86,31 +160,26 @@ class PyTorch(TorchModules):
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
         if (leaf := super().special_leaf(value)) is not None:
             return leaf
-        if isinstance(value, torch.memory_format):
+        kind = type(value)
+        if issubclass(kind, torch.memory_format):
             return {"type": "torch.memory_format", "format": str(value).removeprefix("torch.")}
-        if torch.distributed.is_available() and isinstance(value, torch.distributed.ProcessGroup):
+        if torch.distributed.is_available() and issubclass(kind, torch.distributed.ProcessGroup):
             ranks = torch.distributed.get_process_group_ranks(value)
             group_id = f"{zlib.crc32(str(ranks).encode()):08x}"
             return {"type": "torch.ProcessGroup", "group_ranks": ranks, "group_id": group_id}
         return None
 
     def save_tensor(self, tensor: Any, array: np.ndarray | None, file: BinaryIO) -> None:
-        tensor = _strided(tensor)
-        if not tensor.is_meta:
-            tensor = tensor.cpu()
         # A file holds a tensor's whole storage: of a view, only the part that is the view.
-        if not tensor.is_contiguous() or tensor.untyped_storage().nbytes() != tensor.numel() * tensor.element_size():
-            tensor = tensor.clone(memory_format=torch.contiguous_format)
-        torch.save(tensor, file)
+        torch.save(_alone(_strided(tensor)), file)
 
     def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray | None]:
-        tensor = _strided(tensor).detach()
-        return (tensor if tensor.is_meta else tensor.to("cpu", copy=True)), None
+        return _alone(_strided(tensor), copy=True), None
 
     # -- gradients -------------------------------------------------------------------------------------------------
 
     def can_watch(self, tensor: Any, *, parameters: bool) -> bool:
-        return bool(tensor.requires_grad) and torch.is_grad_enabled()
+        return bool(tensor.requires_grad) and torch.is_grad_enabled() and not _is_transformed(tensor)
 
     def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnInputGradients, *, is_module: bool) -> InputWatch:
         return ConsumerWatch(self._graph, tensors, on_gradients, bounded=is_module)
@@ -122,16 +191,18 @@ class PyTorch(TorchModules):
         return tensors
 
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
-        if not parameter.requires_grad or nn.parameter.is_lazy(parameter):
-            return None
-
-        def report(gradient: Any) -> None:
-            on_gradient(gradient)
-
-        # On a leaf this fires once a backward, with the sum of what that backward adds to `.grad`.
-        return parameter.register_hook(report)
+        with self.unseen():
+            if not parameter.requires_grad or nn.parameter.is_lazy(parameter):
+                return None
+            # On a leaf this fires once a backward, with the sum of what that backward adds to `.grad`.
+            return self._hook(parameter, on_gradient)
 
     def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
+        return self._hook(tensor, on_gradient)
+
+    @staticmethod
+    def _hook(tensor: Any, on_gradient: Callable[[Any], None]) -> Removable:
+        @unserializable_hook
         def report(gradient: Any) -> None:
             on_gradient(gradient)
 
@@ -160,6 +231,12 @@ class PyTorch(TorchModules):
             found.append(Namespace("torch.distributed", "Distributed", torch.distributed, True))
         return found
 
+    def direct(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return modes.direct(function)
+
+    def beside_wrappers(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
+        return modes.beside_wrappers()
+
     def compiler_calls(self) -> Sequence[tuple[Any, str]]:
         compilers: list[tuple[Any, str]] = [(torch.jit, name) for name in ("script", "trace", "trace_module")]
         if (optimized := _optimized_module()) is not None:
@@ -181,12 +258,14 @@ class PyTorch(TorchModules):
             torch._C._get_tracing_state() is not None
             or torch._C._functorch.peek_interpreter_stack() is not None
             or _tracing_context() is not None
+            or modes.is_fake()
             # Reading a value back would break the capture of a CUDA graph.
             or (torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
         )
 
-    def quiet(self) -> AbstractContextManager[Any]:
-        return torch.no_grad()
+    quiet = modes.Quiet
+
+    unseen = staticmethod(modes.unseen)
 
     # -- process ---------------------------------------------------------------------------------------------------
 
@@ -215,13 +294,28 @@ def _optimized_module() -> Any:
     return getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
 
 
+def _alone(tensor: torch.Tensor, *, copy: bool = False) -> torch.Tensor:
+    """A tensor on the host in a storage of its own; what a large one only shows once more is not copied."""
+    shown = tensor.shape
+    known = distinct(tensor, tuple(shown), tensor.stride(), LARGE).elements
+    tensor = tensor if known is None else known
+    on_host = tensor.cpu()
+    alone = on_host.is_contiguous() and on_host.untyped_storage().nbytes() == on_host.nbytes
+    if not alone or (copy and on_host is tensor):
+        on_host = on_host.clone(memory_format=torch.contiguous_format)
+    return on_host.expand(shown)
+
+
 def _strided(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor's values as a plain dense tensor outside every graph; of a distributed tensor, this rank's part."""
-    tensor = tensor.detach()
-    if hasattr(tensor, "to_local"):
+    return _dense(tensor.detach())
+
+
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
+    if type(tensor) is not torch.Tensor and hasattr(tensor, "to_local"):
         tensor = tensor.to_local()
     if tensor.is_quantized:
         tensor = tensor.dequantize()
     if tensor.layout != torch.strided:
         tensor = tensor.to_dense()
-    return tensor.resolve_conj().resolve_neg()
+    return tensor.resolve_conj().resolve_neg() if tensor.is_conj() or tensor.is_neg() else tensor

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msprobe_ms.dump.writing.memory_budget import MIB, MemoryBudget
-from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Layout, Place, TensorStatistics
 from msprobe_ms.recording.graphs.graph_recorder import GraphRecorder, tapped_by
@@ -72,10 +71,10 @@ class GraphStep(Step):
 
     @staticmethod
     def open(
-        config: Config, framework: Framework, taps: GraphTaps, step: int, rank: int | None, warned_before: set[str]
+        config: Config, framework: Framework, taps: GraphTaps, folder: Path, rank: int | None, warned_before: set[str]
     ) -> GraphStep:
-        """Make the step's folder at once. Raises OSError when the disk does not allow it."""
-        folder, budget = process_folder(config.dump_path, step, rank), MemoryBudget(config.max_memory * MIB)
+        """Make the step's folder at once, or one beside it. Raises OSError when the disk does not allow it."""
+        budget = MemoryBudget(config.max_memory * MIB)
         opened = GraphStep(config, framework, taps, folder, Status(config, rank), warned_before, budget)
         opened._open_part()
         return opened
@@ -107,6 +106,7 @@ class GraphStep(Step):
             raise UsageError(
                 "start: token_range counts calls of a model in dynamic graphs; leave it out in compiled ones"
             )
+        self.pause()  # whoever starts again without a stop has one observer
         modules = list(named_bases(self._framework, model, partial(self.failed, where="start")))
         self._bases = [base for base, _ in modules]
         if self._part is not None:
@@ -233,4 +233,4 @@ class GraphDumper(Dumper):
         self._taps = taps
 
     def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> GraphStep:
-        return GraphStep.open(config, self._framework, self._taps, step, rank, self._warned)
+        return GraphStep.open(config, self._framework, self._taps, folder, rank, self._warned)

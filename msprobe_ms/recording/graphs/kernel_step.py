@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.dump.kernels.index import write_index
 from msprobe_ms.dump.kernels.kernel_files import KernelFile, read_kernel_files
 from msprobe_ms.dump.kernels.reduce import reduce
-from msprobe_ms.dump.writing.writer import move_aside
+from msprobe_ms.dump.writing.writer import vacate, warn_of_owner
 from msprobe_ms.frameworks.base import ExecutionMode, Framework
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.recording.graphs import kernel_config
@@ -24,6 +24,7 @@ from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.files import Permissions, replacing
+from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.log import logger
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class KernelStep(Step):
         """``categories`` are the statistics to which tensors are reduced; None keeps what the framework wrote."""
         super().__init__(config, framework, status)
         self._dump = dump
-        self._folder = folder
+        self._opened = Folder(folder)
         self._data_folder = data_folder
         self._step = step
         self._categories = categories
@@ -61,7 +62,7 @@ class KernelStep(Step):
 
     @property
     def folder(self) -> Path:
-        return self._folder
+        return self._opened.path
 
     @property
     def is_empty(self) -> bool:
@@ -90,6 +91,8 @@ class KernelStep(Step):
         except (OSError, MsprobeError) as error:
             where = "its raw files are whole" if os.path.exists(self._data_folder) else "no raw files are there"
             logger.warning("%s: step %d has no index: %s; %s", self.folder, self._step, error, where)
+        finally:
+            self._opened.close()
 
     def _index(self) -> None:
         config = self._config
@@ -154,6 +157,8 @@ class KernelDumper(Dumper):
         #: Raw files go below it, whatever the configuration says later.
         self._root = config.dump_path
         self._environment = Environment()
+        #: The folder of the raw files, claimed with the first step that is recorded.
+        self._raw: Folder | None = None
         self._warn_of_idle_keys(config, mode)
         self._active = self._configure(config, mode)
         #: After this step nothing is recorded any more.
@@ -217,12 +222,31 @@ class KernelDumper(Dumper):
             return None
         self._warn_of_change(config)
         data_folder = self._root / f"rank_{self._framework.rank() or 0}" / "Net"
-        move_aside(folder)
-        config.permissions.make_folder(folder)
+        if not self._claims(data_folder.parent, config.permissions):
+            return None
+        place = vacate(folder)
+        warn_of_owner(folder, place, self._warned)
+        config.permissions.make_folder(place)
         _move_iteration_aside(data_folder, step, config.permissions)
         categories = kernel_config.categories(config, self._dump.version) if self._reduces else None
         status = Status(config, rank)
-        return KernelStep(config, self._framework, self._dump, folder, data_folder, step, categories, status)
+        return KernelStep(config, self._framework, self._dump, place, data_folder, step, categories, status)
+
+    def _claims(self, raw: Path, permissions: Permissions) -> bool:
+        """Whether MindSpore may write below ``raw``: it does not keep its files apart from those of another process."""
+        if self._raw is None:
+            permissions.make_folder(raw)
+            opened = Folder(raw)
+            if not opened.claim():
+                if str(raw) not in self._warned:
+                    self._warned.add(str(raw))
+                    logger.warning(
+                        "%s: MindSpore writes kernels of another process there; those of this one are not recorded. "
+                        "Give each process of a job its own rank, and each job its own dump_path", raw,
+                    )  # fmt: skip
+                return False
+            self._raw = opened
+        return True
 
     def _warn_of_change(self, config: Config) -> None:
         mode = self._framework.execution_mode()
@@ -244,6 +268,7 @@ class KernelDumper(Dumper):
         super().close()
         self._dump.close()
         self._environment.put_back()
+        self._raw = None
 
 
 def _configuration(config: Config, mode: ExecutionMode, version: str) -> tuple[str, Document]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import importlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from msprobe_ms.frameworks.base import Framework, Namespace
+from msprobe_ms.frameworks.base import Framework, Namespace, Removable
 from msprobe_ms.recording.calls import Subject
 from msprobe_ms.recording.hooks.communication import Communication
 from msprobe_ms.recording.hooks.early_imports import EarlyBindings
@@ -42,16 +42,22 @@ class ApiList:
         self._namespaces = {space.path: space for space in framework.namespaces()}
         self.apis: dict[Namespace, list[str]] = {}
         for own in framework.api_lists:
-            for path, names in _read_list(own).items():
+            for path, names in _package_list(own).items():
                 if path in self._namespaces:  # a namespace this version of the framework lacks is left out
                     self._add(self._namespaces[path], names)
         for path, names in ({} if extra is None else _read_list(extra)).items():
             space = self._namespaces.get(path) or _import_namespace(path, extra)
             self._add(space, [_existing(space, name, extra) for name in names])
 
-    def _add(self, space: Namespace, names: list[str]) -> None:
+    def _add(self, space: Namespace, names: Sequence[str]) -> None:
         known = self.apis.setdefault(space, [])
         known += [name for name in names if name not in known]
+
+
+@cache
+def _package_list(path: Path) -> Mapping[str, Sequence[str]]:
+    """A list of the package's own, which stays the same while the process runs."""
+    return _read_list(path)
 
 
 def _read_list(path: Path) -> dict[str, list[str]]:
@@ -121,6 +127,7 @@ _IN_PLACE = re.compile(r"__i(?!n)\w+__|__(set|del)item__|(?!__)\w*[^_]_|inplace_
 _IN_PLACE_FUNCTIONS = re.compile(r"scatter_(nd_)?(add|sub|mul|div|max|min|update)|index_add|(bernoulli|normal|random)_")
 
 
+@cache
 def writes_in_place(prefix: str, name: str) -> bool:
     """Whether an API of this name changes its arguments, which must then be the caller's own objects.
 
@@ -136,15 +143,17 @@ class ApiHooks:
     def __init__(self, framework: Framework, apis: ApiList) -> None:
         self._framework = framework
         self._recorder: Recorder | None = None
-        self._patches = list(self._make_patches(apis))
+        self._patches = [*self._make_patches(apis), *(Patch(*each) for each in framework.beside_wrappers())]
         self._primitives = PrimitiveHooks(framework)
         self._early = EarlyBindings()
+        self._copies: Removable | None = None
         self._models: Any = None
         self._custom: dict[tuple[int, str], Patch] = {}
 
     def install(self, recorder: Recorder, models: Any = None) -> None:
         """Bring calls of the listed APIs to ``recorder`` until ``remove``; ``models`` name the operators they hold."""
         self._recorder = recorder
+        self._copies = self._copies or self._framework.clean_copies()
         for patch in self._patches:
             patch.apply()
         self._primitives.install(recorder, models)
@@ -164,6 +173,9 @@ class ApiHooks:
     def remove(self) -> None:
         """Put the framework's own functions back; wrappers somebody still holds only pass calls on."""
         self._models = self._recorder = None
+        copies, self._copies = self._copies, None
+        if copies is not None:
+            copies.remove()
         do_all([self._early.remove, self._primitives.remove, *(patch.undo for patch in reversed(self._patches))])
 
     def register(self, holder: Any, name: str, prefix: str) -> None:
@@ -206,12 +218,14 @@ class ApiHooks:
         )
 
     def _wrap(self, subject: Subject, original: Callable[..., Any]) -> Callable[..., Any]:
+        function = self._framework.direct(original)
+
         @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             recorder = self._recorder
             if recorder is None:
-                return original(*args, **kwargs)
-            return recorder.run(subject, original, args, kwargs)
+                return function(*args, **kwargs)
+            return recorder.run(subject, function, args, kwargs)
 
         return wrapper
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, Protocol
 
-from msprobe_ms.frameworks.base import CompiledCall, Framework
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.compiled_call import CompiledCall
 from msprobe_ms.recording.calls import Subject
 from msprobe_ms.recording.hooks.communication import CollectiveOperator
 from msprobe_ms.recording.hooks.modules import ModuleHooks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -111,9 +112,13 @@ class PrimitiveHooks:
 
 def left_out(framework: Framework) -> frozenset[str]:
     """Names of the operator classes that are not recorded."""
-    if framework.operators_left_out is None:
-        return frozenset()
-    content = yaml.safe_load(framework.operators_left_out.read_text(encoding="utf-8"))
+    return frozenset() if framework.operators_left_out is None else _listed(framework.operators_left_out)
+
+
+@functools.cache
+def _listed(path: Path) -> frozenset[str]:
+    """The names in a list of the package's own, which stays the same while the process runs."""
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
     return frozenset(name for names in content.values() for name in names)
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import errno
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from msprobe_ms.dump.writing.writer import ERROR_LOG
-from msprobe_ms.support.files import DEFAULT, Permissions
+from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import printable
 
@@ -23,18 +22,10 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 class ErrorLog:
     """Collects the tool's errors of one step, in the file `ERROR_LOG` of its folder."""
 
-    def __init__(
-        self,
-        folder: Path,
-        warned_before: set[str],
-        on_loss: Callable[[str], None],
-        permissions: Permissions = DEFAULT,
-    ) -> None:
+    def __init__(self, files: Folder, warned_before: set[str], on_loss: Callable[[str], None]) -> None:
         """``warned_before`` is what earlier steps have warned of; this one adds to it. ``on_loss`` is told in words
         what should have been recorded and is not, each time that it is more."""
-        #: The dump's folder; to be set anew where that is moved.
-        self.folder = folder
-        self._permissions = permissions
+        self._files = files
         self._warned_before = warned_before
         self._on_loss = on_loss
         self._warned: set[str] = set()
@@ -43,6 +34,11 @@ class ErrorLog:
         self._lost, self._first_lost = 0, ""
         #: Why the error log lacks lines, and the first of those.
         self._unlogged = ""
+
+    @property
+    def folder(self) -> Path:
+        """The dump's folder, wherever it is now."""
+        return self._files.path
 
     def note(self, text: str) -> None:
         """Say what a dump cannot hold: in its error log, and in a warning the first time. It is no error."""
@@ -69,8 +65,7 @@ class ErrorLog:
         """
         self.count += 1
         try:
-            frames = traceback.extract_tb(error.__traceback__)
-            place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "unknown place"
+            place = _place(error)
             kind = type(error).__name__
             text = " ".join(str(error).split("\n", 1)[0].split())  # frameworks append whole call stacks
             line = f"{where}: {kind}: {text}"
@@ -111,16 +106,27 @@ class ErrorLog:
     def write(self, text: str) -> None:
         """Append a line to the file. Raises OSError when the disk refuses."""
         line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(text)}\n"
-        with self._permissions.append(self.folder / ERROR_LOG) as log:
+        with self._files.append(ERROR_LOG) as log:
             log.write(line.encode())
 
     @property
     def is_written(self) -> bool:
         """Whether there is a line in the file."""
-        return (self.folder / ERROR_LOG).exists()
+        try:
+            return bool(self._files.stat(ERROR_LOG))
+        except FileNotFoundError:
+            return False
 
     def absorb(self, other: ErrorLog) -> None:
         """Append the lines of another dump's log. Raises OSError."""
         if other.is_written:
-            with self._permissions.append(self.folder / ERROR_LOG) as mine:
-                mine.write((other.folder / ERROR_LOG).read_bytes())
+            with self._files.append(ERROR_LOG) as mine, other._files.open(ERROR_LOG) as theirs:
+                mine.write(theirs.read())
+
+
+def _place(error: BaseException) -> str:
+    """Where it was raised; the source is not read, which need not be a file."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return "unknown place" if last is None else f"{last.tb_frame.f_code.co_filename}:{last.tb_lineno}"

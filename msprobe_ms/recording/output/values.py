@@ -5,30 +5,32 @@ Tensor files are written on the way.
 
 from __future__ import annotations
 
-import dataclasses
-import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from msprobe_ms.arrays.npy import write_npy
-from msprobe_ms.arrays.statistics import ChunkedStatistics, StatisticsCache, checksum, is_large, statistics, summary
 from msprobe_ms.dump.names import data_name
 from msprobe_ms.dump.writing.json_text import TensorLeaf, Value
 from msprobe_ms.dump.writing.memory_budget import Copy, Write
 from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.recording.containers import DEEPEST, MOST_MEMBERS, Members, Walk
 from msprobe_ms.recording.output.error_log import ErrorLog
+from msprobe_ms.recording.output.figures import FigureReader
+from msprobe_ms.recording.output.plain_values import is_long_text, plain_leaf
 
 if TYPE_CHECKING:
     from msprobe_ms.recording.output.step_dump import Sinks
 
-#: Containers nested deeper than this become null: nobody reads them, and a cycle must end somewhere.
-_DEEPEST = 64
+_TOO_MANY = f"more than {MOST_MEMBERS} values, or nested deeper than {DEEPEST}: tensors among the rest are not recorded"
+_CUT = "long lists and texts are cut, and what is nested deep is left out; no tensor is among it"
+_NO_FILE = "it shows far more elements than it holds, or lies in a file itself: no file of it was written"
 
-#: Bits of an integer that is written; Python turns none of more than 4300 digits into text.
-_LONGEST_INTEGER = 14_000
+
+class LeftOut(Exception):
+    """Something of a call is not recorded, because it would take too much."""
 
 
 class ValueSerializer:
@@ -38,13 +40,11 @@ class ValueSerializer:
     """
 
     def __init__(self, framework: Framework, sinks: Sinks, errors: ErrorLog, *, md5: bool, sketch: bool) -> None:
-        self._framework = framework
+        self.framework = framework
         self._store_tensor = sinks.first.tensor
-        self._from_device = sinks.from_device
+        self._figures = FigureReader(framework, sinks.from_device, md5=md5, sketch=sketch)
         self._errors = errors
-        self._md5 = md5
-        self._sketch = sketch
-        self._known = StatisticsCache(sketch=sketch)
+        self._said_cut = False
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf (or list or object of leaves) of ``value``, which stands at ``entry``.``category``.``path``.
@@ -52,63 +52,59 @@ class ValueSerializer:
         With ``save`` every tensor in it is written to its own file. Values of unknown types become null, and so do
         those that cannot be read: the others of the call are still recorded.
         """
+        if self.framework.is_tensor(value):  # as most are
+            try:
+                return self.tensor(value, entry, category, path, save)
+            except Exception as error:
+                self.report(error, ".".join(filter(None, (entry, category, *path))))
+                return None
+        walk = _Serializing(self, entry, category, path, save)
         try:
-            return self._build(value, entry, category, path, save)
+            leaf = walk.of(value)
         except Exception as error:
-            self._errors.report(error, ".".join((entry, category, *path)))
-            return None
+            walk.failed(error)
+            leaf = None
+        if walk.lost:
+            self._errors.report(LeftOut(_TOO_MANY), walk.where)
+        elif walk.cut and not self._said_cut:
+            self._said_cut = True
+            self._errors.note(f"{walk.where}: {_CUT}")
+        return leaf
+
+    def build_all(self, values: Sequence[Any], entry: str, category: str, save: bool) -> Value:
+        """The leaves of a call's arguments or results, a list or tuple."""
+        if type(values) is tuple and len(values) == 1:  # mostly a tensor, for which nothing is walked
+            return [self.build(values[0], entry, category, ("0",), save)]
+        return self.build(values, entry, category, (), save)
+
+    def report(self, error: Exception, where: str) -> None:
+        """Report that a value could not be recorded."""
+        self._errors.report(error, where)
 
     def of_array(
         self, array: np.ndarray, dtype: str, entry: str, category: str, path: tuple[str, ...], save: bool
     ) -> Value:
         """The leaf of a tensor of dtype ``dtype`` that is at hand as an array, as `build` gives it."""
         try:
-            return self._array(array, entry, category, path, save, self._framework.dialect.tensor_type, dtype)
+            return self.array(array, entry, category, path, save, self.framework.dialect.tensor_type, dtype)
         except Exception as error:
             self._errors.report(error, ".".join((entry, category, *path)))
             return None
 
-    def _build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
-        if value is None or len(path) > _DEEPEST:
-            return None
-        if self._framework.is_tensor(value):
-            return self._tensor(value, entry, category, path, save)
-        if (special := self._framework.special_leaf(value)) is not None:
-            return special
-        if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-            return [self.build(member, entry, category, (*path, str(i)), save) for i, member in enumerate(value)]
-        named = members(value)
-        if named is not None:
-            return {
-                str(key): self.build(member, entry, category, (*path, str(key)), save) for key, member in named.items()
-            }
-        if isinstance(value, np.ndarray):
-            if value.dtype.kind not in "fiubc":
-                return None
-            return self._array(value, entry, category, path, save, "numpy.ndarray", str(value.dtype))
-        return _plain(value)
-
-    def _tensor(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> TensorLeaf:
-        framework = self._framework
-        numbers: Sequence[Any] | None = None if save or self._md5 else self._on_device(tensor)
-        array, md5, sketch, size = None, None, None, 0
-        if numbers is None and is_large(tensor.shape) and framework.copies(tensor):
-            whole = ChunkedStatistics(framework.in_parts(tensor), md5=self._md5, sketch=self._sketch)
-            numbers, md5, sketch, size = whole.statistics, whole.md5, whole.sketch, whole.nbytes
-        elif numbers is None:
-            array = framework.to_numpy(tensor)
-            numbers, sketch, crc = self._known.statistics(framework.place(tensor, array), array)
-            size = array.nbytes
-            if self._md5:
-                md5 = f"{crc:08x}" if array.flags.c_contiguous else checksum(array)
-        else:
-            *numbers, sketch = numbers
-        maximum, minimum, mean, norm = numbers
+    def tensor(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
+        """The leaf of a tensor; of a nested one the leaves of those that it consists of."""
+        framework = self.framework
+        if not framework.is_readable(tensor):
+            return self._unreadable(tensor, entry, category, path, save)
+        found = self._figures.of_tensor(tensor, exact=save)
+        maximum, minimum, mean, norm = found.statistics
         file = None
-        if save:
+        if save and found.refused:
+            self._errors.report(LeftOut(_NO_FILE), ".".join((entry, category, *path)))
+        elif save:
             name = data_name(entry, category, path, framework.dialect.file_suffix)
-            copy = Copy(size, partial(self._copied, tensor, array))
-            file = self._written(entry, name, partial(framework.save_tensor, tensor, array), copy)
+            copy = Copy(found.size, partial(self._copied, tensor, found.array))
+            file = self._written(entry, name, partial(framework.save_tensor, tensor, found.array), copy)
         return TensorLeaf(
             framework.dialect.tensor_type,
             framework.dtype_text(tensor),
@@ -119,30 +115,43 @@ class ValueSerializer:
             norm,
             framework.requires_grad(tensor),
             file,
-            md5,
-            sketch,
+            found.md5,
+            found.sketch,
         )
 
-    def _on_device(self, tensor: Any) -> Sequence[Any] | None:
-        """The four statistics and the sketch of a tensor on a device, computed there; None where that is not to be."""
-        on_device = self._framework.device_statistics(tensor, sketch=self._sketch)
-        return None if on_device is None else self._from_device(on_device)
+    def _unreadable(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
+        framework = self.framework
+        parts = framework.components(tensor)
+        if parts is not None:
+            return [self.tensor(part, entry, category, (*path, str(i)), save) for i, part in enumerate(parts)]
+        shape = tuple(size if type(size) is int else 0 for size in tensor.shape)  # one may be a symbol
+        kind, dtype = framework.dialect.tensor_type, framework.dtype_text(tensor)
+        return TensorLeaf(kind, dtype, shape, None, None, None, None, framework.requires_grad(tensor))
 
     def _copied(self, tensor: Any, array: np.ndarray | None) -> Write:
-        array = self._framework.to_numpy(tensor) if array is None else array
-        return partial(self._framework.save_tensor, *self._framework.detached(tensor, array))
+        array = self.framework.to_numpy(tensor) if array is None else array
+        return partial(self.framework.save_tensor, *self.framework.detached(tensor, array))
 
-    def _array(
+    def array(
         self, array: np.ndarray, entry: str, category: str, path: tuple[str, ...], save: bool, kind: str, dtype: str
     ) -> TensorLeaf:
-        numbers, sketch = summary(array) if self._sketch else (statistics(array), None)
+        found = self._figures.of_array(array)
         file = None
-        if save:
+        if save and found.refused:
+            self._errors.report(LeftOut(_NO_FILE), ".".join((entry, category, *path)))
+        elif save:
             name = data_name(entry, category, path, ".npy")
             copy = Copy(array.nbytes, lambda: partial(write_npy, array=array.copy()))
             file = self._written(entry, name, partial(write_npy, array=array), copy)
-        md5 = checksum(array) if self._md5 else None
-        return TensorLeaf(kind, dtype, array.shape, *numbers, None, file, md5, sketch)
+        maximum, minimum, mean, norm = found.statistics
+        return TensorLeaf(kind, dtype, array.shape, maximum, minimum, mean, norm, None, file, found.md5, found.sketch)
+
+    def numpy_array(self, array: np.ndarray, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
+        """The leaf of an array that a user holds; null where its elements are no numbers."""
+        plain = np.ndarray.view(array, np.ndarray)
+        if plain.dtype.kind not in "fiubc":
+            return None
+        return self.array(plain, entry, category, path, save, "numpy.ndarray", str(plain.dtype))
 
     def _written(self, entry: str, file: str, write: Write, copy: Copy) -> str | None:
         """The name of a tensor file after writing it; None when that fails: its statistics are still recorded."""
@@ -154,41 +163,46 @@ class ValueSerializer:
         return file if there else None
 
 
-def members(value: Any) -> Mapping[Any, Any] | None:
-    """Named members of dictionaries, named tuples and dataclass instances; None for anything else."""
-    if isinstance(value, Mapping):
-        return value
-    if isinstance(value, tuple):
-        return dict(zip(value._fields, value, strict=False))  # type: ignore[attr-defined]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    return None
+class _Serializing(Walk):
+    """Turns nested values into leaves, each by itself: one that fails is null."""
 
+    def __init__(self, values: ValueSerializer, entry: str, category: str, path: tuple[str, ...], save: bool) -> None:
+        super().__init__(values.framework.is_tensor)
+        self._values = values
+        self._entry, self._category, self._prefix, self._save = entry, category, path, save
 
-def _plain(value: Any) -> Value:
-    if isinstance(value, enum.Enum):
-        return None
-    if _is_too_long(value):
-        return None
-    if isinstance(value, (bool, int, float, str)):
-        return {"type": _builtin_name(value), "value": value}
-    if isinstance(value, slice):
-        ends: Sequence[Any] = (value.start, value.stop, value.step)
-        shown = [end if isinstance(end, int) and not _is_too_long(end) else None for end in ends]
-        return {"type": "slice", "value": shown}
-    if value is Ellipsis:
-        return {"type": "ellipsis", "value": "..."}
-    if isinstance(value, np.generic) and value.dtype.kind in "fiub":
-        plain = value.item()
-        if value.dtype.kind == "f":
-            plain = float(plain)  # a longdouble gives itself
-        return {"type": type(value).__name__, "value": plain}
-    return None
+    @property
+    def place(self) -> tuple[str, ...]:
+        return (*self._prefix, *map(str, self._path))
 
+    @property
+    def where(self) -> str:
+        """The name of the present item, for messages."""
+        return ".".join(filter(None, (self._entry, self._category, *self.place)))
 
-def _is_too_long(value: Any) -> bool:
-    return isinstance(value, int) and value.bit_length() > _LONGEST_INTEGER
+    def tensor(self, value: Any) -> Value:
+        return self._values.tensor(value, self._entry, self._category, self.place if self._save else (), self._save)
 
+    def special(self, value: Any) -> Value:
+        return self._values.framework.special_leaf(value)
 
-def _builtin_name(value: Any) -> str:
-    return next(kind.__name__ for kind in (bool, int, float, str) if isinstance(value, kind))
+    def plain(self, value: Any) -> Value:
+        if issubclass(type(value), np.ndarray):
+            return self._values.numpy_array(value, self._entry, self._category, self.place, self._save)
+        self.cut = self.cut or is_long_text(value)
+        return plain_leaf(value)
+
+    def made(self, value: Any, inside: Members, found: list[Any]) -> Value:
+        names, _, length = inside
+        if (left_out := length - len(found)) == 0:
+            return super().made(value, inside, found)
+        rest = {"type": "omitted", "value": f"{left_out} of {length} members"}
+        if names is None:
+            return [*found, rest]
+        name = "…"
+        while name in names:
+            name += "…"
+        return {**dict(zip(names, found, strict=False)), name: rest}
+
+    def failed(self, error: Exception) -> None:
+        self._values.report(error, self.where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import os
 import signal
@@ -349,6 +350,21 @@ def test_an_earlier_dump_is_moved_aside_with_its_kernels(run: Callable[..., Run]
     names = {leaf["data_name"] for path in sorted((tmp_path / "dump" / "step7").glob("*/dump.json"))[-1:]
              for leaf in leaves(json.loads(path.read_text())["data"])}  # fmt: skip
     assert len(names) == len(before)
+
+
+def test_raw_files_of_another_process_are_left_alone(run: Callable[..., Run], tmp_path: Path) -> None:
+    """MindSpore would write into the folder that it writes in, too."""
+    theirs = lay_out(tmp_path / "dump/rank_0/Net/0/7", {"MatMul.Default_op0.output.0": np.zeros(3, np.float32)})
+    before = sorted((path, path.stat().st_size) for path in (tmp_path / "dump").rglob("*.npy"))
+    other = os.open(tmp_path / "dump" / "rank_0", os.O_RDONLY)
+    try:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        ended = run("many_starts", {"task": "tensor"})
+    finally:
+        os.close(other)
+    assert ended.log.count("MindSpore writes kernels of another process there") == 1, ended.log
+    assert sorted((path, path.stat().st_size) for path in (tmp_path / "dump").rglob("*.npy")) == before, theirs
+    assert ended.steps() == []
 
 
 @pytest.mark.parametrize("task", ["overflow_check", "exception_dump"])

@@ -101,8 +101,8 @@ def store(folder: Path, permissions: Permissions) -> DumpStore:
     return DumpStore(folder, task="tensor", level="L0", framework="pytorch", tensors=True, permissions=permissions)
 
 
-def errors(dump: DumpStore, permissions: Permissions) -> ErrorLog:
-    return ErrorLog(dump.folder, set(), dump.mark_incomplete, permissions)
+def errors(dump: DumpStore) -> ErrorLog:
+    return ErrorLog(dump.files, set(), dump.mark_incomplete)
 
 
 def test_journal_log_and_what_is_recovered(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_journal_log_and_what_is_recovered(tmp_path: Path) -> None:
         killed = store(tmp_path / "rank0", Permissions.of_files(0o660))
         killed.entry(EntryPart("Cell.a.B.forward.0", [("output", "[]")]))
         killed.tensor("a.npy", lambda file: file.write(b"a") and None)
-        errors(killed, Permissions.of_files(0o660)).write("odd \x1b[31m\n2026")
+        errors(killed).write("odd \x1b[31m\n2026")
     with umask(0o077):
         list(recover(tmp_path))
     assert modes(tmp_path / "rank0") == ({0o660}, {0o770})
@@ -124,7 +124,7 @@ def test_an_error_log_that_is_a_link_is_not_written(tmp_path: Path) -> None:
     dump = store(tmp_path / "rank0", DEFAULT)
     (dump.folder / ERROR_LOG).symlink_to(tmp_path / "precious")
     with pytest.raises(OSError, match="symbolic links"):
-        errors(dump, DEFAULT).write("odd")
+        errors(dump).write("odd")
     assert (tmp_path / "precious").read_text() == "kept"
 
 

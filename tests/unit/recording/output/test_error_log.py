@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from msprobe_ms.dump.writing.writer import ERROR_LOG
 from msprobe_ms.recording.output.error_log import ErrorLog
+from msprobe_ms.support.folder import Folder
 
 
 @pytest.fixture
@@ -21,7 +23,7 @@ def lines(folder: Path) -> list[str]:
 
 
 def test_what_is_lost_is_said_to_whoever_wants_to_know(tmp_path: Path, losses: list[str], warnings: list[str]) -> None:
-    errors = ErrorLog(tmp_path, set(), losses.append)
+    errors = ErrorLog(Folder(tmp_path), set(), losses.append)
     errors.report(ValueError("first\nand a call stack"), "Cell.fc.Dense.forward.0")
     errors.report(ValueError("second"), "Cell.fc.Dense.forward.1")
     errors.report(KeyError("costs nothing"), "stop", lost=False)
@@ -33,12 +35,25 @@ def test_what_is_lost_is_said_to_whoever_wants_to_know(tmp_path: Path, losses: l
     assert warnings[-1] == f"{tmp_path}: 3 problems, see {ERROR_LOG}"
 
 
+def test_a_pipe_with_the_name_of_a_source_is_not_waited_for(tmp_path: Path, losses: list[str]) -> None:
+    """The error says where it was raised, in a file that need not be one."""
+    os.mkfifo(tmp_path / "net.py")
+    errors = ErrorLog(Folder(tmp_path), set(), losses.append)
+    try:
+        exec(compile("1 / 0", str(tmp_path / "net.py"), "exec"), {})
+    except ZeroDivisionError as error:
+        errors.report(error, "somewhere")
+    (line,) = lines(tmp_path)
+    assert line.endswith(f"somewhere: ZeroDivisionError: division by zero ({tmp_path / 'net.py'}:1)")
+
+
 def test_an_error_of_the_system_is_warned_of_once_in_all_steps(tmp_path: Path, warnings: list[str]) -> None:
     before: set[str] = set()
     for step in range(3):
         folder = tmp_path / str(step)
         folder.mkdir()
-        ErrorLog(folder, before, lambda text: None).report(OSError(errno.ENOSPC, "No space left on device"), "a.npy")
+        errors = ErrorLog(Folder(folder), before, lambda text: None)
+        errors.report(OSError(errno.ENOSPC, "No space left on device"), "a.npy")
         assert len(lines(folder)) == 1
     assert len(warnings) == 1
     assert "the disk is full or read-only" in warnings[0]
@@ -46,10 +61,10 @@ def test_an_error_of_the_system_is_warned_of_once_in_all_steps(tmp_path: Path, w
 
 def test_a_log_whose_folder_was_moved_goes_on_there(tmp_path: Path) -> None:
     (tmp_path / "rank0").mkdir()
-    errors = ErrorLog(tmp_path / "rank0", set(), lambda text: None)
+    errors = ErrorLog(Folder(tmp_path / "rank0"), set(), lambda text: None)
     assert not errors.is_written
     errors.note("one")
-    errors.folder = (tmp_path / "rank0").rename(tmp_path / "moved")
+    (tmp_path / "rank0").rename(tmp_path / "moved")
     errors.note("two")
     errors.note("two")
     assert [line.rpartition(" ")[2] for line in lines(tmp_path / "moved")] == ["one", "two"]
@@ -59,7 +74,7 @@ def test_a_log_takes_over_the_lines_of_another(tmp_path: Path) -> None:
     logs = []
     for name in ("kept", "empty", "discarded"):
         (tmp_path / name).mkdir()
-        logs.append(ErrorLog(tmp_path / name, set(), lambda text: None))
+        logs.append(ErrorLog(Folder(tmp_path / name), set(), lambda text: None))
     kept, empty, discarded = logs
     kept.note("one")
     discarded.note("two")

@@ -1,0 +1,137 @@
+"""What users put around PyTorch's operations, and how this package keeps its own operations out of their sight.
+
+These are function modes and dispatch modes, tensor subclasses that are told of functions, and profilers.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache, wraps
+from types import MethodDescriptorType, WrapperDescriptorType
+from typing import Any
+
+import torch
+from torch import _C
+from torch._C import _autograd
+from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, _pop_mode, _push_mode
+
+from msprobe_ms.support.patching import wrapped_by_us
+
+_no_functions = _C.DisableTorchFunction
+_grad_is_enabled, _enable_grad = _C.is_grad_enabled, _C._set_grad_enabled
+_profiled = _autograd._profiler_enabled
+_dispatch_modes = _C._len_torch_dispatch_stack
+#: Whether what stands for a kernel gives the shape of its result, with fake tensors taken for those of no device.
+_in_stand_in = getattr(_C, "_meta_in_tls_dispatch_include", bool)
+
+
+def is_fake() -> bool:
+    """Whether operations of this thread run on fake tensors, to learn what they would give."""
+    if not _dispatch_modes():
+        return bool(_in_stand_in())
+    fake = getattr(sys.modules.get("torch._subclasses.fake_tensor"), "FakeTensorMode", None)
+    return fake is not None and any(isinstance(mode, fake) for mode in _get_current_dispatch_mode_stack())
+
+
+def unseen() -> AbstractContextManager[Any]:
+    """Return a context for operations of this package, of which nobody is told."""
+    # As a rule one written in C: nothing interrupts its beginning and its end.
+    return _away() if _dispatch_modes() or _profiled() else _no_functions()
+
+
+class Quiet:
+    """A context for what is computed, which enters no gradient graph. It is for inside of `unseen`: modes see it."""
+
+    __slots__ = ("_grad",)
+
+    def __enter__(self) -> None:
+        self._grad = _grad_is_enabled()
+        _enable_grad(False)
+
+    def __exit__(self, *raised: Any) -> None:
+        _enable_grad(self._grad)
+
+
+@contextmanager
+def _away() -> Iterator[None]:
+    """Take dispatch modes off and have the profiler look away."""
+    profiled = _profiled()
+    with _no_functions(), _none_of(_dispatch_modes, _pop_mode, _push_mode):
+        try:
+            if profiled:
+                _autograd._enable_record_function(False)
+            yield
+        finally:
+            if profiled:
+                _autograd._enable_record_function(True)
+
+
+@contextmanager
+def _none_of(count: Callable[[], int], pop: Callable[[], Any], push: Callable[[Any], None]) -> Iterator[None]:
+    """Empty one of PyTorch's stacks of modes meanwhile."""
+    modes: list[Any] = []
+    try:
+        while count():
+            modes.append(pop())
+        yield
+    finally:
+        while modes:
+            push(modes.pop())
+
+
+def direct(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what calls ``function`` and tells users' modes and classes of it, not of the wrapper in its place.
+
+    Methods of tensors that are written in C++ tell of what stands under their name.
+    """
+    if not isinstance(function, (MethodDescriptorType, WrapperDescriptorType)):
+        return function
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not has_torch_function(args):
+            return function(*args, **kwargs)
+        told, names_tensors = _told_by(function)
+        overriding = args if names_tensors else [each for each in args if type(each) is not torch.Tensor]
+        return handle_torch_function(told, overriding, *args, **kwargs)
+
+    return call
+
+
+class _Probe(TorchFunctionMode):
+    """Gives back what it is told, and does nothing."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return function, bool(types)
+
+
+_PROBED = torch.empty(1, device="cpu")
+
+
+@cache
+def _told_by(method: Callable[..., Any]) -> tuple[Callable[..., Any], bool]:
+    """What a method says was called, ``mul`` where it is ``__mul__``, and whether it names `torch.Tensor` as a type."""
+    with _none_of(_C._len_torch_function_stack, _C._pop_torch_function_stack, _C._push_on_torch_function_stack):
+        for args in ((_PROBED,), (_PROBED, _PROBED), (_PROBED, 0, _PROBED)):
+            with suppress(Exception), _Probe():
+                if isinstance(found := method(*args), tuple):
+                    return wrapped_by_us(found[0]) or found[0], found[1]
+    return method, False
+
+
+def beside_wrappers() -> list[tuple[Any, str, Callable[[Any], Any]]]:
+    """Return ``(holder, attribute, wrap)`` of what functions written in Python call to tell of themselves by name."""
+    holders = (torch.nn.functional, torch.functional, torch._tensor)
+    return [(each, "handle_torch_function", _telling_of_functions) for each in holders]
+
+
+def _telling_of_functions(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def tell(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        wrapped = wrapped_by_us(function)
+        return original(function if wrapped is None else wrapped, *args, **kwargs)
+
+    return tell

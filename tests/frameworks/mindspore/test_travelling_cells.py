@@ -1,0 +1,161 @@
+"""Cells and functions that are copied, pickled or saved while recording: as without it."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mindspore
+import numpy as np
+import pytest
+from mindspore import Parameter, Tensor, mint, nn, ops
+from recording import read_step, recording
+
+LEVELS = ("L0", "L1", "mix")
+
+
+class Scale(nn.Cell):
+    """A Cell that can be pickled, which those that hold primitives cannot. It holds a function."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = Parameter(np.ones(4, np.float32))
+        self.act = ops.tanh
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.act(x * self.w)
+
+
+class Doubled(nn.Cell):
+    """With a backward of its own: hooks on it go another way."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return x * 2
+
+    def bprop(self, x: Tensor, out: Tensor, dout: Tensor) -> tuple[Tensor]:
+        return (dout * 2,)
+
+
+class Net(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc, self.scale, self.doubled = nn.Dense(4, 4), Scale(), Doubled()
+        self.fc.register_forward_pre_hook(ahead)
+        self.fc.register_forward_hook(behind)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.doubled(self.scale(self.fc(x)))
+
+
+def ahead(cell: nn.Cell, args: Any) -> None:
+    """A hook of the user's."""
+
+
+def behind(cell: nn.Cell, args: Any, output: Any) -> None:
+    """A hook of the user's."""
+
+
+X = Tensor(np.arange(12, dtype=np.float32).reshape(3, 4) / 12)
+
+
+def hooks(net: nn.Cell) -> list[Any]:
+    """All that tables of hooks hold, but for numbers."""
+    return [
+        (name, table, list(value.values()))
+        for name, cell in net.cells_and_names()
+        for table, value in vars(cell).items()
+        if "hook" in table and isinstance(value, dict) and value
+    ]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_copy_is_what_it_is_without_the_tool(ms: Any, dump_path: Path, level: str) -> None:
+    net = Net()
+    before, expected = hooks(net), net(X).asnumpy()
+    with recording(net, dump_path, level=level):
+        net(X)
+        copied = copy.deepcopy(copy.deepcopy(net))
+        assert hooks(copied) == before
+        assert np.array_equal(copied(X).asnumpy(), expected)
+    assert hooks(net) == hooks(copied) == before
+    assert copied.scale.act is net.scale.act is ops.tanh
+    assert "__reduce_ex__" not in vars(nn.Cell) and nn.Cell.__setstate__.__module__ == "mindspore.nn.cell"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_cell_pickled_meanwhile_is_that_cell(ms: Any, dump_path: Path, level: str) -> None:
+    cell = Scale()
+    expected = cell(X).asnumpy()
+    with recording(cell, dump_path, level=level):
+        pickled = pickle.dumps(cell)
+        loaded = pickle.loads(pickled)
+        assert np.array_equal(loaded(X).asnumpy(), expected)
+    assert b"msprobe" not in pickled
+    for found in (loaded, pickle.loads(pickled), pickle.loads(pickle.dumps(loaded))):
+        assert hooks(found) == [] and found.act is ops.tanh
+        assert np.array_equal(found(X).asnumpy(), expected)
+
+
+def test_calls_of_a_copy_are_not_the_cells(ms: Any, dump_path: Path) -> None:
+    """A teacher or an average of the weights would falsify the dump."""
+    net = nn.SequentialCell(nn.Dense(4, 2))
+    with recording(net, dump_path, level="L0"):
+        other = copy.deepcopy(net)
+        for each in (net, other):
+            mindspore.value_and_grad(lambda each=each: each(X).sum(), None, each.trainable_params())()
+        copy.copy(net[0])(X)
+    cells = [name for name in read_step(dump_path).data if name.startswith("Cell")]
+    assert cells == [f"Cell.0.Dense.{kind}.0" for kind in ("forward", "backward", "parameters_grad")]
+
+
+def test_what_a_compiler_makes_of_a_copy(ms: Any, dump_path: Path) -> None:
+    net = Net()
+    expected = net(X).asnumpy()
+    with recording(net, dump_path, level="L0"):
+        copied = copy.deepcopy(net)
+
+        @mindspore.jit
+        def compiled(x: Tensor) -> Tensor:
+            return copied.scale(x)
+
+        assert np.allclose(compiled(X).asnumpy(), net.scale(X).asnumpy())
+    assert np.array_equal(copied(X).asnumpy(), expected)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_checkpoints_are_the_same(ms: Any, dump_path: Path, level: str) -> None:
+    net, files = Net(), [str(dump_path.with_name(f"{name}.ckpt")) for name in ("before", "meanwhile")]
+    mindspore.save_checkpoint(net, files[0])
+    with recording(net, dump_path, level=level):
+        mindspore.value_and_grad(lambda: net(X).sum(), None, net.trainable_params())()
+        mindspore.save_checkpoint(net, files[1])
+        copied = copy.deepcopy(net.scale.w)
+    first, second = map(mindspore.load_checkpoint, files)
+    assert first.keys() == second.keys()
+    assert all(np.array_equal(first[name].asnumpy(), second[name].asnumpy()) for name in first)
+    assert np.array_equal(copied.asnumpy(), net.scale.w.asnumpy())
+
+
+FUNCTIONS: dict[str, Callable[[], Any]] = {
+    "ops": lambda: ops.relu,
+    "ops of a primitive": lambda: ops.add,
+    "mint": lambda: mint.matmul,
+    "functional": lambda: mint.nn.functional.relu,
+    "method": lambda: Tensor.reshape,
+    "operator": lambda: Tensor.__add__,
+}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_functions_pickle_by_name(ms: Any, dump_path: Path, level: str, kind: str) -> None:
+    find = FUNCTIONS[kind]
+    genuine = find()
+    with recording(Net(), dump_path, level=level):
+        pickled = pickle.dumps(find())
+        assert pickle.loads(pickled) is find()
+    assert pickle.loads(pickled) is genuine is find()
+    assert b"msprobe" not in pickled

@@ -1,0 +1,208 @@
+"""Modules and functions that are copied, pickled, saved or sent away while recording: as without it."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from recording import read_step
+from torch import nn
+
+from msprobe_ms.pytorch import PrecisionDebugger, record
+
+LEVELS = ("L0", "L1", "mix")
+
+
+def network() -> nn.Module:
+    """With a layer that holds a function, and one with hooks of the user's."""
+    layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, activation=F.relu, batch_first=True)
+    net = nn.Sequential(layer, nn.Linear(4, 2))
+    net[1].register_forward_pre_hook(ahead, with_kwargs=True, prepend=True)
+    net[1].register_forward_hook(behind, with_kwargs=True, always_call=True)
+    return net
+
+
+def ahead(module: nn.Module, args: Any, kwargs: Any) -> None:
+    """A hook of the user's."""
+
+
+def behind(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+    """A hook of the user's."""
+
+
+def x() -> torch.Tensor:
+    return torch.arange(24.0).reshape(3, 2, 4) / 24
+
+
+def hooks(net: nn.Module) -> list[Any]:
+    """All that tables of hooks hold, but for numbers."""
+    return [
+        (name, table, list(value.values()))
+        for name, module in net.named_modules()
+        for table, value in vars(module).items()
+        if "hook" in table and isinstance(value, dict) and value
+    ]
+
+
+def saved(net: nn.Module) -> nn.Module:
+    file = io.BytesIO()
+    torch.save(net, file)
+    file.seek(0)
+    return torch.load(file, weights_only=False)
+
+
+def sent(net: nn.Module) -> nn.Module:
+    """As to a worker process."""
+    return pickle.loads(ForkingPickler.dumps(net))
+
+
+WAYS: dict[str, Callable[[nn.Module], nn.Module]] = {
+    "deepcopy": copy.deepcopy,
+    "deepcopy twice": lambda net: copy.deepcopy(copy.deepcopy(net)),
+    "saved": saved,
+    "sent": sent,
+    **{f"protocol {number}": lambda net, number=number: pickle.loads(pickle.dumps(net, number)) for number in range(6)},
+}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_copy_is_what_it_is_without_the_tool(dump_path: Path, level: str, way: str) -> None:
+    net = network()
+    before, expected = hooks(net), net(x())
+    with record(net, level=level, dump_path=dump_path):
+        net(x())
+        copied = WAYS[way](net)
+        assert hooks(copied) == before
+        assert torch.equal(copied(x()), expected)
+    assert hooks(net) == hooks(copied) == before
+    assert "__reduce_ex__" not in vars(nn.Module)
+    assert pickle.dumps(copied)
+    if "deepcopy" in way:
+        assert copied[0].activation is F.relu
+
+
+def test_calls_of_a_copy_are_not_the_modules(dump_path: Path) -> None:
+    """A teacher or an average of the weights would falsify the dump."""
+    net = nn.Sequential(nn.Linear(4, 2))
+    with record(net, level="L0", dump_path=dump_path):
+        average = torch.optim.swa_utils.AveragedModel(net)
+        net(x()).sum().backward()
+        for other in (average, copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+            other(x()).sum().backward()
+    modules = [name for name in read_step(dump_path).data if name.startswith("Module")]
+    assert modules == [f"Module.0.Linear.{kind}.0" for kind in ("forward", "backward", "parameters_grad")]
+
+
+def test_a_module_that_shares_its_tables_with_another_is_not_that_one(dump_path: Path) -> None:
+    net = nn.Sequential(nn.Linear(4, 2))
+    with record(net, level="L0", dump_path=dump_path):
+        copy.copy(net[0])(x())
+    assert not read_step(dump_path).data
+
+
+def test_replicas_are_the_module(dump_path: Path) -> None:
+    """Those that DataParallel makes at each call."""
+    net = nn.Sequential(nn.Linear(4, 2))
+    with record(net, level="L0", dump_path=dump_path):
+        replica = net[0]._replicate_for_data_parallel()
+        replica.weight, replica.bias = net[0].weight, net[0].bias
+        replica(x())
+    assert list(read_step(dump_path).data) == ["Module.0.Linear.forward.0"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_network_saved_meanwhile_loads_where_the_tool_is_not_installed(dump_path: Path, level: str) -> None:
+    net = nn.Sequential(nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True), nn.Linear(4, 2))
+    file = dump_path.with_name("net.pt")
+    with record(net, level=level, dump_path=dump_path):
+        torch.save(net, file)
+        expected = net(x())
+    script = (
+        "import sys; sys.modules['msprobe_ms'] = None\n"
+        "import torch\n"
+        f"net = torch.load({str(file)!r}, weights_only=False)\n"
+        "assert net[0].activation is torch.nn.functional.relu\n"
+        "print(float(net(torch.arange(24.0).reshape(3, 2, 4) / 24).sum()))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stderr
+    assert float(run.stdout) == pytest.approx(expected.sum().item())
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_compilers_make_of_a_copy(dump_path: Path, level: str) -> None:
+    net = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    with record(net, level=level, dump_path=dump_path):
+        expected = net(x())
+        traced = torch.fx.symbolic_trace(net)
+        for made in (
+            torch.jit.script(copy.deepcopy(net)), torch.jit.trace(copy.deepcopy(net), x()), saved(traced),
+            copy.deepcopy(traced), torch.export.export(copy.deepcopy(net), (x(),)).module(),
+            torch.compile(copy.deepcopy(net), backend="eager"),
+        ):  # fmt: skip
+            assert torch.equal(made(x()), expected)
+
+
+def test_a_traced_network_that_is_recorded_itself_travels(dump_path: Path) -> None:
+    net = torch.fx.symbolic_trace(nn.Sequential(nn.Linear(4, 4), nn.ReLU()))
+    with record(net, level="mix", dump_path=dump_path):
+        expected = net(x())
+        for made in (saved(net), copy.deepcopy(net), pickle.loads(pickle.dumps(copy.deepcopy(net)))):
+            assert torch.equal(made(x()), expected)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_tensors_travel_without_a_word(dump_path: Path, level: str) -> None:
+    """PyTorch warns of tensors whose hooks are not saved."""
+    net = network()
+    given = x().requires_grad_()
+    with record(net, level=level, dump_path=dump_path), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        output = net(given)
+        torch.save([given, output], io.BytesIO())
+        ForkingPickler.dumps([given, *net.parameters()])
+        copy.deepcopy([given, *net.parameters()])
+    debugger = PrecisionDebugger(dump_path=dump_path.with_name("saved"), level="debug")
+    output = given * 2
+    debugger.save([given, output], "pair")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.save([given, output], io.BytesIO())
+    debugger.step()
+
+
+FUNCTIONS = {
+    "written in Python": lambda: F.relu,
+    "of C++": lambda: torch.relu,
+    "of another module": lambda: F.linear,
+    "in torch from elsewhere": lambda: torch.einsum,
+    "method": lambda: torch.Tensor.add,
+    "operator": lambda: torch.Tensor.__add__,
+    "method written in Python": lambda: torch.Tensor.split,
+    "autograd": lambda: torch.autograd.grad,
+}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_functions_pickle_by_name(dump_path: Path, level: str, kind: str) -> None:
+    find = FUNCTIONS[kind]
+    genuine = find()
+    with record(network(), level=level, dump_path=dump_path):
+        pickles = [pickle.dumps(find(), protocol) for protocol in (2, 4)]
+        assert all(pickle.loads(each) is find() for each in pickles)
+        assert find().__name__ == genuine.__name__
+    assert all(pickle.loads(each) is genuine is find() for each in pickles)
+    assert not any(b"msprobe" in each for each in pickles)
