@@ -23,8 +23,9 @@ from typing import Any, BinaryIO
 
 import torch
 
-from msprobe_ms.dump.writing import writer
+from msprobe_ms.dump.writing.writer import TENSOR_FOLDER
 from msprobe_ms.pytorch import PrecisionDebugger
+from msprobe_ms.support import folder as folders
 from msprobe_ms.support.files import replacing
 from torture.harness import Outcome, Tool, main
 from torture.recordings import write_config
@@ -47,7 +48,7 @@ def held(key: str = "VmRSS") -> int:
 
 
 class Disk:
-    """All that is written passes through a pipe whose reader may stand still: the writer then waits in the kernel."""
+    """Tensor files pass through a pipe whose reader may stand still: the writer then waits in the kernel."""
 
     def __init__(self) -> None:
         self._reader = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
@@ -65,10 +66,10 @@ class Disk:
         self._reader.communicate()
 
     @contextmanager
-    def replacing(self, path: Path, *permissions: Any) -> Iterator[Any]:
-        """Stands for `atomic.replacing`."""
-        with replacing(path, *permissions) as file:
-            yield _Through(self._pipe, file)
+    def replacing(self, path: Path, *where: Any) -> Iterator[Any]:
+        """Stands for `files.replacing`."""
+        with replacing(path, *where) as file:
+            yield _Through(self._pipe, file) if path.parent.name == TENSOR_FOLDER else file
 
 
 class _Through:
@@ -134,7 +135,7 @@ def tensors(kind: str, small: bool) -> tuple[str, bool]:
 def stall(kind: str, small: bool) -> tuple[str, bool]:
     """Tensors that come faster than a disk takes them, and one that takes none for a minute."""
     disk, cap, seconds = Disk(), 64, 15 if small else 60
-    writer.replacing = disk.replacing  # type: ignore[assignment]
+    folders.replacing = disk.replacing  # type: ignore[assignment]
     x, over = torch.ones(MIB // 4), threading.Event()
 
     def falter() -> None:

@@ -1,4 +1,5 @@
-"""Every file that a console command reads, damaged at random: one of its own errors at most, in bounds (`attempt`).
+"""Every file that a console command reads, damaged at random or made by its grammar with something wrong (`grammars`):
+one of its own errors at most, in bounds (`attempt`).
 
 ``make fuzz`` runs many examples of each; what it finds becomes an attack of its own in `attacks`.
 """
@@ -17,7 +18,8 @@ from hypothesis import strategies as st
 
 from tests.attacks.attacks import ESCAPES
 from tests.attacks.attempt import attempt
-from tests.attacks.readers import READERS, Reader, emptied
+from tests.attacks.grammars import GRAMMARS
+from tests.attacks.readers import BY_KIND, READERS, Reader, emptied
 
 #: What readers of such files stumble over.
 TOKENS = (
@@ -106,16 +108,29 @@ def contents(sound: bytes) -> st.SearchStrategy[bytes]:
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.kind)
 def test_damaged_at_random(reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = reader.lay(emptied(tmp_path / "laid"))
+    never_broken(reader, contents(path.read_bytes()), tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("kind", GRAMMARS)
+def test_made_by_the_grammar(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    never_broken(BY_KIND[kind], GRAMMARS[kind](), tmp_path, monkeypatch)
+
+
+def never_broken(
+    reader: Reader, drawn: st.SearchStrategy[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let commands read what is drawn in the place of a file."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     folder = emptied(tmp_path / "laid")
     path = reader.lay(folder)
-    sound, commands = path.read_bytes(), len(reader.reads(folder))
+    commands = len(reader.reads(folder))
     writes = any(command[0] == "recover" for command in reader.reads(folder))
 
     @settings(suppress_health_check=list(HealthCheck))
-    @given(contents(sound), st.integers(0, commands - 1))
-    def never_broken(content: bytes, number: int) -> None:
+    @given(drawn, st.integers(0, commands - 1))
+    def reads(content: bytes, number: int) -> None:
         nonlocal path
         if writes:  # beside what it reads
             path = reader.lay(emptied(folder))
@@ -126,4 +141,4 @@ def test_damaged_at_random(reader: Reader, tmp_path: Path, monkeypatch: pytest.M
         assert not any((tmp_path / "here").iterdir())
         assert {path.name for path in tmp_path.iterdir()} == {"here", "laid"}
 
-    never_broken()
+    reads()

@@ -33,13 +33,14 @@ config: model reload values vocabulary
 .: convert mindspore pytorch
 dump: columns model
 dump/kernels: entries index kernel_files launches reduce
-dump/reading: items locate
+dump/reading: items
 dump/writing: export
-frameworks: base gradient_graph graph_observer kernel_dump msadapter optimizers seeding torch_modules training
+frameworks: base compiled_call gradient_graph graph_observer kernel_dump msadapter optimizers seeding torch_modules
+    training
 frameworks/mindspore: arrays autograd callbacks device_statistics dropout framework graph_callbacks graph_compilation
     graph_source jit kernels modes optimizers tensor_dump tensor_dump_files tensor_dump_names training
-frameworks/pytorch: autograd device_statistics framework training
-recording: auto calls context_manager debugger dynamic_step kernel_recorder modes recorder saved_values script step
+frameworks/pytorch: autograd device_statistics framework modes training
+recording: auto context_manager debugger dynamic_step kernel_recorder modes recorder saved_values script step
     updates
 recording/graphs: graph_recorder graph_step kernel_step
 recording/hooks: apis communication compiled early_imports losses modules operators optimizers
