@@ -12,7 +12,7 @@ import difflib
 import json
 from collections.abc import Iterable
 
-#: Longest line that is shown whole, in characters: no name that a person chose comes near it.
+#: Longest line that is shown whole, in characters as they are shown: no name that a person chose comes near it.
 _LONGEST = 10_000
 #: Longest value that is shown whole, in characters.
 _LONGEST_SHOWN = 80
@@ -45,7 +45,9 @@ def one_a_line(lines: Iterable[str]) -> str:
 
 
 def _terminal_line(line: str) -> str:
-    return printable(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}… ({len(line)} characters)")
+    shown = printable(line[:_LONGEST])  # an escape is up to ten characters long
+    whole = len(line) <= _LONGEST and len(shown) <= _LONGEST
+    return shown if whole else f"{shown[:_LONGEST]}… ({len(line)} characters)"
 
 
 def show(value: object) -> str:

@@ -46,6 +46,11 @@ def test_no_line_floods_a_terminal() -> None:
     assert shown == "a" * 10_000 + "… (1000000 characters)"
 
 
+def test_what_is_escaped_is_cut_to_the_same_length() -> None:
+    shown = one_a_line(["\U000e0001" * 2_000])
+    assert shown == "\\U000e0001" * 1_000 + "… (2000 characters)"
+
+
 def logged(message: str, *arguments: object) -> str:
     handler = next(each for each in logger.handlers if type(each).__module__.startswith("msprobe_ms"))
     stream = io.StringIO()
