@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterator
 
 from msprobe_ms.comparison.pairing.align import align, align_by_marks
 from msprobe_ms.comparison.pairing.calls import Scope, pair_calls
-from msprobe_ms.comparison.pairing.fused_modules import fused_modules
+from msprobe_ms.comparison.pairing.fusions import fused_modules
 from msprobe_ms.comparison.pairing.kernels import is_kernel, pair_kernels
 from msprobe_ms.comparison.pairing.matches import KeyedEntries, Match, Matches, key_of
 from msprobe_ms.comparison.pairing.modules import Module, destinations, modules_of, scope_of, scopes_of_unpaired

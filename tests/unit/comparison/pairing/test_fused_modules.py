@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
-import pytest
 from built_dumps import dump as built
 from built_dumps import entry, paired, rows
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.pairing.fused_modules import join_fused
 from msprobe_ms.comparison.pairing.pairs import pair
-from msprobe_ms.comparison.pairing.rules.files import Mappings, load_mappings
+from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump, Entry
-from msprobe_ms.support.errors import MappingError
 
 
 def test_nan_in_one_part_is_nan_in_all() -> None:
@@ -42,43 +39,10 @@ class TestWhatIsJoined:
             for name, taken, given in zip(names, inputs, outputs, strict=True)
         ))  # fmt: skip
 
-    def pairs(self, target: Dump, golden: Dump, mappings: Mappings) -> dict[str, str]:
-        return paired(pair(*join_fused(target, golden, mappings), mappings))
-
-    @pytest.mark.parametrize("kind", ["layer", "automatic"])
-    def test_by_a_layer_mapping(self, kind: str) -> None:
-        target, golden = self.parts((2, 3), (2, 3)), built("pytorch", self.WHOLE)
-        joined = "Cell.a.p + q.Dense.forward.0"
-        assert self.pairs(target, golden, Mappings(**{kind: {"a": {"p + q": "whole"}}})) == {joined: self.WHOLE.name}
-        assert self.pairs(golden, target, Mappings(**{kind: {"a": {"whole": "p + q"}}})) == {self.WHOLE.name: joined}
-        top = Mappings(**{kind: {"TopLayer": {"a.p + a.q": "a.whole"}}})
-        assert self.pairs(target, golden, top) == {"Cell.a.p + a.q.Dense.forward.0": self.WHOLE.name}
-
-    def test_by_a_data_mapping(self) -> None:
-        """As compare writes it."""
-        target, golden = self.parts((2, 3), (2, 3)), built("pytorch", self.WHOLE)
-        said = {"Cell.a.p + q.Dense.forward.0": self.WHOLE.name}
-        assert self.pairs(target, golden, Mappings(data=said)) == said
-        back = {golden: target for target, golden in said.items()}
-        assert self.pairs(golden, target, Mappings(data=back)) == back
-
-    def test_what_the_user_says_of_a_part_counts_before_what_was_found(self) -> None:
-        target, golden = self.parts((2, 3), (2, 3)), built("pytorch", self.WHOLE)
-        automatic = {"a": {"p + q": "whole"}}
-        name = "Cell.a.p.Dense.forward.0"
-        said = Mappings(data={name: self.WHOLE.name}, automatic=automatic)
-        assert self.pairs(target, golden, said) == {name: self.WHOLE.name}
-        assert self.pairs(target, golden, Mappings(cell={"a.p": "a.whole"}, automatic=automatic)) == said.data
-
     def test_parts_that_take_in_other_things_are_not_joined(self) -> None:
         target, golden = self.parts((2, 3), (2, 3), inputs=((2, 4), (2, 5))), built("pytorch", self.WHOLE)
         ours, _ = join_fused(target, golden, Mappings(layer={"a": {"p + q": "whole"}}))
         assert list(ours.entries) == list(target.entries)
-
-    def test_a_rule_without_its_modules_joins_nothing_and_is_named(self, caplog: pytest.LogCaptureFixture) -> None:
-        target, golden = self.parts((2, 3), (2, 3)), built("pytorch", self.WHOLE)
-        assert self.pairs(target, golden, Mappings(layer={"a": {"p + r": "whole"}})) == {}
-        assert "mapping rules that meet no module of the target: a.p + r" in caplog.text
 
     def test_outputs_that_make_no_whole_are_compared_with_nothing(self) -> None:
         mappings = Mappings(layer={"a": {"p + q": "whole"}})
@@ -227,20 +191,3 @@ class TestOneAfterAnother:
         target = built("mindspore", *self.parts(last=(2, 5)))
         ours, _ = join_fused(target, built("pytorch", self.WHOLE), self.MAPPINGS)
         assert list(ours.entries) == list(target.entries)
-
-
-def test_the_file_says_it_in_any_spacing(tmp_path: Path) -> None:
-    file = tmp_path / "layer.yaml"
-    file.write_text("Attention:\n  q+k +v: qkv (Linear)\nMLP:\n  gate_up: gate + up\n")
-    assert load_mappings(layer=file).layer == {"Attention": {"q + k + v": "qkv"}, "MLP": {"gate_up": "gate + up"}}
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [("q + k: a + b", "one of the two sides of what is fused is one module"), ("q +: qkv", "is no dotted module name")],
-)
-def test_what_the_file_cannot_mean_is_refused(tmp_path: Path, line: str, message: str) -> None:
-    file = tmp_path / "layer.yaml"
-    file.write_text(f"Attention:\n  {line}\n")
-    with pytest.raises(MappingError, match=message):
-        load_mappings(layer=file)
