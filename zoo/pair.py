@@ -39,6 +39,8 @@ class Pair(ABC):
     unused: frozenset[str] = frozenset()
     #: A regular expression of the target's parameters that the golden computes instead: they keep their values.
     computed = ""
+    #: The target's modules whose parameters the golden holds as one, in its order: queries, keys and values.
+    joined: Sequence[str] = ()
 
     @abstractmethod
     def golden(self) -> Any:
@@ -72,7 +74,9 @@ class Pair(ABC):
 
     def value(self, path: str, golden: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """The golden's values in the target's shape; overridden where layouts differ by more than axes of size 1."""
-        return golden.reshape(shape)
+        part = next((index for index, name in enumerate(self.joined) if f".{name}." in path), None)
+        own = golden if part is None else np.split(golden, len(self.joined))[part]
+        return own.reshape(shape)
 
 
 class Classifier(Pair):

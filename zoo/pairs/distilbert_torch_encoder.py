@@ -6,10 +6,9 @@ import numpy as np
 
 from zoo.pair import Batch, CrossEntropy, LanguageModel
 
-_QKV = ("q_lin", "k_lin", "v_lin")
-
 
 class DistilBertBesideEncoder(LanguageModel):
+    joined = ("q_lin", "k_lin", "v_lin")
     optimizer = "adam"
     learning_rate = 1e-3
     width = 32
@@ -76,12 +75,6 @@ class DistilBertBesideEncoder(LanguageModel):
     def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
         logits = net(input_ids=batch["tokens"], attention_mask=batch["mask"])[0]
         return cross_entropy(logits.reshape(-1, self.vocabulary), batch["labels"])
-
-    def value(self, path: str, golden: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        """The joined projection holds the rows of queries, keys and values."""
-        part = next((index for index, name in enumerate(_QKV) if f".{name}." in path), None)
-        rows = golden if part is None else golden[part * self.width : (part + 1) * self.width]
-        return rows.reshape(shape)
 
 
 PAIR = DistilBertBesideEncoder()

@@ -6,10 +6,9 @@ import numpy as np
 
 from zoo.pair import Batch, CrossEntropy, Pair
 
-_QKV = ("query", "key", "value")
-
 
 class RobertaBesideEncoder(Pair):
+    joined = ("query", "key", "value")
     optimizer = "sgd"
     vocabulary, classes, width = 97, 5, 32
     names = (
@@ -79,12 +78,6 @@ class RobertaBesideEncoder(Pair):
 
     def golden_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
         return cross_entropy(net(input_ids=batch["tokens"])[0], batch["labels"])
-
-    def value(self, path: str, golden: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        """The joined projection holds the rows of queries, keys and values."""
-        part = next((index for index, name in enumerate(_QKV) if f".{name}." in path), None)
-        rows = golden if part is None else golden[part * self.width : (part + 1) * self.width]
-        return rows.reshape(shape)
 
 
 PAIR = RobertaBesideEncoder()

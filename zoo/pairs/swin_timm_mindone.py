@@ -2,14 +2,11 @@
 
 from typing import Any
 
-import numpy as np
-
 from zoo.pair import Classifier, CrossEntropy
-
-_QKV = ("query", "key", "value")
 
 
 class SwinBesideTimm(Classifier):
+    joined = ("query", "key", "value")
     optimizer = "adam"
     learning_rate = 1e-3
     names = (
@@ -59,10 +56,6 @@ class SwinBesideTimm(Classifier):
             attn_implementation="eager",
         )
         return SwinForImageClassification(config)
-
-    def value(self, path: str, golden: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        part = next((index for index, name in enumerate(_QKV) if f".{name}." in path), None)
-        return golden.reshape(shape) if part is None else np.split(golden, 3)[part]
 
     def target_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
         return cross_entropy(net(batch["image"])[0], batch["labels"])

@@ -2,14 +2,11 @@
 
 from typing import Any
 
-import numpy as np
-
 from zoo.pair import Classifier, CrossEntropy
-
-_QKV = ("query", "key", "value")
 
 
 class ViTBesideTimm(Classifier):
+    joined = ("query", "key", "value")
     width = 32
     names = (
         (r"^vit\.embeddings\.cls_token$", "cls_token"),
@@ -55,10 +52,6 @@ class ViTBesideTimm(Classifier):
             attn_implementation="eager",
         )
         return ViTForImageClassification(config)
-
-    def value(self, path: str, golden: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        part = next((index for index, name in enumerate(_QKV) if f".{name}." in path), None)
-        return golden.reshape(shape) if part is None else np.split(golden, 3)[part]
 
     def target_loss(self, net: Any, batch: dict[str, Any], cross_entropy: CrossEntropy) -> Any:
         return cross_entropy(net(batch["image"])[0], batch["labels"])
