@@ -1,0 +1,171 @@
+/** The page's index, and its columns: decoded when they are asked for, once. The format is in docs/report_page.md. */
+
+export interface Column {
+  type: "u8" | "u16" | "u32" | "f32" | "json";
+  length: number;
+  chunks: string[];
+  transform: string;
+  dictionary?: string;
+}
+
+export interface Origin {
+  call: number;
+  row: number | null;
+  kind: string;
+  stage: string | null;
+  reason: string;
+  details: string[];
+  site: string;
+  advice: string;
+  command: string;
+}
+
+export interface Side {
+  path: string;
+  framework: string;
+  level: string;
+  task: string;
+  step: number | null;
+  rank: number | null;
+}
+
+export interface Index {
+  format: number;
+  kind: "comparison" | "dump";
+  mode: "statistics" | "md5" | "tensor";
+  title: string;
+  verdict: string;
+  calls: number;
+  rows: number;
+  columns: Record<string, Column>;
+  origins: Origin[];
+  tolerated: string[];
+  truncated: { rows: number; command: string } | null;
+  sides: Record<string, Side>;
+  provenance: [string, string][];
+  metrics?: { name: string; title: string; column: string }[];
+}
+
+export interface Picture {
+  row: number;
+  shape: number[];
+  axes: number[];
+  map?: { rows: number; columns: number; data: string; low: number; high: number; of: string };
+  scatter?: { size: number; data: string; low: number; high: number };
+  histograms?: { edges: number[]; target: number[]; golden: number[] };
+  worst?: [string, string, string][];
+}
+
+export type Numbers = Uint8Array | Uint16Array | Uint32Array | Float32Array;
+
+/** The bits of a float that stand for no number; any other NaN is NaN. */
+export const NO_NUMBER = 0x7fc00001;
+
+export function fromBase64(text: string): Uint8Array {
+  const decode = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array }).fromBase64;
+  if (decode) return decode(text);
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}
+
+/** Undo the shuffle: all first bytes, then all second ones, become numbers of so many bytes. */
+export function unshuffle(bytes: Uint8Array, size: number): Uint8Array {
+  if (size === 1) return bytes;
+  const count = bytes.length / size;
+  const numbers = new Uint8Array(bytes.length);
+  for (let byte = 0; byte < size; byte++) {
+    const from = byte * count;
+    for (let i = 0, to = byte; i < count; i++, to += size) numbers[to] = bytes[from + i];
+  }
+  return numbers;
+}
+
+/** Undo differences of neighbours, in place and modulo the type's size. */
+export function undelta(numbers: Numbers): void {
+  for (let i = 1; i < numbers.length; i++) numbers[i] += numbers[i - 1];
+}
+
+async function unpack(bytes: Uint8Array): Promise<Uint8Array> {
+  const stream = new Blob([bytes as BlobPart]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+const KINDS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array } as const;
+
+export class Columns {
+  private readonly decoded = new Map<string, Promise<unknown>>();
+  private readonly columns: Map<string, Column>;
+
+  /** ``text`` gives what the element of an id holds. */
+  constructor(columns: Record<string, Column>, private readonly text: (id: string) => string) {
+    this.columns = new Map(Object.entries(columns));
+  }
+
+  has(name: string): boolean {
+    return this.columns.has(name);
+  }
+
+  json<T>(name: string): Promise<T[]> {
+    return this.once(name, async (column) => {
+      const bytes = await unpack(fromBase64(this.text(column.chunks[0])));
+      return JSON.parse(new TextDecoder().decode(bytes)) as T[];
+    });
+  }
+
+  bytes(name: string): Promise<Uint8Array> {
+    return this.numbers(name) as Promise<Uint8Array>;
+  }
+
+  integers(name: string): Promise<Uint16Array | Uint32Array> {
+    return this.numbers(name) as Promise<Uint16Array | Uint32Array>;
+  }
+
+  floats(name: string): Promise<Float32Array> {
+    return this.numbers(name) as Promise<Float32Array>;
+  }
+
+  /** The texts of a column of codes. */
+  dictionary<T = string>(name: string): Promise<T[]> {
+    const dictionary = this.columns.get(name)?.dictionary;
+    return dictionary === undefined ? Promise.resolve([]) : this.json<T>(dictionary);
+  }
+
+  private numbers(name: string): Promise<Numbers> {
+    return this.once(name, async (column) => {
+      const kind = KINDS[column.type as keyof typeof KINDS];
+      const all = new kind(column.length);
+      const chunks = await Promise.all(column.chunks.map((id) => unpack(fromBase64(this.text(id)))));
+      let place = 0;
+      for (const chunk of chunks) {
+        const bytes = unshuffle(chunk, kind.BYTES_PER_ELEMENT);
+        const part = new kind(bytes.buffer, bytes.byteOffset, bytes.length / kind.BYTES_PER_ELEMENT);
+        if (column.transform === "delta") undelta(part);
+        all.set(part, place);
+        place += part.length;
+      }
+      if (place !== column.length) throw new Error(`column ${name} has ${place} numbers, not ${column.length}`);
+      if (column.transform.startsWith("xor:")) {
+        const other = bits(await this.floats(column.transform.slice(4)));
+        const own = bits(all as Float32Array);
+        for (let i = 0; i < own.length; i++) own[i] ^= other[i];
+      }
+      return all;
+    });
+  }
+
+  private once<T>(name: string, decode: (column: Column) => Promise<T>): Promise<T> {
+    const known = this.decoded.get(name);
+    if (known) return known as Promise<T>;
+    const column = this.columns.get(name);
+    const made = column ? decode(column) : Promise.reject(new Error(`the page has no column ${name}`));
+    this.decoded.set(name, made);
+    return made;
+  }
+}
+
+/** The same memory as whole numbers: only so is "no number" told from NaN. */
+export function bits(floats: Float32Array): Uint32Array {
+  return new Uint32Array(floats.buffer, floats.byteOffset, floats.length);
+}

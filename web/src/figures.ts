@@ -1,0 +1,96 @@
+/** Figures of values: decoded when a panel first needs them. */
+
+import { bits, type Columns, type Index, NO_NUMBER } from "./data.ts";
+
+export const STATISTICS = ["max", "min", "mean", "norm"] as const;
+export type Statistic = (typeof STATISTICS)[number];
+export type SideName = "target" | "golden";
+
+export class Figures {
+  private constructor(
+    private readonly columns: Map<string, Float32Array>,
+    private readonly codes: Map<string, ArrayLike<number>>,
+    private readonly texts: Map<string, string[]>,
+    private readonly places: ArrayLike<number> | null,
+    readonly metrics: { name: string; title: string; column: string }[],
+  ) {}
+
+  static async load(index: Index, columns: Columns): Promise<Figures> {
+    const sides: SideName[] = index.kind === "dump" ? ["target"] : ["target", "golden"];
+    const metrics = index.metrics ?? [];
+    const floats = sides.flatMap((side) => STATISTICS.map((name) => `${side}_${name}`));
+    const numbers = new Map<string, Float32Array>();
+    const codes = new Map<string, ArrayLike<number>>();
+    const texts = new Map<string, string[]>();
+    await Promise.all([
+      ...[...floats, ...metrics.map((metric) => metric.column)].filter((name) => columns.has(name))
+        .map(async (name) => void numbers.set(name, await columns.floats(name))),
+      ...sides.flatMap((side) => [`${side}_type`, `${side}_text`]).filter((name) => columns.has(name)).map(async (name) => {
+        codes.set(name, await columns.integers(name));
+        texts.set(name, await columns.dictionary(name));
+      }),
+    ]);
+    const places = columns.has("figure_rows") ? await columns.integers("figure_rows") : null;
+    return new Figures(numbers, codes, texts, places, metrics);
+  }
+
+  /** Where the figures of a row stand; -1 where the page has none of it. */
+  place(row: number): number {
+    if (!this.places) return row;
+    let low = 0, high = this.places.length - 1;
+    while (low <= high) {
+      const middle = (low + high) >> 1;
+      if (this.places[middle] === row) return middle;
+      if (this.places[middle] < row) low = middle + 1;
+      else high = middle - 1;
+    }
+    return -1;
+  }
+
+  /** The row whose figures stand at a place. */
+  rowAt(place: number): number {
+    return this.places ? this.places[place] : place;
+  }
+
+  /** One figure; null where there is none. */
+  value(column: string, row: number): number | null {
+    const place = this.place(row);
+    const values = this.columns.get(column);
+    return !values || place < 0 || bits(values)[place] === NO_NUMBER ? null : values[place];
+  }
+
+  type(side: SideName, row: number): string {
+    return this.coded(`${side}_type`, row);
+  }
+
+  text(side: SideName, row: number): string {
+    return this.coded(`${side}_text`, row);
+  }
+
+  /** Types of a side as codes, and their texts: for filters over all rows. */
+  types(side: SideName): { codes: ArrayLike<number>; texts: string[] } | null {
+    const codes = this.codes.get(`${side}_type`);
+    return codes ? { codes, texts: this.texts.get(`${side}_type`)! } : null;
+  }
+
+  /** All rows whose four figures are those of ``row``, itself left out; none where it has no figures. */
+  equals(side: SideName, row: number): number[] {
+    const place = this.place(row);
+    const found: number[] = [];
+    if (place < 0 || !this.columns.has(`${side}_norm`)) return found;
+    const [max, min, mean, norm] = STATISTICS.map((name) => bits(this.columns.get(`${side}_${name}`)!));
+    // A tensor of zeros or of nothing is like any other: it names no neighbour.
+    if (norm[place] === NO_NUMBER || norm[place] === 0) return found;
+    for (let i = 0; i < norm.length; i++) {
+      if (norm[i] === norm[place] && max[i] === max[place] && min[i] === min[place] && mean[i] === mean[place] && i !== place) {
+        found.push(this.rowAt(i));
+      }
+    }
+    return found;
+  }
+
+  private coded(column: string, row: number): string {
+    const place = this.place(row);
+    return place < 0 ? "" : (this.texts.get(column)?.[this.codes.get(column)![place]] ?? "");
+  }
+}

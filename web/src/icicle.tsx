@@ -1,0 +1,197 @@
+/** The model as an icicle: what encloses stands above, coloured by the error that a call adds of its own. */
+
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Canvas, type Draw, useWidth } from "./canvas.tsx";
+import { COLOURS, GLYPHS, type Model, Outcome, WORDS } from "./model.ts";
+import { type ColourBy, usePage } from "./page.ts";
+import { short, shortened } from "./text.ts";
+import type { Colour, Palette } from "./theme.ts";
+import { buildTree, type Direction, type TreeNode } from "./tree.ts";
+
+const LEVEL = 24;
+const MOST_LEVELS = 11;
+
+interface Box {
+  node: TreeNode;
+  level: number;
+  x: number;
+  width: number;
+  /** How many nodes share the box, where each is narrower than a pixel. */
+  many: number;
+}
+
+export function Icicle({ direction }: { direction: Direction }) {
+  const { model, state, select } = usePage();
+  const { root, ofCall } = useMemo(() => buildTree(model, direction), [model, direction]);
+  const [top, setTop] = useState(root);
+  const [box, width] = useWidth<HTMLDivElement>();
+  const [hover, setHover] = useState<Box | null>(null);
+  const pressed = useRef<TreeNode | null>(null);
+  useEffect(() => setTop(only(root)), [root]);
+  // What is selected elsewhere comes into view.
+  useEffect(() => {
+    const selected = ofCall.get(state.call);
+    if (!selected) return;
+    for (let at: TreeNode | null = selected; at; at = at.parent) if (at === top) return;
+    setTop(only(root));
+  }, [state.call, ofCall]);
+  const boxes = useMemo(() => layout(model, top, width), [model, top, width]);
+  const levels = Math.max(1, ...boxes.map((each) => each.level + 1));
+  const draw = useCallback<Draw>((context, _width, _height, colours) => {
+    for (const each of boxes) drawBox(context, colours, model, each, state.colour, each.node.call === state.call && state.call >= 0);
+  }, [boxes, model, state.colour, state.call]);
+  const boxAt = (event: MouseEvent) => {
+    const place = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    const x = event.clientX - place.left, level = Math.floor((event.clientY - place.top) / LEVEL);
+    return boxes.find((each) => each.level === level && x >= each.x && x < each.x + Math.max(1, each.width)) ?? null;
+  };
+  const path: TreeNode[] = [];
+  for (let at: TreeNode | null = top; at; at = at.parent) path.unshift(at);
+  const zoom = (node: TreeNode | undefined) => node?.children.length && setTop(node);
+  return (
+    <div class="icicle">
+      <div class="bar crumbs">
+        {path.map((each) => (
+          <button type="button" key={each.label + each.depth} onClick={() => setTop(each)} aria-current={each === top ? "true" : undefined}>
+            {shortened(each.label || "…", 40)}
+          </button>
+        ))}
+        <button type="button" disabled={!ofCall.get(state.call)?.children.length || ofCall.get(state.call) === top}
+          onClick={() => zoom(ofCall.get(state.call))}>zoom to selected</button>
+      </div>
+      <div class="canvas" ref={box}>
+        <Canvas draw={draw} height={levels * LEVEL} label={icicleLabel(model, root, direction)} id="icicle"
+          onPointerMove={(event) => setHover(boxAt(event))} onPointerLeave={() => setHover(null)}
+          onClick={(event) => {
+            const hit = boxAt(event);
+            pressed.current = hit?.node ?? null;
+            if (!hit) return;
+            if (hit.node.call >= 0 && hit.many === 1) select(hit.node.call);
+            else if (hit.many > 1 && hit.node.parent) setTop(hit.node.parent);
+            else zoom(hit.node);
+          }}
+          onDblClick={() => zoom(pressed.current ?? undefined)} />
+      </div>
+      <p class="muted told" aria-live="off">{hover ? told(model, hover) : legend(state.colour)}</p>
+    </div>
+  );
+}
+
+/** Below a chain of single children: where the first choice is. */
+function only(root: TreeNode): TreeNode {
+  let at = root;
+  while (at.children.length === 1 && at.children[0].children.length) at = at.children[0];
+  return at;
+}
+
+function layout(model: Model, top: TreeNode, width: number): Box[] {
+  const boxes: Box[] = [];
+  if (!width) return boxes;
+  const waiting: Box[] = [{ node: top, level: 0, x: 0, width, many: 1 }];
+  for (let box = waiting.pop(); box; box = waiting.pop()) {
+    boxes.push(box);
+    if (box.level + 1 >= MOST_LEVELS || box.many > 1) continue;
+    let x = box.x;
+    let gathered: Box | null = null;
+    for (const child of box.node.children) {
+      const wide = (child.leaves / box.node.leaves) * box.width;
+      if (wide >= 1.5) waiting.push({ node: child, level: box.level + 1, x, width: wide, many: 1 });
+      else if (gathered && x + wide - gathered.x <= 2) {
+        gathered.width = x + wide - gathered.x;
+        gathered.many++;
+        if (severity(model, child) > severity(model, gathered.node)) gathered.node = child;
+      } else {
+        gathered = { node: child, level: box.level + 1, x, width: wide, many: 1 };
+        waiting.push(gathered);
+      }
+      x += wide;
+    }
+  }
+  return boxes;
+}
+
+function severity(model: Model, node: TreeNode): number {
+  return node.origins * 1e6 + (node.call >= 0 ? model.added(node.call) : 0);
+}
+
+/** The colour of a call; ``surface`` where there is nothing to say. */
+export function colourOf(model: Model, call: number, by: ColourBy): Colour {
+  if (call < 0) return "surface";
+  const outcome = model.callOutcome[call];
+  if (outcome === Outcome.ORIGIN) return "origin";
+  if (outcome === Outcome.UNMATCHED && (model.callFlags[call] & 3) !== 3) return "unmatched";
+  if (by === "outcome") return outcome <= Outcome.NOT_COMPARED ? "passes" : COLOURS[outcome];
+  if (by === "finite") {
+    for (let row = model.firstRow[call]; row < model.endRow(call); row++) if (model.nonFinite(row)) return "differs";
+    return "passes";
+  }
+  const value = by === "added" ? model.added(call) : model.callWorst[call];
+  return value <= 1 ? (by === "added" && model.given[call] > 1 ? "heat0" : "passes") : value <= 10 ? "heat1" : "heat2";
+}
+
+function drawBox(context: CanvasRenderingContext2D, colours: Palette, model: Model, box: Box, by: ColourBy, selected: boolean): void {
+  const y = box.level * LEVEL, width = Math.max(0.5, box.width - (box.width > 4 ? 1 : 0));
+  const colour = colourOf(model, box.node.call, by);
+  context.fillStyle = colours[colour];
+  context.fillRect(box.x, y, width, LEVEL - 1);
+  if (colour === "surface") {
+    context.strokeStyle = colours.line;
+    context.strokeRect(box.x + 0.5, y + 0.5, width - 1, LEVEL - 2);
+  }
+  if (selected) {
+    context.strokeStyle = colours.ink;
+    context.lineWidth = 2;
+    context.strokeRect(box.x + 1, y + 1, Math.max(1, width - 2), LEVEL - 3);
+    context.lineWidth = 1;
+  }
+  if (box.many > 1 || box.width < 14) return;
+  const solid = colour === "origin" || colour === "heat2" || colour === "differs" || colour === "unmatched" || colour === "inherited";
+  context.fillStyle = solid ? colours.surface : colours.ink;
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  const inside = box.node.origins - (colour === "origin" ? 1 : 0);
+  let right = box.x + width - 5;
+  if (inside > 0 && box.node.children.length) {
+    const badge = `✖${inside}`;
+    const wide = context.measureText(badge).width;
+    if (wide + 6 < width) {
+      context.fillStyle = solid ? colours.surface : colours.origin;
+      context.fillText(badge, right - wide, y + LEVEL / 2);
+      context.fillStyle = solid ? colours.surface : colours.ink;
+      right -= wide + 6;
+    }
+  }
+  const text = fitting(context, `${colour === "origin" ? "✖ " : ""}${box.node.label}`, right - box.x - 5);
+  if (text) context.fillText(text, box.x + 5, y + LEVEL / 2);
+}
+
+/** As much of a text as fits, its end first to go; nothing where that would be a letter or two. */
+function fitting(context: CanvasRenderingContext2D, text: string, width: number): string {
+  if (context.measureText(text).width <= width) return text;
+  let low = 0, high = Math.min(text.length, Math.ceil(width / 3));
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (context.measureText(`${text.slice(0, middle)}…`).width <= width) low = middle;
+    else high = middle - 1;
+  }
+  return low > 1 ? `${text.slice(0, low)}…` : low === 1 && text.length < 3 ? text[0] : "";
+}
+
+function told(model: Model, box: Box): string {
+  const call = box.node.call;
+  if (box.many > 1) return `${box.many} calls that are too narrow to draw; click to see them`;
+  if (call < 0) return `${box.node.label}: ${box.node.leaves} calls inside`;
+  return `${GLYPHS[model.callOutcome[call]]} ${shortened(model.names[call], 160)} · takes in ${short(model.taken[call])}, gives out ` +
+    `${short(model.given[call])}, adds ×${short(model.added(call))}`;
+}
+
+function legend(by: ColourBy): string {
+  if (by === "added") return "Colour: what a call adds, given ÷ max(taken, 1). Blue hands on what came in, amber adds up to 10 times, red more.";
+  if (by === "worst") return "Colour: the largest error ratio of a call. Amber up to 10, red more.";
+  return by === "outcome" ? "Colour: the most severe result of a call." : "Colour: calls with NaN or infinity.";
+}
+
+function icicleLabel(model: Model, root: TreeNode, direction: Direction): string {
+  const origins = [...model.originOfCall.keys()].map((call) => shortened(model.names[call], 100)).slice(0, 3).join(", ");
+  return `${root.leaves} ${direction} calls by what encloses them, coloured by error. ${origins ? `${WORDS[Outcome.ORIGIN]}: ${origins}` : ""}`;
+}

@@ -1,0 +1,202 @@
+/** The comparison as the panels see it: calls and their rows, error ratios, and what became of each. */
+
+import { bits, type Columns, type Index, NO_NUMBER, type Origin } from "./data.ts";
+
+/** What became of a value, the more severe the larger: so the largest of a pixel column or a call is shown. */
+export const Outcome = { AGREES: 0, NOT_COMPARED: 1, EXPLAINED: 2, UNMATCHED: 3, INHERITED: 4, DIFFERS: 5, ORIGIN: 6 } as const;
+export const GLYPHS = ["✓", "–", "~", "∅", "↳", "≠", "✖"];
+export const WORDS = ["agrees", "not compared", "explained", "unmatched", "inherited", "differs", "origin"];
+/** Names of colours of the style sheet, by outcome. */
+export const COLOURS = ["agrees", "agrees", "explained", "unmatched", "inherited", "differs", "origin"] as const;
+
+export const CallFlag = { TARGET: 1, GOLDEN: 2, MODULE: 4, BACKWARD: 8, GRADIENT: 16, VALUE: 32, UPDATE: 64 } as const;
+export const RowFlag = { TARGET: 1, GOLDEN: 2, DIFFERS: 4, EXPLAINED: 8, RECORD: 16, TARGET_NONFINITE: 32,
+  GOLDEN_NONFINITE: 64, TENSOR: 128 } as const;
+const NONFINITE = RowFlag.TARGET_NONFINITE | RowFlag.GOLDEN_NONFINITE;
+
+export type Phase = "forward" | "backward" | "gradient" | "update" | "value";
+
+export class Model {
+  readonly rowCall: Uint32Array;
+  /** Error ratio of each row: 0 where nothing differs, NaN where nothing was compared. */
+  readonly ratio: Float32Array;
+  readonly outcome: Uint8Array;
+  readonly callWorst: Float32Array;
+  readonly callOutcome: Uint8Array;
+  readonly originOfCall = new Map<number, Origin>();
+  private byName: Map<string, number> | null = null;
+
+  constructor(
+    readonly index: Index,
+    readonly columns: Columns,
+    readonly names: string[],
+    readonly goldens: (string | 0 | null)[],
+    readonly callFlags: Uint8Array,
+    readonly parent: ArrayLike<number>,
+    readonly firstRow: ArrayLike<number>,
+    readonly taken: Float32Array,
+    readonly given: Float32Array,
+    readonly how: ArrayLike<number>,
+    readonly hows: string[],
+    readonly slot: ArrayLike<number>,
+    readonly slots: string[],
+    readonly flags: Uint8Array,
+    readonly deviation: Float32Array,
+    readonly toleranceCode: ArrayLike<number>,
+    readonly tolerances: (number | null)[],
+    readonly explained: ArrayLike<number>,
+    readonly inherited: ArrayLike<number>,
+  ) {
+    this.rowCall = new Uint32Array(flags.length);
+    for (let call = 0; call < names.length; call++) this.rowCall.fill(call, firstRow[call], this.endRow(call));
+    this.ratio = this.ratios();
+    for (const origin of index.origins) {
+      if (!this.originOfCall.has(origin.call)) this.originOfCall.set(origin.call, origin);
+    }
+    this.outcome = this.outcomes();
+    this.callWorst = new Float32Array(names.length);
+    this.callOutcome = new Uint8Array(names.length);
+    for (let row = 0; row < flags.length; row++) {
+      const call = this.rowCall[row];
+      if (this.ratio[row] > this.callWorst[call]) this.callWorst[call] = this.ratio[row];
+      if (this.outcome[row] > this.callOutcome[call]) this.callOutcome[call] = this.outcome[row];
+    }
+    for (const call of this.originOfCall.keys()) this.callOutcome[call] = Outcome.ORIGIN;
+  }
+
+  get rows(): number {
+    return this.flags.length;
+  }
+
+  get calls(): number {
+    return this.names.length;
+  }
+
+  endRow(call: number): number {
+    return call + 1 < this.names.length ? this.firstRow[call + 1] : this.rows;
+  }
+
+  tolerance(row: number): number | null {
+    return this.tolerances[this.toleranceCode[row]] ?? null;
+  }
+
+  hasDeviation(row: number): boolean {
+    return bits(this.deviation)[row] !== NO_NUMBER;
+  }
+
+  rowName(row: number): string {
+    return `${this.names[this.rowCall[row]]}.${this.slots[this.slot[row]]}`;
+  }
+
+  /** The golden's name of a call; "" where it has none. */
+  golden(call: number): string {
+    const name = this.goldens[call];
+    return name === 0 ? this.names[call] : (name ?? "");
+  }
+
+  nonFinite(row: number): boolean {
+    return (this.flags[row] & NONFINITE) !== 0;
+  }
+
+  /** Error ratio of what a call gives out over that of what it takes in: what it adds of its own. */
+  added(call: number): number {
+    return this.given[call] / Math.max(this.taken[call], 1);
+  }
+
+  phase(call: number): Phase {
+    const flags = this.callFlags[call];
+    if (flags & CallFlag.UPDATE) return "update";
+    if (flags & CallFlag.GRADIENT) return "gradient";
+    if (flags & CallFlag.VALUE) return "value";
+    return flags & CallFlag.BACKWARD ? "backward" : "forward";
+  }
+
+  /** The row of a call that says most: the origin's, else the most severe, of these the largest ratio. */
+  tellingRow(call: number): number {
+    const origin = this.originOfCall.get(call);
+    if (origin?.row != null) return origin.row;
+    let best = -1;
+    for (let row = this.firstRow[call]; row < this.endRow(call); row++) {
+      if (best < 0 || this.outcome[row] > this.outcome[best] ||
+        (this.outcome[row] === this.outcome[best] && this.ratio[row] > this.ratio[best])) best = row;
+    }
+    return best;
+  }
+
+  /** Find a value or an entry by its name; the row is -1 where the name is an entry's, null where there is none. */
+  find(name: string): { call: number; row: number } | null {
+    this.byName ??= this.nameTable();
+    const call = this.byName.get(name);
+    if (call !== undefined) return { call, row: -1 };
+    for (let dot = name.lastIndexOf("."); dot > 0; dot = name.lastIndexOf(".", dot - 1)) {
+      const entry = this.byName.get(name.slice(0, dot));
+      if (entry === undefined) continue;
+      const slot = name.slice(dot + 1);
+      for (let row = this.firstRow[entry]; row < this.endRow(entry); row++) {
+        if (this.slots[this.slot[row]] === slot) return { call: entry, row };
+      }
+    }
+    return null;
+  }
+
+  isAncestor(ancestor: number, call: number): boolean {
+    for (let at = this.parent[call], steps = 0; at && steps < 1000; at = this.parent[at - 1], steps++) {
+      if (at - 1 === ancestor) return true;
+    }
+    return false;
+  }
+
+  private nameTable(): Map<string, number> {
+    const table = new Map<string, number>();
+    for (let call = this.calls - 1; call >= 0; call--) {
+      const golden = this.goldens[call];
+      if (typeof golden === "string") table.set(golden, call);
+    }
+    for (let call = this.calls - 1; call >= 0; call--) table.set(this.names[call], call);
+    return table;
+  }
+
+  private ratios(): Float32Array {
+    const { deviation, flags, toleranceCode } = this;
+    const tolerances = this.tolerances.map((each) => each ?? NaN);
+    const deviationBits = bits(deviation);
+    const ratio = new Float32Array(deviation.length);
+    for (let row = 0; row < ratio.length; row++) {
+      if (deviationBits[row] === NO_NUMBER) ratio[row] = NaN;
+      else if (!(flags[row] & RowFlag.RECORD) && deviation[row] !== 0) {
+        const value = deviation[row] / tolerances[toleranceCode[row]];
+        ratio[row] = Number.isNaN(value) ? Infinity : value;
+      }
+    }
+    return ratio;
+  }
+
+  private outcomes(): Uint8Array {
+    const { flags, inherited, explained, ratio } = this;
+    const outcome = new Uint8Array(flags.length);
+    for (let row = 0; row < outcome.length; row++) {
+      const flag = flags[row];
+      if (this.index.kind === "dump") outcome[row] = Outcome.AGREES;
+      else if ((flag & 3) !== 3) outcome[row] = Outcome.UNMATCHED;
+      else if (flag & RowFlag.DIFFERS) outcome[row] = inherited[row] ? Outcome.INHERITED : Outcome.DIFFERS;
+      else if (flag & RowFlag.EXPLAINED || explained[row]) outcome[row] = Outcome.EXPLAINED;
+      else if (Number.isNaN(ratio[row])) outcome[row] = Outcome.NOT_COMPARED;
+    }
+    for (const origin of this.index.origins) if (origin.row != null) outcome[origin.row] = Outcome.ORIGIN;
+    return outcome;
+  }
+}
+
+export async function loadModel(index: Index, columns: Columns): Promise<Model> {
+  const [names, goldens, callFlags, parent, firstRow, taken, given, how, hows, slot, slots, flags, deviation, toleranceCode,
+    tolerances, explained, inherited] = await Promise.all([
+    columns.json<string>("call_names"), columns.json<string | 0 | null>("call_goldens"), columns.bytes("call_flags"),
+    columns.integers("call_parent"), columns.integers("call_rows"), columns.floats("call_taken"),
+    columns.floats("call_given"), columns.bytes("call_how"), columns.dictionary("call_how"), columns.integers("row_slot"),
+    columns.dictionary("row_slot"), columns.bytes("row_flags"), columns.floats("row_deviation"),
+    columns.integers("row_tolerance"), columns.dictionary<number | null>("row_tolerance"), columns.bytes("row_explained"),
+    columns.integers("row_inherited"),
+  ]);
+  return new Model(index, columns, names, goldens, callFlags, parent, firstRow, taken, given, how, hows, slot, slots, flags,
+    deviation, toleranceCode, tolerances, explained, inherited);
+}
