@@ -209,3 +209,14 @@ def test_a_reader_that_leaves_early_is_no_error(both: tuple[Path, Path], tmp_pat
 def test_help_is_printed_without_a_command() -> None:
     done = subprocess.run(PROGRAM, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "compare" in done.stdout
+
+
+@pytest.mark.parametrize("command", [("compare", "-tp", "{}", "-gp", "{}"), ("recover", "{}"), ("compare", "-i", "{}")])
+def test_a_path_that_cannot_even_be_looked_at_is_an_error_in_one_line(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "9" * 5000
+    assert main([part.format(name) for part in command]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "File name too long" in told
