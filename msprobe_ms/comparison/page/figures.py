@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
@@ -35,10 +36,10 @@ class Figures:
         """Add the columns; return the description of the metrics."""
         target, golden = (_Side(side, self._chosen, self._types, self._texts) for side in self._rows.sides)
         for place, name in enumerate(_NAMES):
-            theirs = floats(golden.numbers[:, place], golden.missing)
+            theirs = floats(golden.numbers[:, place], golden.missing[:, place])
             columns.add(f"golden_{name}", theirs)
             columns.add_beside(
-                f"target_{name}", floats(target.numbers[:, place], target.missing), f"golden_{name}", theirs
+                f"target_{name}", floats(target.numbers[:, place], target.missing[:, place]), f"golden_{name}", theirs
             )
         for name, side in (("target", target), ("golden", golden)):
             columns.add(f"{name}_type", side.types, dictionary="types")
@@ -50,8 +51,8 @@ class Figures:
     @staticmethod
     def _add_relatives(columns: Columns, target: _Side, golden: _Side) -> Iterator[dict[str, str]]:
         """The relative error of each statistic, as ``statistic_metrics`` has it."""
-        missing = target.missing | golden.missing
         for place, name in enumerate(RELATIVES):
+            missing = target.missing[:, place] | golden.missing[:, place]
             ours, theirs = target.numbers[:, place], golden.numbers[:, place]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 relative = np.abs((ours - theirs) / theirs)
@@ -79,11 +80,11 @@ class Figures:
 
 
 class _Side:
-    """Figures of one side: ``numbers`` (rows, 4) in double precision, ``missing`` where they are no numbers."""
+    """Figures of one side: ``numbers`` (rows, 4) in double precision, ``missing`` (rows, 4) where they are none."""
 
     def __init__(self, side: SideOfRows, chosen: npt.NDArray[np.intp], types: Codes, texts: Codes) -> None:
         self.numbers = np.zeros((len(chosen), 4))
-        self.missing = np.ones(len(chosen), np.bool_)
+        self.missing = np.ones((len(chosen), 4), np.bool_)
         self.types = np.zeros(len(chosen), np.uint16)
         self.texts = np.zeros(len(chosen), np.uint32)
         self._texts = texts
@@ -95,7 +96,7 @@ class _Side:
             known = side.table.known_sorts
             self.types[stored] = np.array([types.code(_type_text(sort)) for sort in known], np.uint16)[sorts]
             self.numbers[stored] = np.frombuffer(side.table.statistics, np.float64).reshape(-1, 4)[numbers]
-            self.missing[stored] = np.array([sort[0] != "tensor" for sort in known])[sorts]
+            self.missing[stored] = np.array([sort[0] != "tensor" for sort in known])[sorts, None]
             wide = np.array([_is_wide(sort) for sort in known])[sorts]
             irregular = side.table.irregular
             for place, number, exact in zip(stored, numbers, wide, strict=True) if irregular or wide.any() else ():
@@ -109,18 +110,17 @@ class _Side:
                 self._add_irregular(place, (item.maximum, item.minimum, item.mean, item.norm), item.kind)
 
     def _add_irregular(self, place: int, figures: Sequence[Statistic], kind: str) -> None:
-        """Add figures that are not four floats: those of integers and empty tensors, plain values."""
-        if all(isinstance(figure, (int, float)) for figure in figures) and kind == "tensor":
-            try:
-                self.numbers[place] = [float(figure) for figure in figures]  # type: ignore[arg-type]
-                self.missing[place] = False
-            except OverflowError:
-                self.missing[place] = True
-            return
+        """Add figures that are not four floats: those of whole numbers and of empty tensors, plain values."""
         self.missing[place] = True
         if kind == "value":
             self.texts[place] = self._texts.code(str(figures[0])[:_LONGEST])
-        elif kind == "tensor" and any(figure is not None for figure in figures):
+            return
+        for statistic, figure in enumerate(figures):
+            with suppress(OverflowError):
+                if isinstance(figure, (int, float)):
+                    self.numbers[place, statistic] = figure
+                    self.missing[place, statistic] = False
+        if any(figure is not None and not isinstance(figure, float) for figure in figures):
             self.texts[place] = self._texts.code(", ".join(str(figure)[:_LONGEST] for figure in figures))
 
 

@@ -73,7 +73,13 @@ def test_the_old_form_writes_the_columns_of_its_time(compare_json: Path, tmp_pat
 
 def test_compare_only_writes_no_advice(compare_json: Path, tmp_path: Path) -> None:
     assert main(["compare", "-i", str(compare_json), "-o", str(tmp_path / "out"), "-c", "--csv"]) == 0
-    assert sorted(path.suffix for path in (tmp_path / "out").iterdir()) == [".csv", ".json"]
+    assert sorted(path.suffix for path in (tmp_path / "out").iterdir()) == [".csv", ".html", ".json"]
+
+
+def test_no_html_writes_no_page(compare_json: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "-i", str(compare_json), "-o", str(tmp_path / "out"), "-c", "--no-html"]) == 0
+    assert sorted(path.suffix for path in (tmp_path / "out").iterdir()) == [".json", ".xlsx"]
+    assert f"report: {tmp_path}/out/compare_result_" in capsys.readouterr().out
 
 
 def test_exit_code(both: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
