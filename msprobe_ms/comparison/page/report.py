@@ -13,6 +13,7 @@ from msprobe_ms.comparison.model import Comparison, Origin, Outcome, Pair
 from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.page.calls import Calls
 from msprobe_ms.comparison.page.figures import Figures
+from msprobe_ms.comparison.page.pictures import pictures
 from msprobe_ms.comparison.page.rows import Rows
 from msprobe_ms.comparison.page.verdict import provenance, provenance_html, title_of, verdict_html
 from msprobe_ms.comparison.reporting.files import writing
@@ -60,6 +61,8 @@ def write_report_to(path: Path, outcome: Outcome, *, all_rows: bool = False, sta
     if chosen is not None:
         columns.add("figure_rows", chosen.astype(np.uint32), delta=True)
     metrics = figures.add_to(columns)
+    if drawn := pictures(outcome, rows, calls):
+        columns.add_json("pictures", drawn)
     about = provenance(outcome)
     index = {
         "format": 1,
