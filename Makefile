@@ -47,7 +47,7 @@ lint: .venv/installed-lint
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# First, that each fault of the catalogue changes something: the tests draw three of a net.
+# First, that each fault of the catalogue changes something: the tests draw two of a net.
 faults: .venv/installed-test
 	MSPROBE_FAULTS=999 $(BIN)/python -m pytest -q tests/process/test_faults.py -k every_fault
 	$(BIN)/python -m torture.faults fault_dumps --json fault_dumps/scores.json $(FAULTS_ARGS)

@@ -89,6 +89,10 @@ def _add_report(report: Any) -> None:
     form = report.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="write the table as csv")
     form.add_argument("--xlsx", action="store_true", help="write the table as xlsx (the default)")
+    report.add_argument("--no-html", action="store_true", help="no page to look at (compare_report_….html)")
+    report.add_argument(
+        "--html-rows", choices=("all",), help="figures of all values in the page, however many (default: 12 MB at most)"
+    )
     report.add_argument(
         "--profile",
         choices=("v110", "latest", "own"),
@@ -180,6 +184,8 @@ def _compare(options: argparse.Namespace) -> int:
         csv=options.csv,
         stack=options.stack_mode,
         advice=profile != "latest" and not options.compare_only,
+        html=not options.no_html,
+        html_rows=options.html_rows,
     ).options()
     if options.node is not None and sides.ranks is None and sides.steps is None:
         return _print_node(sides, settings, options)

@@ -16,6 +16,7 @@ from msprobe_ms.cli.run import add_run
 from msprobe_ms.cli.weights import add_compare_weights
 from msprobe_ms.compat.neighbour import warn_of_conflict
 from msprobe_ms.support.errors import MsprobeError
+from msprobe_ms.support.text import for_terminal
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,6 +41,10 @@ def _command(arguments: Sequence[str] | None) -> int | Callable[[], int]:
         status: int | Callable[[], int] = options.run(options)
     except MsprobeError as error:
         print(f"msprobe: {error}", file=sys.stderr)
+        return FAILED
+    except OSError as error:  # a path that cannot even be looked at: too long a name, a folder that nobody may enter
+        where = f"{for_terminal(str(error.filename))}: " if error.filename is not None else ""
+        print(f"msprobe: {where}{error.strerror or error}; accepted are paths that can be read", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         print("msprobe: interrupted", file=sys.stderr)

@@ -109,6 +109,11 @@ class Row:
         return self._tables[1].item(place) if type(place) is int else place  # type: ignore[index,return-value]
 
     @property
+    def places(self) -> tuple[Item | int | None, Item | int | None, Tables | None]:
+        """The items of target and golden as they were given, and the tables that their numbers are of."""
+        return self._target, self._golden, self._tables
+
+    @property
     def numbers(self) -> tuple[Tables, int, int] | None:
         """The columns of both sides and the numbers of the two items in them; None where one is given otherwise."""
         if self._tables is not None and type(self._target) is int and type(self._golden) is int:
@@ -181,12 +186,17 @@ class Pair:
 
     ``how`` names what paired them. In a ``group`` several entries of one side are one of the other together: rows hold
     items of all of them, the pair names the last of their forward calls.
+
+    ``taken``, ``given``  filled by the origin finder: the largest error ratio of all that explains what it gives out,
+    and of what it gives out
     """
 
     target: Entry | None
     golden: Entry | None
     rows: list[Row]
     how: PairedBy = PairedBy.NOTHING
+    taken: float = 0.0
+    given: float = 0.0
 
     @property
     def matched(self) -> bool:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.comparison.measuring.measure import Progress, measure
@@ -55,7 +56,8 @@ class Options:
 
     ``align`` finds out which module is which, for those that the mappings say nothing of.
     ``profile`` names the columns and rules: ``v110``, ``latest`` or ``own``; ``thresholds`` are changes to its figures
-    and to the tolerances; ``algorithms`` are the user's own metrics of real data.
+    and to the tolerances; ``algorithms`` are the user's own metrics of real data. ``html`` writes the page to look at,
+    ``html_rows`` with the figures of all rows, however many.
     """
 
     mappings: Mappings = field(default_factory=Mappings)
@@ -67,6 +69,8 @@ class Options:
     csv: bool = False
     stack: bool = False
     advice: bool = False
+    html: bool = False
+    html_rows: Literal["all"] | None = None
 
     @property
     def report(self) -> Profile:
@@ -100,6 +104,9 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: 
     damage = [f"{side}: {dump.damage}" for side, dump in (("target", target), ("golden", golden)) if dump.damage]
     evidence = evidence_of(pairs, target, golden, mappings)
     origins, random = split_random(find_origins(evidence))
+    for node in evidence.nodes:
+        node.pair.given = node.ratio_out
+        node.pair.taken = node.ratio_taken if node.ratio_out > 1 else node.ratio_in
     far = 0 if origins or random else inputs_far_apart(evidence.nodes)
     growth = str((far and steepest(evidence.nodes)) or "")
     origins = origins if options.fuzzy else note_shifted_calls(origins, pairs)
@@ -185,6 +192,11 @@ def compare_one(
     # Where nothing was compared there is nothing to advise; 1.1.0 would say that all is well.
     if options.advice and any(row.matched for row in comparison.rows):
         files.append(write_advice(comparison, output, timestamp, suffix, profile=options.profile))
+    if options.html:
+        from msprobe_ms.comparison.page.report import write_report  # here, as few comparisons of Python's write it
+
+        told = Outcome(suffix.removeprefix("_"), ours, theirs, comparison, files)
+        files.insert(0, write_report(told, output, timestamp, suffix, all_rows=options.html_rows == "all"))
     proposed = _proposed_mapping(ours, theirs, comparison.pairs)
     files.append(write_summary(comparison, output, timestamp, suffix, files=files, proposed=proposed))
     return Outcome(suffix.removeprefix("_"), ours, theirs, comparison, files)

@@ -24,6 +24,7 @@ class Settings:
     ``thresholds``  a yaml file of values to measure and judge by, where not the usual
     ``algorithms``  the user's own metrics, each ``FILE.py:FUNCTION``
     ``csv``, ``stack``, ``advice``  tables as csv, with call sites, and an advisor file
+    ``html``, ``html_rows``  the page to look at; "all": with the figures of all rows, however many
     """
 
     layer_mapping: Path | Literal[True] | None = None
@@ -37,6 +38,8 @@ class Settings:
     csv: bool = False
     stack: bool = False
     advice: bool = False
+    html: bool = False
+    html_rows: Literal["all"] | None = None
 
     def options(self) -> Options:
         """Read the files and return the options of a run. Raises MsprobeError: what cannot be read."""
@@ -52,4 +55,6 @@ class Settings:
             csv=self.csv,
             stack=self.stack,
             advice=self.advice,
+            html=self.html,
+            html_rows=self.html_rows,
         )

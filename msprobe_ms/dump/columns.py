@@ -137,6 +137,11 @@ class ItemTable:
         return self._sort_list
 
     @property
+    def suffixes(self) -> list[str]:
+        """What follows the entry in the name of an item, with its dot, by the code that ``places`` holds."""
+        return self._suffixes
+
+    @property
     def has_sketches(self) -> bool:
         """Whether any item has a sketch."""
         return bool(self._sketches)

@@ -55,7 +55,7 @@ def test_every_way_ends_every_setting() -> None:
     assert {way for _, way in SAMPLE} == set(WAYS)
 
 
-@pytest.mark.parametrize(("kind", "stride", "least"), [("files", 7, 50), ("device", 9, 30)])
+@pytest.mark.parametrize(("kind", "stride", "least"), [("files", 14, 25), ("device", 18, 15)])
 def test_a_signal_handler_may_end_the_recording_wherever_it_is(
     tmp_path: Path, kind: str, stride: int, least: int
 ) -> None:

@@ -34,7 +34,7 @@ _TOLD = 3
 #: Modules without a counterpart named of each side.
 _NAMED = 2
 #: Where in the training step an error begins.
-_IN_STAGE = {
+IN_STAGE = {
     Stage.DATA: "in the input data, ",
     Stage.PARAMETERS: "in the parameters, ",
     Stage.FORWARD: "in forward, ",
@@ -51,11 +51,18 @@ def verdict_lines(outcome: Outcome, chosen: str | None = None) -> Iterator[str]:
 
     ``chosen``: of one of many pairs, the arguments of the command that choose it; "" where none do.
     """
-    comparison = outcome.comparison
     title = f"{outcome.title}: " if outcome.title else ""
-    for line in _judgement_lines(outcome, chosen, paired=anything_compared(comparison.pairs)):
+    for line in judgement_lines(outcome, chosen):
         yield title + line
         title = ""
+    yield from fact_lines(outcome)
+    if outcome.files:
+        yield report_line(outcome.files)
+
+
+def fact_lines(outcome: Outcome) -> Iterator[str]:
+    """Say what was compared, and what could not be and why."""
+    comparison = outcome.comparison
     yield pairing_line(comparison)
     yield from _mapping_lines(comparison)
     if outcome.target.level != outcome.golden.level:
@@ -65,13 +72,12 @@ def verdict_lines(outcome: Outcome, chosen: str | None = None) -> Iterator[str]:
     yield from comparison.ends
     yield from _fused_lines(comparison)
     yield from _statistics_lines(comparison)
-    if outcome.files:
-        yield report_line(outcome.files)
 
 
 def report_line(files: Sequence[Path]) -> str:
     """Name the report to open first, and what names the others that stand beside it."""
-    first = next((file for file in files if file.name.startswith("compare_result")), files[0])
+    begins = ("compare_report", "compare_result")
+    first = next((file for begin in begins for file in files if file.name.startswith(begin)), files[0])
     summary = next((file for file in files if file.name.startswith("compare_summary")), first)
     others = len(files) - 1
     if not others:
@@ -105,9 +111,10 @@ def _mapping_lines(comparison: Comparison) -> Iterator[str]:
         yield "try -lm without a file: it finds out which module is which (proposed_mapping in the summary)"
 
 
-def _judgement_lines(outcome: Outcome, chosen: str | None, *, paired: bool) -> Iterator[str]:
-    """DIVERGENT, INCOMPLETE or CONSISTENT, and what explains it."""
+def judgement_lines(outcome: Outcome, chosen: str | None = None) -> Iterator[str]:
+    """Say DIVERGENT, INCOMPLETE or CONSISTENT, and what explains it; ``chosen`` as in ``verdict_lines``."""
     comparison = outcome.comparison
+    paired = anything_compared(comparison.pairs)
     if empty := sides_without_values(comparison.pairs):
         yield from _structure_lines(comparison.pairs, empty)
     elif not paired and comparison.damage:
@@ -165,7 +172,7 @@ def _divergent_lines(outcome: Outcome, chosen: str | None) -> Iterator[str]:
     """Where the error begins, and the way to all that is known of it."""
     comparison = outcome.comparison
     first, *others = comparison.origins
-    yield f"DIVERGENT: the error begins {_IN_STAGE[first.stage]}at"
+    yield f"DIVERGENT: the error begins {IN_STAGE[first.stage]}at"
     yield from _origin_lines(first, {pair.target.name: pair for pair in comparison.pairs if pair.target is not None})
     yield from _others_lines("perhaps also at", others)
     unnamed = chosen == "" or (chosen is None and outcome.title)
@@ -269,17 +276,17 @@ def _origin_lines(origin: Origin, pairs: dict[str, Pair]) -> Iterator[str]:
     if origin.golden != origin.target:
         yield f"    golden: {origin.golden}"
     yield f"    {origin.reason}"
-    if detail := next(iter(origin.details), "") or _required(origin):
+    if detail := next(iter(origin.details), "") or required_line(origin):
         yield f"    {detail}"
     entry = _entry_of(origin.target, pairs)
     if entry is not None and entry.scope:
         yield f"    kernel {entry.scope}"
-    if entry is not None and (place := _call_site(entry, pairs)):
+    if place := call_site(origin, pairs):
         yield f"    called at {place}"
 
 
-def _required(origin: Origin) -> str:
-    """The bound under which it would agree, where that is not much."""
+def required_line(origin: Origin) -> str:
+    """Return the bound under which an origin would agree, in words, where that is not much; else ""."""
     if origin.kind == OriginKind.RANDOM or origin.required_tolerance is None or origin.required_tolerance >= 1:
         return ""
     tolerance = origin.metrics.get("tolerance")
@@ -295,8 +302,14 @@ def _entry_of(item_name: str, pairs: dict[str, Pair]) -> Entry | None:
     return None
 
 
-def _call_site(entry: Entry, pairs: dict[str, Pair]) -> str:
-    """The model's line of the call, or for a gradient that of the forward call."""
+def call_site(origin: Origin, pairs: dict[str, Pair]) -> str:
+    """Return the model's line of an origin's call, or for a gradient that of the forward call; "" for none.
+
+    ``pairs``: by the names of the target's entries.
+    """
+    entry = _entry_of(origin.target, pairs)
+    if entry is None:
+        return ""
     if not entry.stack and entry.parsed is not None and entry.parsed.direction == BACKWARD:
         forward = pairs.get(str(entry.parsed.in_direction(FORWARD)))
         entry = forward.target if forward is not None and forward.target is not None else entry

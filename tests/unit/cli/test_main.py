@@ -73,7 +73,13 @@ def test_the_old_form_writes_the_columns_of_its_time(compare_json: Path, tmp_pat
 
 def test_compare_only_writes_no_advice(compare_json: Path, tmp_path: Path) -> None:
     assert main(["compare", "-i", str(compare_json), "-o", str(tmp_path / "out"), "-c", "--csv"]) == 0
-    assert sorted(path.suffix for path in (tmp_path / "out").iterdir()) == [".csv", ".json"]
+    assert sorted(path.suffix for path in (tmp_path / "out").iterdir()) == [".csv", ".html", ".json"]
+
+
+def test_no_html_writes_no_page(compare_json: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "-i", str(compare_json), "-o", str(tmp_path / "out"), "-c", "--no-html"]) == 0
+    assert sorted(path.suffix for path in (tmp_path / "out").iterdir()) == [".json", ".xlsx"]
+    assert f"report: {tmp_path}/out/compare_result_" in capsys.readouterr().out
 
 
 def test_exit_code(both: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -209,3 +215,14 @@ def test_a_reader_that_leaves_early_is_no_error(both: tuple[Path, Path], tmp_pat
 def test_help_is_printed_without_a_command() -> None:
     done = subprocess.run(PROGRAM, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "compare" in done.stdout
+
+
+@pytest.mark.parametrize("command", [("compare", "-tp", "{}", "-gp", "{}"), ("recover", "{}"), ("compare", "-i", "{}")])
+def test_a_path_that_cannot_even_be_looked_at_is_an_error_in_one_line(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "9" * 5000
+    assert main([part.format(name) for part in command]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "File name too long" in told

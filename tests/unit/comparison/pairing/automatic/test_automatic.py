@@ -470,7 +470,7 @@ def test_bare_lm_compares_and_writes_the_mapping(tmp_path: Path, capsys: pytest.
     (file,) = (tmp_path / "bare").glob("layer_mapping_*.yaml")
     (summary,) = (tmp_path / "bare").glob("compare_summary_*.json")
     assert "layer_mapping.yaml" in json.loads(summary.read_text())["files"]
-    assert bare[-1].startswith(f"report: {tmp_path}/bare/compare_result_")
+    assert bare[-1].startswith(f"report: {tmp_path}/bare/compare_report_")
     assert bare[-1].endswith(f", see {summary.name})")
     assert not [line for line in bare if "without a counterpart" in line or "try -lm" in line]
     assert main(["compare", *sides, "-o", str(tmp_path / "back"), "-lm", str(file)]) == 0

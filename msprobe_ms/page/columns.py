@@ -1,0 +1,129 @@
+"""Columns of numbers as text in a page: transformed, shuffled, compressed; the script decodes them when it needs them.
+
+docs/report_page.md describes the format.
+"""
+
+from __future__ import annotations
+
+import json
+from binascii import b2a_base64
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from isal import igzip
+
+#: Numbers in one chunk: the script decodes only the chunks that it shows.
+_CHUNK = 1 << 16
+#: Of 0 to 3. A higher one makes pages smaller by a hundredth and takes ten times as long.
+_LEVEL = 2
+#: Stands in columns of float32 where there is no number; another NaN is the value NaN.
+NOTHING = np.uint32(0x7FC00001)
+_TYPES = {np.dtype(np.uint8): "u8", np.dtype(np.uint16): "u16", np.dtype(np.uint32): "u32", np.dtype(np.float32): "f32"}
+
+
+class Columns:
+    """The columns of a page, in the order they are added.
+
+    ``index`` describes them, by name, for the script.
+    """
+
+    def __init__(self) -> None:
+        self.index: dict[str, dict[str, object]] = {}
+        self._chunks: list[str] = []
+
+    def add(self, name: str, numbers: npt.NDArray[Any], *, delta: bool = False, dictionary: str = "") -> None:
+        """Add an array of uint8, uint16, uint32 or float32.
+
+        ``delta`` stores differences of neighbours; ``dictionary`` names the JSON column that explains the codes.
+        """
+        self._add(name, numbers, "delta" if delta else "", _differences if delta else _as_they_are, dictionary)
+
+    def add_beside(self, name: str, numbers: npt.NDArray[np.float32], other: str, reference: npt.NDArray[Any]) -> None:
+        """Add float32 numbers as what differs in their bits from those of column ``other``: equal ones are zeros."""
+        bits = numbers.view(np.uint32) ^ reference.view(np.uint32)
+        self._add(name, bits, f"xor:{other}", _as_they_are, "", "f32")
+
+    def add_json(self, name: str, values: Sequence[Any]) -> None:
+        """Add a list of what JSON can hold; lone surrogates in texts stay, as escapes."""
+        text = json.dumps(list(values), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+        self.index[name] = {"type": "json", "length": len(values), "chunks": [self._keep(text.encode("ascii"))]}
+
+    def elements(self) -> Iterator[str]:
+        """Yield the chunks as elements of a page."""
+        for number, text in enumerate(self._chunks):
+            yield f'<script type="text/plain" id="k{number}">{text}</script>\n'
+
+    def _add(
+        self, name: str, numbers: npt.NDArray[Any], transform: str, transformed: Any, dictionary: str, kind: str = ""
+    ) -> None:
+        parts = (numbers[start : start + _CHUNK] for start in range(0, len(numbers), _CHUNK))
+        chunks = [self._keep(_shuffled(transformed(part))) for part in parts]
+        described: dict[str, object] = {
+            "type": kind or _TYPES[numbers.dtype], "length": len(numbers), "chunks": chunks, "transform": transform,
+        }  # fmt: skip
+        if dictionary:
+            described["dictionary"] = dictionary
+        self.index[name] = described
+
+    def _keep(self, content: bytes) -> str:
+        packed = igzip.compress(content, compresslevel=_LEVEL, mtime=0)
+        self._chunks.append(b2a_base64(packed, newline=False).decode("ascii"))
+        return f"k{len(self._chunks) - 1}"
+
+
+class Codes:
+    """Numbers for values that repeat: what a column holds, and the dictionary that explains them."""
+
+    def __init__(self, *first: Any) -> None:
+        self.values: list[Any] = []
+        self._codes: dict[Any, int] = {}
+        for value in first:
+            self.code(value)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def code(self, value: Any) -> int:
+        """Return the number of a value, a new one where it has none."""
+        code = self._codes.get(value)
+        if code is None:
+            code = self._codes[value] = len(self.values)
+            self.values.append(value)
+        return code
+
+
+def floats(values: npt.ArrayLike, missing: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.float32]:
+    """Return numbers as float32, with the one NaN that stands for the value, and ``NOTHING`` where ``missing``."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        found = np.asarray(values, np.float64).astype(np.float32)
+    bits = found.view(np.uint32)
+    bits[np.isnan(found)] = 0x7FC00000
+    if missing is not None:
+        bits[missing] = NOTHING
+    return found
+
+
+def rounded(numbers: npt.NDArray[np.float32], bits: int) -> npt.NDArray[np.float32]:
+    """Return float32 numbers rounded to so many bits of their fraction (of 23): the zeros behind them compress away."""
+    dropped = 23 - bits
+    raw = numbers.view(np.uint32)
+    near = (raw + np.uint32(1 << (dropped - 1))) & np.uint32(0xFFFFFFFF << dropped & 0xFFFFFFFF)
+    return np.where(np.isfinite(numbers), near, raw).view(np.float32)
+
+
+def _as_they_are(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return numbers
+
+
+def _differences(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The first number, then what each adds to the one before it, modulo their size."""
+    return np.diff(numbers, prepend=numbers.dtype.type(0))
+
+
+def _shuffled(numbers: npt.NDArray[Any]) -> bytes:
+    """All first bytes of the numbers, then all second ones: those of alike numbers are alike, and compress."""
+    width = numbers.dtype.itemsize
+    raw = np.ascontiguousarray(numbers, numbers.dtype.newbyteorder("<")).view(np.uint8)
+    return raw.reshape(-1, width).T.tobytes()

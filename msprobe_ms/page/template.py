@@ -1,0 +1,62 @@
+"""The skeleton of a page: what a browser may do with it, and where its parts stand."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import BinaryIO
+
+from msprobe_ms.page.columns import Columns
+from msprobe_ms.support.text import printable
+
+#: The page loads nothing, runs its own script alone, and no text becomes markup.
+_POLICY = (
+    "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; img-src data: blob:; "
+    "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+#: Longest text of a dump that is shown whole in the static part, in characters.
+_LONGEST = 300
+
+
+def write_page(
+    file: BinaryIO, *, title: str, header: str, provenance: str, index: Mapping[str, object], columns: Columns
+) -> None:
+    """Write a page.
+
+    ``title`` is text; ``header`` and ``provenance`` are HTML whose texts went through `escaped`. ``index`` is what the
+    script reads first; the description of the columns is added to it.
+    """
+    script, style = _asset("report.js"), _asset("report.css")
+    policy = _POLICY.format(script=_digest(script), style=_digest(style))
+    text = json.dumps({**index, "columns": columns.index}, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    file.write(
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escaped(title)}</title>\n<style>{style}</style></head>\n<body>\n"
+        f'<main id="report">\n{header}\n<div id="app"></div>\n{provenance}\n</main>\n'
+        f'<script type="application/json" id="index">{text.replace("<", chr(92) + "u003c")}</script>\n'.encode()
+    )
+    for element in columns.elements():
+        file.write(element.encode("ascii"))
+    file.write(f"<script>{script}</script>\n</body></html>\n".encode())
+
+
+def escaped(text: str, longest: int = _LONGEST) -> str:
+    """Return text as HTML shows it: nothing in it is markup, and what is not printable is shown as its escape."""
+    shown = printable(text if len(text) <= longest else f"{text[:longest]}…")
+    return html.escape(shown, quote=True)
+
+
+@cache
+def _asset(name: str) -> str:
+    return (resources.files(__package__) / name).read_text("utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
