@@ -1,12 +1,12 @@
 /** A canvas that is drawn again when its size, its colours or what it shows change. */
 
-import type { JSX } from "preact";
+import type { CanvasHTMLAttributes } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { onThemeChange, type Palette, palette } from "./theme.ts";
 
 export type Draw = (context: CanvasRenderingContext2D, width: number, height: number, colours: Palette) => void;
 
-interface Props extends Omit<JSX.HTMLAttributes<HTMLCanvasElement>, "label" | "ref"> {
+interface Props extends Omit<CanvasHTMLAttributes<HTMLCanvasElement>, "label" | "ref" | "height"> {
   draw: Draw;
   label: string;
   height: number;

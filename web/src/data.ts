@@ -4,19 +4,19 @@ export interface Column {
   type: "u8" | "u16" | "u32" | "f32" | "json";
   length: number;
   chunks: string[];
-  transform: string;
+  transform?: string;
   dictionary?: string;
 }
 
 export interface Origin {
-  call: number;
+  call: number | null;
   row: number | null;
   kind: string;
   stage: string | null;
   reason: string;
   details: string[];
   site: string;
-  advice: string;
+  advice?: string;
   command: string;
 }
 
@@ -25,8 +25,6 @@ export interface Side {
   framework: string;
   level: string;
   task: string;
-  step: number | null;
-  rank: number | null;
 }
 
 export interface Index {
@@ -41,7 +39,7 @@ export interface Index {
   origins: Origin[];
   tolerated: string[];
   truncated: { rows: number; command: string } | null;
-  sides: Record<string, Side>;
+  sides: Side[];
   provenance: [string, string][];
   metrics?: { name: string; title: string; column: string }[];
 }
@@ -49,11 +47,10 @@ export interface Index {
 export interface Picture {
   row: number;
   shape: number[];
-  axes: number[];
   map?: { rows: number; columns: number; data: string; low: number; high: number; of: string };
-  scatter?: { size: number; data: string; low: number; high: number };
-  histograms?: { edges: number[]; target: number[]; golden: number[] };
-  worst?: [string, string, string][];
+  scatter?: { size: number; data: string; low: number; high: number; linear: number } | null;
+  histograms?: { target: number[]; golden: number[]; low: number; high: number; linear: number } | null;
+  worst?: [number[], string, string][];
 }
 
 export type Numbers = Uint8Array | Uint16Array | Uint32Array | Float32Array;
@@ -140,13 +137,13 @@ export class Columns {
       let place = 0;
       for (const chunk of chunks) {
         const bytes = unshuffle(chunk, kind.BYTES_PER_ELEMENT);
-        const part = new kind(bytes.buffer, bytes.byteOffset, bytes.length / kind.BYTES_PER_ELEMENT);
+        const part = new kind(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length / kind.BYTES_PER_ELEMENT);
         if (column.transform === "delta") undelta(part);
         all.set(part, place);
         place += part.length;
       }
       if (place !== column.length) throw new Error(`column ${name} has ${place} numbers, not ${column.length}`);
-      if (column.transform.startsWith("xor:")) {
+      if (column.transform?.startsWith("xor:")) {
         const other = bits(await this.floats(column.transform.slice(4)));
         const own = bits(all as Float32Array);
         for (let i = 0; i < own.length; i++) own[i] ^= other[i];

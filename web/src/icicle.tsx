@@ -145,8 +145,8 @@ function drawBox(context: CanvasRenderingContext2D, colours: Palette, model: Mod
     context.lineWidth = 1;
   }
   if (box.many > 1 || box.width < 14) return;
-  const solid = colour === "origin" || colour === "heat2" || colour === "differs" || colour === "unmatched" || colour === "inherited";
-  context.fillStyle = solid ? colours.surface : colours.ink;
+  const text = readable(colours[colour], colours);
+  const solid = text !== colours.ink;
   context.textAlign = "left";
   context.textBaseline = "middle";
   const inside = box.node.origins - (colour === "origin" ? 1 : 0);
@@ -155,14 +155,25 @@ function drawBox(context: CanvasRenderingContext2D, colours: Palette, model: Mod
     const badge = `✖${inside}`;
     const wide = context.measureText(badge).width;
     if (wide + 6 < width) {
-      context.fillStyle = solid ? colours.surface : colours.origin;
+      context.fillStyle = solid ? text : colours.origin;
       context.fillText(badge, right - wide, y + LEVEL / 2);
-      context.fillStyle = solid ? colours.surface : colours.ink;
       right -= wide + 6;
     }
   }
-  const text = fitting(context, `${colour === "origin" ? "✖ " : ""}${box.node.label}`, right - box.x - 5);
-  if (text) context.fillText(text, box.x + 5, y + LEVEL / 2);
+  context.fillStyle = text;
+  const label = fitting(context, `${colour === "origin" ? "✖ " : ""}${box.node.label}`, right - box.x - 5);
+  if (label) context.fillText(label, box.x + 5, y + LEVEL / 2);
+}
+
+/** The ink or the surface, whichever stands out more on a colour. */
+function readable(fill: string, colours: Palette): string {
+  const light = lightness(fill);
+  return Math.abs(lightness(colours.ink) - light) >= Math.abs(lightness(colours.surface) - light) ? colours.ink : colours.surface;
+}
+
+function lightness(colour: string): number {
+  const [red, green, blue] = (colour.match(/[\d.]+/g) ?? []).map((each) => Math.pow(Number(each) / 255, 2.2));
+  return Math.sqrt(0.2126 * red + 0.7152 * green + 0.0722 * blue);
 }
 
 /** As much of a text as fits, its end first to go; nothing where that would be a letter or two. */

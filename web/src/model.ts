@@ -9,6 +9,11 @@ export const WORDS = ["agrees", "not compared", "explained", "unmatched", "inher
 /** Names of colours of the style sheet, by outcome. */
 export const COLOURS = ["agrees", "agrees", "explained", "unmatched", "inherited", "differs", "origin"] as const;
 
+/** Results of the table of ``own``; of other tables the flags tell. */
+const RESULTS = new Map<string, number>([["agrees", Outcome.AGREES], ["not compared", Outcome.NOT_COMPARED],
+  ["not judged", Outcome.NOT_COMPARED], ["random", Outcome.EXPLAINED], ["unmatched", Outcome.UNMATCHED],
+  ["inherited", Outcome.INHERITED], ["differs", Outcome.DIFFERS], ["origin", Outcome.ORIGIN]]);
+
 export const CallFlag = { TARGET: 1, GOLDEN: 2, MODULE: 4, BACKWARD: 8, GRADIENT: 16, VALUE: 32, UPDATE: 64 } as const;
 export const RowFlag = { TARGET: 1, GOLDEN: 2, DIFFERS: 4, EXPLAINED: 8, RECORD: 16, TARGET_NONFINITE: 32,
   GOLDEN_NONFINITE: 64, TENSOR: 128 } as const;
@@ -39,6 +44,7 @@ export class Model {
     readonly how: ArrayLike<number>,
     readonly hows: string[],
     readonly slot: ArrayLike<number>,
+    readonly goldenSlot: ArrayLike<number>,
     readonly slots: string[],
     readonly flags: Uint8Array,
     readonly deviation: Float32Array,
@@ -46,14 +52,16 @@ export class Model {
     readonly tolerances: (number | null)[],
     readonly explained: ArrayLike<number>,
     readonly inherited: ArrayLike<number>,
+    result: ArrayLike<number>,
+    results: string[],
   ) {
     this.rowCall = new Uint32Array(flags.length);
     for (let call = 0; call < names.length; call++) this.rowCall.fill(call, firstRow[call], this.endRow(call));
     this.ratio = this.ratios();
     for (const origin of index.origins) {
-      if (!this.originOfCall.has(origin.call)) this.originOfCall.set(origin.call, origin);
+      if (origin.call !== null && !this.originOfCall.has(origin.call)) this.originOfCall.set(origin.call, origin);
     }
-    this.outcome = this.outcomes();
+    this.outcome = this.outcomes(result, results.map((text) => RESULTS.get(text) ?? -1));
     this.callWorst = new Float32Array(names.length);
     this.callOutcome = new Uint8Array(names.length);
     for (let row = 0; row < flags.length; row++) {
@@ -85,7 +93,12 @@ export class Model {
   }
 
   rowName(row: number): string {
-    return `${this.names[this.rowCall[row]]}.${this.slots[this.slot[row]]}`;
+    return `${this.names[this.rowCall[row]]}.${this.slotOf(row)}`;
+  }
+
+  /** What follows the entry in the name of a value: the target's, or the golden's where that alone has it. */
+  slotOf(row: number): string {
+    return this.slots[this.slot[row]] || this.slots[this.goldenSlot[row]];
   }
 
   /** The golden's name of a call; "" where it has none. */
@@ -133,7 +146,7 @@ export class Model {
       if (entry === undefined) continue;
       const slot = name.slice(dot + 1);
       for (let row = this.firstRow[entry]; row < this.endRow(entry); row++) {
-        if (this.slots[this.slot[row]] === slot) return { call: entry, row };
+        if (this.slotOf(row) === slot) return { call: entry, row };
       }
     }
     return null;
@@ -171,15 +184,18 @@ export class Model {
     return ratio;
   }
 
-  private outcomes(): Uint8Array {
-    const { flags, inherited, explained, ratio } = this;
+  private outcomes(result: ArrayLike<number>, known: number[]): Uint8Array {
+    const { flags, inherited, ratio } = this;
     const outcome = new Uint8Array(flags.length);
     for (let row = 0; row < outcome.length; row++) {
       const flag = flags[row];
+      const told = known[result[row]] ?? -1;
       if (this.index.kind === "dump") outcome[row] = Outcome.AGREES;
       else if ((flag & 3) !== 3) outcome[row] = Outcome.UNMATCHED;
+      else if (told > Outcome.AGREES) outcome[row] = told;
+      else if (flag & RowFlag.EXPLAINED) outcome[row] = Outcome.EXPLAINED;
+      else if (told === Outcome.AGREES) outcome[row] = told;
       else if (flag & RowFlag.DIFFERS) outcome[row] = inherited[row] ? Outcome.INHERITED : Outcome.DIFFERS;
-      else if (flag & RowFlag.EXPLAINED || explained[row]) outcome[row] = Outcome.EXPLAINED;
       else if (Number.isNaN(ratio[row])) outcome[row] = Outcome.NOT_COMPARED;
     }
     for (const origin of this.index.origins) if (origin.row != null) outcome[origin.row] = Outcome.ORIGIN;
@@ -188,15 +204,16 @@ export class Model {
 }
 
 export async function loadModel(index: Index, columns: Columns): Promise<Model> {
-  const [names, goldens, callFlags, parent, firstRow, taken, given, how, hows, slot, slots, flags, deviation, toleranceCode,
-    tolerances, explained, inherited] = await Promise.all([
+  const [names, goldens, callFlags, parent, firstRow, taken, given, how, hows, slot, goldenSlot, slots, flags, deviation,
+    toleranceCode, tolerances, explained, inherited, result, results] = await Promise.all([
     columns.json<string>("call_names"), columns.json<string | 0 | null>("call_goldens"), columns.bytes("call_flags"),
     columns.integers("call_parent"), columns.integers("call_rows"), columns.floats("call_taken"),
     columns.floats("call_given"), columns.bytes("call_how"), columns.dictionary("call_how"), columns.integers("row_slot"),
+    columns.integers("row_golden_slot"),
     columns.dictionary("row_slot"), columns.bytes("row_flags"), columns.floats("row_deviation"),
     columns.integers("row_tolerance"), columns.dictionary<number | null>("row_tolerance"), columns.bytes("row_explained"),
-    columns.integers("row_inherited"),
+    columns.integers("row_inherited"), columns.bytes("row_result"), columns.dictionary("row_result"),
   ]);
-  return new Model(index, columns, names, goldens, callFlags, parent, firstRow, taken, given, how, hows, slot, slots, flags,
-    deviation, toleranceCode, tolerances, explained, inherited);
+  return new Model(index, columns, names, goldens, callFlags, parent, firstRow, taken, given, how, hows, slot, goldenSlot, slots,
+    flags, deviation, toleranceCode, tolerances, explained, inherited, result, results);
 }

@@ -12,8 +12,8 @@ export interface Neighbour {
   by: number;
 }
 
-const isOutput = (model: Model, row: number) => model.slots[model.slot[row]].startsWith("output");
-const isInput = (model: Model, row: number) => model.slots[model.slot[row]].startsWith("input");
+const isOutput = (model: Model, row: number) => model.slotOf(row).startsWith("output");
+const isInput = (model: Model, row: number) => model.slotOf(row).startsWith("input");
 
 /** Calls before this one that gave out what it takes in, the nearest first. */
 export function producers(model: Model, figures: Figures, call: number): Neighbour[] {

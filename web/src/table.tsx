@@ -82,7 +82,7 @@ export function tabbed(model: Model, figures: Figures, reasons: Reasons, row: nu
   return [
     WORDS[model.outcome[row]], model.hasDeviation(row) ? String(model.ratio[row]) : "",
     model.hasDeviation(row) ? figure(model.deviation[row]) : "", model.tolerance(row)?.toString() ?? "",
-    model.rowName(row), golden && `${golden}.${model.slots[model.slot[row]]}`, figures.type("target", row),
+    model.rowName(row), golden && `${golden}.${model.slots[model.goldenSlot[row]] || model.slotOf(row)}`, figures.type("target", row),
     figures.type("golden", row), ...numbers, reasons.texts[reasons.codes[row]] ?? "",
   ].map((text) => printable(text).replace(/^(?=[=+@\t]|-(?![\d.i]))/, "'")).join("\t");
 }
@@ -315,5 +315,5 @@ function Row({ place, row, page: { model, state }, figures, reasons, active, onC
 /** A name whose slot stands out, and whose beginning gives way first where there is no room. */
 function NameOf({ model, row }: { model: Model; row: number }) {
   const name = shortened(model.names[model.rowCall[row]]);
-  return <bdi title={shortened(model.rowName(row), 2000)}>{name}<b>.{shortened(model.slots[model.slot[row]], 60)}</b></bdi>;
+  return <bdi title={shortened(model.rowName(row), 2000)}>{name}<b>.{shortened(model.slotOf(row), 60)}</b></bdi>;
 }

@@ -1,0 +1,35 @@
+// Build the script and the style of the page into the package: the same sources make the same bytes.
+import { build } from "esbuild";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const out = process.argv[2] ?? `${here}../msprobe_ms/page`;
+
+await build({
+  absWorkingDir: here,
+  entryPoints: { report: "src/main.tsx" },
+  outdir: out,
+  bundle: true,
+  minify: true,
+  format: "iife",
+  charset: "ascii",
+  legalComments: "none",
+  target: ["chrome103", "firefox113", "safari16.4"],
+  tsconfig: "tsconfig.json",
+  logLevel: "warning",
+});
+await build({
+  absWorkingDir: here,
+  entryPoints: { report: "src/report.css" },
+  outdir: out,
+  bundle: true,
+  minify: true,
+  charset: "ascii",
+  legalComments: "none",
+  target: ["chrome103", "firefox113", "safari16.4"],
+  logLevel: "warning",
+});
+for (const name of ["report.js", "report.css"]) {
+  if (/<\/(script|style)|<!--/i.test(await readFile(`${out}/${name}`, "utf8"))) throw new Error(`${name} would end its element`);
+}

@@ -1,0 +1,32 @@
+/** Start the page: decode, render; where that cannot be, say why below the verdict, which reads without us. */
+
+import { render } from "preact";
+import { App } from "./app.tsx";
+import { Columns, type Index } from "./data.ts";
+import { loadModel } from "./model.ts";
+import { watchTheme } from "./theme.ts";
+
+function tell(text: string): void {
+  const note = document.createElement("p");
+  note.className = "note";
+  note.setAttribute("role", "status");
+  note.textContent = text;
+  document.getElementById("app")?.append(note);
+}
+
+async function start(): Promise<void> {
+  const app = document.getElementById("app")!;
+  const index = JSON.parse(document.getElementById("index")!.textContent!) as Index;
+  if (index.format !== 1) return tell(`This page has format ${index.format}, its script knows 1.`);
+  if (typeof DecompressionStream === "undefined") {
+    return tell("This browser is too old for the plot and the table: they take Chrome 80, Firefox 113, Safari 16.4 or later.");
+  }
+  const columns = new Columns(index.columns, (id) => document.getElementById(id)?.textContent ?? "");
+  const model = await loadModel(index, columns);
+  watchTheme();
+  render(<App model={model} />, app);
+  document.documentElement.dataset.ready = "true";
+  return undefined;
+}
+
+start().catch((error: unknown) => tell(`The plot and the table cannot be shown: ${error instanceof Error ? error.message : String(error)}`));
