@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import hashlib
 import html
-import json
+import io
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-ASSETS = Path(__file__).parents[2] / "msprobe_ms" / "page"
-CHUNK = 65_536
-NO_NUMBER = np.uint32(0x7FC00001)
+from msprobe_ms.page.columns import NOTHING, Codes, Columns
+from msprobe_ms.page.template import write_page
 
 _FIGURES = ("max", "min", "mean", "norm")
 
 
 def no_numbers(count: int) -> np.ndarray:
     """Floats of which each says that there is no number."""
-    return np.full(count, NO_NUMBER, np.uint32).view(np.float32)
+    return np.full(count, NOTHING, np.uint32).view(np.float32)
 
 
 @dataclass
@@ -31,80 +27,27 @@ class Page:
     """What goes into a page: the index but for its columns, and the columns."""
 
     index: dict[str, Any] = field(default_factory=dict)
-    columns: dict[str, dict[str, Any]] = field(default_factory=dict)
-    chunks: list[bytes] = field(default_factory=list)
+    columns: Columns = field(default_factory=Columns)
     header: str = ""
 
-    def numbers(self, name: str, values: np.ndarray, transform: str = "", dictionary: str = "") -> None:
-        """Add a column of numbers, encoded as docs/report_page.md says."""
-        values = np.ascontiguousarray(values)
-        kind = {"|u1": "u8", "<u2": "u16", "<u4": "u32", "<f4": "f32"}[values.dtype.str]
-        column: dict[str, Any] = {"type": kind, "length": len(values), "chunks": [], "transform": transform}
-        if dictionary:
-            column["dictionary"] = dictionary
-        for start in range(0, len(values), CHUNK):
-            part = values[start : start + CHUNK]
-            if transform == "delta":
-                part = np.concatenate([part[:1], np.diff(part)])
-            elif transform:
-                other = self._plain[transform.removeprefix("xor:")][start : start + CHUNK]
-                part = part.view(np.uint32) ^ other.view(np.uint32)
-            shuffled = part.view(np.uint8).reshape(len(part), -1).T.tobytes()
-            column["chunks"].append(self._chunk(shuffled))
-        self.columns[name] = column
-        self._plain[name] = values
-
-    def texts(self, name: str, values: Sequence[Any]) -> None:
-        """Add a column of JSON."""
-        data = json.dumps(values).encode()
-        self.columns[name] = {
-            "type": "json", "length": len(values), "chunks": [self._chunk(data)], "transform": "",
-        }  # fmt: skip
-
-    def coded(self, name: str, values: Iterable[Any], dictionary: str, kind: type = np.uint32, first: Any = None) -> None:
-        """Add a column of codes and the dictionary of their texts."""
-        codes: dict[str, int] = {} if first is None else {json.dumps(first): 0}
-        column = np.array([codes.setdefault(json.dumps(value), len(codes)) for value in values], kind)
-        self.numbers(name, column, dictionary=dictionary)
-        self.texts(dictionary, [json.loads(text) for text in codes])
+    def coded(self, name: str, values: Iterable[Any], dictionary: str, kind: type = np.uint32) -> np.ndarray:
+        """Add a column of codes and the dictionary of their texts; return the codes."""
+        codes = Codes()
+        column = np.array([codes.code(value) for value in values], kind)
+        self.columns.add(name, column, dictionary=dictionary)
+        self.columns.add_json(dictionary, codes.values)
+        return column
 
     def html(self) -> str:
         """Return the whole page."""
-        script, style = ((ASSETS / name).read_text("utf-8") for name in ("report.js", "report.css"))
-        policy = (
-            f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data: blob:; "
-            "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-        )
-        index = json.dumps({"format": 1, **self.index, "columns": self.columns}).replace("<", "\\u003c")
-        data = "".join(
-            f'<script type="text/plain" id="k{number}">{base64.b64encode(chunk).decode()}</script>\n'
-            for number, chunk in enumerate(self.chunks)
-        )
-        provenance = "".join(
-            f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd></div>"
-            for name, value in self.index.get("provenance", [])
-        )
-        return (
-            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{html.escape(self.index['title'])}</title>\n<style>{style}</style></head>\n<body>\n"
-            f'<main id="report">\n<header id="verdict" class="{self.index["verdict"]}">{self.header}</header>\n'
-            f'<div id="app"></div>\n<section id="provenance"><h2>What was compared</h2><dl>{provenance}</dl></section>'
-            f'\n</main>\n<script type="application/json" id="index">{index}</script>\n{data}<script>{script}</script>\n'
-            "</body></html>\n"
-        )
-
-    def __post_init__(self) -> None:
-        self._plain: dict[str, np.ndarray] = {}
-
-    def _chunk(self, data: bytes) -> str:
-        self.chunks.append(gzip.compress(data, 2))
-        return f"k{len(self.chunks) - 1}"
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        told = "".join(f"<dt>{html.escape(a)}</dt><dd>{html.escape(b)}</dd>" for a, b in self.index["provenance"])
+        file = io.BytesIO()
+        write_page(
+            file, title=self.index["title"], index=self.index, columns=self.columns,
+            header=f'<header id="verdict" class="{self.index["verdict"]}">{self.header}</header>',
+            provenance=f'<section id="provenance"><h2>What was compared</h2><dl>{told}</dl></section>',
+        )  # fmt: skip
+        return file.getvalue().decode()
 
 
 @dataclass
@@ -179,7 +122,7 @@ def transformer(
     """
     calls = transformer_calls(layers)
     calls.insert(1, Call("Functional.dropout.0.forward", None, 0, ["input.0", "output.0"], 1, ""))
-    calls.insert(9, Call("Torch.rsqrt.0.forward", None, 0, ["input.0", "output.0"], 2, ""))
+    calls.insert(9, Call("Torch.rsqrt.0.forward", "Torch.rsqrt.0.forward", 0, ["input.0", "output.0"], 2, ""))
     for call in calls[2:]:
         call.parent += (call.parent > 1) + (call.parent > 9)
     return Builder(calls, faulty, seed, backward, nan_at).page()
@@ -237,13 +180,15 @@ class Builder:
         in_sides = (self.flags & 3)[self.row_call]
         row_flags = in_sides | differs * 4 | (explained > 0) * 8 | ~finite * 32 | 128
         self._calls(page, deviation, tolerance, both)
-        page.coded("row_slot", self.slots.tolist(), "slots", np.uint16)
-        page.numbers("row_flags", row_flags.astype(np.uint8))
-        page.numbers("row_deviation", deviation)
+        codes = page.coded("row_slot", self.slots.tolist(), "slots", np.uint16)
+        page.columns.add("row_golden_slot", codes, dictionary="slots")
+        columns = page.columns
+        columns.add("row_flags", row_flags.astype(np.uint8))
+        columns.add("row_deviation", deviation)
         page.coded("row_tolerance", [float(each) if pair else None for each, pair in zip(tolerance, both, strict=True)],
                    "tolerances", np.uint16)  # fmt: skip
-        page.numbers("row_explained", explained)
-        page.numbers("row_inherited", inherited, "delta")
+        columns.add("row_explained", explained)
+        columns.add("row_inherited", inherited, delta=True)
         results = np.select(
             [~both, differs & (inherited == 0), differs], ["unmatched", "origin", "inherited"], "agrees"
         )
@@ -253,28 +198,29 @@ class Builder:
         page.index = self._index(rows, deviation, tolerance, np.flatnonzero(differs & (inherited == 0)))
         page.header = _header(page.index)
         if self.origin is not None:
-            page.texts("pictures", [_picture(int(np.flatnonzero(differs)[0]), self.random)])
+            page.columns.add_json("pictures", [_picture(int(np.flatnonzero(differs)[0]), self.random)])
         return page
 
     def _calls(self, page: Page, deviation: np.ndarray, tolerance: np.ndarray, both: np.ndarray) -> None:
         calls = self.calls
-        page.texts("call_names", [call.name for call in calls])
-        page.texts("call_goldens", [0 if call.golden == call.name else call.golden for call in calls])
-        page.numbers("call_flags", self.flags)
-        page.numbers("call_parent", np.array([call.parent for call in calls], np.uint32), "delta")
+        columns = page.columns
+        columns.add_json("call_names", [call.name for call in calls])
+        columns.add_json("call_goldens", [0 if call.golden == call.name else call.golden for call in calls])
+        columns.add("call_flags", self.flags)
+        columns.add("call_parent", np.array([call.parent for call in calls], np.uint32), delta=True)
         page.coded("call_how", [call.how for call in calls], "hows", np.uint8)
         first = np.searchsorted(self.row_call, np.arange(len(calls))).astype(np.uint32)
-        page.numbers("call_rows", first, "delta")
-        stacks = [[], _STACK_TARGET, _STACK_GOLDEN]
-        page.texts("stacks", stacks)
-        page.numbers("call_stack", np.full(len(calls), 1, np.uint32), dictionary="stacks")
-        page.numbers("call_golden_stack", np.full(len(calls), 2, np.uint32), dictionary="stacks")
+        columns.add("call_rows", first, delta=True)
+        columns.add_json("frames", _FRAMES)
+        columns.add_json("stacks", [[], [0, 1, 2], [3, 2]])
+        columns.add("call_stack", np.full(len(calls), 1, np.uint32), dictionary="stacks")
+        columns.add("call_golden_stack", np.full(len(calls), 2, np.uint32), dictionary="stacks")
         ratio = np.where(both, deviation / tolerance, 0).astype(np.float32)
         given = np.char.startswith(self.slots, "output") | np.isin(self.slots, ["weight", "bias"])
         for name, which in (("call_taken", ~given), ("call_given", given)):
             largest = np.zeros(len(calls), np.float32)
             np.maximum.at(largest, self.row_call[which], ratio[which])
-            page.numbers(name, largest)
+            columns.add(name, largest)
 
     def _figures(
         self, deviation: np.ndarray, parameter: np.ndarray, both: np.ndarray
@@ -299,15 +245,17 @@ class Builder:
 
     def _all_figures(self, page: Page, figures: dict[tuple[str, str], np.ndarray], both: np.ndarray) -> None:
         in_sides = (self.flags & 3)[self.row_call]
+        nothing = no_numbers(self.count)
         for name in _FIGURES:
-            for bit, side in ((2, "golden"), (1, "target")):
-                values = np.where(in_sides & bit > 0, figures[side, name], no_numbers(self.count))
-                page.numbers(f"{side}_{name}", values, f"xor:golden_{name}" if side == "target" else "")
+            golden = np.where(in_sides & 2 > 0, figures["golden", name], nothing)
+            target = np.where(in_sides & 1 > 0, figures["target", name], nothing)
+            page.columns.add(f"golden_{name}", golden)
+            page.columns.add_beside(f"target_{name}", target, f"golden_{name}", golden)
         types = np.where(self.slots == "bias", "Float32 [512]", "Float32 [32, 128, 512]")
         for bit, side in ((1, "target"), (2, "golden")):
             page.coded(f"{side}_type", np.where(in_sides & bit, types, "").tolist(), f"{side}_types", np.uint16)
             page.coded(f"{side}_text", [""] * self.count, f"{side}_texts")
-        page.numbers("metric_0", figures["target", "norm"] / figures["golden", "norm"] - 1)
+        page.columns.add("metric_0", figures["target", "norm"] / figures["golden", "norm"] - 1)
 
     def _index(self, rows: int, deviation: np.ndarray, tolerance: np.ndarray, begins: np.ndarray) -> dict[str, Any]:
         origins = []
@@ -321,8 +269,7 @@ class Builder:
                     "reason": f"inputs and weights agree; the output is {ratio:.3g} times its tolerance apart",
                     "details": ["The figures are those of a normalisation whose epsilon is 1e-2, not 1e-5."],
                     "site": "net.py:49 in forward",
-                    "advice": "Compare the epsilon of the two layers, then the order of normalisation and residual.",
-                    "command": f"msprobe compare -tp dump/step0 -gp golden/step0 --node {self.calls[call].name}",
+                    "command": f"--node {self.calls[call].name}",
                 }  # fmt: skip
             )
             if len(origins) == 40:
@@ -332,14 +279,12 @@ class Builder:
         return {
             "kind": "comparison", "mode": "statistics", "verdict": verdict,
             "title": f"DIVERGENT at {first}" if origins else "CONSISTENT",
-            "calls": len(self.calls), "rows": rows, "origins": origins, "tolerated": ["", "slow drift"],
+            "format": 1, "calls": len(self.calls), "rows": rows, "origins": origins, "tolerated": ["", "slow drift"],
             "truncated": None, "metrics": [{"name": "norm", "title": "NormRelativeErr", "column": "metric_0"}],
-            "sides": {
-                "target": {"path": "dump/step0/rank0", "framework": "mindspore", "level": "mix", "task": "statistics",
-                           "step": 0, "rank": 0},
-                "golden": {"path": "golden/step0/rank0", "framework": "pytorch", "level": "mix", "task": "statistics",
-                           "step": 0, "rank": 0},
-            },
+            "sides": [
+                {"path": "dump/step0/rank0", "framework": "mindspore", "level": "mix", "task": "statistics"},
+                {"path": "golden/step0/rank0", "framework": "pytorch", "level": "mix", "task": "statistics"},
+            ],
             "provenance": [
                 ["target", "dump/step0/rank0 (MindSpore 2.10.0, level mix)"],
                 ["golden", "golden/step0/rank0 (PyTorch 2.13.0, level mix)"],
@@ -353,14 +298,11 @@ _REASONS = {
     "unmatched": "the other dump has no such call", "origin": "inputs and weights agree, the output does not",
     "inherited": "the error came in", "agrees": "",
 }  # fmt: skip
-_STACK_TARGET = [
-    "File net_mindspore.py, line 49, in construct, \n x = x + self.attention(self.norm1(x))",
-    "File net_mindspore.py, line 67, in construct, \n x = layer(x)",
-    "File train.py, line 107, in main, \n logits = net(ids)",
-]
-_STACK_GOLDEN = [
-    "File net_pytorch.py, line 49, in forward, \n x = x + self.self_attention(self.input_norm(x))",
-    "File train.py, line 107, in main, \n logits = net(ids)",
+_FRAMES = [
+    "File net_mindspore.py, line 49, in construct, x = x + self.attention(self.norm1(x))",
+    "File net_mindspore.py, line 67, in construct, x = layer(x)",
+    "File train.py, line 107, in main, logits = net(ids)",
+    "File net_pytorch.py, line 49, in forward, x = x + self.self_attention(self.input_norm(x))",
 ]
 
 
@@ -372,8 +314,6 @@ def _header(index: Mapping[str, Any]) -> str:
     return (
         f'<h1>Error begins at <bdi class="name">{html.escape(name)}</bdi></h1>'
         f'<p class="reason">{html.escape(first["reason"])}. {html.escape(first["details"][0])}</p>'
-        f'<p class="next"><b>Next:</b> {html.escape(first["advice"])}</p>'
-        f'<p><code class="command">{html.escape(first["command"])}</code></p>'
     )
 
 
@@ -382,20 +322,19 @@ def _picture(row: int, random: np.random.Generator) -> dict[str, Any]:
     tiles[20:28] += 90
     tiles[23, 40] = 255
     normal = random.normal(0, 1, (20_000, 2)) @ np.array([[1, 0.97], [0, 0.2]])
-    density, *_ = np.histogram2d(normal[:, 1], normal[:, 0], 64, [[-3, 3], [-3, 3]])
     edges = np.linspace(-3, 3, 65)
-    golden, _ = np.histogram(normal[:, 0], edges)
-    target, _ = np.histogram(normal[:, 1], edges)
-    coded = np.clip(np.log2(1 + density) * 16, 0, 255).astype(np.uint8)
+    density, *_ = np.histogram2d(normal[:, 1], normal[:, 0], [edges, edges])
+    within = {"low": -3.0, "high": 3.0, "linear": 1.0}
     return {
-        "row": row, "shape": [32, 128, 512], "axes": [1, 2],
-        "map": {"rows": 64, "columns": 64, "data": _bytes(np.clip(tiles, 0, 255).astype(np.uint8)), "low": 1e-7,
-                "high": 0.12, "of": "axis 1 (128) down, axis 2 (512) across; largest over axis 0"},
-        "scatter": {"size": 64, "data": _bytes(coded), "low": -3.0, "high": 3.0},
-        "histograms": {"edges": edges.tolist(), "target": target.tolist(), "golden": golden.tolist()},
-        "worst": [[f"[{n}, {n * 7 % 128}, {n * 31 % 512}]", f"{1.25 + n / 9:.7g}", f"{1.13 + n / 9:.7g}"] for n in range(10)],
+        "row": row, "shape": [32, 128, 512],
+        "map": {"rows": 64, "columns": 64, "data": _bytes(np.clip(tiles, 0, 255)), "low": 1e-7, "high": 0.12,
+                "of": "axes 0 to 1 downwards, axis 2 to the right"},
+        "scatter": {"size": 64, "data": _bytes(np.clip(np.log2(1 + density) * 16, 0, 255)), **within},
+        "histograms": {"target": np.histogram(normal[:, 1], edges)[0].tolist(),
+                       "golden": np.histogram(normal[:, 0], edges)[0].tolist(), **within},
+        "worst": [[[n, n * 7 % 128, n * 31 % 512], f"{1.25 + n / 9:.7g}", f"{1.13 + n / 9:.7g}"] for n in range(10)],
     }  # fmt: skip
 
 
 def _bytes(array: np.ndarray) -> str:
-    return base64.b64encode(array.tobytes()).decode()
+    return b64encode(array.astype(np.uint8).tobytes()).decode()

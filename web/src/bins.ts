@@ -67,7 +67,8 @@ export interface Stretch {
 export function stretches(model: Model): Stretch[] {
   const found: Stretch[] = [];
   for (let call = 0; call < model.calls; call++) {
-    const phase = model.phase(call);
+    const own = model.phase(call);
+    const phase = own === "gradient" ? "backward" : own;
     const last = found[found.length - 1];
     if (last && (last.phase === phase || phase === "value")) last.to = model.endRow(call);
     else found.push({ phase, from: model.firstRow[call], to: model.endRow(call) });

@@ -8,8 +8,10 @@ import { short, shortened } from "./text.ts";
 import type { Colour, Palette } from "./theme.ts";
 import { buildTree, type Direction, type TreeNode } from "./tree.ts";
 
-const LEVEL = 24;
+/** Height of a level: more where there are few. */
+const LOWEST = 24, HIGHEST = 46, WANTED = 300;
 const MOST_LEVELS = 11;
+const MOST_ADDERS = 6;
 
 interface Box {
   node: TreeNode;
@@ -36,13 +38,14 @@ export function Icicle({ direction }: { direction: Direction }) {
     setTop(only(root));
   }, [state.call, ofCall]);
   const boxes = useMemo(() => layout(model, top, width), [model, top, width]);
-  const levels = Math.max(1, ...boxes.map((each) => each.level + 1));
+  const levels = boxes.reduce((most, each) => Math.max(most, each.level + 1), 1);
+  const tall = Math.max(LOWEST, Math.min(HIGHEST, Math.floor(WANTED / levels)));
   const draw = useCallback<Draw>((context, _width, _height, colours) => {
-    for (const each of boxes) drawBox(context, colours, model, each, state.colour, each.node.call === state.call && state.call >= 0);
-  }, [boxes, model, state.colour, state.call]);
+    for (const each of boxes) drawBox(context, colours, model, each, tall, state.colour, each.node.call === state.call && state.call >= 0);
+  }, [boxes, model, tall, state.colour, state.call]);
   const boxAt = (event: MouseEvent) => {
     const place = (event.currentTarget as HTMLElement).getBoundingClientRect();
-    const x = event.clientX - place.left, level = Math.floor((event.clientY - place.top) / LEVEL);
+    const x = event.clientX - place.left, level = Math.floor((event.clientY - place.top) / tall);
     return boxes.find((each) => each.level === level && x >= each.x && x < each.x + Math.max(1, each.width)) ?? null;
   };
   const path: TreeNode[] = [];
@@ -60,7 +63,7 @@ export function Icicle({ direction }: { direction: Direction }) {
           onClick={() => zoom(ofCall.get(state.call))}>zoom to selected</button>
       </div>
       <div class="canvas" ref={box}>
-        <Canvas draw={draw} height={levels * LEVEL} label={icicleLabel(model, root, direction)} id="icicle"
+        <Canvas draw={draw} height={levels * tall} label={icicleLabel(model, root, direction)} id="icicle"
           onPointerMove={(event) => setHover(boxAt(event))} onPointerLeave={() => setHover(null)}
           onClick={(event) => {
             const hit = boxAt(event);
@@ -73,7 +76,34 @@ export function Icicle({ direction }: { direction: Direction }) {
           onDblClick={() => zoom(pressed.current ?? undefined)} />
       </div>
       <p class="muted told" aria-live="off">{hover ? told(model, hover) : legend(state.colour)}</p>
+      <Adders direction={direction} />
     </div>
+  );
+}
+
+/** The calls that add most error of their own. */
+function Adders({ direction }: { direction: Direction }) {
+  const { model, select } = usePage();
+  const most = useMemo(() => {
+    const best: number[] = [];
+    for (let call = 0; call < model.calls; call++) {
+      if (model.phase(call) !== direction || model.added(call) <= 1) continue;
+      let place = best.length;
+      while (place > 0 && model.added(best[place - 1]) < model.added(call)) place--;
+      if (place < MOST_ADDERS) best.splice(place, 0, call);
+      best.length = Math.min(best.length, MOST_ADDERS);
+    }
+    return best;
+  }, [model, direction]);
+  if (!most.length) return <p class="muted">No call gives out more error than it takes in and its tolerance allows.</p>;
+  return (
+    <table class="adders">
+      <thead><tr><th scope="col">adds most error</th><th scope="col" class="number">in</th><th scope="col" class="number">out</th><th scope="col" class="number">adds</th></tr></thead>
+      <tbody>{most.map((call) => (
+        <tr key={call}><td><button type="button" class="link" onClick={() => select(call)}><span class={COLOURS[model.callOutcome[call]]}>{GLYPHS[model.callOutcome[call]]}</span> <bdi>{shortened(model.names[call], 120)}</bdi></button></td>
+          <td class="number">{short(model.taken[call])}</td><td class="number">{short(model.given[call])}</td><td class="number">×{short(model.added(call))}</td></tr>
+      ))}</tbody>
+    </table>
   );
 }
 
@@ -87,9 +117,10 @@ function only(root: TreeNode): TreeNode {
 function layout(model: Model, top: TreeNode, width: number): Box[] {
   const boxes: Box[] = [];
   if (!width) return boxes;
-  const waiting: Box[] = [{ node: top, level: 0, x: 0, width, many: 1 }];
+  // What is no call, as the root of all, takes no place of its own.
+  const waiting: Box[] = [{ node: top, level: top.call < 0 ? -1 : 0, x: 0, width, many: 1 }];
   for (let box = waiting.pop(); box; box = waiting.pop()) {
-    boxes.push(box);
+    if (box.level >= 0) boxes.push(box);
     if (box.level + 1 >= MOST_LEVELS || box.many > 1) continue;
     let x = box.x;
     let gathered: Box | null = null;
@@ -129,19 +160,19 @@ export function colourOf(model: Model, call: number, by: ColourBy): Colour {
   return value <= 1 ? (by === "added" && model.given[call] > 1 ? "heat0" : "passes") : value <= 10 ? "heat1" : "heat2";
 }
 
-function drawBox(context: CanvasRenderingContext2D, colours: Palette, model: Model, box: Box, by: ColourBy, selected: boolean): void {
-  const y = box.level * LEVEL, width = Math.max(0.5, box.width - (box.width > 4 ? 1 : 0));
+function drawBox(context: CanvasRenderingContext2D, colours: Palette, model: Model, box: Box, tall: number, by: ColourBy, selected: boolean): void {
+  const y = box.level * tall, width = Math.max(0.5, box.width - (box.width > 4 ? 1 : 0));
   const colour = colourOf(model, box.node.call, by);
   context.fillStyle = colours[colour];
-  context.fillRect(box.x, y, width, LEVEL - 1);
+  context.fillRect(box.x, y, width, tall - 1);
   if (colour === "surface") {
     context.strokeStyle = colours.line;
-    context.strokeRect(box.x + 0.5, y + 0.5, width - 1, LEVEL - 2);
+    context.strokeRect(box.x + 0.5, y + 0.5, width - 1, tall - 2);
   }
   if (selected) {
     context.strokeStyle = colours.ink;
     context.lineWidth = 2;
-    context.strokeRect(box.x + 1, y + 1, Math.max(1, width - 2), LEVEL - 3);
+    context.strokeRect(box.x + 1, y + 1, Math.max(1, width - 2), tall - 3);
     context.lineWidth = 1;
   }
   if (box.many > 1 || box.width < 14) return;
@@ -156,13 +187,15 @@ function drawBox(context: CanvasRenderingContext2D, colours: Palette, model: Mod
     const wide = context.measureText(badge).width;
     if (wide + 6 < width) {
       context.fillStyle = solid ? text : colours.origin;
-      context.fillText(badge, right - wide, y + LEVEL / 2);
+      context.fillText(badge, right - wide, y + tall / 2);
       right -= wide + 6;
     }
   }
   context.fillStyle = text;
-  const label = fitting(context, `${colour === "origin" ? "✖ " : ""}${box.node.label}`, right - box.x - 5);
-  if (label) context.fillText(label, box.x + 5, y + LEVEL / 2);
+  const room = right - box.x - 5, glyph = colour === "origin" ? "✖ " : "", full = glyph + box.node.label;
+  const fits = context.measureText(full).width <= room;
+  const label = fitting(context, fits ? full : glyph + box.node.label.slice(box.node.label.lastIndexOf(".") + 1), room);
+  if (label) context.fillText(label, box.x + 5, y + tall / 2);
 }
 
 /** The ink or the surface, whichever stands out more on a colour. */

@@ -104,7 +104,7 @@ export class Model {
   /** The golden's name of a call; "" where it has none. */
   golden(call: number): string {
     const name = this.goldens[call];
-    return name === 0 ? this.names[call] : (name ?? "");
+    return name === 0 || !(this.callFlags[call] & CallFlag.TARGET) ? this.names[call] : (name ?? "");
   }
 
   nonFinite(row: number): boolean {

@@ -6,12 +6,12 @@ import { CopyButton, Label } from "./controls.tsx";
 import { aligned } from "./diff.ts";
 import { Elements } from "./elements.tsx";
 import { type Figures, STATISTICS } from "./figures.ts";
-import { COLOURS, GLYPHS, type Model, Outcome, RowFlag } from "./model.ts";
+import { CallFlag, COLOURS, GLYPHS, type Model, Outcome, RowFlag } from "./model.ts";
 import { consumers, type Neighbour, producers } from "./neighbours.ts";
 import { loadFigures, type Tab, TABS, useFigures, useLoaded, usePage } from "./page.ts";
 import { ratioText } from "./plot.tsx";
 import { loadReasons } from "./table.tsx";
-import { agreeing, figure, plural, printable, short, shortened } from "./text.ts";
+import { agreeing, figure, level, plural, printable, short, shortened } from "./text.ts";
 
 /** Most values of a call that are shown at once; the table has all. */
 const MOST = 60;
@@ -44,7 +44,7 @@ export function NodePanel() {
       </div>
       <div class="names">
         <p><bdi class="full">{shortened(model.names[call], 600)}</bdi></p>
-        <p class="muted">{golden ? <>golden <bdi>{shortened(golden, 600)}</bdi> <span class="chip">paired by {model.hows[model.how[call]] || "name"}</span></> : "∅ no counterpart in the golden"}</p>
+        <p class="muted">{!(model.callFlags[call] & CallFlag.TARGET) ? "∅ the golden alone has it" : golden ? <>golden <bdi>{shortened(golden, 600)}</bdi> <span class="chip">paired by {model.hows[model.how[call]] || "name"}</span></> : "∅ no counterpart in the golden"}</p>
         <Flow call={call} />
         <Why call={call} />
       </div>
@@ -181,7 +181,8 @@ function Value({ model, figures, row, selected, single, choose }: ValueProps) {
   const texts = [figures.text("target", row), figures.text("golden", row)];
   const flags = model.flags[row];
   const tolerance = model.tolerance(row);
-  const type = ours === theirs || !theirs ? ours : !ours ? theirs : `${ours} | ${theirs}`;
+  const alike = dtypeMeaning(ours) === dtypeMeaning(theirs) && ours.split(" [")[1] === theirs.split(" [")[1];
+  const type = alike || !theirs ? ours : !ours ? theirs : `${ours} | ${theirs}`;
   const side = (name: "target" | "golden", index: number) => {
     if (!(flags & (index + 1))) return <td colSpan={4} class="muted">∅ not there</td>;
     if (texts[index] && figures.value(`${name}_norm`, row) === null) return <td colSpan={4} class="text"><bdi>{shortened(texts[index], 200)}</bdi></td>;
@@ -190,6 +191,7 @@ function Value({ model, figures, row, selected, single, choose }: ValueProps) {
         const value = figures.value(`${which}_${each}`, row);
         return value === null ? "" : figure(value);
       });
+      if (!single) [pair[0], pair[1]] = level(pair[0], pair[1]);
       return <td class="number" key={each}><Digits text={pair[index]} other={single ? "" : pair[1 - index]} /></td>;
     });
   };

@@ -243,7 +243,9 @@ function drawAxis(context: CanvasRenderingContext2D, colours: Palette, view: Vie
     line(context, MARGIN.left, y, MARGIN.left + view.width, y);
     context.setLineDash([]);
     context.fillStyle = colours.ink;
-    context.fillText("allowed 1", MARGIN.left - 4, y);
+    context.fillText("1", MARGIN.left - 7, y);
+    context.textBaseline = "bottom";
+    context.fillText("tolerance", MARGIN.left + view.width, y - 2);
   }
 }
 

@@ -54,6 +54,20 @@ export function figure(value: number): string {
   return String(value);
 }
 
+/** Two figures of equal length, filled up at their right, so that digits of equal weight stand above each other. */
+export function level(one: string, other: string): [string, string] {
+  const [a, b] = [decimals(one), decimals(other)];
+  return a < 0 || b < 0 ? [one, other] : [one + FIGURE_SPACE.repeat(Math.max(0, b - a)), other + FIGURE_SPACE.repeat(Math.max(0, a - b))];
+}
+
+const FIGURE_SPACE = "\u2007";
+
+/** Characters after the digits before the point; -1 of what has an exponent or is no number. */
+function decimals(text: string): number {
+  const found = /^-?\d+((?:\.\d+)?)$/.exec(text);
+  return found ? found[1].length : -1;
+}
+
 /** How many characters of two figures agree from the left; all of them where they are equal. */
 export function agreeing(one: string, other: string): number {
   if (one === other) return one.length;

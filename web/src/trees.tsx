@@ -8,7 +8,8 @@ import { short, shortened } from "./text.ts";
 import { buildTree, type Direction, layerMapping, pathOf, type TreeNode } from "./tree.ts";
 
 const LINE = 24;
-const HEIGHT = 360;
+/** Taller than the panel is: so many lines are in the document. */
+const HEIGHT = 900;
 
 export function Trees({ direction }: { direction: Direction }) {
   const { model, state, select } = usePage();
@@ -30,7 +31,7 @@ export function Trees({ direction }: { direction: Direction }) {
   const at = lines.findIndex((each) => each.call === state.call);
   useEffect(() => {
     const element = scroller.current!;
-    if (at >= 0 && (at * LINE < element.scrollTop || (at + 2) * LINE > element.scrollTop + HEIGHT)) element.scrollTop = at * LINE - HEIGHT / 3;
+    if (at >= 0 && (at * LINE < element.scrollTop || (at + 2) * LINE > element.scrollTop + element.clientHeight)) element.scrollTop = at * LINE - element.clientHeight / 3;
   }, [at]);
   const toggle = (node: TreeNode, wanted = !open.has(node)) => {
     const next = new Set(open);
