@@ -8,7 +8,7 @@ import { grouped } from "./text.ts";
 export function Label({ outcome, count }: { outcome: number; count?: number }) {
   return (
     <span class={`outcome ${COLOURS[outcome]}`}>
-      <span class="glyph" aria-hidden="true">{GLYPHS[outcome]}</span> {WORDS[outcome]}
+      <span class="glyph" aria-hidden="true">{GLYPHS[outcome]}</span> <span class="word">{WORDS[outcome]}</span>
       {count !== undefined && <span class="muted"> {grouped(count)}</span>}
     </span>
   );

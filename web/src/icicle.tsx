@@ -41,7 +41,10 @@ export function Icicle({ direction }: { direction: Direction }) {
   const levels = boxes.reduce((most, each) => Math.max(most, each.level + 1), 1);
   const tall = Math.max(LOWEST, Math.min(HIGHEST, Math.floor(WANTED / levels)));
   const draw = useCallback<Draw>((context, _width, _height, colours) => {
-    for (const each of boxes) drawBox(context, colours, model, each, tall, state.colour, each.node.call === state.call && state.call >= 0);
+    const last = (each: Box) => Number(each.node.call === state.call) + Number(each.node.origins > 0 && each.width < 8);
+    for (const each of [...boxes].sort((a, b) => last(a) - last(b))) {
+      drawBox(context, colours, model, each, tall, state.colour, each.node.call === state.call && state.call >= 0);
+    }
   }, [boxes, model, tall, state.colour, state.call]);
   const boxAt = (event: MouseEvent) => {
     const place = (event.currentTarget as HTMLElement).getBoundingClientRect();
@@ -172,7 +175,8 @@ function drawBox(context: CanvasRenderingContext2D, colours: Palette, model: Mod
   if (selected) {
     context.strokeStyle = colours.ink;
     context.lineWidth = 2;
-    context.strokeRect(box.x + 1, y + 1, Math.max(1, width - 2), tall - 3);
+    const out = width < 8 ? 2 : -1; // around what is narrow, inside of what is not
+    context.strokeRect(box.x - out, y + 1, width + 2 * out, tall - 3);
     context.lineWidth = 1;
   }
   if (box.many > 1 || box.width < 14) return;
