@@ -38,7 +38,7 @@ hypothesis.settings.load_profile("patient")
 
 
 #: Folders with long files before those with short ones, so that no worker is left alone with a long one.
-_ORDER = ("process", "frameworks", "attacks", "unit")
+_ORDER = ("process", "frameworks", "attacks", "browser", "unit")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

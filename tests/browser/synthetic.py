@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from msprobe_ms.page.columns import NOTHING, Codes, Columns
-from msprobe_ms.page.template import write_page
+from msprobe_ms.page.template import escaped, write_page
 
 _FIGURES = ("max", "min", "mean", "norm")
 
@@ -40,7 +40,7 @@ class Page:
 
     def html(self) -> str:
         """Return the whole page."""
-        told = "".join(f"<dt>{html.escape(a)}</dt><dd>{html.escape(b)}</dd>" for a, b in self.index["provenance"])
+        told = "".join(f"<dt>{escaped(a)}</dt><dd>{escaped(b)}</dd>" for a, b in self.index["provenance"])
         file = io.BytesIO()
         write_page(
             file, title=self.index["title"], index=self.index, columns=self.columns,
@@ -134,7 +134,7 @@ class Builder:
     def __init__(self, calls: list[Call], faulty: int | None, seed: int, backward: bool, nan_at: int | None) -> None:
         self.calls, self.random = calls, np.random.default_rng(seed)
         self.row_call = np.repeat(np.arange(len(calls), dtype=np.uint32), [len(call.slots) for call in calls])
-        self.slots = np.array([slot for call in calls for slot in call.slots])
+        self.slots = np.array([slot for call in calls for slot in call.slots], np.str_)
         self.count = len(self.slots)
         self.flags = np.array([call.flags for call in calls], np.uint8)
         self.origin = self._named(f"Cell.layers.{faulty}.norm1.LayerNorm.forward.0") if faulty is not None else None

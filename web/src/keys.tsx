@@ -44,9 +44,12 @@ export function Keys() {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       const target = event.target as HTMLElement;
-      const field = target.matches?.("input, textarea, select");
-      if (event.key === "Escape" && field) target.blur();
-      if (field && event.key !== "Escape") return;
+      const field = target.matches?.("input:not([type=checkbox]), textarea, select");
+      if (field) {
+        // Out of the field first; what was typed stays.
+        if (event.key === "Escape") target.blur(), event.preventDefault();
+        return;
+      }
       if (SINGLE.test(event.key) && !latest.current.state.shortcuts && event.key !== "?") return;
       if (event.key.startsWith("Arrow") && target.matches?.('[role="tab"], [role="tree"], [role="grid"]')) return;
       const key = KEYS.find((each) => each.keys.includes(event.key));

@@ -226,6 +226,9 @@ function Grid({ rows, select }: { rows: Uint32Array; select: (row: number) => vo
     if (place >= 0) reveal(place);
     else scroller.current!.scrollTop = 0;
   }, [state.row, rows]);
+  useEffect(() => {
+    scroller.current!.scrollTop = 0;
+  }, [state.sort]);
   const move = (place: number) => {
     const next = Math.max(0, Math.min(rows.length - 1, place));
     setActive(next);
@@ -234,6 +237,7 @@ function Grid({ rows, select }: { rows: Uint32Array; select: (row: number) => vo
   const page = Math.max(1, Math.floor(room / ROW_HEIGHT) - 1);
   const steps = new Map([["ArrowDown", 1], ["ArrowUp", -1], ["PageDown", page], ["PageUp", -page], ["Home", -rows.length], ["End", rows.length]]);
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.target !== event.currentTarget) return; // a title's
     const step = steps.get(event.key);
     if (step !== undefined) move(active + step);
     else if ((event.key === "Enter" || event.key === " ") && rows.length) select(rows[active]);
@@ -251,7 +255,7 @@ function Grid({ rows, select }: { rows: Uint32Array; select: (row: number) => vo
   return (
     <div class="grid" ref={scroller} onScroll={(event) => setTop(event.currentTarget.scrollTop)} role="grid" tabIndex={0} id="grid"
       aria-labelledby="table-title" aria-rowcount={rows.length + 1} aria-colcount={COLUMNS.length}
-      aria-activedescendant={rows.length ? `row${active}` : undefined} onKeyDown={onKeyDown}>
+      aria-activedescendant={active >= first && active < last ? `row${active}` : undefined} onKeyDown={onKeyDown}>
       <div class="row head" role="row" aria-rowindex={1}>
         {COLUMNS.map(([title, sort, style]) => (
           <span role="columnheader" class={style} key={title} aria-sort={sort && sort === state.sort ? (sort === "name" || sort === "order" ? "ascending" : "descending") : undefined}>
