@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
+from typing import BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
 from msprobe_ms.comparison.model import Comparison, Origin, Outcome, Pair
-from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.page.calls import Calls
+from msprobe_ms.comparison.page.choice import rows_that_matter
 from msprobe_ms.comparison.page.figures import Figures
 from msprobe_ms.comparison.page.pictures import pictures
 from msprobe_ms.comparison.page.rows import Rows
@@ -21,13 +22,6 @@ from msprobe_ms.comparison.reporting.terminal import call_site
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.page.columns import Columns
 from msprobe_ms.page.template import write_page
-
-#: Rows up to which a page holds the figures of all; of more it holds those that matter (12 MB at most).
-_MOST_ROWS = 200_000
-#: Rows whose figures a page of more rows holds, and calls around an origin that are among them on each side.
-_CHOSEN, _AROUND = 60_000, 200
-#: Error ratios that are ranked alike.
-_LARGEST = 1e6
 
 
 def write_report(
@@ -49,11 +43,25 @@ def write_report_to(path: Path, outcome: Outcome, *, all_rows: bool = False, sta
 
     :raises UsageError: it cannot be written
     """
-    comparison = outcome.comparison
+    with writing(path) as file:
+        write_content(file, outcome, all_rows=all_rows, stacks=stacks)
+
+
+def write_content(
+    file: BinaryIO,
+    outcome: Outcome,
+    shown: Sequence[Pair] | None = None,
+    *,
+    all_rows: bool = False,
+    stacks: bool = True,
+) -> None:
+    """Write the page of a comparison; ``shown``: with these pairs alone below the verdict."""
+    pairs = outcome.comparison.pairs if shown is None else list(shown)
+    comparison = replace(outcome.comparison, pairs=pairs)
     columns = Columns()
     calls = Calls(comparison.pairs, stacks=stacks)
     rows = Rows(comparison.pairs, calls)
-    chosen = None if all_rows or len(rows) <= _MOST_ROWS else _chosen(comparison, rows, calls)
+    chosen = None if all_rows else rows_that_matter(comparison, rows, calls)
     told = None if chosen is None else np.isin(np.arange(len(rows)), chosen)
     calls.add_to(columns, rows.counts)
     tolerated = rows.add_to(columns, told)
@@ -79,26 +87,10 @@ def write_report_to(path: Path, outcome: Outcome, *, all_rows: bool = False, sta
         "sides": [_side(outcome.target), _side(outcome.golden)],
         "provenance": about,
     }
-    with writing(path) as file:
-        write_page(
-            file, title=title_of(outcome), header=verdict_html(outcome), provenance=provenance_html(about),
-            index=index, columns=columns,
-        )  # fmt: skip
-
-
-def _chosen(comparison: Comparison, rows: Rows, calls: Calls) -> npt.NDArray[np.intp]:
-    """The rows whose figures matter most: around origins, of what modules give out, those furthest apart."""
-    starts = np.cumsum([0, *rows.counts])
-    rank = np.fromiter((min(error_ratio(row), _LARGEST) for row in rows.rows), float, len(rows))
-    rank[[not row.matched for row in rows.rows]] += 2.0
-    for call, pair in enumerate(comparison.pairs):
-        if pair.target is not None and pair.target.parsed is not None and pair.target.parsed.is_module:
-            rank[starts[call] : starts[call + 1]] += [row.state == "output" for row in pair.rows]
-    for origin in comparison.origins:
-        if (place := calls.find(origin.target, origin.golden)) is not None:
-            rank[starts[max(0, place - _AROUND)] : starts[min(len(starts) - 1, place + _AROUND + 1)]] += 2 * _LARGEST
-    most = np.argsort(-rank, kind="stable")[:_CHOSEN]
-    return np.sort(most)
+    write_page(
+        file, title=title_of(outcome), header=verdict_html(outcome), provenance=provenance_html(about),
+        index=index, columns=columns,
+    )  # fmt: skip
 
 
 def _origins(comparison: Comparison, rows: Rows, calls: Calls) -> list[dict[str, object]]:
