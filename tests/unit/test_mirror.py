@@ -14,7 +14,7 @@ UNIT = Path(__file__).parent
 #: Folder → modules that other files test: frameworks by tests/frameworks, others by those of what uses them.
 WITHOUT = """
 arrays: dtypes npy torch_file torch_pickle
-cli: compare compare_kernels dump_files run weights
+cli: compare compare_kernels dump_files run view weights
 comparison/api: compared notebook
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend
