@@ -17,7 +17,6 @@ from msprobe_ms.comparison.reporting.terminal import (
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.page.template import escaped
-from msprobe_ms.support.text import listed
 
 #: Further origins that are told; the others are in the page's table.
 _TOLD = 5
@@ -75,7 +74,7 @@ def provenance(outcome: Outcome) -> list[tuple[str, str]]:
         ("target", dump_text(target)),
         ("golden", dump_text(golden)),
         ("compared by", f"{outcome.comparison.mode}"),
-        ("files beside this one", listed([file.name for file in outcome.files], len(outcome.files)) or "none"),
+        ("files beside this one", ", ".join(file.name for file in outcome.files) or "none"),
         ("made by", made_by()),
     ]
 

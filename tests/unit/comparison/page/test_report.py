@@ -190,7 +190,7 @@ def test_compare_writes_it_first_of_its_files(tmp_path: Path) -> None:
     found = compared(MAPPING / "encoder_mindspore_L0", MAPPING / "encoder_pytorch_L0", tmp_path, Options(html=True))
     assert found.files[0] == tmp_path / "compare_report_now.html"
     (told,) = re.findall(r"files beside this one</dt><dd><bdi>(.*?)</bdi>", Page.of(found.files[0]).static)
-    assert "compare_result_now.xlsx" in told
+    assert "compare_result.xlsx" in told
 
 
 def test_a_folder_that_cannot_be_written_is_said(outcome: Outcome, tmp_path: Path) -> None:
