@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
-
 from msprobe_ms.comparison.kernels.first_nonfinite import (
     FirstNonFinite,
     NonFiniteValue,
@@ -17,8 +15,7 @@ from msprobe_ms.comparison.kernels.first_nonfinite import (
 )
 from msprobe_ms.comparison.model import Comparison, Pair, Row
 from msprobe_ms.comparison.page.calls import Calls
-from msprobe_ms.comparison.page.choice import rows_that_matter
-from msprobe_ms.comparison.page.figures import Figures
+from msprobe_ms.comparison.page.content import Content
 from msprobe_ms.comparison.page.rows import Rows
 from msprobe_ms.comparison.page.verdict import dump_text, made_by, provenance_html
 from msprobe_ms.comparison.reporting.files import writing
@@ -27,7 +24,6 @@ from msprobe_ms.dump.columns import ItemSlice
 from msprobe_ms.dump.model import Dump, Entry
 from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.page.columns import Columns
 from msprobe_ms.page.template import escaped, write_page
 from msprobe_ms.support.errors import DumpFormatError
 
@@ -65,35 +61,21 @@ def write_dump(file: BinaryIO, dump: Dump, *, all_rows: bool = False, stacks: bo
     """Write the page of a dump; ``all_rows`` and ``stacks`` as of a comparison's."""
     comparison = Comparison(Mode(dump.mode), [Pair(entry, None, list(_rows(entry))) for entry in dump.entries.values()])
     answer = search(dump)
-    columns = Columns()
-    calls = Calls(comparison.pairs, stacks=stacks)
-    rows = Rows(comparison.pairs, calls)
-    chosen = None if all_rows else rows_that_matter(comparison, rows, calls)
-    calls.add_to(columns, rows.counts)
-    rows.add_to(columns, None)
-    if chosen is not None:
-        columns.add("figure_rows", chosen.astype(np.uint32), delta=True)
-    Figures(rows, np.arange(len(rows)) if chosen is None else chosen).add_target_to(columns)
+    content = Content(comparison, dump, all_rows=all_rows, stacks=stacks)
     about = [("dump", dump_text(dump)), ("made by", made_by())]
     title = f"{dump.path.parent.name}: {_headline(dump, answer)}"
+    found = (answer.first, answer.first_nan, answer.outside)
     index = {
-        "format": 1,
-        "kind": "dump",
-        "mode": str(comparison.mode),
+        **content.index,
         "title": title,
         "verdict": "",
-        "calls": len(comparison.pairs),
-        "rows": len(rows),
-        "origins": [_origin(each, calls, rows) for each in (answer.first, answer.first_nan, answer.outside) if each],
-        "tolerated": [],
-        "metrics": [],
-        "truncated": None if chosen is None else {"rows": len(chosen), "command": "--html-rows all"},
-        "sides": [{"path": str(dump.path), "framework": dump.framework, "level": dump.level, "task": dump.task}],
+        "origins": [_origin(each, content.calls, content.rows) for each in found if each],
         "provenance": about,
     }
     write_page(
-        file, title=title, header=_header(dump, answer), provenance=provenance_html(about), index=index, columns=columns
-    )
+        file, title=title, header=_header(dump, answer), provenance=provenance_html(about),
+        index=index, columns=content.columns,
+    )  # fmt: skip
 
 
 def _rows(entry: Entry) -> Iterator[Row]:

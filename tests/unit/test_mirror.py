@@ -23,7 +23,7 @@ comparison: model run settings
 comparison/node: lookup report
 comparison/origin/causes: small_excess
 comparison/origin: evidence protocols
-comparison/page: calls choice figures rows verdict
+comparison/page: calls choice content figures rows verdict
 comparison/pairing/automatic: containers fused layer_names layer_rules layers outline scores
 comparison/pairing: entries fused_tensors matches modules
 comparison/reporting: advisor csv_table

@@ -8,19 +8,14 @@ from pathlib import Path
 from shlex import quote
 from typing import BinaryIO
 
-import numpy as np
-
 from msprobe_ms.comparison.model import Comparison, Origin, Outcome, Pair
 from msprobe_ms.comparison.page.calls import Calls
-from msprobe_ms.comparison.page.choice import rows_that_matter
-from msprobe_ms.comparison.page.figures import Figures
+from msprobe_ms.comparison.page.content import Content
 from msprobe_ms.comparison.page.pictures import pictures
 from msprobe_ms.comparison.page.rows import Rows
 from msprobe_ms.comparison.page.verdict import provenance, provenance_html, title_of, verdict_html
 from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.reporting.terminal import call_site
-from msprobe_ms.dump.model import Dump
-from msprobe_ms.page.columns import Columns
 from msprobe_ms.page.template import write_page
 
 
@@ -58,38 +53,20 @@ def write_content(
     """Write the page of a comparison; ``shown``: with these pairs alone below the verdict."""
     pairs = outcome.comparison.pairs if shown is None else list(shown)
     comparison = replace(outcome.comparison, pairs=pairs)
-    columns = Columns()
-    calls = Calls(comparison.pairs, stacks=stacks)
-    rows = Rows(comparison.pairs, calls)
-    chosen = None if all_rows else rows_that_matter(comparison, rows, calls)
-    told = None if chosen is None else np.isin(np.arange(len(rows)), chosen)
-    calls.add_to(columns, rows.counts)
-    tolerated = rows.add_to(columns, told)
-    figures = Figures(rows, np.arange(len(rows)) if chosen is None else chosen)
-    if chosen is not None:
-        columns.add("figure_rows", chosen.astype(np.uint32), delta=True)
-    metrics = figures.add_to(columns)
-    if drawn := pictures(outcome, rows, calls):
-        columns.add_json("pictures", drawn)
+    content = Content(comparison, outcome.target, outcome.golden, all_rows=all_rows, stacks=stacks)
+    if drawn := pictures(outcome, content.rows, content.calls):
+        content.columns.add_json("pictures", drawn)
     about = provenance(outcome)
     index = {
-        "format": 1,
-        "kind": "comparison",
-        "mode": str(comparison.mode),
+        **content.index,
         "title": title_of(outcome),
         "verdict": str(comparison.verdict),
-        "calls": len(comparison.pairs),
-        "rows": len(rows),
-        "origins": _origins(comparison, rows, calls),
-        "tolerated": tolerated,
-        "metrics": metrics,
-        "truncated": None if chosen is None else {"rows": len(chosen), "command": "--html-rows all"},
-        "sides": [_side(outcome.target), _side(outcome.golden)],
+        "origins": _origins(comparison, content.rows, content.calls),
         "provenance": about,
     }
     write_page(
         file, title=title_of(outcome), header=verdict_html(outcome), provenance=provenance_html(about),
-        index=index, columns=columns,
+        index=index, columns=content.columns,
     )  # fmt: skip
 
 
@@ -120,7 +97,3 @@ def _row_of(origin: Origin, pair: Pair, first: int) -> int | None:
         if origin.target in (target, "") and origin.golden in (golden, "") and (target or golden):
             return first + place
     return next((first + place for place, (target, _) in enumerate(names) if target == origin.target), None)
-
-
-def _side(dump: Dump) -> dict[str, str]:
-    return {"path": str(dump.path), "framework": dump.framework, "level": dump.level, "task": dump.task}
