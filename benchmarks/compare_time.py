@@ -167,9 +167,8 @@ def main() -> None:
     if options.peer:
         tools["peer"] = [str(options.peer), "compare"]
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
-    print(
-        f"{'case':8} {'entries':>8} {'tool':10} {'wall s':>7} {'least':>7} {'CPU s':>7} {'peak MB':>8} {'page MB':>8}   asked"
-    )
+    titles = f"{'case':8} {'entries':>8} {'tool':10} {'wall s':>7} {'least':>7} {'CPU s':>7} {'peak MB':>8}"
+    print(f"{titles} {'page MB':>8}   asked")
     with tempfile.TemporaryDirectory() as temporary:
         root = options.folder or Path(temporary)
         root.mkdir(parents=True, exist_ok=True)
