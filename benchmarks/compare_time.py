@@ -48,12 +48,15 @@ class Case:
 
 
 CASES = {
+    "no page": Case(20_000, "statistics", ("--csv", "--no-html"), (2.5, 400)),
     "csv": Case(20_000, "statistics", ("--csv",), (2.5, 400)),
     "xlsx": Case(20_000, "statistics", ("--xlsx",), (10, 400)),
     "fuzzy": Case(20_000, "statistics", ("--csv", "-fm"), (4, 400)),
     "md5": Case(2_000, "md5", ("--csv",), (2.5, 400)),
     "tensor": Case(667, "tensor", ("--csv",), (2.5, 400)),
-    "million": Case(333_334, "statistics", ("--csv",), (float("inf"), 1024)),
+    "20,000": Case(6_667, "statistics", ("--csv",), (2.5, 400)),
+    "200,000": Case(66_667, "statistics", ("--csv",), (25, 600)),
+    "million": Case(333_334, "statistics", ("--csv",), (float("inf"), 1200)),
 }
 
 
@@ -113,8 +116,8 @@ def _dumps(root: Path, case: Case) -> Path:
     return folder
 
 
-def _run(command: list[str], folder: Path, output: Path) -> tuple[float, float, float]:
-    """Wall seconds, CPU seconds and peak MB of one comparison."""
+def _run(command: list[str], folder: Path, output: Path) -> tuple[float, float, float, float]:
+    """Wall seconds, CPU seconds and peak MB of one comparison, and the MB of the page that it wrote."""
     sides = ("-tp", "target"), ("-gp", "golden")
     files = [part for flag, side in sides for part in (flag, str(folder / side / "step0" / "rank0" / "dump.json"))]
     begin = time.perf_counter()
@@ -123,10 +126,11 @@ def _run(command: list[str], folder: Path, output: Path) -> tuple[float, float, 
     )
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - begin
+    page = sum(path.stat().st_size for path in output.glob("compare_report_*.html")) / 1e6
     shutil.rmtree(output, ignore_errors=True)
     if status:
         raise SystemExit(f"{' '.join(command)} {' '.join(files)}: ended with {os.waitstatus_to_exitcode(status)}")
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, page
 
 
 def _results(root: Path, names: list[str], tools: dict[str, list[str]], repeat: int) -> Iterator[dict[str, object]]:
@@ -136,7 +140,7 @@ def _results(root: Path, names: list[str], tools: dict[str, list[str]], repeat: 
         for tool, command in tools.items():
             arguments = [each for each in case.arguments if tool == "msprobe_ms" or each != "--csv"]  # its default
             runs = [_run([*command, *arguments], folder, root / "output") for _ in range(repeat)]
-            wall, cpu, peak = (statistics.median(each) for each in zip(*runs, strict=True))
+            wall, cpu, peak, page = (statistics.median(each) for each in zip(*runs, strict=True))
             yield {
                 "case": name,
                 "tool": tool,
@@ -145,6 +149,7 @@ def _results(root: Path, names: list[str], tools: dict[str, list[str]], repeat: 
                 "least": min(each[0] for each in runs),
                 "cpu": cpu,
                 "peak": peak,
+                "page": page,
                 "limits": case.limits if tool == "msprobe_ms" else None,
             }
 
@@ -162,7 +167,8 @@ def main() -> None:
     if options.peer:
         tools["peer"] = [str(options.peer), "compare"]
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
-    print(f"{'case':8} {'entries':>8} {'tool':10} {'wall s':>7} {'least':>7} {'CPU s':>7} {'peak MB':>8}   asked")
+    titles = f"{'case':8} {'entries':>8} {'tool':10} {'wall s':>7} {'least':>7} {'CPU s':>7} {'peak MB':>8}"
+    print(f"{titles} {'page MB':>8}   asked")
     with tempfile.TemporaryDirectory() as temporary:
         root = options.folder or Path(temporary)
         root.mkdir(parents=True, exist_ok=True)
@@ -171,7 +177,8 @@ def main() -> None:
             asked = f"{limits[0]:g} s, {limits[1]:g} MB" if isinstance(limits, tuple) else ""
             print(
                 f"{result['case']:8} {result['entries']:8} {result['tool']:10} {result['wall']:7.2f} "
-                f"{result['least']:7.2f} {result['cpu']:7.2f} {result['peak']:8.0f}   {asked}",
+                f"{result['least']:7.2f} {result['cpu']:7.2f} {result['peak']:8.0f} "
+                f"{result['page']:8.2f}   {asked}",
                 flush=True,
             )
 

@@ -224,7 +224,7 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
     with (
         claimed_timestamp(output) as timestamp,
         cluster(options.scheduler) if options.scheduler else nullcontext() as pool,
-        Gathering(plan, output, timestamp) as gathering,
+        Gathering(plan, output, timestamp, html=settings.html) as gathering,
         tqdm(total=number, unit="dump", disable=None, leave=not few) as bar,
     ):
         for found in compare_all(plan, output, settings, timestamp, pool):
@@ -235,11 +235,13 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
                     bar.write(verdict_text(said))
             bar.update()
         total = gathering.total()
+        told_of_all = list(total_lines(total, plan))
+        page = gathering.write_page(total, told_of_all)
     if not few and len(told) > _MOST_TOLD:
         print(f"and {len(told) - _MOST_TOLD} more that are not consistent, see the summary")
     # The verdict stands first where all fits a screen, else below what has scrolled by.
     pairs = [line for said in told for line in said] if few else []
-    print_verdict([*total_lines(total, plan), *pairs, *total_report_lines(total)])
+    print_verdict([*told_of_all, *pairs, *total_report_lines(total, page)])
     if total.failed:
         return FAILED
     return exit_status(options, divergent=total.verdict == Verdict.DIVERGENT)

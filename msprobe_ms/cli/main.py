@@ -13,6 +13,7 @@ from msprobe_ms.cli.compare_kernels import add_overflow_check
 from msprobe_ms.cli.dump_files import add_convert, add_index, add_recover
 from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.run import add_run
+from msprobe_ms.cli.view import add_view
 from msprobe_ms.cli.weights import add_compare_weights
 from msprobe_ms.compat.neighbour import warn_of_conflict
 from msprobe_ms.support.errors import MsprobeError
@@ -60,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     add_compare(commands)
+    add_view(commands)
     add_merge_result(commands)
     add_compare_weights(commands)
     add_convert(commands)

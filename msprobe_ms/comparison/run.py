@@ -33,7 +33,7 @@ from msprobe_ms.comparison.pairing.rules.data import write_pairing
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.shares import shares_of
 from msprobe_ms.comparison.reporting.advisor import write_advice
-from msprobe_ms.comparison.reporting.files import write_summary, write_tables
+from msprobe_ms.comparison.reporting.files import without_time, write_summary, write_tables
 from msprobe_ms.comparison.reporting.profiles import judge
 from msprobe_ms.comparison.reporting.profiles.base import Profile
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
@@ -195,7 +195,8 @@ def compare_one(
     if options.html:
         from msprobe_ms.comparison.page.report import write_report  # here, as few comparisons of Python's write it
 
-        told = Outcome(suffix.removeprefix("_"), ours, theirs, comparison, files)
+        beside = [file.with_name(without_time(file, timestamp)) for file in files]
+        told = Outcome(suffix.removeprefix("_"), ours, theirs, comparison, beside)
         files.insert(0, write_report(told, output, timestamp, suffix, all_rows=options.html_rows == "all"))
     proposed = _proposed_mapping(ours, theirs, comparison.pairs)
     files.append(write_summary(comparison, output, timestamp, suffix, files=files, proposed=proposed))

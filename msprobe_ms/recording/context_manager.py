@@ -14,7 +14,9 @@ from msprobe_ms.dump.model import Dump, Entry, Item, Tensors
 from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.dump.reading.locate import dump_file
 from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.page.template import escaped
 from msprobe_ms.recording.debugger import BaseDebugger
+from msprobe_ms.recording.notebook import recording_html
 from msprobe_ms.support.errors import MissingTensorError, UsageError
 
 #: Entries a recording's text names; the rest is counted.
@@ -157,6 +159,10 @@ class Recording(Mapping[str, RecordedCall]):
 
     def __len__(self) -> int:
         return len(self._entries())
+
+    def _repr_html_(self) -> str:
+        dump = None if self._path is None or self._running else self._read()
+        return f"<pre>{escaped(repr(self))}</pre>" if dump is None else recording_html(dump)
 
     def __repr__(self) -> str:
         if self._path is None or self._running:

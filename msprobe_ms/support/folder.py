@@ -17,16 +17,16 @@ from typing import BinaryIO
 from weakref import WeakValueDictionary
 
 from msprobe_ms.support.files import DEFAULT, Permissions, open_regular, replacing
-from msprobe_ms.support.process import Descriptor
+from msprobe_ms.support.process import ClosedError, Descriptor
 
 #: Folders that this process has claimed, by their device and number.
 _claimed: WeakValueDictionary[tuple[int, int], Descriptor] = WeakValueDictionary()
 
 
 class Folder:
-    """An open folder. Names are relative to it; whatever fails raises OSError, and so does all of it once it is closed.
+    """An open folder. Names are relative to it; whatever fails raises OSError, and all of it ClosedError after `close`.
 
-    What was begun before `close` is still finished.
+    What was begun before `close`, also by another thread, is still finished.
     """
 
     def __init__(self, path: Path, permissions: Permissions = DEFAULT) -> None:
@@ -45,7 +45,8 @@ class Folder:
     def _find(self) -> Path:
         """Where it is now. Raises FileNotFoundError where it is gone."""
         if not self.is_at(self._path):
-            moved = Path(os.readlink(f"/proc/self/fd/{self._descriptor.number}"))
+            with self._held() as number:
+                moved = Path(os.readlink(f"/proc/self/fd/{number}"))
             if not self.is_at(moved):
                 raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(self._path))
             self._path = moved
@@ -53,35 +54,43 @@ class Folder:
 
     def is_at(self, path: Path) -> bool:
         """Whether ``path`` leads to it."""
-        try:
-            return os.path.samestat(os.stat(path), os.fstat(self._descriptor.number))
-        except (FileNotFoundError, NotADirectoryError):
-            return False
+        with self._held() as number:
+            try:
+                return os.path.samestat(os.stat(path), os.fstat(number))
+            except (FileNotFoundError, NotADirectoryError):
+                return False
 
     @property
     def _descriptor(self) -> Descriptor:
-        if self._opened is None:
-            raise OSError(EBADF, "the folder is closed", str(self._path))
-        return self._opened
+        if (opened := self._opened) is None:
+            raise ClosedError(EBADF, "the folder is closed", str(self._path))
+        return opened
+
+    @contextmanager
+    def _held(self) -> Iterator[int]:
+        """Its number, which no other file gets before the end of the block, though `close` comes meanwhile."""
+        descriptor = self._descriptor
+        yield descriptor.number
 
     def claim(self) -> bool:
         """Have it for this process alone as long as it is open; False where another process has claimed it.
 
         Disks without locks, and those that have none for folders (NFS), let everyone have it.
         """
-        state = os.fstat(self._descriptor.number)
+        descriptor = self._descriptor
+        state = os.fstat(descriptor.number)
         place = state.st_dev, state.st_ino
         held = _claimed.get(place)
         if held is not None and held.number >= 0:  # closed in a forked child
             self._opened = held
             return True
         try:
-            fcntl.flock(self._descriptor.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         except OSError:
             return True
-        _claimed[place] = self._descriptor
+        _claimed[place] = descriptor
         return True
 
     def replacing(self, name: str) -> AbstractContextManager[BinaryIO]:
@@ -110,23 +119,28 @@ class Folder:
 
     def append(self, name: str) -> BinaryIO:
         """Open a file to write at its end, which is made where there is none; never a link."""
-        return self.permissions.append(Path(name), self._descriptor.number)
+        with self._held() as number:
+            return self.permissions.append(Path(name), number)
 
     def open(self, name: str) -> BinaryIO:
         """Open a regular file to read."""
-        return open_regular(Path(name), self._descriptor.number)
+        with self._held() as number:
+            return open_regular(Path(name), number)
 
     def stat(self, name: str) -> os.stat_result:
         """The state of a file, links followed."""
-        return os.stat(name, dir_fd=self._descriptor.number)
+        with self._held() as number:
+            return os.stat(name, dir_fd=number)
 
     def make_folder(self, name: str) -> None:
         """Make a folder in it where there is none."""
-        self.permissions.make_one_folder(Path(name), self._descriptor.number)
+        with self._held() as number:
+            self.permissions.make_one_folder(Path(name), number)
 
     def unlink(self, name: str) -> None:
         """Remove a file."""
-        os.unlink(name, dir_fd=self._descriptor.number)
+        with self._held() as number:
+            os.unlink(name, dir_fd=number)
 
     def rename(self, path: Path) -> None:
         """Move it to ``path``, wherever it is now."""
@@ -138,11 +152,11 @@ class Folder:
         for name in names:
             with suppress(FileNotFoundError):
                 self.unlink(name)
-        with suppress(FileNotFoundError):
-            folder = Descriptor(os.open(inner, os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._descriptor.number))
+        with suppress(FileNotFoundError), self._held() as number:
+            folder = Descriptor(os.open(inner, os.O_RDONLY | os.O_DIRECTORY, dir_fd=number))
             for name in os.listdir(folder.number):
                 os.unlink(name, dir_fd=folder.number)
-            os.rmdir(inner, dir_fd=self._descriptor.number)
+            os.rmdir(inner, dir_fd=number)
         try:
             self._find().rmdir()
         except OSError as error:

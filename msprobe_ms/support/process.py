@@ -26,6 +26,10 @@ class ThisProcess:
         return os.getpid() == self._id
 
 
+class ClosedError(OSError):
+    """What was to be written into is closed: whoever closed it has all that it waited for."""
+
+
 class Descriptor:
     """The number of an open file or folder that forked children do not share; closed when nothing refers to it.
 

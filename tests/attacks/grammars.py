@@ -73,15 +73,14 @@ def _nested(value: Any, depth: int) -> Any:
     return value
 
 
-_VALUES: st.SearchStrategy[Any] = st.recursive(
-    _LEAVES,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=4),
-        st.dictionaries(st.one_of(_PARTS, st.just("k" * 3000)), inner, max_size=3),
-        st.builds(_nested, inner, st.sampled_from([5, 100, 399, 401, 900])),
-    ),
-    max_leaves=12,
-)
+def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    names = st.one_of(_PARTS, st.just("k" * 3000))
+    return st.one_of(st.lists(inner, max_size=4), st.dictionaries(names, inner, max_size=3))
+
+
+#: Deep nesting once on every way inwards: twice is more than what writes them here can take.
+_DEEP = st.builds(_nested, st.one_of(_LEAVES, _containers(_LEAVES)), st.sampled_from([5, 100, 399, 401, 850]))
+_VALUES: st.SearchStrategy[Any] = st.recursive(st.one_of(_LEAVES, _DEEP), _containers, max_leaves=12)
 
 
 _BODIES = st.one_of(

@@ -14,7 +14,7 @@ UNIT = Path(__file__).parent
 #: Folder → modules that other files test: frameworks by tests/frameworks, others by those of what uses them.
 WITHOUT = """
 arrays: dtypes npy torch_file torch_pickle
-cli: compare compare_kernels dump_files run weights
+cli: compare compare_kernels dump_files run view weights
 comparison/api: compared notebook
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend
@@ -23,7 +23,7 @@ comparison: model run settings
 comparison/node: lookup report
 comparison/origin/causes: small_excess
 comparison/origin: evidence protocols
-comparison/page: calls figures rows verdict
+comparison/page: calls choice content figures rows verdict
 comparison/pairing/automatic: containers fused layer_names layer_rules layers outline scores
 comparison/pairing: entries fused_tensors matches modules
 comparison/reporting: advisor csv_table

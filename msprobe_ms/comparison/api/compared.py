@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tempfile
+import webbrowser
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -56,6 +58,10 @@ class Compared:
         self.comparison: Comparison = compare_dumps(target, golden, options)
 
     @property
+    def _outcome(self) -> Outcome:
+        return Outcome("", self.target, self.golden, self.comparison, [])
+
+    @property
     def verdict(self) -> Verdict:
         """``consistent``, ``divergent`` or ``incomplete``."""
         return self.comparison.verdict
@@ -77,6 +83,21 @@ class Compared:
         titles, rows = table(self.comparison, self._options.report)
         columns = [_numbers(cells) for cells in zip(*(row for row, _ in rows), strict=True)]
         return pandas.DataFrame(list(zip(*columns, strict=True)), columns=titles)
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write the page to look at. Raises UsageError: it cannot be written."""
+        from msprobe_ms.comparison.page.report import write_report_to  # here, as few ask for it
+
+        if Path(path).suffix != ".html":
+            raise UsageError(f"{path}: accepted is a file name that ends with .html, as this is one rank and step")
+        write_report_to(Path(path), self._outcome)
+        return Path(path)
+
+    def view(self) -> Path:
+        """Write the page into a new folder for temporary files and show it in a browser; return the file."""
+        path = self.to_html(Path(tempfile.mkdtemp(prefix="msprobe_")) / "compare_report.html")
+        webbrowser.open(path.as_uri())
+        return path
 
     def to_xlsx(self, path: str | Path) -> Path:
         """Write the coloured table to a file; of many ranks it is a folder. Raises UsageError: it cannot be written."""
@@ -101,14 +122,14 @@ class Compared:
 
     def __str__(self) -> str:
         """What the command prints."""
-        return one_a_line(verdict_lines(Outcome("", self.target, self.golden, self.comparison, [])))
+        return one_a_line(verdict_lines(self._outcome))
 
     def __repr__(self) -> str:
         matched = row_counts(self.comparison)["matched"]
         return f"<{self.verdict}: {matched} values compared, {len(self.origins)} origins>"
 
     def _repr_html_(self) -> str:
-        return comparison_html(self.comparison)
+        return comparison_html(self._outcome)
 
 
 def _numbers(cells: Sequence[Cell]) -> Sequence[Cell]:
@@ -189,6 +210,10 @@ class ComparedRanks(Mapping[Key, Compared]):
             frame.insert(0, "Step", self._pairs[key].place.step)
             frames.append(frame)
         return pandas.concat(frames, ignore_index=True)
+
+    def to_html(self, folder: str | Path) -> list[Path]:
+        """Write the page of every pair that could be compared. Raises UsageError: the folder cannot be written."""
+        return [self[key].to_html(Path(folder) / f"compare_report{self._pairs[key].suffix}.html") for key in self]
 
     def to_xlsx(self, folder: str | Path, executor: Executor | None = None) -> list[Path]:
         """Write every pair's table and summary, the trends and the summary of all into a folder, as the command does.

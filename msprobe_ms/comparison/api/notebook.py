@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from io import BytesIO
 from types import ModuleType
 
 from msprobe_ms.comparison.many.run import Found
-from msprobe_ms.comparison.model import Comparison, Origin
+from msprobe_ms.comparison.model import Comparison, Origin, Outcome
 from msprobe_ms.comparison.reporting.colours import VERDICTS
 from msprobe_ms.comparison.reporting.terminal import pairing_line
 from msprobe_ms.comparison.terms import Verdict
@@ -15,9 +16,25 @@ from msprobe_ms.support.text import printable
 
 #: Lines of a table; the rest is counted.
 _MOST = 20
+_FRAME = "width:100%;height:720px;border:1px solid #8888;margin-top:6px"
 
 
-def comparison_html(comparison: Comparison) -> str:
+def comparison_html(outcome: Outcome) -> str:
+    """Return the verdict and the origins as HTML that needs no script, and the page of what matters in a frame.
+
+    The frame is sandboxed: its script reaches neither the notebook nor its cookies.
+    """
+    from msprobe_ms.comparison.page.choice import findings  # here, as few comparisons are shown in a notebook
+    from msprobe_ms.comparison.page.report import write_content
+
+    page = BytesIO()
+    write_content(page, outcome, findings(outcome.comparison))
+    shown = escape(page.getvalue().decode())
+    frame = f'<iframe sandbox="allow-scripts" loading="lazy" style="{_FRAME}" srcdoc="{shown}"></iframe>'
+    return f"{_static(outcome.comparison)}{frame}"
+
+
+def _static(comparison: Comparison) -> str:
     rows = [_origin_row(origin) for origin in comparison.origins]
     titles = ("origin", "golden", "why", "deviation", "tolerance")
     return _page(comparison.verdict, [pairing_line(comparison)], titles, rows)

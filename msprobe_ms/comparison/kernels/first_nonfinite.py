@@ -68,7 +68,7 @@ def first_bad(path: Path) -> list[FirstNonFinite]:
 
     :raises MsprobeError: there is no dump, or it cannot be read
     """
-    return [search(dump, name) for name, dump in _dumps(path)]
+    return [search(dump, name) for name, dump in dumps_in(path)]
 
 
 def search(dump: Dump, name: str = "") -> FirstNonFinite:
@@ -113,14 +113,16 @@ def _place_lines(bad: NonFiniteValue) -> Iterator[str]:
             yield f"    {title} {value}"
 
 
-def _dumps(path: Path) -> Iterator[tuple[str, Dump]]:
-    """A dump.json says more than raw files: it comes first where there are both."""
+def dumps_in(path: Path) -> Iterator[tuple[str, Dump]]:
+    """Yield the dumps below ``path``, each with its name; raw files of kernels are one a rank and step.
+
+    A dump.json says more than raw files: it comes first where there are both."""
     try:
         found = find_dumps(path)
     except DumpFormatError as error:
         if steps := _steps(path):
             for each in steps:
-                yield from _dumps(each)
+                yield from dumps_in(each)
             return
         folders = find_kernel_folders(path) if path.is_dir() else []
         if not folders:

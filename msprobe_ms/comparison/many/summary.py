@@ -6,11 +6,13 @@ import json
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from msprobe_ms.comparison.many.first_rank import Exchanges, FirstRank, first_rank
+from msprobe_ms.comparison.many.page import PairTold, TrendColumns, pair_told, write_many
 from msprobe_ms.comparison.many.plan import Plan
 from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.many.trend import Growing, LossGap, Trends, growing, most_growing, write_trend
@@ -54,10 +56,11 @@ class Total:
 class Gathering:
     """Takes results one by one, in the plan's order, and holds only what the total needs: ``with Gathering(…) as …``.
 
-    With an ``output`` it writes ``compare_summary_{timestamp}.json`` and a trend for each rank there.
+    With an ``output`` it writes ``compare_summary_{timestamp}.json`` and a trend for each rank there, and gathers,
+    where ``html``, what the page to look at tells.
     """
 
-    def __init__(self, plan: Plan, output: Path | None, timestamp: str) -> None:
+    def __init__(self, plan: Plan, output: Path | None, timestamp: str, *, html: bool = False) -> None:
         self._plan, self._output, self._timestamp = plan, output, timestamp
         self._steps = sorted({pair.place.step for pair in plan.pairs if pair.place.step is not None})
         self._counts: Counter[Verdict] = Counter()
@@ -70,6 +73,9 @@ class Gathering:
         self._records: IO[bytes]
         self._trends = Trends()
         self._mapping: Path | None = None
+        self._html = html
+        self._told: list[PairTold] = []
+        self._trend_columns = TrendColumns()
         self._suffixes = {pair.place: pair.suffix.removeprefix("_") for pair in plan.pairs}
 
     def __enter__(self) -> Gathering:
@@ -95,6 +101,8 @@ class Gathering:
             self._first_loss = self._first_loss or found.loss
         if found.errors is not None and place.step is not None:
             self._trends.add(rank_name(place), place.step, found.errors)
+        if self._html:
+            self._told.append(pair_told(found, rank_name(place)))
         shared = f"layer_mapping_{self._timestamp}.yaml"
         self._mapping = next((file for file in found.files if file.name == shared), self._mapping)
         text = json.dumps(_record(found, self._suffixes.get(place, "")), ensure_ascii=True, allow_nan=False)
@@ -106,6 +114,8 @@ class Gathering:
         files = []
         for trend in self._trends.tables():
             worst = most_growing([*worst, *growing(trend)])
+            if self._html:
+                self._trend_columns.add(trend)
             if self._output is not None:
                 files.append(self._output / f"compare_trend{self._suffix(trend.rank)}_{self._timestamp}.csv")
                 write_trend(trend, files[-1])
@@ -132,6 +142,17 @@ class Gathering:
         """Nothing where there is one rank."""
         one = len({rank_name(pair.place) for pair in self._plan.pairs}) == 1
         return "" if one else f"_{rank.replace(' ', '_')}"
+
+    def write_page(self, total: Total, lines: Sequence[str]) -> Path | None:
+        """Write the page, where it was asked for, once there is the total; ``lines``: that in words.
+
+        :raises UsageError: the folder cannot be written
+        """
+        if self._output is None or not self._html:
+            return None
+        path = self._output / f"compare_report_{self._timestamp}.html"
+        write_many(path, lines, self._told, total.verdict, total.growing, self._trend_columns)
+        return path
 
     def write_summary(self, total: Total, path: Path) -> None:
         """The total, then a line for each pair. Raises UsageError: it cannot be written."""

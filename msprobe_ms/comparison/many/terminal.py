@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from msprobe_ms.comparison.many.plan import Plan
 from msprobe_ms.comparison.many.run import Found
@@ -87,10 +88,16 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
         yield f"error grows over the steps, in tolerances, at: {listed(nodes, 2)}"
 
 
-def total_report_lines(total: Total) -> Iterator[str]:
-    """Name the summary of all, which names the other files, and what else to open."""
+def total_report_lines(total: Total, page: Path | None = None) -> Iterator[str]:
+    """Name the summary of all, which names the other files, and what else to open; last the page, to open first."""
     if total.mapping is not None:
         yield f"report: {total.mapping}"
+    yield from _summary_line(total)
+    if page is not None:
+        yield f"report: {page} (open it first)"
+
+
+def _summary_line(total: Total) -> Iterator[str]:
     if total.files:
         *trends, summary = total.files
         more = f" and {len(trends) - 1} more" if len(trends) > 1 else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -41,12 +41,22 @@ class Figures:
             columns.add_beside(
                 f"target_{name}", floats(target.numbers[:, place], target.missing[:, place]), f"golden_{name}", theirs
             )
-        for name, side in (("target", target), ("golden", golden)):
+        self._add_kinds(columns, {"target": target, "golden": golden})
+        return [*self._add_relatives(columns, target, golden), *self._add_measured(columns)]
+
+    def add_target_to(self, columns: Columns) -> None:
+        """Add the columns of the target alone, which has no golden."""
+        target = _Side(self._rows.sides[0], self._chosen, self._types, self._texts)
+        for place, name in enumerate(_NAMES):
+            columns.add(f"target_{name}", floats(target.numbers[:, place], target.missing[:, place]))
+        self._add_kinds(columns, {"target": target})
+
+    def _add_kinds(self, columns: Columns, sides: Mapping[str, _Side]) -> None:
+        for name, side in sides.items():
             columns.add(f"{name}_type", side.types, dictionary="types")
             columns.add(f"{name}_text", side.texts, dictionary="texts")
         columns.add_json("types", self._types.values)
         columns.add_json("texts", self._texts.values)
-        return [*self._add_relatives(columns, target, golden), *self._add_measured(columns)]
 
     @staticmethod
     def _add_relatives(columns: Columns, target: _Side, golden: _Side) -> Iterator[dict[str, str]]:

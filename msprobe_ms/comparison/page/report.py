@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-
-import numpy as np
-import numpy.typing as npt
+from typing import BinaryIO
 
 from msprobe_ms.comparison.model import Comparison, Origin, Outcome, Pair
-from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.page.calls import Calls
-from msprobe_ms.comparison.page.figures import Figures
+from msprobe_ms.comparison.page.content import Content
 from msprobe_ms.comparison.page.pictures import pictures
 from msprobe_ms.comparison.page.rows import Rows
 from msprobe_ms.comparison.page.verdict import provenance, provenance_html, title_of, verdict_html
 from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.reporting.terminal import call_site
-from msprobe_ms.dump.model import Dump
-from msprobe_ms.page.columns import Columns
 from msprobe_ms.page.template import write_page
-
-#: Rows up to which a page holds the figures of all; of more it holds those that matter (12 MB at most).
-_MOST_ROWS = 200_000
-#: Rows whose figures a page of more rows holds, and calls around an origin that are among them on each side.
-_CHOSEN, _AROUND = 60_000, 200
-#: Error ratios that are ranked alike.
-_LARGEST = 1e6
 
 
 def write_report(
@@ -49,56 +38,36 @@ def write_report_to(path: Path, outcome: Outcome, *, all_rows: bool = False, sta
 
     :raises UsageError: it cannot be written
     """
-    comparison = outcome.comparison
-    columns = Columns()
-    calls = Calls(comparison.pairs, stacks=stacks)
-    rows = Rows(comparison.pairs, calls)
-    chosen = None if all_rows or len(rows) <= _MOST_ROWS else _chosen(comparison, rows, calls)
-    told = None if chosen is None else np.isin(np.arange(len(rows)), chosen)
-    calls.add_to(columns, rows.counts)
-    tolerated = rows.add_to(columns, told)
-    figures = Figures(rows, np.arange(len(rows)) if chosen is None else chosen)
-    if chosen is not None:
-        columns.add("figure_rows", chosen.astype(np.uint32), delta=True)
-    metrics = figures.add_to(columns)
-    if drawn := pictures(outcome, rows, calls):
-        columns.add_json("pictures", drawn)
+    with writing(path) as file:
+        write_content(file, outcome, all_rows=all_rows, stacks=stacks)
+
+
+def write_content(
+    file: BinaryIO,
+    outcome: Outcome,
+    shown: Sequence[Pair] | None = None,
+    *,
+    all_rows: bool = False,
+    stacks: bool = True,
+) -> None:
+    """Write the page of a comparison; ``shown``: with these pairs alone below the verdict."""
+    pairs = outcome.comparison.pairs if shown is None else list(shown)
+    comparison = replace(outcome.comparison, pairs=pairs)
+    content = Content(comparison, outcome.target, outcome.golden, all_rows=all_rows, stacks=stacks)
+    if drawn := pictures(outcome, content.rows, content.calls):
+        content.columns.add_json("pictures", drawn)
     about = provenance(outcome)
     index = {
-        "format": 1,
-        "kind": "comparison",
-        "mode": str(comparison.mode),
+        **content.index,
         "title": title_of(outcome),
         "verdict": str(comparison.verdict),
-        "calls": len(comparison.pairs),
-        "rows": len(rows),
-        "origins": _origins(comparison, rows, calls),
-        "tolerated": tolerated,
-        "metrics": metrics,
-        "truncated": None if chosen is None else {"rows": len(chosen), "command": "--html-rows all"},
-        "sides": [_side(outcome.target), _side(outcome.golden)],
+        "origins": _origins(comparison, content.rows, content.calls),
         "provenance": about,
     }
-    with writing(path) as file:
-        write_page(
-            file, title=title_of(outcome), header=verdict_html(outcome), provenance=provenance_html(about),
-            index=index, columns=columns,
-        )  # fmt: skip
-
-
-def _chosen(comparison: Comparison, rows: Rows, calls: Calls) -> npt.NDArray[np.intp]:
-    """The rows whose figures matter most: around origins, of what modules give out, those furthest apart."""
-    starts = np.cumsum([0, *rows.counts])
-    rank = np.fromiter((min(error_ratio(row), _LARGEST) for row in rows.rows), float, len(rows))
-    rank[[not row.matched for row in rows.rows]] += 2.0
-    for call, pair in enumerate(comparison.pairs):
-        if pair.target is not None and pair.target.parsed is not None and pair.target.parsed.is_module:
-            rank[starts[call] : starts[call + 1]] += [row.state == "output" for row in pair.rows]
-    for origin in comparison.origins:
-        if (place := calls.find(origin.target, origin.golden)) is not None:
-            rank[starts[max(0, place - _AROUND)] : starts[min(len(starts) - 1, place + _AROUND + 1)]] += 2 * _LARGEST
-    most = np.argsort(-rank, kind="stable")[:_CHOSEN]
-    return np.sort(most)
+    write_page(
+        file, title=title_of(outcome), header=verdict_html(outcome), provenance=provenance_html(about),
+        index=index, columns=content.columns,
+    )  # fmt: skip
 
 
 def _origins(comparison: Comparison, rows: Rows, calls: Calls) -> list[dict[str, object]]:
@@ -128,7 +97,3 @@ def _row_of(origin: Origin, pair: Pair, first: int) -> int | None:
         if origin.target in (target, "") and origin.golden in (golden, "") and (target or golden):
             return first + place
     return next((first + place for place, (target, _) in enumerate(names) if target == origin.target), None)
-
-
-def _side(dump: Dump) -> dict[str, str]:
-    return {"path": str(dump.path), "framework": dump.framework, "level": dump.level, "task": dump.task}

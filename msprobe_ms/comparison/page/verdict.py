@@ -17,14 +17,13 @@ from msprobe_ms.comparison.reporting.terminal import (
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.page.template import escaped
-from msprobe_ms.support.text import listed
 
 #: Further origins that are told; the others are in the page's table.
 _TOLD = 5
 #: Longest sentence that is shown whole, in characters.
 _SENTENCE = 2_000
 _DISCLOSES = (
-    "This file holds statistics of the tensors of both dumps, the names of modules and functions, and paths and lines "
+    "This file holds statistics of the recorded tensors, the names of modules and functions, and paths and lines "
     "of the source code that called them."
 )
 
@@ -72,21 +71,27 @@ def provenance(outcome: Outcome) -> list[tuple[str, str]]:
     """Return what was compared, by what: pairs of a term and a text."""
     target, golden = outcome.target, outcome.golden
     return [
-        ("target", _dump_text(target)),
-        ("golden", _dump_text(golden)),
+        ("target", dump_text(target)),
+        ("golden", dump_text(golden)),
         ("compared by", f"{outcome.comparison.mode}"),
-        ("files beside this one", listed([file.name for file in outcome.files], len(outcome.files)) or "none"),
-        ("made by", f"msprobe-ms {metadata.version('msprobe-ms')}, Python {platform.python_version()}"),
+        ("files beside this one", ", ".join(file.name for file in outcome.files) or "none"),
+        ("made by", made_by()),
     ]
+
+
+def made_by() -> str:
+    """Return the versions of this package and of Python."""
+    return f"msprobe-ms {metadata.version('msprobe-ms')}, Python {platform.python_version()}"
 
 
 def provenance_html(told: Iterable[tuple[str, str]]) -> str:
     """Return the section that says what was compared, and what the file discloses."""
     terms = "".join(f"<dt>{escaped(term)}</dt><dd><bdi>{escaped(text, _SENTENCE)}</bdi></dd>" for term, text in told)
-    return f'<section id="provenance"><h2>What was compared</h2>\n<dl>{terms}</dl>\n<p>{_DISCLOSES}</p></section>'
+    return f'<section id="provenance"><h2>What this is made of</h2>\n<dl>{terms}</dl>\n<p>{_DISCLOSES}</p></section>'
 
 
-def _dump_text(dump: Dump) -> str:
+def dump_text(dump: Dump) -> str:
+    """Return where a dump is and what it holds."""
     return f"{dump.path} ({dump.framework}, level {dump.level}, task {dump.task})"
 
 

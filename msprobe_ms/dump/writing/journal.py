@@ -17,6 +17,7 @@ import struct
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from errno import EBADF
 from pathlib import Path
 from sys import intern
 from typing import Any, BinaryIO, NamedTuple
@@ -27,7 +28,7 @@ from isal import isal_zlib
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.folder import Folder
-from msprobe_ms.support.process import Descriptor
+from msprobe_ms.support.process import ClosedError, Descriptor
 
 MAGIC = b"msprobe_ms journal 1\n"
 #: File name of a step's journal, beside its dump.json.
@@ -76,13 +77,15 @@ class JournalWriter:
     def append(self, kind: bytes, payload: bytes) -> None:
         """Write one record.
 
-        Raises OSError when the disk refuses (full, gone), ValueError where the record is longer than readers take; it
-        is then not in the file.
+        Raises OSError when the disk refuses (full, gone), ClosedError after `close`, ValueError where the record is
+        longer than readers take; it is then not in the file.
         """
         if len(payload) >= _LONGEST:
             raise ValueError(f"{len(payload)} bytes are more than a record of the journal holds: {_LONGEST - 1}")
         record, written = _record(kind, payload), 0
         with self._lock:
+            if self._file.number < 0:
+                raise ClosedError(EBADF, "the journal is closed", self._name)
             self._take_back()
             end = os.lseek(self._file.number, 0, os.SEEK_END)
             try:

@@ -11,6 +11,7 @@ from pathlib import Path
 from msprobe_ms.dump.writing.writer import ERROR_LOG
 from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.process import ClosedError
 from msprobe_ms.support.text import printable
 
 #: Lines written to the error log of one step; an error in a hot path must not fill the disk it failed on.
@@ -61,8 +62,11 @@ class ErrorLog:
         """Log ``error``, which happened while recording ``where``.
 
         ``lost`` is False where it cost nothing that should have been recorded; otherwise the dump says that it is
-        incomplete.
+        incomplete. Of a call that another thread is still in when the step is over nothing belongs to the step: that
+        the dump is closed by then is no error.
         """
+        if isinstance(error, ClosedError):
+            return
         self.count += 1
         try:
             place = _place(error)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from msprobe_ms.support.files import Permissions
 from msprobe_ms.support.folder import Folder
+from msprobe_ms.support.process import ClosedError
 
 
 def put(folder: Folder, name: str, content: bytes) -> None:
@@ -152,3 +155,40 @@ def test_removing_takes_what_is_named(folder: Folder, tmp_path: Path) -> None:
     last = Folder(tmp_path / "b")
     last.remove(["three"], "inner")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_closing_while_another_thread_writes_lets_nothing_into_the_next_folder(tmp_path: Path) -> None:
+    """The next one gets the number of the one before, as soon as that is free."""
+    opened, over, strays = [Folder(tmp_path)], threading.Event(), list[Exception]()
+
+    def write() -> None:
+        while not over.is_set():
+            folder = opened[-1]
+            try:
+                folder.make_folder("inner")
+                folder.append(folder.path.name).close()
+                folder.stat("inner")
+            except ClosedError:
+                continue
+            except Exception as error:
+                strays.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    threads = [threading.Thread(target=write) for _ in range(3)]
+    try:
+        for thread in threads:
+            thread.start()
+        for number in range(200):
+            (tmp_path / str(number)).mkdir()
+            opened.append(Folder(tmp_path / str(number)))
+            opened[-2].close()
+    finally:
+        over.set()
+        sys.setswitchinterval(interval)
+        for thread in threads:
+            thread.join()
+    assert strays == []
+    assert {(path.parent.name, path.name) for path in tmp_path.glob("*/*") if path.is_file()} <= {
+        (str(number), str(number)) for number in range(200)
+    }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import inspect
 import json
+import os
 import pydoc
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +21,7 @@ import pytest
 import yaml
 from compare_parts import scale_against_good
 from rank_dumps import call, write_dump, write_run, write_step
+from report_page import Page
 from repository import DATA, ROOT
 
 import msprobe_ms
@@ -222,12 +226,58 @@ def test_notebooks_show_a_table_that_nothing_from_a_dump_can_break_out_of(tmp_pa
             write_dump(tmp_path / side / f"rank{rank}", {"Cell.<script>.A&B.forward.0": call(ones, ones * factor)})
     one = msprobe_ms.compare(tmp_path / "bad" / "rank0", tmp_path / "good" / "rank0")
     many = msprobe_ms.compare(tmp_path / "bad", tmp_path / "good")
-    for html in (one._repr_html_(), many._repr_html_()):
-        assert "<b>DIVERGENT</b>" in html and "<table>" in html
-        assert "Cell.&lt;script&gt;.A&amp;B.forward.0.output.0" in html and "<script>" not in html
+    for shown in (one._repr_html_(), many._repr_html_()):
+        assert "<b>DIVERGENT</b>" in shown and "<table>" in shown
+        assert "Cell.&lt;script&gt;.A&amp;B.forward.0.output.0" in shown and "<script>" not in shown
     assert "deviates by 1" in one._repr_html_() and "both ranks differ by their own computation" in many._repr_html_()
     same = msprobe_ms.compare(tmp_path / "good", tmp_path / "good")._repr_html_()
     assert "<b>CONSISTENT</b>" in same and "<table>" not in same
+
+
+def test_a_notebook_holds_the_page_in_a_frame_of_its_own(tmp_path: Path) -> None:
+    write_step(tmp_path / "good", 1, {})
+    write_step(tmp_path / "bad", 1, {0: 0.5})
+    shown = msprobe_ms.compare(tmp_path / "bad", tmp_path / "good")._repr_html_()
+    (source,) = re.findall(r'<iframe sandbox="allow-scripts" [^>]*srcdoc="([^"]*)"></iframe>', shown)
+    assert Page(html.unescape(source)).index["verdict"] == "divergent"
+    assert len(shown) < 300_000
+
+
+def test_the_page_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
+    write_step(tmp_path / "good", 1, {})
+    write_step(tmp_path / "bad", 1, {0: 0.5})
+    comparison = msprobe_ms.compare(tmp_path / "bad", tmp_path / "good")
+    page = Page.of(comparison.to_html(tmp_path / "report.html"))
+    assert page.index["origins"][0]["reason"] == comparison.origins[0].reason
+    with pytest.raises(UsageError, match=r"a file name that ends with \.html"):
+        comparison.to_html(tmp_path / "report.htm")
+
+
+@pytest.mark.usefixtures("one_worker")
+@pytest.mark.processes
+def test_every_pair_has_a_page_of_its_own(tmp_path: Path) -> None:
+    good = write_run(tmp_path / "good", steps=2, ranks=1)
+    files = msprobe_ms.compare(good, good).to_html(tmp_path / "pages")
+    assert [file.name for file in files] == ["compare_report_step0_rank0.html", "compare_report_step1_rank0.html"]
+    assert {Page.of(file).index["verdict"] for file in files} == {"consistent"}
+
+
+@pytest.mark.processes
+def test_a_browser_shows_the_page(tmp_path: Path) -> None:
+    write_step(tmp_path / "good", 1, {})
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/shown\n')
+    browser.chmod(0o755)
+    code = (
+        f"import msprobe_ms; print(msprobe_ms.compare({str(tmp_path / 'good')!r}, {str(tmp_path / 'good')!r}).view())"
+    )
+    environment = {**os.environ, "BROWSER": str(browser), "TMPDIR": str(tmp_path)}
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    path = Path(ended.stdout.strip())
+    assert (tmp_path / "shown").read_text().strip() == path.as_uri()
+    assert Page.of(path).index["verdict"] == "consistent"
 
 
 def test_the_assertion_reads_like_assert_close(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
 from pathlib import Path
@@ -15,8 +16,9 @@ from repository import DATA
 
 from msprobe_ms.comparison.model import Comparison, Outcome, Row
 from msprobe_ms.comparison.origin.nodes import error_ratio
-from msprobe_ms.comparison.page import report
-from msprobe_ms.comparison.page.report import write_report, write_report_to
+from msprobe_ms.comparison.page import choice
+from msprobe_ms.comparison.page.choice import findings
+from msprobe_ms.comparison.page.report import write_content, write_report, write_report_to
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.comparison.statistics import RELATIVES
 from msprobe_ms.dump.model import Dump
@@ -171,8 +173,8 @@ def test_without_stacks_no_source_is_named(tmp_path: Path) -> None:
 def test_of_very_many_values_the_figures_that_matter_are_kept(
     outcome: Outcome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report, "_MOST_ROWS", 50)
-    monkeypatch.setattr(report, "_CHOSEN", 40)
+    monkeypatch.setattr(choice, "_MOST_ROWS", 50)
+    monkeypatch.setattr(choice, "_CHOSEN", 40)
     rows = rows_of(outcome.comparison)
     worst = next(place for place, row in enumerate(rows) if row.state == "input" and row.deviation is not None)
     monkeypatch.setattr(rows[worst], "deviation", 1e3)
@@ -188,10 +190,27 @@ def test_compare_writes_it_first_of_its_files(tmp_path: Path) -> None:
     found = compared(MAPPING / "encoder_mindspore_L0", MAPPING / "encoder_pytorch_L0", tmp_path, Options(html=True))
     assert found.files[0] == tmp_path / "compare_report_now.html"
     (told,) = re.findall(r"files beside this one</dt><dd><bdi>(.*?)</bdi>", Page.of(found.files[0]).static)
-    assert "compare_result_now.xlsx" in told
+    assert "compare_result.xlsx" in told
 
 
 def test_a_folder_that_cannot_be_written_is_said(outcome: Outcome, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="the report cannot be written"):
         write_report(outcome, tmp_path / "file", "1")
+
+
+def test_a_page_of_some_pairs_keeps_the_verdict_of_all(outcome: Outcome, page: Page) -> None:
+    file = io.BytesIO()
+    write_content(file, outcome, outcome.comparison.pairs[:9])
+    few = Page(file.getvalue().decode())
+    assert few.static.partition("<style>")[0] == page.static.partition("<style>")[0]
+    assert few.index["calls"] == 9
+    assert few.names() == page.names()[: few.index["rows"]]
+
+
+def test_what_a_notebook_shows_is_bounded(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "_FINDINGS", 60)
+    shown = findings(outcome.comparison)
+    assert 0 < sum(len(pair.rows) for pair in shown) <= 60
+    places = [outcome.comparison.pairs.index(pair) for pair in shown]
+    assert places == sorted(places)

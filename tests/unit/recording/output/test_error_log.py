@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from msprobe_ms.dump.writing.journal import JournalWriter
 from msprobe_ms.dump.writing.writer import ERROR_LOG
 from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.support.folder import Folder
@@ -57,6 +58,20 @@ def test_an_error_of_the_system_is_warned_of_once_in_all_steps(tmp_path: Path, w
         assert len(lines(folder)) == 1
     assert len(warnings) == 1
     assert "the disk is full or read-only" in warnings[0]
+
+
+def test_what_comes_when_all_is_closed_is_no_error(tmp_path: Path, losses: list[str], warnings: list[str]) -> None:
+    """A call of another thread that ends after its step."""
+    folder = Folder(tmp_path)
+    errors, journal = ErrorLog(folder, set(), losses.append), JournalWriter(folder, b"D", b"{}")
+    journal.close()
+    folder.close()
+    for action in (lambda: journal.append(b"E", b"{}"), lambda: folder.make_folder("dump_tensor_data")):
+        with pytest.raises(OSError, match="closed") as caught:
+            action()
+        errors.report(caught.value, "Cell.fc.Dense.forward.0")
+    errors.warn_of_count()
+    assert (errors.count, losses, warnings) == (0, [], [])
 
 
 def test_a_log_whose_folder_was_moved_goes_on_there(tmp_path: Path) -> None:

@@ -1,0 +1,139 @@
+"""The page of many ranks and steps: which of them differ, where it began, and the error of each node over the steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+import numpy.typing as npt
+
+from msprobe_ms.comparison.many.run import Found
+from msprobe_ms.comparison.many.trend import Growing, Trend
+from msprobe_ms.comparison.page.verdict import made_by, provenance_html
+from msprobe_ms.comparison.reporting.files import writing
+from msprobe_ms.comparison.terms import Verdict
+from msprobe_ms.page.columns import Columns
+from msprobe_ms.page.template import escaped, write_page
+
+#: Pairs in the static table; the script shows all.
+_MOST = 200
+_SENTENCE = 2_000
+#: Bytes of a trend: 0 is no error ratio, 255 one that has no size, and between them equal steps of its logarithm.
+_LEAST, _LARGEST, _STEPS = -4.0, 8.0, 253
+
+
+class PairTold(NamedTuple):
+    """What the page tells of one pair; ``page`` is the name of its own."""
+
+    step: int | None
+    rank: str
+    verdict: Verdict
+    origin: str = ""
+    reason: str = ""
+    handed_by: str = ""
+    page: str = ""
+
+
+def pair_told(found: Found, rank: str) -> PairTold:
+    """Return what the page tells of a pair that was compared, or could not be."""
+    first = found.origins[0] if found.origins else None
+    page = next((file.name for file in found.files if file.suffix == ".html"), "")
+    return PairTold(
+        found.place.step, rank, found.verdict,
+        origin=found.exchanges.origin or (first.target if first else ""),
+        reason=found.problem or (first.reason if first else ""),
+        handed_by=found.exchanges.handed_by,
+        page=page,
+    )  # fmt: skip
+
+
+class TrendColumns:
+    """The trends of ranks as columns of a page, a byte for each node and step."""
+
+    def __init__(self) -> None:
+        self.columns = Columns()
+        self.described: list[dict[str, object]] = []
+
+    def add(self, trend: Trend) -> None:
+        number = len(self.described)
+        names, matrix = f"trend_names_{number}", f"trend_{number}"
+        self.columns.add_json(names, [node for node, _ in trend.rows])
+        ratios = np.array([[math.nan if each is None else each for each in row] for _, row in trend.rows], float)
+        self.columns.add(matrix, quantised(ratios).reshape(-1))
+        self.described.append({"rank": trend.rank, "steps": list(trend.steps), "names": names, "matrix": matrix})
+
+
+def quantised(ratios: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
+    """Return error ratios as bytes: 0 for none and for NaN, 255 for infinity, else steps from 10⁻⁴ to 10⁸."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (np.clip(np.log10(ratios), _LEAST, _LARGEST) - _LEAST) / (_LARGEST - _LEAST)
+    steps = np.where(ratios > 0, 1 + np.round(_STEPS * np.nan_to_num(share)), 0)
+    steps[np.isposinf(ratios)] = 255
+    return steps.astype(np.uint8)
+
+
+def write_many(
+    path: Path,
+    told: Sequence[str],
+    pairs: Sequence[PairTold],
+    verdict: Verdict,
+    growing: Sequence[Growing],
+    trends: TrendColumns,
+) -> None:
+    """Write the page; ``told``: the verdict over all in words.
+
+    :raises UsageError: it cannot be written
+    """
+    about = [("pairs of dumps", str(len(pairs))), ("made by", made_by())]
+    title = told[0] if told else verdict.upper()
+    index = {
+        "format": 1,
+        "kind": "ranks",
+        "title": title,
+        "verdict": str(verdict),
+        "pairs": [{**each._asdict(), "verdict": str(each.verdict)} for each in pairs],
+        "growing": [
+            {"rank": each.rank, "node": each.node, "first": _finite(each.first), "last": _finite(each.last)}
+            for each in growing
+        ],
+        "trends": trends.described,
+        "provenance": about,
+    }
+    with writing(path) as file:
+        write_page(
+            file, title=title, header="\n".join(_header(told, pairs, verdict)), provenance=provenance_html(about),
+            index=index, columns=trends.columns,
+        )  # fmt: skip
+
+
+def _header(told: Sequence[str], pairs: Sequence[PairTold], verdict: Verdict) -> Iterator[str]:
+    first, *others = told
+    word, _, rest = first.partition(" ")
+    yield f'<header id="verdict" class="{verdict}">'
+    yield f"<h1><strong>{escaped(word.rstrip(':'))}</strong> {escaped(rest, _SENTENCE)}</h1>"
+    yield "".join(f'<p class="reason">{escaped(line.strip(), _SENTENCE)}</p>' for line in others)
+    yield "<table><thead><tr><th>step</th><th>rank</th><th>verdict</th><th>the error begins at</th><th>why</th></tr>"
+    yield "</thead><tbody>"
+    shown = [each for each in pairs if each.verdict != Verdict.CONSISTENT] or list(pairs)
+    yield from map(_table_row, shown[:_MOST])
+    yield "</tbody></table>"
+    if len(shown) > _MOST:
+        yield f"<p>and {len(shown) - _MOST} more</p>"
+    yield "</header>"
+
+
+def _table_row(pair: PairTold) -> str:
+    verdict = escaped(pair.verdict)
+    link = f'<a href="./{escaped(quote(pair.page))}">{verdict}</a>' if pair.page else verdict
+    why = f"handed to it by {pair.handed_by}" if pair.handed_by else pair.reason
+    cells = (escaped("" if pair.step is None else str(pair.step)), escaped(pair.rank), link,
+             f"<bdi>{escaped(pair.origin)}</bdi>", escaped(why, _SENTENCE))  # fmt: skip
+    return f'<tr class="{verdict}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+
+
+def _finite(number: float) -> float | str:
+    return number if math.isfinite(number) else str(number)
