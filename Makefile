@@ -11,6 +11,7 @@
 # make failing-disk  let every call of recorded trainings that touches their dumps fail (FAILING_DISK_ARGS="--every 47")
 # make kills         end 500 trainings at random moments; nothing that had finished may be lost (KILLS_ARGS="--runs 50")
 # make fuzz          damage every kind of file at random, try every attack on every command (EXAMPLES=500)
+# make browser  the report page in a real Chromium; what it takes besides: apt-get install chromium nodejs npm
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -25,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MINDTORCH := mindnlp==0.5.1
 FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: demo test tests check lint faults zoo bench neutral bounded failing-disk kills fuzz torture clean
+.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills fuzz torture clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -71,6 +72,13 @@ bounded: .venv/installed-test
 bench: .venv/installed-test
 	$(BIN)/python -m compileall -q msprobe_ms
 	$(BIN)/python benchmarks/bench.py $(BENCH_ARGS)
+
+# Without a browser the tests are skipped, and with MSPROBE_BROWSER=required they fail.
+browser: .venv/installed-browser web/node_modules/.package-lock.json
+	$(BIN)/python -m pytest -q -n 2 tests/browser $(BROWSER_ARGS)
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	cd web && npm ci --ignore-scripts --no-audit --no-fund
 
 EXAMPLES ?= 500
 fuzz: .venv/installed-test

@@ -6,8 +6,12 @@ import { fileURLToPath } from "node:url";
 const here = fileURLToPath(new URL(".", import.meta.url));
 const out = process.argv[2] ?? `${here}../msprobe_ms/page`;
 
+// Every page is a copy of Preact, so every page has its licence.
+const licence = (await readFile(`${here}node_modules/preact/LICENSE`, "utf8")).trim();
+
 await build({
   absWorkingDir: here,
+  banner: { js: `/*! This script contains Preact.\n${licence} */` },
   entryPoints: { report: "src/main.tsx" },
   outdir: out,
   bundle: true,

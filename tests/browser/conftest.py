@@ -75,7 +75,9 @@ class Opened:
 
     def settled(self) -> None:
         """Wait until what was typed and selected is shown, and written into the address."""
-        self.page.evaluate("new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 350))")
+        self.page.evaluate(
+            "new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 350))"
+        )
 
     @property
     def node(self) -> str:

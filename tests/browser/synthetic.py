@@ -1,4 +1,4 @@
-"""Pages of made-up comparisons, by the format in docs/report_page.md: a transformer of any size, with one fault in it."""
+"""Pages of made-up comparisons, by the format in docs/report_page.md: transformers of any size, with a fault."""
 
 from __future__ import annotations
 
@@ -102,9 +102,12 @@ def transformer_calls(layers: int) -> list[Call]:
             flags = 3 | 4 | (0 if forward else 8)
             calls.append(
                 Call(
-                    f"Cell.{path}.{kind}.{direction}.0", f"Module.{other}.{golden_kind}.{direction}.0",
-                    start + places[above] + 1 if above else 0, slots, flags,
-                )  # fmt: skip
+                    f"Cell.{path}.{kind}.{direction}.0",
+                    f"Module.{other}.{golden_kind}.{direction}.0",
+                    start + places[above] + 1 if above else 0,
+                    slots,
+                    flags,
+                )
             )
     for path, kind, other, golden_kind, weights in table[::-1]:
         if weights:
@@ -170,7 +173,9 @@ class Builder:
         figures = self._figures(deviation, parameter, both)
         finite = np.ones(rows, bool)
         if self.nan is not None:
-            finite = ~((self.row_call >= self.nan) & ((self.slots == "output.0") | (self.row_call > self.nan)) & ~parameter)
+            finite = ~(
+                (self.row_call >= self.nan) & ((self.slots == "output.0") | (self.row_call > self.nan)) & ~parameter
+            )
             finite |= ~both
             for name in _FIGURES:
                 figures["target", name][~finite] = np.nan
@@ -265,12 +270,15 @@ class Builder:
             ratio = deviation[row] / tolerance[row]
             origins.append(
                 {
-                    "call": call, "row": row, "kind": "computation", "stage": kind,
+                    "call": call,
+                    "row": row,
+                    "kind": "computation",
+                    "stage": kind,
                     "reason": f"inputs and weights agree; the output is {ratio:.3g} times its tolerance apart",
                     "details": ["The figures are those of a normalisation whose epsilon is 1e-2, not 1e-5."],
                     "site": "net.py:49 in forward",
                     "command": f"--node {self.calls[call].name}",
-                }  # fmt: skip
+                }
             )
             if len(origins) == 40:
                 break

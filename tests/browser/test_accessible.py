@@ -20,7 +20,11 @@ def violations(page: Opened) -> list[str]:
         absent("axe-core is not installed: cd web && npm ci --ignore-scripts")
     page.page.evaluate(AXE.read_text("utf-8"))
     found: dict[str, Any] = page.page.evaluate("(rules) => axe.run(document, { runOnly: rules })", RULES)
-    return [f"{each['id']}: {node['html'][:120]} {node['failureSummary']}" for each in found["violations"] for node in each["nodes"]]
+    return [
+        f"{each['id']}: {node['html'][:120]} {node['failureSummary']}"
+        for each in found["violations"]
+        for node in each["nodes"]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +70,8 @@ def test_targets_are_large_enough(opened: Open) -> None:
     page.settled()
     small = page.page.evaluate(
         """[...document.querySelectorAll("button, select, input, summary")].filter((each) => each.offsetParent)
-        .map((each) => [each.getBoundingClientRect(), each.outerHTML]).filter(([box]) => box.height < 23 || box.width < 23)
+        .map((each) => [each.getBoundingClientRect(), each.outerHTML])
+        .filter(([box]) => box.height < 23 || box.width < 23)
         .map(([box, html]) => `${box.width}x${box.height} ${html}`)"""
     )
     assert [each for each in small if "checkbox" not in each] == []
@@ -79,7 +84,8 @@ def test_every_control_is_reached_by_tab_and_shows_it(opened: Open) -> None:
     for _ in range(80):
         page.press("Tab")
         name, ring = page.page.evaluate(
-            "[document.activeElement.id || document.activeElement.innerText, getComputedStyle(document.activeElement).outlineStyle]"
+            """(() => { const at = document.activeElement;
+            return [at.id || at.innerText, getComputedStyle(at).outlineStyle] })()"""
         )
         if name in seen[:1] or document_body(page):
             break

@@ -25,7 +25,9 @@ def decoded(pages: list[Columns], script: Any) -> list[dict[str, Any]]:
         {"columns": page.index, "chunks": dict(re.findall(r'id="(k\d+)">([^<]*)<', "".join(page.elements())))}
         for page in pages
     ]
-    done = subprocess.run(["node", str(script)], input=json.dumps(requests), capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        ["node", str(script)], input=json.dumps(requests), capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
@@ -40,7 +42,10 @@ def test_numbers_and_texts_come_back_bit_by_bit(script: Any) -> None:
     pages: list[Columns] = []
     expected: list[dict[str, Any]] = []
     whole = arrays.arrays(st.sampled_from([np.uint8, np.uint16, np.uint32]), st.integers(0, 200))
-    text = st.lists(st.one_of(st.text(st.characters(exclude_categories=["Cs"])), st.none(), st.integers(-(2**53), 2**53)), max_size=5)
+    text = st.lists(
+        st.one_of(st.text(st.characters(exclude_categories=["Cs"])), st.none(), st.integers(-(2**53), 2**53)),
+        max_size=5,
+    )
 
     @settings(max_examples=60, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None)
     @given(whole, st.booleans(), arrays.arrays(np.uint32, st.integers(0, 200)), st.data())

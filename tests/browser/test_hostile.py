@@ -20,7 +20,7 @@ TEXTS = [
     "nul\0 esc\x1b[31m bell\x07 feed\r\n\ttab",
     "half \ud800 of a pair",
     "zero\u200bwidth\ufeff\u2028line",
-    "=HYPERLINK(\"http://example.org\")",
+    '=HYPERLINK("http://example.org")',
     "__proto__",
     "constructor",
     "{{7*7}} ${7*7} %s",
@@ -39,7 +39,9 @@ def hostile(column_names: tuple[str, ...]) -> Page:
         page.columns.add_json(name, [TEXTS[number % len(TEXTS)] for number in range(count)])
     for origin in page.index["origins"]:
         origin.update({"kind": TEXTS[0], "reason": TEXTS[1], "details": TEXTS, "site": TEXTS[4], "command": TEXTS[2]})
-    page.index.update(tolerated=TEXTS[:2], provenance=[[text[:50], text[:50]] for text in TEXTS if "\ud800" not in text])
+    page.index.update(
+        tolerated=TEXTS[:2], provenance=[[text[:50], text[:50]] for text in TEXTS if "\ud800" not in text]
+    )
     page.index["metrics"] = [{"name": TEXTS[0], "title": TEXTS[1], "column": "metric_0"}]
     page.header = ""
     return page
@@ -69,7 +71,10 @@ def test_hostile_texts_do_nothing(opened: Open) -> None:
 
 def test_what_is_not_printable_is_escaped(opened: Open) -> None:
     page = opened(hostile(("call_names",)).html())
-    shown = page.page.evaluate("document.body.innerText + document.title + [...document.querySelectorAll('[aria-label], [title]')].map((each) => each.ariaLabel + each.title)")
+    shown = page.page.evaluate(
+        """document.body.innerText + document.title
+        + [...document.querySelectorAll("[aria-label], [title]")].map((each) => each.ariaLabel + each.title)"""
+    )
     assert "\u202e" not in shown and "\0" not in shown and "\x1b" not in shown and "\u200b" not in shown
     page.page.locator("#grid").focus()
     page.press("Home")

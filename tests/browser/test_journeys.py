@@ -1,4 +1,4 @@
-"""What people ask when they look, each answered by the keyboard alone (steps and ranks have panels of their own later)."""
+"""What people ask when they look, each answered by the keyboard alone; of steps and ranks in test_kinds.py."""
 
 from __future__ import annotations
 
@@ -200,7 +200,9 @@ def test_single_letters_can_be_switched_off(page: Opened) -> None:
     assert page.node == ORIGIN
 
 
-@pytest.mark.parametrize("fragment", ["#node=%zz", "#node=__proto__", "#x=9-2", "#garbage", "#node=Cell.none", "#q=%E0%A4"])
+@pytest.mark.parametrize(
+    "fragment", ["#node=%zz", "#node=__proto__", "#x=9-2", "#garbage", "#node=Cell.none", "#q=%E0%A4"]
+)
 def test_an_address_that_means_nothing_is_ignored_with_a_note(opened: Open, fragment: str) -> None:
     page = opened(transformer().html(), fragment=fragment)
     assert page.node == ORIGIN

@@ -58,7 +58,8 @@ def test_a_page_without_a_row_is_no_error(opened: Open) -> None:
 
 
 def test_it_works_in_a_frame_that_may_do_nothing_but_run(opened: Open) -> None:
-    frame = f'<!doctype html><iframe sandbox="allow-scripts" width="1200" height="800" srcdoc="{escape(transformer().html())}">'
+    inside = escape(transformer().html())
+    frame = f'<!doctype html><iframe sandbox="allow-scripts" width="1200" height="800" srcdoc="{inside}">'
     page = opened(frame, wait=False)
     page.until("document.querySelector('iframe') !== null")
     inner = page.page.frames[1]
@@ -79,7 +80,8 @@ def test_its_own_code_may_not_evaluate_nor_load(opened: Open) -> None:
     """What the driver evaluates is above the policy, so what it hangs into the page has to try."""
     page = opened(transformer().html(), quiet=False)
     page.page.evaluate(
-        """() => { const attempt = (name, run) => { try { run(); window[name] = "done" } catch (error) { window[name] = error.name } };
+        """() => { const attempt = (name, run) => {
+            try { run(); window[name] = "done" } catch (error) { window[name] = error.name } };
         addEventListener("click", () => {
             attempt("evaluated", () => (0, eval)("1"));
             attempt("marked", () => { document.createElement("p").innerHTML = "<b>x</b>" });
@@ -88,7 +90,11 @@ def test_its_own_code_may_not_evaluate_nor_load(opened: Open) -> None:
     )
     page.page.mouse.click(5, 5)
     page.until("window.fetched")
-    assert [page.page.evaluate(name) for name in ("evaluated", "marked", "fetched")] == ["EvalError", "TypeError", "TypeError"]
+    assert [page.page.evaluate(name) for name in ("evaluated", "marked", "fetched")] == [
+        "EvalError",
+        "TypeError",
+        "TypeError",
+    ]
 
 
 def _printed(pdf: bytes) -> int:
@@ -137,7 +143,8 @@ def _shares(page: Any, x: float) -> dict[str, int]:
         context.drawImage(canvas, -Math.round(left), 0);
         const data = context.getImageData(0, 0, 7, canvas.height).data;
         for (let i = 0; i < data.length; i += 4) { if (data[i + 3] < 255) continue;
-            const colour = `${data[i]},${data[i + 1]},${data[i + 2]}`; counts.set(colour, (counts.get(colour) ?? 0) + 1) }
+            const colour = `${data[i]},${data[i + 1]},${data[i + 2]}`;
+            counts.set(colour, (counts.get(colour) ?? 0) + 1) }
         return Object.fromEntries(counts) }""",
         x,
     )

@@ -22,6 +22,7 @@ function initial(model: Model): State {
     call: -1, row: -1, x: null, q: "", tab: "figures", colour: "added", view: "icicle", measure: "ratio", facets: ALL,
     sort: "order", note: "", help: false, shortcuts: true, ...stateFrom(location.hash, model),
   };
+  if (model.alone) state.colour = "finite";
   if (state.call >= 0) return state;
   const first = model.originOfCall.keys().next().value ?? largest(model);
   return first < 0 ? state : { ...state, call: first, row: model.tellingRow(first) };
@@ -153,7 +154,7 @@ function ModelPanel() {
         {both && <Segmented label="Direction" value={chosen} set={setChosen} options={[["forward", "forward"], ["backward", "backward"]]} />}
         <span class="spring" />
         {state.view === "icicle" && <label class="check">colour <select value={state.colour} onChange={(event) => set({ colour: event.currentTarget.value as ColourBy })}>
-          <option value="added">added error</option><option value="worst">largest error</option><option value="outcome">result</option><option value="finite">NaN, infinity</option>
+          {!model.alone && <><option value="added">added error</option><option value="worst">largest error</option><option value="outcome">result</option></>}<option value="finite">NaN, infinity</option>
         </select></label>}
       </div>
       {state.view === "icicle" ? <Icicle direction={chosen} /> : <Trees direction={chosen} />}
@@ -173,7 +174,7 @@ function Unmatched() {
     }
     return sides;
   }, [model]);
-  if (model.index.kind === "dump" || (!alone[0].length && !alone[1].length)) return null;
+  if (model.alone || (!alone[0].length && !alone[1].length)) return null;
   return (
     <div class="unmatched-strip">
       <span class="outcome unmatched"><span class="glyph" aria-hidden="true">{GLYPHS[Outcome.UNMATCHED]}</span> no counterpart</span>

@@ -1,14 +1,14 @@
 /** Small parts that panels share. */
 
 import { useState } from "preact/hooks";
-import { COLOURS, GLYPHS, WORDS } from "./model.ts";
+import { ALONE_WORDS, COLOURS, GLYPHS, WORDS } from "./model.ts";
 import { grouped } from "./text.ts";
 
 /** An outcome by glyph, word and colour. */
-export function Label({ outcome, count }: { outcome: number; count?: number }) {
+export function Label({ outcome, count, alone }: { outcome: number; count?: number; alone?: boolean }) {
   return (
     <span class={`outcome ${COLOURS[outcome]}`}>
-      <span class="glyph" aria-hidden="true">{GLYPHS[outcome]}</span> <span class="word">{WORDS[outcome]}</span>
+      <span class="glyph" aria-hidden="true">{GLYPHS[outcome]}</span> <span class="word">{(alone ? ALONE_WORDS : WORDS)[outcome]}</span>
       {count !== undefined && <span class="muted"> {grouped(count)}</span>}
     </span>
   );

@@ -29,7 +29,7 @@ export interface Side {
 
 export interface Index {
   format: number;
-  kind: "comparison" | "dump";
+  kind: "comparison" | "dump" | "ranks";
   mode: "statistics" | "md5" | "tensor";
   title: string;
   verdict: string;

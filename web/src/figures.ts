@@ -59,6 +59,14 @@ export class Figures {
     return !values || place < 0 || bits(values)[place] === NO_NUMBER ? null : values[place];
   }
 
+  /** The largest magnitude of each row's target; NaN where it has no figures. */
+  magnitudes(rows: number): Float32Array {
+    const max = this.columns.get("target_max"), min = this.columns.get("target_min");
+    const found = new Float32Array(rows).fill(NaN);
+    for (let place = 0; max && min && place < max.length; place++) found[this.rowAt(place)] = Math.max(Math.abs(max[place]), Math.abs(min[place]));
+    return found;
+  }
+
   type(side: SideName, row: number): string {
     return this.coded(`${side}_type`, row);
   }

@@ -79,7 +79,7 @@ export function Icicle({ direction }: { direction: Direction }) {
           onDblClick={() => zoom(pressed.current ?? undefined)} />
       </div>
       <p class="muted told" aria-live="off">{hover ? told(model, hover) : legend(state.colour)}</p>
-      <Adders direction={direction} />
+      {!model.alone && <Adders direction={direction} />}
     </div>
   );
 }
@@ -153,7 +153,7 @@ export function colourOf(model: Model, call: number, by: ColourBy): Colour {
   if (call < 0) return "surface";
   const outcome = model.callOutcome[call];
   if (outcome === Outcome.ORIGIN) return "origin";
-  if (outcome === Outcome.UNMATCHED && (model.callFlags[call] & 3) !== 3) return "unmatched";
+  if (outcome === Outcome.UNMATCHED && !model.alone && (model.callFlags[call] & 3) !== 3) return "unmatched";
   if (by === "outcome") return outcome <= Outcome.NOT_COMPARED ? "passes" : COLOURS[outcome];
   if (by === "finite") {
     for (let row = model.firstRow[call]; row < model.endRow(call); row++) if (model.nonFinite(row)) return "differs";

@@ -4,6 +4,7 @@ import { render } from "preact";
 import { App } from "./app.tsx";
 import { Columns, type Index } from "./data.ts";
 import { loadModel } from "./model.ts";
+import { Ranks, type RanksIndex } from "./ranks.tsx";
 import { watchTheme } from "./theme.ts";
 
 function tell(text: string): void {
@@ -22,9 +23,9 @@ async function start(): Promise<void> {
     return tell("This browser is too old for the plot and the table: they take Chrome 80, Firefox 113, Safari 16.4 or later.");
   }
   const columns = new Columns(index.columns, (id) => document.getElementById(id)?.textContent ?? "");
-  const model = await loadModel(index, columns);
   watchTheme();
-  render(<App model={model} />, app);
+  if (index.kind === "ranks") render(<Ranks index={index as RanksIndex} columns={columns} />, app);
+  else render(<App model={await loadModel(index, columns)} />, app);
   document.documentElement.dataset.ready = "true";
   return undefined;
 }

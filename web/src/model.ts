@@ -7,6 +7,8 @@ export const Outcome = { AGREES: 0, NOT_COMPARED: 1, EXPLAINED: 2, UNMATCHED: 3,
 export const GLYPHS = ["✓", "–", "~", "∅", "↳", "≠", "✖"];
 export const WORDS = ["agrees", "not compared", "explained", "unmatched", "inherited", "differs", "origin"];
 /** Names of colours of the style sheet, by outcome. */
+/** What they mean in a dump alone. */
+export const ALONE_WORDS = ["finite", "finite", "finite", "finite", "not finite", "not finite", "first not finite"];
 export const COLOURS = ["agrees", "agrees", "explained", "unmatched", "inherited", "differs", "origin"] as const;
 
 /** Results of the table of ``own``; of other tables the flags tell. */
@@ -70,6 +72,11 @@ export class Model {
       if (this.outcome[row] > this.callOutcome[call]) this.callOutcome[call] = this.outcome[row];
     }
     for (const call of this.originOfCall.keys()) this.callOutcome[call] = Outcome.ORIGIN;
+  }
+
+  /** Whether this is one dump alone, with nothing to compare it to. */
+  get alone(): boolean {
+    return this.index.kind === "dump";
   }
 
   get rows(): number {
@@ -190,7 +197,7 @@ export class Model {
     for (let row = 0; row < outcome.length; row++) {
       const flag = flags[row];
       const told = known[result[row]] ?? -1;
-      if (this.index.kind === "dump") outcome[row] = Outcome.AGREES;
+      if (this.alone) outcome[row] = this.nonFinite(row) ? Outcome.INHERITED : Outcome.AGREES;
       else if ((flag & 3) !== 3) outcome[row] = Outcome.UNMATCHED;
       else if (told > Outcome.AGREES) outcome[row] = told;
       else if (flag & RowFlag.EXPLAINED) outcome[row] = Outcome.EXPLAINED;

@@ -44,7 +44,7 @@ export function NodePanel() {
       </div>
       <div class="names">
         <p><bdi class="full">{shortened(model.names[call], 600)}</bdi></p>
-        <p class="muted">{!(model.callFlags[call] & CallFlag.TARGET) ? "∅ the golden alone has it" : golden ? <>golden <bdi>{shortened(golden, 600)}</bdi> <span class="chip">paired by {model.hows[model.how[call]] || "name"}</span></> : "∅ no counterpart in the golden"}</p>
+        <p class="muted">{model.alone ? null : !(model.callFlags[call] & CallFlag.TARGET) ? "∅ the golden alone has it" : golden ? <>golden <bdi>{shortened(golden, 600)}</bdi> <span class="chip">paired by {model.hows[model.how[call]] || "name"}</span></> : "∅ no counterpart in the golden"}</p>
         <Flow call={call} />
         <Why call={call} />
       </div>
@@ -80,12 +80,12 @@ function Why({ call }: { call: number }) {
   if (origin) {
     return (
       <div class="why origin-box">
-        <p><Label outcome={Outcome.ORIGIN} /> <span class="chip">{printable(origin.kind)}</span> {shortened(origin.reason, 600)}</p>
+        <p><Label outcome={Outcome.ORIGIN} alone={model.alone} /> <span class="chip">{printable(origin.kind)}</span> {shortened(origin.reason, 600)}</p>
         {origin.details.length > 0 && <ul>{origin.details.slice(0, 8).map((each, place) => <li key={place}>{shortened(each, 600)}</li>)}</ul>}
         {origin.site && <p class="muted">called at <bdi>{shortened(origin.site, 300)}</bdi></p>}
         {origin.advice && <p><b>Next:</b> {shortened(origin.advice, 600)}</p>}
         {origin.command && <p class="command"><code>{shortened(origin.command, 300)}</code> <CopyButton text={() => origin.command}>copy</CopyButton></p>}
-        <Before call={call} />
+        {!model.alone && <Before call={call} />}
       </div>
     );
   }
@@ -96,7 +96,7 @@ function Why({ call }: { call: number }) {
   const reason = reasons?.texts[reasons.codes[row]] ?? "";
   return (
     <div class="why">
-      <p><Label outcome={model.outcome[row]} /> {shortened(model.slotOf(row), 80)}
+      <p><Label outcome={model.outcome[row]} alone={model.alone} /> {shortened(model.slotOf(row), 80)}
         {from > 0 && <> from <button type="button" class="link" onClick={() => select(from - 1)}><bdi>{shortened(model.names[from - 1] ?? "", 160)}</bdi></button></>}
         {explained && <> by {printable(explained)}</>}{reason && reason !== explained && <>: {shortened(reason, 600)}</>}</p>
     </div>
@@ -147,7 +147,7 @@ function FiguresTab() {
   const start = to - from > MOST && state.row >= from ? Math.max(from, Math.min(state.row - 10, to - MOST)) : from;
   for (let row = start; row < to && rows.length < MOST; row++) rows.push(row);
   if (!figures) return <p class="muted">decoding…</p>;
-  const single = model.index.kind === "dump";
+  const single = model.alone;
   return (
     <>
       <div class="values">
@@ -201,7 +201,7 @@ function Value({ model, figures, row, selected, single, choose }: ValueProps) {
         <th scope="rowgroup" colSpan={6}>
           <button type="button" class="link" aria-pressed={selected} onClick={choose}><bdi>{shortened(model.slotOf(row), 80)}</bdi></button>
           <span class="muted type">{shortened(type, 90)}</span>
-          <span class={`ratio ${COLOURS[outcome]}`} title={`deviation ${model.hasDeviation(row) ? short(model.deviation[row]) : "none"}, tolerance ${tolerance === null ? "none" : short(tolerance)}`}>{ratioText(model, row)} {GLYPHS[outcome]}</span>
+          <span class={`ratio ${COLOURS[outcome]}`} title={`deviation ${model.hasDeviation(row) ? short(model.deviation[row]) : "none"}, tolerance ${tolerance === null ? "none" : short(tolerance)}`}>{single ? "" : ratioText(model, row)} {GLYPHS[outcome]}</span>
         </th>
       </tr>
       <tr><td /><td class="which muted">target</td>{side("target", 0)}</tr>

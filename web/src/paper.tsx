@@ -24,12 +24,12 @@ export function Paper() {
         <div key={call}><h2>✖ {shortened(model.names[call])}</h2><p>{shortened(origin.reason, 600)}</p>
           <table><thead><tr><th>value</th><th>ratio</th><th>side</th>{STATISTICS.map((name) => <th key={name}>{name}</th>)}</tr></thead>
             <tbody>{Array.from({ length: Math.min(12, model.endRow(call) - model.firstRow[call]) }, (_, place) => model.firstRow[call] + place).flatMap((row) =>
-              (["target", "golden"] as const).map((side) => <tr key={`${row}${side}`}><td>{side === "target" ? shortened(model.slotOf(row), 60) : ""}</td>
+              (["target", "golden"] as const).slice(0, model.alone ? 1 : 2).map((side) => <tr key={`${row}${side}`}><td>{side === "target" ? shortened(model.slotOf(row), 60) : ""}</td>
                 <td>{side === "target" ? ratioText(model, row) : ""}</td><td>{side}</td>{STATISTICS.map((name) => <td key={name}>{number(`${side}_${name}`, row)}</td>)}</tr>))}</tbody></table></div>
       ))}
-      <h2>The {rows.length} values furthest beyond their tolerance, of {grouped(model.rows)}</h2>
+      {!model.alone && <><h2>The {rows.length} values furthest beyond their tolerance, of {grouped(model.rows)}</h2>
       <table><thead><tr><th>result</th><th>error ratio</th><th>name</th></tr></thead>
-        <tbody>{rows.map((row) => <tr key={row}><td>{GLYPHS[model.outcome[row]]} {WORDS[model.outcome[row]]}</td><td>{ratioText(model, row)}</td><td>{shortened(model.rowName(row))}</td></tr>)}</tbody></table>
+        <tbody>{rows.map((row) => <tr key={row}><td>{GLYPHS[model.outcome[row]]} {WORDS[model.outcome[row]]}</td><td>{ratioText(model, row)}</td><td>{shortened(model.rowName(row))}</td></tr>)}</tbody></table></>}
     </section>
   );
 }

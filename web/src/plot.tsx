@@ -5,7 +5,7 @@ import { bin, type Bins, LOUD, QUIET, stretches, type Stretch } from "./bins.ts"
 import { Canvas, type Draw, useWidth } from "./canvas.tsx";
 import { Label, Segmented } from "./controls.tsx";
 import { COLOURS, type Model, Outcome, WORDS } from "./model.ts";
-import { usePage, type Measure } from "./page.ts";
+import { loadFigures, type Measure, useLoaded, usePage } from "./page.ts";
 import { grouped, plural, short, shortened } from "./text.ts";
 import type { Palette } from "./theme.ts";
 
@@ -25,23 +25,26 @@ export function ExecutionPlot() {
   const [box, width] = useWidth<HTMLDivElement>();
   const [from, to] = state.x ?? [0, Math.max(1, model.rows)];
   const inner = Math.max(1, Math.round(width - MARGIN.left - MARGIN.right));
-  const values = state.measure === "ratio" ? model.ratio : model.deviation;
+  const figures = useLoaded(() => (model.alone ? loadFigures(model) : Promise.resolve(null)), model);
+  const measure = model.alone ? "deviation" : state.measure;
+  const values = useMemo(() => (model.alone ? (figures?.magnitudes(model.rows) ?? model.ratio) : measure === "ratio" ? model.ratio : model.deviation),
+    [model, figures, measure]);
   const bins = useMemo(() => bin(model, values, from, to, inner), [model, values, from, to, inner]);
   const parts = useMemo(() => stretches(model), [model]);
-  const view = useMemo(() => viewOf(bins, from, to, inner, state.measure), [bins, from, to, inner, state.measure]);
+  const view = useMemo(() => viewOf(bins, from, to, inner, measure), [bins, from, to, inner, measure]);
   const [hover, setHover] = useState(-1);
   const [brush, setBrush] = useState<[number, number] | null>(null);
   const dragged = useRef(-1);
   const draw = useCallback<Draw>((context, _width, _height, colours) => {
-    drawPlot(context, colours, model, bins, view, parts, state.measure);
-    drawMarks(context, colours, model, view, state.row, hover >= 0 ? bins.worst[hover] : -1);
+    drawPlot(context, colours, model, bins, view, parts, measure);
+    drawMarks(context, colours, model, values, view, state.row, hover >= 0 ? bins.worst[hover] : -1);
     if (brush) {
       context.fillStyle = colours.accent;
       context.globalAlpha = 0.2;
       context.fillRect(MARGIN.left + Math.min(...brush), MARGIN.top, Math.abs(brush[1] - brush[0]), HEIGHT - MARGIN.top - MARGIN.bottom);
       context.globalAlpha = 1;
     }
-  }, [model, bins, view, parts, state.row, state.measure, hover, brush]);
+  }, [model, bins, view, parts, state.row, values, hover, brush]);
 
   const columnAt = (event: PointerEvent) => {
     const left = (event.currentTarget as HTMLElement).getBoundingClientRect().left;
@@ -65,12 +68,12 @@ export function ExecutionPlot() {
   return (
     <section class="panel plot" aria-labelledby="plot-title">
       <div class="bar">
-        <h2 id="plot-title">Error along execution</h2>
+        <h2 id="plot-title">{model.alone ? "Largest magnitude along execution" : "Error along execution"}</h2>
         <span class="muted">{plural(to - from, "value")}{state.x ? ` of ${grouped(model.rows)}` : ""}</span>
         <span class="spring" />
         <Legend />
-        <Segmented label="Scale" value={state.measure} set={(measure) => set({ measure })}
-          options={[["ratio", "error ratio"], ["deviation", "deviation"]]} />
+        {!model.alone && <Segmented label="Scale" value={state.measure} set={(measure) => set({ measure })}
+          options={[["ratio", "error ratio"], ["deviation", "deviation"]]} />}
         <span class="group">
           <button type="button" onClick={() => set({ x: zoomed(model, state.row, state.x, 0.5) })} aria-label="zoom in">+</button>
           <button type="button" onClick={() => set({ x: zoomed(model, state.row, state.x, 2) })} disabled={!state.x} aria-label="zoom out">−</button>
@@ -108,7 +111,7 @@ function Legend() {
   }, [model]);
   return (
     <span class="legend">
-      {shown.map(([outcome, count]) => <Label outcome={outcome} count={count} key={outcome} />)}
+      {shown.map(([outcome, count]) => <Label outcome={outcome} count={count} alone={model.alone} key={outcome} />)}
     </span>
   );
 }
@@ -120,7 +123,7 @@ function Tip({ model, row, x, width }: { model: Model; row: number; x: number; w
   };
   return (
     <div class="tip" ref={place}>
-      <Label outcome={model.outcome[row]} /> <b>{ratioText(model, row)}</b>
+      <Label outcome={model.outcome[row]} alone={model.alone} /> {!model.alone && <b>{ratioText(model, row)}</b>}
       <bdi>{shortened(model.rowName(row), 120)}</bdi>
     </div>
   );
@@ -272,7 +275,7 @@ function drawParts(context: CanvasRenderingContext2D, colours: Palette, model: M
   }
 }
 
-function drawMarks(context: CanvasRenderingContext2D, colours: Palette, model: Model, view: View, selected: number, hovered: number): void {
+function drawMarks(context: CanvasRenderingContext2D, colours: Palette, model: Model, values: Float32Array, view: View, selected: number, hovered: number): void {
   context.textBaseline = "alphabetic";
   let free = -Infinity;
   for (const [call, origin] of model.originOfCall) {
@@ -283,7 +286,7 @@ function drawMarks(context: CanvasRenderingContext2D, colours: Palette, model: M
     context.setLineDash([2, 3]);
     line(context, x, 18, x, bottom);
     context.setLineDash([]);
-    const value = model.ratio[row];
+    const value = values[row];
     if (value > 0 && value < Infinity && view.high < 30) disc(context, x, yOf(view, Math.log10(value)), 4.5, colours.surface);
     if (x < free) continue;
     const text = `✖ ${brief(model.names[call])}`;
@@ -352,6 +355,7 @@ function plotLabel(model: Model, from: number, to: number): string {
     if (worst < 0 || model.ratio[row] > model.ratio[worst]) worst = row;
   }
   const largest = worst >= 0 ? `; the largest error ratio is ${short(model.ratio[worst] || 0)}` : "";
+  if (model.alone) return `Largest magnitude of ${plural(to - from, "value")} along execution. ${origins ? `The first that is not finite: ${origins}.` : "All are finite."}`;
   return `Error ratio of ${plural(to - from, "value")} along execution: ${grouped(beyond)} beyond their tolerance${largest}. ` +
     (origins ? `Error begins at ${origins}.` : "No origin of error.");
 }

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { copyText, Label } from "./controls.tsx";
 import { type Figures } from "./figures.ts";
 import { filterNames } from "./filter.ts";
-import { CallFlag, type Model, Outcome, WORDS } from "./model.ts";
+import { ALONE_WORDS, CallFlag, type Model, WORDS } from "./model.ts";
 import { ALL, type Facets, loadFigures, type PageContext, type Sort, useFigures, useLoaded, usePage } from "./page.ts";
 import { ratioText } from "./plot.tsx";
 import { figure, grouped, plural, printable, short, shortened } from "./text.ts";
@@ -103,7 +103,7 @@ function FacetMenus() {
   return (
     <>
       <Menu label="result" value={String(state.facets.outcome)} set={(value) => facet({ outcome: Number(value) })}
-        options={[["-1", "all results"], ...present.outcomes.map((each) => [String(each), WORDS[each]] as const)]} />
+        options={[["-1", "all results"], ...present.outcomes.map((each) => [String(each), (model.alone ? ALONE_WORDS : WORDS)[each]] as const)]} />
       <Menu label="phase" value={state.facets.phase} set={(phase) => facet({ phase })}
         options={[["", "all phases"], ...present.phases.map((each) => [each, each] as const)]} />
       <Menu label="kind" value={state.facets.kind} set={(kind) => facet({ kind })}
@@ -253,7 +253,7 @@ function Grid({ rows, select }: { rows: Uint32Array; select: (row: number) => vo
       active={place === active} onClick={() => { setActive(place); select(rows[place]); }} />);
   }
   return (
-    <div class="grid" ref={scroller} onScroll={(event) => setTop(event.currentTarget.scrollTop)} role="grid" tabIndex={0} id="grid"
+    <div class={model.alone ? "grid single" : "grid"} ref={scroller} onScroll={(event) => setTop(event.currentTarget.scrollTop)} role="grid" tabIndex={0} id="grid"
       aria-labelledby="table-title" aria-rowcount={rows.length + 1} aria-colcount={COLUMNS.length}
       aria-activedescendant={active >= first && active < last ? `row${active}` : undefined} onKeyDown={onKeyDown}>
       <div class="row head" role="row" aria-rowindex={1}>
@@ -299,11 +299,11 @@ function Row({ place, row, page: { model, state }, figures, reasons, active, onC
     const value = figures?.value(`target_${name}`, row);
     return value === null || value === undefined ? "" : short(value);
   };
-  const from = outcome === Outcome.INHERITED ? `from ${model.names[model.inherited[row] - 1] ?? ""}` : "";
+  const from = model.inherited[row] > 0 ? `from ${model.names[model.inherited[row] - 1] ?? ""}` : "";
   return (
     <div role="row" id={`row${place}`} aria-rowindex={place + 2} aria-selected={row === state.row}
       class={`row${active ? " active" : ""}${model.rowCall[row] === state.call ? " near" : ""}`} onClick={onClick}>
-      <span role="gridcell" class="result"><Label outcome={outcome} /></span>
+      <span role="gridcell" class="result"><Label outcome={outcome} alone={model.alone} /></span>
       <span role="gridcell" class="number">{ratioText(model, row)}</span>
       <span role="gridcell" class="number">{model.hasDeviation(row) ? short(model.deviation[row]) : "–"}</span>
       <span role="gridcell" class="number muted">{tolerance === null ? "–" : short(tolerance)}</span>

@@ -112,7 +112,7 @@ function Line({ id, node, model, selected, open, toggle, choose }: LineProps) {
         {node.origins > 0 && outcome !== Outcome.ORIGIN && <span class="origin badge">✖{node.origins}</span>}
       </span>
       <span class="chip">{how}{call >= 0 && model.given[call] > 1 ? <span class="muted"> ×{short(model.given[call])}</span> : null}</span>
-      <span class="side">{call < 0 ? "" : flags & CallFlag.GOLDEN ? <bdi>{shortened(pathOf(model.golden(call)), 120)}</bdi> : <span class="muted">∅ no counterpart</span>}</span>
+      <span class="side">{call < 0 || model.alone ? "" : flags & CallFlag.GOLDEN ? <bdi>{shortened(pathOf(model.golden(call)), 120)}</bdi> : <span class="muted">∅ no counterpart</span>}</span>
     </div>
   );
 }
@@ -146,7 +146,7 @@ function visible(model: Model, root: TreeNode, open: ReadonlySet<TreeNode>, alon
   const lines: TreeNode[] = [];
   const waiting = [...root.children].reverse();
   for (let node = waiting.pop(); node; node = waiting.pop()) {
-    const unmatched = node.call >= 0 && (model.callFlags[node.call] & 3) !== 3;
+    const unmatched = node.call >= 0 && !model.alone && (model.callFlags[node.call] & 3) !== 3;
     if (!alone || unmatched) lines.push(node);
     if (open.has(node) || alone) for (let i = node.children.length - 1; i >= 0; i--) waiting.push(node.children[i]);
   }
