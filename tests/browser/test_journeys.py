@@ -36,6 +36,7 @@ def test_where_it_begins(page: Opened) -> None:
     page.press("ArrowRight", "ArrowRight", "O")
     page.settled()
     assert page.node == ORIGIN
+    assert page.page.locator('#grid [aria-selected="true"]').is_visible()
     assert "inputs and weights agree" in page.text(".origin-box")
     assert "origin" in chosen_row(page)
 

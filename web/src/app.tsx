@@ -4,6 +4,7 @@ import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatAddress, writeAddress } from "./address.ts";
 import { copyText, Segmented } from "./controls.tsx";
+import { Goto } from "./goto.tsx";
 import { Icicle } from "./icicle.tsx";
 import { Keys } from "./keys.tsx";
 import { CallFlag, GLYPHS, type Model, Outcome, WORDS } from "./model.ts";
@@ -138,6 +139,10 @@ function Buttons({ page: { model, state, set, select }, link }: { page: PageCont
   );
 }
 
+const COLOUR_TITLES: readonly (readonly [ColourBy, string])[] = [
+  ["added", "added error"], ["worst", "largest error"], ["outcome", "result"], ["finite", "NaN, infinity"],
+];
+
 function ModelPanel() {
   const { model, state, set } = usePage();
   const backward = state.call >= 0 && model.phase(state.call) === "backward";
@@ -153,9 +158,13 @@ function ModelPanel() {
         <Segmented label="View" value={state.view} set={(view) => set({ view })} options={[["icicle", "icicle"], ["trees", "side by side"]]} />
         {both && <Segmented label="Direction" value={chosen} set={setChosen} options={[["forward", "forward"], ["backward", "backward"]]} />}
         <span class="spring" />
-        {state.view === "icicle" && <label class="check">colour <select value={state.colour} onChange={(event) => set({ colour: event.currentTarget.value as ColourBy })}>
-          {!model.alone && <><option value="added">added error</option><option value="worst">largest error</option><option value="outcome">result</option></>}<option value="finite">NaN, infinity</option>
-        </select></label>}
+        {state.view === "icicle" && (
+          <label class="check">colour{" "}
+            <select value={state.colour} onChange={(event) => set({ colour: event.currentTarget.value as ColourBy })}>
+              {COLOUR_TITLES.filter(([each]) => !model.alone || each === "finite").map(([each, title]) => <option value={each} key={each}>{title}</option>)}
+            </select>
+          </label>
+        )}
       </div>
       {state.view === "icicle" ? <Icicle direction={chosen} /> : <Trees direction={chosen} />}
       <Unmatched />
@@ -165,7 +174,7 @@ function ModelPanel() {
 
 /** Calls without a counterpart, on both sides. */
 function Unmatched() {
-  const { model, set, select } = usePage();
+  const { model, set } = usePage();
   const alone = useMemo(() => {
     const sides: [number[], number[]] = [[], []];
     for (let call = 0; call < model.calls; call++) {
@@ -180,7 +189,7 @@ function Unmatched() {
       <span class="outcome unmatched"><span class="glyph" aria-hidden="true">{GLYPHS[Outcome.UNMATCHED]}</span> no counterpart</span>
       {(["target", "golden"] as const).map((side, place) => alone[place].length > 0 && (
         <details key={side}><summary>{plural(alone[place].length, "call")} of the {side}</summary>
-          <ul>{alone[place].slice(0, 50).map((call) => <li key={call}><button type="button" class="link" onClick={() => select(call)}><bdi>{shortened(model.names[call], 160)}</bdi></button></li>)}</ul>
+          <ul>{alone[place].slice(0, 50).map((call) => <li key={call}><Goto call={call} /></li>)}</ul>
           {alone[place].length > 50 && <p class="muted">and {grouped(alone[place].length - 50)} more, in the table</p>}
         </details>
       ))}

@@ -2,6 +2,7 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Canvas, type Draw, useWidth } from "./canvas.tsx";
+import { Glyph, Goto } from "./goto.tsx";
 import { COLOURS, GLYPHS, type Model, Outcome, WORDS } from "./model.ts";
 import { type ColourBy, usePage } from "./page.ts";
 import { short, shortened } from "./text.ts";
@@ -86,7 +87,7 @@ export function Icicle({ direction }: { direction: Direction }) {
 
 /** The calls that add most error of their own. */
 function Adders({ direction }: { direction: Direction }) {
-  const { model, select } = usePage();
+  const { model } = usePage();
   const most = useMemo(() => {
     const best: number[] = [];
     for (let call = 0; call < model.calls; call++) {
@@ -101,10 +102,17 @@ function Adders({ direction }: { direction: Direction }) {
   if (!most.length) return <p class="muted">No call gives out more error than it takes in and its tolerance allows.</p>;
   return (
     <table class="adders">
-      <thead><tr><th scope="col">adds most error</th><th scope="col" class="number">in</th><th scope="col" class="number">out</th><th scope="col" class="number">adds</th></tr></thead>
+      <thead><tr>
+        <th scope="col">adds most error</th>
+        {["in", "out", "adds"].map((title) => <th scope="col" class="number" key={title}>{title}</th>)}
+      </tr></thead>
       <tbody>{most.map((call) => (
-        <tr key={call}><td><button type="button" class="link" onClick={() => select(call)}><span class={COLOURS[model.callOutcome[call]]}>{GLYPHS[model.callOutcome[call]]}</span> <bdi>{shortened(model.names[call], 120)}</bdi></button></td>
-          <td class="number">{short(model.taken[call])}</td><td class="number">{short(model.given[call])}</td><td class="number">×{short(model.added(call))}</td></tr>
+        <tr key={call}>
+          <td><Glyph outcome={model.callOutcome[call]} /> <Goto call={call} /></td>
+          <td class="number">{short(model.taken[call])}</td>
+          <td class="number">{short(model.given[call])}</td>
+          <td class="number">×{short(model.added(call))}</td>
+        </tr>
       ))}</tbody>
     </table>
   );

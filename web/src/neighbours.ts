@@ -4,6 +4,8 @@ import { type Figures } from "./figures.ts";
 import { type Model } from "./model.ts";
 
 const MOST = 12;
+/** Values of a call that are looked for: each takes a walk through all rows. */
+const MOST_VALUES = 32;
 
 export interface Neighbour {
   call: number;
@@ -29,8 +31,10 @@ function linked(
   model: Model, figures: Figures, call: number, own: (model: Model, row: number) => boolean, other: (row: number) => boolean,
 ): Neighbour[] {
   const found = new Map<number, Neighbour>();
-  for (let row = model.firstRow[call]; row < model.endRow(call) && found.size < MOST; row++) {
+  let looked = 0;
+  for (let row = model.firstRow[call]; row < model.endRow(call) && found.size < MOST && looked < MOST_VALUES; row++) {
     if (!own(model, row)) continue;
+    looked++;
     for (const equal of figures.equals("target", row)) {
       const neighbour = model.rowCall[equal];
       // What encloses a call hands on the same tensor, and so does what it encloses: neither is beside it.

@@ -29,7 +29,13 @@ export function Paper() {
       ))}
       {!model.alone && <><h2>The {rows.length} values furthest beyond their tolerance, of {grouped(model.rows)}</h2>
       <table><thead><tr><th>result</th><th>error ratio</th><th>name</th></tr></thead>
-        <tbody>{rows.map((row) => <tr key={row}><td>{GLYPHS[model.outcome[row]]} {WORDS[model.outcome[row]]}</td><td>{ratioText(model, row)}</td><td>{shortened(model.rowName(row))}</td></tr>)}</tbody></table></>}
+        <tbody>{rows.map((row) => (
+          <tr key={row}>
+            <td>{GLYPHS[model.outcome[row]]} {WORDS[model.outcome[row]]}</td>
+            <td>{ratioText(model, row)}</td>
+            <td>{shortened(model.rowName(row))}</td>
+          </tr>
+        ))}</tbody></table></>}
     </section>
   );
 }

@@ -4,6 +4,7 @@ import { useCallback, useState } from "preact/hooks";
 import { Canvas, type Draw } from "./canvas.tsx";
 import { type Columns, type Index } from "./data.ts";
 import { useLoaded } from "./page.ts";
+import type { Colour } from "./theme.ts";
 import { plural, printable, short, shortened } from "./text.ts";
 
 export interface PairTold {
@@ -34,6 +35,8 @@ const COLOUR = new Map([["divergent", "origin"], ["consistent", "explained"], ["
 /** Names of pages that may become links: files beside this one, as Python names them. */
 const PAGE = /^[\w][\w.+-]*\.html$/;
 const LINES = 40;
+/** Colours of error ratios, each up to a bound. */
+const BANDS: readonly (readonly [number, Colour])[] = [[0, "faint"], [0.1, "passes"], [1, "heat0"], [10, "heat1"], [Infinity, "heat2"]];
 
 export function Ranks({ index, columns }: { index: RanksIndex; columns: Columns }) {
   const steps = [...new Set(index.pairs.map((pair) => pair.step))];
@@ -59,7 +62,10 @@ export function Ranks({ index, columns }: { index: RanksIndex; columns: Columns 
           </table>
         </div>
         {chosen && <div class="why" aria-live="polite">
-          <p><span class={COLOUR.get(chosen.verdict) ?? ""}><b>{GLYPH.get(chosen.verdict)} {printable(chosen.verdict)}</b></span> step {chosen.step ?? "–"}, {shortened(chosen.rank, 60)} {chosen.origin && <>at <bdi>{shortened(chosen.origin)}</bdi></>}</p>
+          <p>
+            <b class={COLOUR.get(chosen.verdict) ?? ""}>{GLYPH.get(chosen.verdict)} {printable(chosen.verdict)}</b>{" "}
+            step {chosen.step ?? "–"}, {shortened(chosen.rank, 60)} {chosen.origin && <>at <bdi>{shortened(chosen.origin)}</bdi></>}
+          </p>
           {chosen.reason && <p>{shortened(chosen.reason, 600)}</p>}
           {chosen.handed_by && <p>← handed to it by {shortened(chosen.handed_by, 200)}</p>}
           {PAGE.test(chosen.page) && <p><a href={`./${chosen.page}`}>its own report</a></p>}
@@ -68,8 +74,18 @@ export function Ranks({ index, columns }: { index: RanksIndex; columns: Columns 
       </section>
       {index.growing.length > 0 && <section class="panel" aria-labelledby="growing-title">
         <div class="bar"><h2 id="growing-title">Grows over the steps</h2></div>
-        <table class="adders"><thead><tr><th scope="col">node</th><th scope="col">rank</th><th scope="col" class="number">first</th><th scope="col" class="number">last</th></tr></thead>
-          <tbody>{index.growing.slice(0, LINES).map((each, place) => <tr key={place}><td><bdi>{shortened(each.node)}</bdi></td><td>{shortened(each.rank, 60)}</td><td class="number">{short(Number(each.first))}</td><td class="number">{short(Number(each.last))}</td></tr>)}</tbody></table>
+        <table class="adders">
+          <thead><tr>
+            <th scope="col">node</th><th scope="col">rank</th>
+            <th scope="col" class="number">first</th><th scope="col" class="number">last</th>
+          </tr></thead>
+          <tbody>{index.growing.slice(0, LINES).map((each, place) => (
+            <tr key={place}>
+              <td><bdi>{shortened(each.node)}</bdi></td><td>{shortened(each.rank, 60)}</td>
+              <td class="number">{short(Number(each.first))}</td><td class="number">{short(Number(each.last))}</td>
+            </tr>
+          ))}</tbody>
+        </table>
       </section>}
       {index.trends.map((trend) => <Trend key={trend.rank} trend={trend} columns={columns} />)}
     </>
@@ -96,7 +112,7 @@ function Trend({ trend, columns }: { trend: TrendTold; columns: Columns }) {
         let most = 0;
         for (let node = from; node < Math.min(to, names.length); node++) most = Math.max(most, matrix[node * count + step]);
         const ratio = ratioOf(most);
-        context.fillStyle = most === 255 ? colours.ink : ratio <= 0 ? colours.faint : ratio <= 0.1 ? colours.passes : ratio <= 1 ? colours.heat0 : ratio <= 10 ? colours.heat1 : colours.heat2;
+        context.fillStyle = colours[most === 255 ? "ink" : BANDS.find(([upTo]) => ratio <= upTo)![1]];
         context.fillRect(Math.floor((step / count) * width), line, Math.ceil(width / count), 1);
       }
     }
@@ -107,12 +123,14 @@ function Trend({ trend, columns }: { trend: TrendTold; columns: Columns }) {
     const step = Math.max(0, Math.min(count - 1, Math.floor(((event.clientX - box.left) / box.width) * count)));
     setAt(names[node] === undefined ? "" : `step ${trend.steps[step]}: ${shortened(names[node], 160)}, error ratio ${short(ratioOf(matrix[node * count + step]))}`);
   };
-  const worst = names.map((name, node) => [matrix.subarray(node * count, (node + 1) * count).reduce((a, b) => Math.max(a, b), 0), name] as const).sort((a, b) => b[0] - a[0]).slice(0, 3);
+  const most = (node: number) => matrix.subarray(node * count, (node + 1) * count).reduce((a, b) => Math.max(a, b), 0);
+  const worst = names.map((name, node) => [most(node), name] as const).sort((a, b) => b[0] - a[0]).slice(0, 3);
+  const largest = worst.map(([code, name]) => `${shortened(name, 100)} ${short(ratioOf(code))}`).join(", ");
   return (
     <section class="panel" aria-label={`error of ${shortened(trend.rank, 60)} over the steps`}>
       <div class="bar"><h2>{shortened(trend.rank, 60)}: nodes ↓ over steps {trend.steps[0]} to {trend.steps[count - 1]} →</h2></div>
       <Canvas draw={draw} height={height} onPointerMove={onPointerMove} onPointerLeave={() => setAt("")}
-        label={`error ratio of ${plural(names.length, "node")} over ${plural(count, "step")}; the largest: ${worst.map(([code, name]) => `${shortened(name, 100)} ${short(ratioOf(code))}`).join(", ")}`} />
+        label={`error ratio of ${plural(names.length, "node")} over ${plural(count, "step")}; the largest: ${largest}`} />
       <p class="muted told">{at || "Colour: error ratio. Blue up to 1, amber up to 10, red more, black infinite."}</p>
     </section>
   );

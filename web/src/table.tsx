@@ -5,10 +5,11 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { copyText, Label } from "./controls.tsx";
 import { type Figures } from "./figures.ts";
 import { filterNames } from "./filter.ts";
-import { ALONE_WORDS, CallFlag, type Model, WORDS } from "./model.ts";
+import { ALONE_WORDS, type Model, WORDS } from "./model.ts";
 import { ALL, type Facets, loadFigures, type PageContext, type Sort, useFigures, useLoaded, usePage } from "./page.ts";
 import { ratioText } from "./plot.tsx";
-import { figure, grouped, plural, printable, short, shortened } from "./text.ts";
+import { dtypeOf, HEADERS, loadReasons, narrowed, type Reasons, sorted, tabbed } from "./rows.ts";
+import { grouped, plural, printable, short, shortened } from "./text.ts";
 
 const ROW_HEIGHT = 24;
 /** Browsers cap the height of an element: beyond this the table scrolls in proportion. */
@@ -58,35 +59,6 @@ function CopyTable({ rows }: { rows: Uint32Array }) {
   return <button type="button" onClick={copy} title="the rows as they are filtered and sorted, separated by tabs"><span role="status">{done || "copy table"}</span></button>;
 }
 
-const HEADERS = ["Result", "Error Ratio", "Deviation", "Tolerance", "Name", "Golden Name", "Type", "Golden Type",
-  "Max", "Golden Max", "Min", "Golden Min", "Mean", "Golden Mean", "Norm", "Golden Norm", "Reason"];
-
-export interface Reasons {
-  codes: ArrayLike<number>;
-  texts: string[];
-}
-
-export async function loadReasons(model: Model): Promise<Reasons> {
-  if (!model.columns.has("row_reason")) return { codes: [], texts: [] };
-  return { codes: await model.columns.integers("row_reason"), texts: await model.columns.dictionary("row_reason") };
-}
-
-/** A row as text between tabs; what a spreadsheet would take for a formula begins with an apostrophe. */
-export function tabbed(model: Model, figures: Figures, reasons: Reasons, row: number): string {
-  const call = model.rowCall[row];
-  const golden = model.golden(call);
-  const numbers = (["max", "min", "mean", "norm"] as const).flatMap((name) => (["target", "golden"] as const).map((side) => {
-    const value = figures.value(`${side}_${name}`, row);
-    return value === null ? "" : figure(value);
-  }));
-  return [
-    WORDS[model.outcome[row]], model.hasDeviation(row) ? String(model.ratio[row]) : "",
-    model.hasDeviation(row) ? figure(model.deviation[row]) : "", model.tolerance(row)?.toString() ?? "",
-    model.rowName(row), golden && `${golden}.${model.slots[model.goldenSlot[row]] || model.slotOf(row)}`, figures.type("target", row),
-    figures.type("golden", row), ...numbers, reasons.texts[reasons.codes[row]] ?? "",
-  ].map((text) => printable(text).replace(/^(?=[=+@\t]|-(?![\d.i]))/, "'")).join("\t");
-}
-
 function FacetMenus() {
   const { model, state, set } = usePage();
   const figures = useFigures(model);
@@ -107,12 +79,17 @@ function FacetMenus() {
       <Menu label="phase" value={state.facets.phase} set={(phase) => facet({ phase })}
         options={[["", "all phases"], ...present.phases.map((each) => [each, each] as const)]} />
       <Menu label="kind" value={state.facets.kind} set={(kind) => facet({ kind })}
-        options={[["", "all kinds"], ["module", "modules"], ["api", "functions"], ["input", "inputs"], ["output", "outputs"], ["parameter", "parameters"], ["nonfinite", "NaN or infinite"]]} />
+        options={KINDS} />
       <Menu label="dtype" value={state.facets.type} set={(type) => facet({ type })}
         options={[["", "all dtypes"], ...dtypes.map((each) => [each, printable(each)] as const)]} />
     </>
   );
 }
+
+const KINDS = [
+  ["", "all kinds"], ["module", "modules"], ["api", "functions"], ["input", "inputs"], ["output", "outputs"],
+  ["parameter", "parameters"], ["nonfinite", "NaN or infinite"],
+] as const;
 
 function Menu({ label, value, set, options }: {
   label: string; value: string; set: (value: string) => void; options: readonly (readonly [string, string])[];
@@ -124,10 +101,6 @@ function Menu({ label, value, set, options }: {
   );
 }
 
-export function dtypeOf(type: string): string {
-  return type.split(" ", 1)[0];
-}
-
 function useRows(): { rows: Uint32Array; problem: string } {
   const { model, state } = usePage();
   const figures = useFigures(model);
@@ -136,44 +109,6 @@ function useRows(): { rows: Uint32Array; problem: string } {
     [model, filter, state.facets, state.facets.type ? figures : null]);
   const rows = useMemo(() => sorted(model, kept, state.sort), [model, kept, state.sort]);
   return { rows, problem: filter.problem };
-}
-
-/** Rows that pass the filter and all menus, in execution order. */
-export function narrowed(model: Model, passes: Uint8Array | null, facets: Facets, figures: Figures | null): Uint32Array {
-  const rows = new Uint32Array(model.rows);
-  const slotIs = model.slots.map((slot) => slot.startsWith(facets.kind));
-  const types = facets.type ? figures?.types("target") : null;
-  const typeIs = types?.texts.map((type) => dtypeOf(type) === facets.type);
-  let count = 0;
-  for (let call = 0; call < model.calls; call++) {
-    if (facets.phase && model.phase(call) !== facets.phase) continue;
-    const module = (model.callFlags[call] & CallFlag.MODULE) !== 0;
-    if ((facets.kind === "module" && !module) || (facets.kind === "api" && module)) continue;
-    const bySlot = facets.kind === "input" || facets.kind === "output" || facets.kind === "parameter";
-    for (let row = model.firstRow[call], to = model.endRow(call); row < to; row++) {
-      if (passes && !passes[row]) continue;
-      if (facets.outcome >= 0 && model.outcome[row] !== facets.outcome) continue;
-      if (bySlot && !slotIs[model.slot[row]]) continue;
-      if (facets.kind === "nonfinite" && !model.nonFinite(row)) continue;
-      if (typeIs && !(figures!.place(row) >= 0 && typeIs[types!.codes[figures!.place(row)]])) continue;
-      rows[count++] = row;
-    }
-  }
-  return rows.subarray(0, count);
-}
-
-function sorted(model: Model, rows: Uint32Array, sort: Sort): Uint32Array {
-  if (sort === "order") return rows;
-  if (sort === "name") {
-    const names = new Map<number, string>();
-    const name = (row: number) => names.get(row) ?? (names.set(row, model.rowName(row)), names.get(row)!);
-    return rows.slice().sort((a, b) => (name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : a - b));
-  }
-  const values = sort === "ratio" ? model.ratio : model.deviation;
-  // What was not compared comes last, equal values in execution order.
-  const key = new Float32Array(model.rows);
-  for (const row of rows) key[row] = Number.isNaN(values[row]) ? -1 : values[row];
-  return rows.slice().sort((a, b) => (key[a] === key[b] ? a - b : key[a] > key[b] ? -1 : 1));
 }
 
 const COLUMNS: readonly (readonly [string, Sort | null, string])[] = [
@@ -219,16 +154,15 @@ function Grid({ rows, select }: { rows: Uint32Array; select: (row: number) => vo
       element.scrollTop = Math.max(0, at - (stretch === 1 ? room / 3 : 0));
     }
   };
-  // The table follows the selection, and a new filter begins at its first row.
+  // The table follows the selection; a new filter without it, and a new order, begin at the first row.
+  const sortBefore = useRef(state.sort);
   useEffect(() => {
     const place = state.row >= 0 ? placeOf(rows, state.row, state.sort) : -1;
     setActive(Math.max(0, place));
-    if (place >= 0) reveal(place);
+    if (place >= 0 && state.sort === sortBefore.current) reveal(place);
     else scroller.current!.scrollTop = 0;
+    sortBefore.current = state.sort;
   }, [state.row, rows]);
-  useEffect(() => {
-    scroller.current!.scrollTop = 0;
-  }, [state.sort]);
   const move = (place: number) => {
     const next = Math.max(0, Math.min(rows.length - 1, place));
     setActive(next);
@@ -257,15 +191,23 @@ function Grid({ rows, select }: { rows: Uint32Array; select: (row: number) => vo
       aria-labelledby="table-title" aria-rowcount={rows.length + 1} aria-colcount={COLUMNS.length}
       aria-activedescendant={active >= first && active < last ? `row${active}` : undefined} onKeyDown={onKeyDown}>
       <div class="row head" role="row" aria-rowindex={1}>
-        {COLUMNS.map(([title, sort, style]) => (
-          <span role="columnheader" class={style} key={title} aria-sort={sort && sort === state.sort ? (sort === "name" || sort === "order" ? "ascending" : "descending") : undefined}>
-            {sort ? <button type="button" onClick={() => set({ sort: sort === state.sort ? "order" : sort })} title={sort === "order" ? "in execution order" : `sort by ${title.toLowerCase()}`}>{title}{sort === state.sort && sort !== "order" ? (sort === "name" ? " ↑" : " ↓") : ""}</button> : title}
-          </span>
-        ))}
+        {COLUMNS.map((column) => <Title key={column[0]} column={column} sort={state.sort} set={(sort) => set({ sort })} />)}
       </div>
       <div ref={spacer} class="spacer" role="presentation"><div ref={body} class="body" role="rowgroup">{shown}</div></div>
       {!rows.length && <p class="empty">No value passes the filter.</p>}
     </div>
+  );
+}
+
+/** A title of a column; a button where the table sorts by it. */
+function Title({ column: [title, by, style], sort, set }: { column: (typeof COLUMNS)[number]; sort: Sort; set: (sort: Sort) => void }) {
+  const order = by === sort ? (by === "name" || by === "order" ? "ascending" : "descending") : undefined;
+  const arrow = !order || by === "order" ? "" : order === "ascending" ? " ↑" : " ↓";
+  const help = by === "order" ? "in execution order" : `sort by ${title.toLowerCase()}`;
+  return (
+    <span role="columnheader" class={style} aria-sort={order}>
+      {by ? <button type="button" onClick={() => set(by === sort ? "order" : by)} title={help}>{title}{arrow}</button> : title}
+    </span>
   );
 }
 

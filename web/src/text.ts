@@ -81,3 +81,8 @@ export function agreeing(one: string, other: string): number {
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${grouped(count)} ${count === 1 ? one : many}`;
 }
+
+/** ``torch.float32`` and ``Float32`` are the same. */
+export function dtypeMeaning(type: string): string {
+  return (type.split(" ", 1)[0].split(".").pop() ?? "").toLowerCase();
+}

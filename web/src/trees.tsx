@@ -106,7 +106,9 @@ function Line({ id, node, model, selected, open, toggle, choose }: LineProps) {
     <div class={`pair line${selected ? " selected" : ""}`} role="treeitem" id={id} aria-level={node.depth} aria-selected={selected}
       aria-expanded={node.children.length ? open : undefined} onClick={choose}>
       <span ref={indent} class="side">
-        <span class={`fold${node.children.length ? "" : " leaf"}`} onClick={(event) => { event.stopPropagation(); toggle(); }} aria-hidden="true">{node.children.length ? (open ? "▾" : "▸") : "·"}</span>
+        <span class={`fold${node.children.length ? "" : " leaf"}`} aria-hidden="true" onClick={(event) => { event.stopPropagation(); toggle(); }}>
+          {node.children.length ? (open ? "▾" : "▸") : "·"}
+        </span>
         <span class={`glyph ${COLOURS[outcome]}`} title={WORDS[outcome]}>{GLYPHS[outcome]}</span>
         {flags & CallFlag.TARGET ? <bdi>{shortened(node.label, 120)}</bdi> : <span class="muted">∅</span>}
         {node.origins > 0 && outcome !== Outcome.ORIGIN && <span class="origin badge">✖{node.origins}</span>}

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { filterNames, guardedExpression } from "../src/filter.ts";
 import { ALL } from "../src/page.ts";
-import { narrowed } from "../src/table.tsx";
+import { narrowed } from "../src/rows.ts";
 import { modelOf } from "./pages.ts";
 
 const model = () => modelOf([
