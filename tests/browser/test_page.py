@@ -136,7 +136,7 @@ def _shares(page: Any, x: float) -> dict[str, int]:
     """How many pixels of the plot have which colour, near a place of its width (0 to 1)."""
     found: dict[str, int] = page.page.evaluate(
         """(x) => { const canvas = document.querySelector("#plot"), scale = canvas.width / canvas.clientWidth;
-        const left = (52 + x * (canvas.clientWidth - 62)) * scale - 3;
+        const left = (76 + x * (canvas.clientWidth - 86)) * scale - 3;
         const copy = document.createElement("canvas"), counts = new Map();
         [copy.width, copy.height] = [7, canvas.height];
         const context = copy.getContext("2d", { willReadFrequently: true });

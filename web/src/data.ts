@@ -16,7 +16,6 @@ export interface Origin {
   reason: string;
   details: string[];
   site: string;
-  advice?: string;
   command: string;
 }
 

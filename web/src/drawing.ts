@@ -7,7 +7,7 @@ import { shortened } from "./text.ts";
 import type { Palette } from "./theme.ts";
 
 export const HEIGHT = 232;
-export const MARGIN = { left: 52, right: 10, top: 40, bottom: 30 };
+export const MARGIN = { left: 76, right: 10, top: 40, bottom: 30 };
 
 export interface View {
   from: number;
@@ -81,9 +81,7 @@ function drawAxis(context: CanvasRenderingContext2D, colours: Palette, view: Vie
     line(context, MARGIN.left, y, MARGIN.left + view.width, y);
     context.setLineDash([]);
     context.fillStyle = colours.ink;
-    context.fillText("1", MARGIN.left - 7, y);
-    context.textBaseline = "bottom";
-    context.fillText("tolerance", MARGIN.left + view.width, y - 2);
+    context.fillText("tolerance 1", MARGIN.left - 7, y);
   }
 }
 

@@ -102,7 +102,6 @@ function Why({ call }: { call: number }) {
         <p><Label outcome={Outcome.ORIGIN} alone={model.alone} /> <span class="chip">{printable(origin.kind)}</span> {shortened(origin.reason, 600)}</p>
         {origin.details.length > 0 && <ul>{origin.details.slice(0, 8).map((each, place) => <li key={place}>{shortened(each, 600)}</li>)}</ul>}
         {origin.site && <p class="muted">called at <bdi>{shortened(origin.site, 300)}</bdi></p>}
-        {origin.advice && <p><b>Next:</b> {shortened(origin.advice, 600)}</p>}
         {origin.command && <p class="command"><code>{shortened(origin.command, 300)}</code> <CopyButton text={() => origin.command}>copy</CopyButton></p>}
         {!model.alone && <Before call={call} />}
       </div>
