@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.message
 import email.parser
+import json
 import os
 import re
 import subprocess
@@ -86,7 +87,7 @@ def test_the_extras_bring_frameworks_that_work(metadata: email.message.Message) 
 def test_the_wheel_holds_every_module_and_data_file_once(source: Path, wheel: Path) -> None:
     expected = set()
     for file in (source / "msprobe_ms").rglob("*"):
-        if file.suffix in {".py", ".yaml", ".json"} or file.name == "py.typed":
+        if file.suffix in {".py", ".yaml", ".json", ".js", ".css"} or file.name == "py.typed":
             expected.add(file.relative_to(source).as_posix().replace("msprobe_ms/compat/msprobe/", "msprobe/"))
     assert packaged(wheel) == expected
     assert {"msprobe/mindspore/common/utils.py", "msprobe_ms/py.typed"} <= expected
@@ -128,7 +129,7 @@ def test_the_command_line_starts_without_a_framework(
 
 
 def test_every_dependency_is_explained(metadata: email.message.Message) -> None:
-    """docs/dependencies.md has one line for each requirement of the base and of the extras, and no other."""
+    """docs/dependencies.md has one line for each requirement of the base, the extras and the page, and no other."""
     sections = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").split("\n## ")[1:]
     explained = {
         section.split("\n")[0].lower(): {
@@ -137,7 +138,8 @@ def test_every_dependency_is_explained(metadata: email.message.Message) -> None:
         for section in sections
     }
     extras = set().union(*(requirements(metadata, extra) for extra in metadata.get_all("Provides-Extra", [])))
-    assert explained == {"base": set(requirements(metadata)), "extras": extras}
+    page = set(json.loads((ROOT / "web" / "package.json").read_text("utf-8"))["devDependencies"])
+    assert explained == {"base": set(requirements(metadata)), "extras": extras, "the script of the report page": page}
 
 
 def test_continuous_integration_runs_make_test() -> None:
