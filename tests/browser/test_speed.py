@@ -28,9 +28,8 @@ FILTER = """async (text) => {
 def test_pages_are_small_and_quick(opened: Open, layers: int, megabytes: float, ready: float, filtered: float) -> None:
     html = transformer(layers, layers // 3, backward=True).html()
     assert len(html) < megabytes * 1e6
-    start = time.monotonic()
     page = opened(html)
-    took = {"ready": time.monotonic() - start}
+    took = {"ready": int(page.page.evaluate("document.documentElement.dataset.ready")) / 1000}
     page.until("document.querySelector('.figures tbody')", 30)
     page.settled()
     took["filtered"] = min(

@@ -26,7 +26,8 @@ async function start(): Promise<void> {
   watchTheme();
   if (index.kind === "ranks") render(<Ranks index={index as RanksIndex} columns={columns} />, app);
   else render(<App model={await loadModel(index, columns)} />, app);
-  document.documentElement.dataset.ready = "true";
+  // Milliseconds since the page was asked for.
+  document.documentElement.dataset.ready = String(Math.ceil(performance.now()));
   return undefined;
 }
 
