@@ -49,7 +49,7 @@ function Tiles({ map, shape }: { map: NonNullable<Picture["map"]>; shape: number
     <figure>
       <figcaption>|target − golden|</figcaption>
       <Canvas draw={draw} height={SIZE} label={`map of the difference, ${map.of}; from ${short(map.low)} to ${short(map.high)}`} />
-      <p class="muted">{short(map.low)} <span class="ramp" aria-hidden="true" /> {short(map.high)} · grey equal · black NaN<br />{printable(map.of)}; shape [{shape.join(", ")}]</p>
+      <p class="muted">{short(map.low)} <span class="ramp" aria-hidden="true" /> {short(map.high)} · grey equal · <b class="ink">■</b> NaN<br />{printable(map.of)}; shape [{shape.join(", ")}]</p>
     </figure>
   );
 }

@@ -131,7 +131,7 @@ function Trend({ trend, columns }: { trend: TrendTold; columns: Columns }) {
       <div class="bar"><h2>{shortened(trend.rank, 60)}: nodes ↓ over steps {trend.steps[0]} to {trend.steps[count - 1]} →</h2></div>
       <Canvas draw={draw} height={height} onPointerMove={onPointerMove} onPointerLeave={() => setAt("")}
         label={`error ratio of ${plural(names.length, "node")} over ${plural(count, "step")}; the largest: ${largest}`} />
-      <p class="muted told">{at || "Colour: error ratio. Blue up to 1, amber up to 10, red more, black infinite."}</p>
+      <p class="muted told">{at || <>Colour: error ratio. Blue up to 1, amber up to 10, red more, <b class="ink">■</b> infinite.</>}</p>
     </section>
   );
 }
