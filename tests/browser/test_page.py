@@ -22,6 +22,20 @@ def test_a_double_click_asks_for_nothing_else(opened: Open) -> None:
     assert page.page.title() == f"DIVERGENT at {ORIGIN}"
 
 
+def test_a_key_pressed_the_moment_it_is_ready_counts(opened: Open) -> None:
+    page = opened(transformer().html(), wait=False)
+    page.page.add_init_script(
+        """new MutationObserver((_, observer) => {
+            if (!document.documentElement?.dataset.ready) return;
+            observer.disconnect();
+            dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+        }).observe(document, { attributes: true, subtree: true, childList: true })"""
+    )
+    page.page.reload()
+    page.ready().settled()
+    assert page.node == "Cell.layers.2.attention.q_proj.Dense.forward.0"
+
+
 def test_the_verdict_reads_without_a_script(opened: Open) -> None:
     page = opened(transformer().html(), wait=False, java_script_enabled=False)
     assert ORIGIN in page.text("#verdict")

@@ -1,6 +1,7 @@
 /** Start the page: decode, render; where that cannot be, say why below the verdict, which reads without us. */
 
-import { render } from "preact";
+import { type ComponentChildren, render } from "preact";
+import { useEffect } from "preact/hooks";
 import { App } from "./app.tsx";
 import { Columns, type Index } from "./data.ts";
 import { loadModel } from "./model.ts";
@@ -15,6 +16,15 @@ function tell(text: string): void {
   document.getElementById("app")?.append(note);
 }
 
+/** Say that the page can be used: once its listeners are there, which is after it was first drawn. */
+function Ready({ children }: { children: ComponentChildren }) {
+  useEffect(() => {
+    // Milliseconds since the page was asked for.
+    document.documentElement.dataset.ready = String(Math.ceil(performance.now()));
+  }, []);
+  return <>{children}</>;
+}
+
 async function start(): Promise<void> {
   const app = document.getElementById("app")!;
   const index = JSON.parse(document.getElementById("index")!.textContent!) as Index;
@@ -24,10 +34,8 @@ async function start(): Promise<void> {
   }
   const columns = new Columns(index.columns, (id) => document.getElementById(id)?.textContent ?? "");
   watchTheme();
-  if (index.kind === "ranks") render(<Ranks index={index as RanksIndex} columns={columns} />, app);
-  else render(<App model={await loadModel(index, columns)} />, app);
-  // Milliseconds since the page was asked for.
-  document.documentElement.dataset.ready = String(Math.ceil(performance.now()));
+  const page = index.kind === "ranks" ? <Ranks index={index as RanksIndex} columns={columns} /> : <App model={await loadModel(index, columns)} />;
+  render(<Ready>{page}</Ready>, app);
   return undefined;
 }
 
