@@ -89,8 +89,6 @@ class InputWatch:
     def __init__(self, tensors: Sequence[Any]) -> None:
         #: What to hand to the call, in the order of the tensors to watch.
         self.tensors = tensors
-        #: The number up to which nodes of a gradient graph are older than the call; -1 where that is not known.
-        self.floor = -1
 
     def settle(self, outputs: Sequence[Any]) -> None:
         """The call is over: ``outputs`` are the tensors it returned, none when it raised."""
@@ -190,12 +188,15 @@ class Framework(ABC):
         """Watch a call's results for the gradients that reach them; return what to hand on instead, often the same.
 
         ``inputs`` is the watch on the same call's arguments, if there was anything to watch.
-
         May report more than once, each time with all gradients that have come by then.
         """
 
     def backward_ended(self, *, everywhere: bool = False) -> None:
         """Report what watches still wait for: no gradient is on its way any more, on this thread or on any."""
+        return None
+
+    def leave_leaves(self) -> None:
+        """Take off the hooks of watches that stay with the script's tensors beyond the gradient graph."""
         return None
 
     @abstractmethod

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from msprobe_ms.frameworks.base import InputWatch, NodeObserver, OnGradients, OnInputGradients
+from msprobe_ms.frameworks.base import InputWatch, NodeObserver, OnGradients, OnInputGradients, Removable
 
 #: A node of the graph and which of its forward results is meant.
 Edge = tuple[Any, int]
@@ -24,8 +24,18 @@ NodeHook = Callable[[Sequence[Any], Sequence[Any]], None]
 BeforeHook = Callable[[Sequence[Any]], None]
 
 
+#: Gives the part of a gradient that belongs to a view.
+Part = Callable[[Any], Any]
+#: The position of a watched tensor, and which part of a gradient is its own; None for the whole.
+_Slot = tuple[int, Part | None]
+
+
 class Graph(ABC):
     """What the watches need to know of a framework's gradient graph."""
+
+    def __init__(self) -> None:
+        #: Hooks that stay with the script's own tensors until they are taken off.
+        self._on_leaves: list[Removable] = []
 
     @abstractmethod
     def edge(self, tensor: Any) -> Edge | None:
@@ -61,8 +71,32 @@ class Graph(ABC):
     @abstractmethod
     def hook_before(self, node: Any, hook: BeforeHook) -> None: ...
 
+    def hook_tensor(self, tensor: Any, hook: Callable[[Any], None]) -> None:
+        """Tell ``hook`` the tensor's gradient; of a leaf until `leave_leaves`."""
+        if self.edge(tensor) is None:
+            self._on_leaves.append(self.hook_leaf(tensor, hook))
+        else:
+            self.hook_result(tensor, hook)
+
     @abstractmethod
-    def hook_tensor(self, tensor: Any, hook: Callable[[Any], None]) -> None: ...
+    def hook_leaf(self, tensor: Any, hook: Callable[[Any], None]) -> Removable: ...
+
+    @abstractmethod
+    def hook_result(self, tensor: Any, hook: Callable[[Any], None]) -> None: ...
+
+    def leave_leaves(self) -> None:
+        """Take every hook off leaves."""
+        hooks, self._on_leaves = self._on_leaves, []
+        for each in hooks:
+            each.remove()
+
+    def viewed(self, tensor: Any) -> tuple[Edge, Part] | None:
+        """Of a view: where the tensor hangs that it shows, and what gives the view's part of that one's gradient.
+
+        When a view is written in place, its gradient comes no more by the node that made it. None where there is no
+        such, or no gradient flows.
+        """
+        return None
 
     @abstractmethod
     def add(self, total: Any, gradient: Any) -> Any:
@@ -85,34 +119,49 @@ class ConsumerWatch(InputWatch):
         self._graph = graph
         self._on_gradients = on_gradients
         self._edges, self.floor = graph.edges(tensors, bounded=bounded)
+        self._viewed = [graph.viewed(tensor) for tensor in tensors]
+        self._leaves = {
+            id(tensor): edge for tensor, edge in zip(tensors, self._edges, strict=True) if graph.is_leaf(edge[0])
+        }
+
+    def edge(self, result: Any) -> Edge | None:
+        """Where a result of the call hangs; None for a leaf that is no argument."""
+        return self._graph.edge(result) or self._leaves.get(id(result))
 
     def settle(self, outputs: Sequence[Any]) -> None:
         graph = self._graph
-        slots: dict[EdgeKey, list[int]] = {}
+        slots: dict[EdgeKey, list[_Slot]] = {}
         for slot, (node, number) in enumerate(self._edges):
-            slots.setdefault((graph.key(node), number), []).append(slot)
-        roots = {(graph.key(edge[0]), edge[1]): (edge[0], t) for t in outputs if (edge := graph.edge(t)) is not None}
-        handed_through = [(tensor, slots[key]) for key, (_, tensor) in roots.items() if key in slots]
+            slots.setdefault((graph.key(node), number), []).append((slot, None))
+        roots = {(graph.key(edge[0]), edge[1]): (edge[0], t) for t in outputs if (edge := self.edge(t)) is not None}
+        # The gradient of an argument that is a result as well has in it what the call's own uses of it send back.
+        handed_through = [
+            (tensor, [slot for slot, _ in slots[key]]) for key, (_, tensor) in roots.items() if key in slots
+        ]
+        slots |= {key: [] for key in roots.keys() & slots.keys()}
         nodes = [node for node, _ in roots.values()]
         # What was written in place has moved on to a node of the call.
-        for tensor, (old, _) in zip(self.tensors, self._edges, strict=True):
-            edge = graph.edge(tensor)
+        for slot, (tensor, (old, _)) in enumerate(zip(self.tensors, self._edges, strict=True)):
+            edge, viewed = graph.edge(tensor), self._viewed[slot]
             if edge is not None and graph.key(edge[0]) != graph.key(old):
                 nodes.append(edge[0])
+                if viewed is not None:
+                    (node, number), part = viewed
+                    slots.setdefault((graph.key(node), number), []).append((slot, part))
         consumers = _consumers(graph, nodes, slots, self.floor)
         gathering = _Gathering(graph, len(self.tensors), len(consumers) + len(handed_through), self._on_gradients)
-        for node, places in consumers:
-            graph.hook_node(node, gathering.from_node(places))
+        for consumer, places in consumers:
+            graph.hook_node(consumer, gathering.from_node(places))
         for tensor, same in handed_through:
             graph.hook_tensor(tensor, gathering.from_tensor(same))
-        self._edges = []
+        self._edges, self._viewed = [], []
 
 
 def _consumers(
-    graph: Graph, roots: list[Any], slots: dict[EdgeKey, list[int]], floor: int
-) -> list[tuple[Any, list[tuple[int, int]]]]:
+    graph: Graph, roots: list[Any], slots: dict[EdgeKey, list[_Slot]], floor: int
+) -> list[tuple[Any, list[tuple[int, _Slot]]]]:
     """The nodes between ``roots`` and the watched edges that use them, with ``(position among its inputs, slot)``."""
-    found: list[tuple[Any, list[tuple[int, int]]]] = []
+    found: list[tuple[Any, list[tuple[int, _Slot]]]] = []
     seen = {key for key, _ in slots}
     waiting: list[Any] = []
 
@@ -127,7 +176,7 @@ def _consumers(
         meet(root)
     while waiting:
         node = waiting.pop()
-        places: list[tuple[int, int]] = []
+        places: list[tuple[int, _Slot]] = []
         for position, (older, number) in enumerate(node.next_functions):
             if older is None:
                 continue
@@ -159,9 +208,10 @@ class _Gathering:
         self._sums: list[Any] = [None] * self._slots
         self._arrived = 0
 
-    def from_node(self, places: list[tuple[int, int]]) -> NodeHook:
+    def from_node(self, places: list[tuple[int, _Slot]]) -> NodeHook:
         def hook(grad_inputs: Sequence[Any], _: Sequence[Any]) -> None:
-            self._arrive([(slot, grad_inputs[position]) for position, slot in places])
+            came = [(slot, part, grad_inputs[position]) for position, (slot, part) in places]
+            self._arrive([(slot, g if part is None or g is None else part(g)) for slot, part, g in came])
 
         return hook
 
@@ -197,18 +247,20 @@ class _Gathering:
             self._on_gradients(sums)
 
 
-def watch_outputs(graph: Graph, tensors: Sequence[Any], on_gradients: OnGradients, floor: int) -> None:
+def watch_outputs(
+    graph: Graph, tensors: Sequence[Any], on_gradients: OnGradients, inputs: ConsumerWatch | None
+) -> None:
     """Hook a call's results. Reports whenever the gradients of the results of one node have come.
 
     What the call itself made of a result (weights of an attention that it returns as well) sends no gradient to the
-    *call*: it is taken off. Nodes up to number ``floor`` are older than the call.
+    *call*: it is taken off. ``inputs`` is the watch on the call's arguments, if there was any.
     """
     nodes: dict[Hashable, list[int]] = {}
-    edges = [graph.edge(tensor) for tensor in tensors]
+    edges = [graph.edge(tensor) if inputs is None else inputs.edge(tensor) for tensor in tensors]
     for slot, edge in enumerate(edges):
-        if edge is not None:  # a leaf given back is not the call's result
+        if edge is not None:  # a leaf that was no argument is not the call's result
             nodes.setdefault(graph.key(edge[0]), []).append(slot)
-    inner = _InnerUses(graph, edges, floor) if len(nodes) > 1 else None
+    inner = _InnerUses(graph, edges, -1 if inputs is None else inputs.floor) if len(nodes) > 1 else None
     reports = _OutputReports(len(tensors), inner, on_gradients)
     for slots in nodes.values():
         if len(slots) == 1:
@@ -233,18 +285,18 @@ class _InnerUses:
         roots = [edge[0] for edge in edges if edge is not None]
         # Who uses a result is newer than it, and no older than the call: what layer after layer only hands on is not
         # looked for in all of them before.
-        oldest = max(min(graph.number(root, -1) for root in roots), floor)
+        oldest = max(min(-1 if graph.is_leaf(root) else graph.number(root, -1) for root in roots), floor)
         waiting = [root for root in roots if graph.number(root, floor + 1) > floor]
         seen = {graph.key(root) for root in roots}
         while waiting:
             node = waiting.pop()
             places: list[tuple[int, int]] = []
             for position, (older, number) in enumerate(node.next_functions):
-                if older is None or graph.is_leaf(older):
+                if older is None:
                     continue
                 key = graph.key(older)
                 places += [(position, slot) for slot in slots.get((key, number), ())]
-                if key not in seen and graph.number(older, oldest + 1) > oldest:
+                if key not in seen and not graph.is_leaf(older) and graph.number(older, oldest + 1) > oldest:
                     seen.add(key)
                     waiting.append(older)
             if places:

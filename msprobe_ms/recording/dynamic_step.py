@@ -102,7 +102,7 @@ class DynamicStep(Step):
             self._framework.prepare()
             self._model = model
             if self._config.level in MODULE_LEVELS or (self._kernels is not None and model is not None):
-                self._drop_parameter_hooks()
+                self._drop_lasting_hooks()
                 self._modules = ModuleHooks(self._framework, self._recorder, model, self._errors)
             else:
                 self._modules = None
@@ -175,7 +175,7 @@ class DynamicStep(Step):
                 removing.callback(self._leave_lockstep)
                 # Before its backward ran, a step still waits for parameter gradients; `step` ends that.
                 if self._recorder.backward.seen:
-                    removing.callback(self._drop_parameter_hooks)
+                    removing.callback(self._drop_lasting_hooks)
                 if self._modules is not None:
                     removing.callback(self._modules.remove_forward)
                 for hooks in (self._apis, self._jit, self._losses, self._kernels):
@@ -236,7 +236,7 @@ class DynamicStep(Step):
         if without_calls and (self._graphs is None or not self._graphs.has_entries):
             self._warn_of_emptiness()
         self._model = None
-        self._drop_parameter_hooks()
+        self._drop_lasting_hooks()
         if self._optimizers is not None:
             self._dump.guard(self._optimizers.remove, "step", lost=False)
         self._recorder.close()
@@ -291,9 +291,11 @@ class DynamicStep(Step):
         except Exception as error:
             self._errors.report(error, "step")
 
-    def _drop_parameter_hooks(self) -> None:
+    def _drop_lasting_hooks(self) -> None:
+        """Those on parameters and other tensors of the script that outlive a gradient graph."""
         if self._modules is not None:
             self._modules.remove_parameters()
+        self._framework.leave_leaves()
 
 
 class DynamicDumper(Dumper):

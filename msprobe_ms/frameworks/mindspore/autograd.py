@@ -16,7 +16,7 @@ from typing import Any
 from mindspore import Tensor, _c_expression, ops
 from mindspore.ops.composite import base
 
-from msprobe_ms.frameworks.base import InputWatch, OnGradients, OnRoots
+from msprobe_ms.frameworks.base import InputWatch, OnGradients, OnRoots, Removable
 from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook
 from msprobe_ms.frameworks.mindspore.arrays import difference
 from msprobe_ms.frameworks.mindspore.modes import unseen
@@ -35,6 +35,7 @@ class MindSporeGraph(Graph):
     """Nodes are made anew each time they are asked for; their number in memory tells which is which."""
 
     def __init__(self) -> None:
+        super().__init__()
         #: What threads have to report once the backward they run is over.
         self._waiting: defaultdict[int, list[Callable[[], None]]] = defaultdict(list)
 
@@ -64,7 +65,13 @@ class MindSporeGraph(Graph):
     def hook_before(self, node: Any, hook: BeforeHook) -> None:
         node.register_prehook(hook)
 
-    def hook_tensor(self, tensor: Any, hook: Callable[[Any], None]) -> None:
+    def hook_leaf(self, tensor: Any, hook: Callable[[Any], None]) -> Removable:
+        def report(gradient: Any) -> None:  # the framework takes plain functions
+            hook(gradient)
+
+        return tensor.register_hook(report)
+
+    def hook_result(self, tensor: Any, hook: Callable[[Any], None]) -> None:
         # A hook on the tensor itself would stay with it beyond this graph.
         number = tensor._output_index
         tensor._grad_node.register_prehook(lambda gradients: hook(gradients[number]))

@@ -169,12 +169,16 @@ class MindSpore(Framework):
     ) -> Sequence[Any]:
         if self._graph is None:
             return Hooked(tensors, on_gradients).tensors if can_be_hooked() else tensors
-        watch_outputs(self._graph, tensors, on_gradients, -1 if inputs is None else inputs.floor)
+        watch_outputs(self._graph, tensors, on_gradients, inputs if isinstance(inputs, ConsumerWatch) else None)
         return tensors
 
     def backward_ended(self, *, everywhere: bool = False) -> None:
         if self._graph is not None:
             self._graph.backward_ended(everywhere=everywhere)
+
+    def leave_leaves(self) -> None:
+        if self._graph is not None:
+            self._graph.leave_leaves()
 
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         if not parameter.requires_grad:

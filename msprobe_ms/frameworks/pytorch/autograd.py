@@ -8,11 +8,12 @@ from typing import Any
 import torch
 from torch.utils.hooks import unserializable_hook
 
-from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook
+from msprobe_ms.frameworks.base import Removable
+from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook, Part
 from msprobe_ms.frameworks.pytorch.modes import Quiet, unseen
 
 # Taken before anything is wrapped.
-_view_as = torch.Tensor.view_as
+_view_as, _as_strided = torch.Tensor.view_as, torch.Tensor.as_strided
 _add = torch.Tensor.add
 _subtract = torch.Tensor.sub
 _abs, _max, _item = torch.Tensor.abs, torch.Tensor.max, torch.Tensor.item
@@ -60,8 +61,24 @@ class TorchGraph(Graph):
     def hook_before(self, node: Any, hook: BeforeHook) -> None:
         node.register_prehook(hook)
 
-    def hook_tensor(self, tensor: Any, hook: Callable[[Any], None]) -> None:
+    def hook_leaf(self, tensor: Any, hook: Callable[[Any], None]) -> Removable:
+        return tensor.register_hook(unserializable_hook(hook))
+
+    def hook_result(self, tensor: Any, hook: Callable[[Any], None]) -> None:
         tensor.register_hook(unserializable_hook(hook))
+
+    def viewed(self, tensor: Any) -> tuple[Edge, Part] | None:
+        base = tensor._base
+        if base is None or base.grad_fn is None or base.layout != torch.strided:
+            return None
+        # Nothing of the graph may be held by what hooks of its nodes hold.
+        size, strides, offset = tensor.size(), tensor.stride(), tensor.storage_offset() - base.storage_offset()
+        whole = base.stride()
+
+        def part(gradient: Any) -> Any:
+            return _as_strided(gradient, size, strides, offset) if gradient.stride() == whole else None
+
+        return (base.grad_fn, base.output_nr), part
 
     def add(self, total: Any, gradient: Any) -> Any:
         with unseen(), Quiet():

@@ -187,8 +187,11 @@ class PyTorch(TorchModules):
     def watch_outputs(
         self, tensors: Sequence[Any], on_gradients: OnGradients, inputs: InputWatch | None
     ) -> Sequence[Any]:
-        watch_outputs(self._graph, tensors, on_gradients, -1 if inputs is None else inputs.floor)
+        watch_outputs(self._graph, tensors, on_gradients, inputs if isinstance(inputs, ConsumerWatch) else None)
         return tensors
+
+    def leave_leaves(self) -> None:
+        self._graph.leave_leaves()
 
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         with self.unseen():
