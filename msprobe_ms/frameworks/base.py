@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -18,7 +17,7 @@ import numpy as np
 from msprobe_ms.arrays.repetition import Distinct, distinct
 from msprobe_ms.arrays.statistics import parts
 from msprobe_ms.dump.dialects import Dialect
-from msprobe_ms.frameworks.compiled_call import CompiledCall
+from msprobe_ms.frameworks.compiled_call import CompiledCall, ExecutionMode, GraphRun
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
@@ -30,17 +29,6 @@ OnGradients = Callable[[Sequence[Any]], None]
 OnInputGradients = Callable[[Sequence[Any] | None], None]
 #: Is told the tensors that gradients are about to be computed of.
 OnRoots = Callable[[Sequence[Any]], None]
-
-
-class ExecutionMode(Enum):
-    """How a framework runs what a script calls."""
-
-    #: Call by call.
-    PYNATIVE = "pynative"
-    #: Compiled to a graph, launched kernel by kernel.
-    KBYK = "kbyk"
-    #: Compiled to a graph that the device runs as a whole.
-    GRAPH = "graph"
 
 
 class Removable(Protocol):
@@ -324,6 +312,10 @@ class Framework(ABC):
 
     def describe_graph(self, executor: Any, args: Sequence[Any]) -> CompiledCall | None:
         """Describe what ``executor`` runs when called with ``args``; None where that is no call of a graph."""
+        return None
+
+    def watch_graph_runs(self, before: Callable[[GraphRun], None]) -> Removable | None:
+        """Have ``before`` told of each compiled graph that the script runs; None where there are no such."""
         return None
 
     def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:

@@ -102,7 +102,7 @@ class TrainingRecorder(Listener):
             return self._give_way()
         if self._debugger is None:
             self._debugger = self._make_debugger()
-            self._debugger.starts_again = True  # an optimizer ends the step
+            self._debugger.starts_again = self._debugger.steps_are_called = True  # an optimizer ends the step
         if self._began and not self._alive() and all(id(network) in self._covered for network in called):
             self._end_step()
         if not self._began and not self._are_covered(called):

@@ -111,6 +111,7 @@ class Recording(Mapping[str, RecordedCall]):
         if self._path is not None:
             raise UsageError("record: a recording holds one step; call record again for another")
         self._debugger.begin_unused_step()
+        self._debugger.steps_are_called = True  # the block is one step
         self._path = self._debugger.folder
         try:
             self._debugger.start(self._model)

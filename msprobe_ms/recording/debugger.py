@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import sys
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -17,6 +18,8 @@ from msprobe_ms.config.values import is_range, unknown_arguments
 from msprobe_ms.config.vocabulary import API_LEVELS, MODULE_LEVELS
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.recording.current import Debuggers, MethodOfCurrent
+from msprobe_ms.recording.graphs.run_steps import RunSteps
 from msprobe_ms.recording.hooks.apis import ApiHooks, ApiList, check_custom_api
 from msprobe_ms.recording.modes import Dumpers
 from msprobe_ms.recording.output.overflow import OverflowQuota
@@ -31,41 +34,6 @@ if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
 
-class _MethodOfCurrent:
-    """A method that may also be called on the class, as scripts do: ``PrecisionDebugger.step()``."""
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, instance: Any, owner: type[BaseDebugger]) -> Callable[..., Any]:
-        if instance is None:
-            instance = owner.current()
-            if instance is None:
-                name = self._method.__name__
-                raise UsageError(f"PrecisionDebugger.{name}: construct a PrecisionDebugger before calling {name}")
-        return self._method.__get__(instance, owner)
-
-
-class _Debuggers:
-    """The debuggers of a process: which one records, and which one of each class is called through its class."""
-
-    def __init__(self) -> None:
-        #: The debugger whose step is being recorded, of whatever framework.
-        self.recording: BaseDebugger | None = None
-        #: Class → its debugger that was constructed or started last.
-        self.current: dict[type[BaseDebugger], BaseDebugger] = {}
-
-    def current_of(self, kind: type[BaseDebugger]) -> BaseDebugger | None:
-        """The debugger that calls on ``kind`` go to: its own, else that of the nearest class it derives from."""
-        return next((self.current[each] for each in kind.__mro__ if each in self.current), None)
-
-    def forget(self, debugger: BaseDebugger) -> None:
-        """No call on its class goes to ``debugger`` any more."""
-        if self.current.get(type(debugger)) is debugger:
-            del self.current[type(debugger)]
-
-
 class BaseDebugger(ABC):
     """The debugger of one framework; ``PrecisionDebugger`` of ``msprobe_ms`` and ``msprobe_ms.pytorch`` derive from it.
 
@@ -73,7 +41,7 @@ class BaseDebugger(ABC):
     """
 
     #: One for all classes.
-    _debuggers = _Debuggers()
+    _debuggers = Debuggers()
 
     def __init__(
         self,
@@ -113,10 +81,11 @@ class BaseDebugger(ABC):
         self._reached: bool | None = None
         #: Whether the disk did not let this step be recorded: what comes of it later is no whole step.
         self._refused = False
-        #: Calls of `step`.
+        #: Steps that are over.
         self._steps = 0
-        #: Set by who starts several times a step and knows it.
-        self.starts_again = False
+        #: Set by who starts several times a step and knows it, and by who calls `step`.
+        self.starts_again = self.steps_are_called = False
+        self._runs = RunSteps(self._framework, self._step_of_run)
         self._step = 0
         self._open_step: Step | None = None
         self._announced = False
@@ -144,7 +113,7 @@ class BaseDebugger(ABC):
     def _load_framework(self) -> Framework:
         """The framework's side of things; imported only now."""
 
-    @_MethodOfCurrent
+    @MethodOfCurrent
     def start(self, model: Any = None, token_range: Sequence[int] | None = None, rank_id: int | None = None) -> None:
         """Record from here to ``stop``.
 
@@ -164,9 +133,27 @@ class BaseDebugger(ABC):
         self.model = _weakly(model)
         self._rank_id = rank_id
         self._dumper.announce(model if isinstance(model, (list, tuple)) else [] if model is None else [model])
+        self._begin(model, token_range)
+        if self._dumper.in_graphs and not self.steps_are_called:
+            self._runs.install(sys._getframe(1), type(self).__name__)
+        else:
+            self._runs.remove()
+
+    def _begin(self, model: Any, token_range: Sequence[int] | None = None) -> None:
         opened = self._open()
         if opened is not None and self.config.level != "debug":
             opened.start(model, token_range)
+
+    def _step_of_run(self) -> None:
+        """A graph runs again, and nobody has ever called `step`: that is another step."""
+        model = self.model()
+        self._end_step()
+        self._reread_config()
+        self._note_step()
+        if self.config.step and self._step > max(self.config.step):
+            self._runs.remove()
+        elif model is not None or self.config.level not in MODULE_LEVELS:
+            self._begin(model)
 
     def forget_model(self) -> None:
         """As if `start` had never been given a network."""
@@ -177,6 +164,7 @@ class BaseDebugger(ABC):
         debuggers = self._debuggers
         debuggers.current[type(self)] = self
         if debuggers.recording is not None and debuggers.recording is not self:
+            debuggers.recording._runs.remove()
             debuggers.recording._finish()
         self._warn_of_unselected_rank()
         if not self._selected(self._rank_id) or (self._open_step is None and (self._overflowed() or self._is_off())):
@@ -194,7 +182,7 @@ class BaseDebugger(ABC):
             debuggers.recording = self
         return self._open_step
 
-    @_MethodOfCurrent
+    @MethodOfCurrent
     def save(self, variable: Any, name: str, save_backward: bool = True) -> None:
         """Level debug: record ``variable`` as it is now, and the gradients of its tensors when backward reaches them.
 
@@ -276,20 +264,21 @@ class BaseDebugger(ABC):
         steps, ranks = self.config.step, self.config.rank
         return (not steps or self._step in steps) and (not ranks or (self._rank(rank_id) or 0) in ranks)
 
-    @_MethodOfCurrent
+    @MethodOfCurrent
     def stop(self) -> None:
         """Pause recording: every hook is gone until ``start``. Gradients of recorded calls still come in."""
+        self._runs.remove()
         if self._open_step is not None:
             self._open_step.stop()
         if not self._started and self.config.level != "debug":
             self._say_once(logging.WARNING, "stop: nothing to stop, start was not called since the last step()")
 
-    @_MethodOfCurrent
+    @MethodOfCurrent
     def forward_backward_dump_end(self) -> None:
         """The older name of ``stop``."""
         self.stop()
 
-    @_MethodOfCurrent
+    @MethodOfCurrent
     def register_custom_api(self, module: Any, api: str, api_prefix: str | None = None) -> None:
         """Record calls of ``module.api`` too, at L1 and mix, as ``{api_prefix}.{api}.{n}``.
 
@@ -299,23 +288,29 @@ class BaseDebugger(ABC):
         if self._apis is not None:
             self._apis.register(module, api, api_prefix or module.__name__.rpartition(".")[2])
 
-    @_MethodOfCurrent
+    @MethodOfCurrent
     def restore_custom_api(self, module: Any, api: str) -> None:
         """Undo `register_custom_api`; nothing happens to what was not registered. Raises UsageError."""
         check_custom_api("restore_custom_api", module, api, None)
         if self._apis is not None:
             self._apis.unregister(module, api)
 
-    @_MethodOfCurrent
+    @MethodOfCurrent
     def step(self) -> None:
         """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
+        self._runs.remove()
+        self._end_step()
+        self._started, self.steps_are_called = False, True
+        self._step -= self._runs.take_back(self._step - 1)
+
+    def _end_step(self) -> None:
         self._finish()
         self._dumpers.step_ended(self._step)
         self._step += 1
         self._steps += 1
-        self._started = self._refused = False
+        self._refused = False
 
-    @_MethodOfCurrent
+    @MethodOfCurrent
     def set_init_step(self, step: int) -> None:
         """Count steps from ``step``, for a training that was resumed."""
         if not isinstance(step, int) or isinstance(step, bool) or step < 0:
@@ -349,9 +344,12 @@ class BaseDebugger(ABC):
         self._debuggers.forget(self)
 
     def _end(self) -> None:
+        self._runs.remove()
+        if not self.steps_are_called:
+            self._runs.warn_of_repetition()
         self._finish()
         self._dumpers.close()
-        if self._reached or not self._steps or not self.speaks:
+        if self._reached or not self.speaks or (self._reached is None and not self._steps):
             return
         if self._reached is None:
             needed = "save" if self.config.level == "debug" else "start"

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from msprobe_ms.frameworks.base import ExecutionMode, Framework
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.compiled_call import ExecutionMode
 from msprobe_ms.recording.dynamic_step import DynamicDumper
 from msprobe_ms.recording.graphs.graph_step import TAPPED_TASKS, GraphDumper
 from msprobe_ms.recording.graphs.kernel_step import KernelDumper

@@ -92,6 +92,9 @@ class Step(ABC):
 class Dumper(ABC):
     """What opens the steps of one debugger in one execution mode."""
 
+    #: Whether all that is recorded runs in compiled graphs.
+    in_graphs = False
+
     def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
         self._framework = framework
         self._apis = apis

@@ -26,7 +26,7 @@ class RecordedSteps(Callback):
         return self
 
     def on_train_begin(self, run_context: Any) -> None:
-        self._trains = True
+        self._trains = self.debugger.steps_are_called = True
         self._given = self.debugger.model()
 
     def on_train_step_begin(self, run_context: Any) -> None:

@@ -22,7 +22,6 @@ from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.frameworks.base import (
     After,
     Before,
-    ExecutionMode,
     Framework,
     InputWatch,
     Namespace,
@@ -34,7 +33,7 @@ from msprobe_ms.frameworks.base import (
     Removable,
 )
 from msprobe_ms.frameworks.clean_copies import CleanCopies, OwnHook
-from msprobe_ms.frameworks.compiled_call import CompiledCall
+from msprobe_ms.frameworks.compiled_call import CompiledCall, ExecutionMode, GraphRun
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
@@ -42,6 +41,7 @@ from msprobe_ms.frameworks.mindspore import device_statistics, jit, kernels, mod
 from msprobe_ms.frameworks.mindspore.arrays import in_parts, is_in_memory, to_numpy
 from msprobe_ms.frameworks.mindspore.autograd import Hooked, MindSporeGraph, can_be_hooked, gradient_calls, has_graph
 from msprobe_ms.frameworks.mindspore.graph_callbacks import MindSporeTaps
+from msprobe_ms.frameworks.mindspore.graph_runs import GraphRuns
 from msprobe_ms.frameworks.mindspore.optimizers import OptimizerWatch
 from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
@@ -308,6 +308,9 @@ class MindSpore(Framework):
     def describe_graph(self, executor: Any, args: Sequence[Any]) -> CompiledCall | None:
         call = jit.describe(executor, args)
         return call if call is None or call.group is None else replace(call, group=self.group(call.group))
+
+    def watch_graph_runs(self, before: Callable[[GraphRun], None]) -> Removable | None:
+        return GraphRuns(before)
 
     def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
         return jit.dynamic_instead()

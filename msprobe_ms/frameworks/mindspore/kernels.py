@@ -19,7 +19,8 @@ import mindspore
 from mindspore import _c_expression, nn
 from mindspore.ops import Primitive
 
-from msprobe_ms.frameworks.base import ExecutionMode, OnKernel
+from msprobe_ms.frameworks.base import OnKernel
+from msprobe_ms.frameworks.compiled_call import ExecutionMode
 from msprobe_ms.frameworks.mindspore.modes import execution_mode
 
 _modes = getattr(_c_expression, "_DispatchGuardStack", None)

@@ -10,7 +10,7 @@ from mindspore import _c_expression
 from mindspore._c_expression import MSContext, PyNativeExecutor_
 from mindspore.context import get_jit_config
 
-from msprobe_ms.frameworks.base import ExecutionMode
+from msprobe_ms.frameworks.compiled_call import ExecutionMode
 from msprobe_ms.frameworks.mindspore import device_statistics
 
 #: The one processor on which graphs are run as a whole unless something else is asked for.

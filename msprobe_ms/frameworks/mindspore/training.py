@@ -20,7 +20,8 @@ from msprobe_ms.frameworks.training import ClassPatches, Listener, Networks
 #: Functions followed from the one that is differentiated to the network it calls.
 _MOST_FUNCTIONS = 200
 
-_OPTIMIZERS = (nn.Optimizer, Optimizer)
+#: Classes of optimizers, below which all others are.
+OPTIMIZERS = (nn.Optimizer, Optimizer)
 
 #: Names by which a function makes gradients.
 _GRADIENTS = frozenset({"value_and_grad", "grad", "GradOperation"})
@@ -48,7 +49,7 @@ class MindSporeNetworks(Networks):
         return [
             value
             for value in gc.get_objects()
-            if issubclass(type(value), nn.Cell) and not issubclass(type(value), _OPTIMIZERS) and not _wraps(value)
+            if issubclass(type(value), nn.Cell) and not issubclass(type(value), OPTIMIZERS) and not _wraps(value)
         ]
 
 
@@ -73,7 +74,7 @@ def watch_training(listener: Listener) -> ClassPatches:
         patches.put(operation, "__call__", watch.make_gradient)
     patches.put(nn.Cell, "__call__", watch.call_cell)
     patches.put(nn.TrainOneStepCell, "__call__", watch.train_one_step)
-    for optimizer in _OPTIMIZERS:
+    for optimizer in OPTIMIZERS:
         patches.put(optimizer, "__init__", watch.make_optimizer)
         patches.put(optimizer, "__call__", watch.optimize)
     for holder, name in jit.graph_calls():
@@ -118,10 +119,10 @@ class _Watch:
         call = jit.describe(executor, args) if self._depth.value == 0 else None
         if call is not None and call.frameworks_own:
             call = None
-        inside = _optimizers_in(executor.fn)
+        inside = optimizers_in(executor.fn)
         networks = [] if call is None else networks_of(executor.fn if executor.obj is None else executor.obj, None)
         # With an optimizer elsewhere, a graph without gradients is an evaluation.
-        if call is None or not networks or (self._optimizers and not inside and not _differentiates(executor.fn)):
+        if call is None or not networks or (self._optimizers and not inside and not differentiates(executor.fn)):
             return original(executor, *args, **kwargs)
         # Called once more by its name: from now on its calls are recorded.
         found = f"run by the jitted {call.name}, one entry in all; {jit.HOW_TO_UNCOMPILE}"
@@ -178,22 +179,35 @@ def _cells_in(function: Any) -> Iterator[Any]:
             value = value.network
         if isinstance(value, nn.WithLossCell):
             value = value.backbone_network  # what the user gave; its names are those of the plain network
-        if isinstance(value, nn.Cell) and not isinstance(value, _OPTIMIZERS):
+        if isinstance(value, nn.Cell) and not isinstance(value, OPTIMIZERS):
             yield value
 
 
-def _optimizers_in(function: Any) -> Sequence[Any]:
+def optimizers_in(function: Any) -> Sequence[Any]:
+    """The optimizers that a function can name, or those of steps that it can name."""
     cells = [value.optimizer if isinstance(value, nn.TrainOneStepCell) else value for value in _reached(function)]
-    return [cell for cell in cells if isinstance(cell, _OPTIMIZERS)]
+    return [cell for cell in cells if isinstance(cell, OPTIMIZERS)]
 
 
-def _differentiates(function: Any) -> bool:
+def differentiates(function: Any) -> bool:
     """Whether a function makes gradients, or calls one that does."""
     return any(
         isinstance(value, types.FunctionType)
         and (value.__name__ == _GRADIENT or not _GRADIENTS.isdisjoint(value.__code__.co_names))
         for value in _reached(function)
     )
+
+
+def makes_gradients(cell: nn.Cell) -> bool:
+    """Whether a Cell holds what computes gradients."""
+    return any(isinstance(value, (ops.GradOperation, _Grad)) for value in vars(cell).values())
+
+
+def is_trained(networks: Sequence[nn.Cell]) -> bool:
+    """Whether there is an optimizer of parameters of these networks."""
+    trained = {id(parameter) for network in networks for parameter in network.trainable_params()}
+    optimizers = [value for value in gc.get_objects() if issubclass(type(value), OPTIMIZERS)]
+    return any(id(parameter) in trained for optimizer in optimizers for parameter in optimizer.parameters)
 
 
 def _reached(function: Any) -> Iterator[Any]:

@@ -225,6 +225,8 @@ class GraphStep(Step):
 class GraphDumper(Dumper):
     """Records modules inside graphs that are compiled as a whole."""
 
+    in_graphs = True
+
     def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
         super().__init__(config, framework, apis, quota)
         taps = framework.graph_taps(tapped_by(config.data_mode, config.task), config.dump_path, config.permissions)

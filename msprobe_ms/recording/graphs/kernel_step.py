@@ -13,7 +13,8 @@ from msprobe_ms.dump.kernels.index import write_index
 from msprobe_ms.dump.kernels.kernel_files import KernelFile, read_kernel_files
 from msprobe_ms.dump.kernels.reduce import reduce
 from msprobe_ms.dump.writing.writer import vacate, warn_of_owner
-from msprobe_ms.frameworks.base import ExecutionMode, Framework
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.compiled_call import ExecutionMode
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.recording.graphs import kernel_config
 from msprobe_ms.recording.graphs.kernel_config import NOWHERE, Document, Environment, plain_path
@@ -144,6 +145,8 @@ DEVICE_CONFIGURATION = "MS_ACL_DUMP_CFG_PATH"
 
 class KernelDumper(Dumper):
     """Has MindSpore dump the kernels of the steps that are recorded, and none of others."""
+
+    in_graphs = True
 
     def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
         """Configure the framework; it must not have run a graph yet. Raises UsageError for what cannot work."""

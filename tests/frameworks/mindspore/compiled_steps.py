@@ -197,6 +197,23 @@ def many_starts(folder: Path, keys: dict[str, Any] | None) -> Any:
     debugger.step()
 
 
+def one_start(folder: Path, keys: dict[str, Any] | None) -> Any:
+    """Four iterations of two graphs between one ``start`` and the end of the process."""
+    net, x, y = small()
+    debugger = debugger_of(folder, keys)
+    debugger.start(net)
+    criterion, optimizer = nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1)
+
+    def forward(x: Tensor, y: Tensor) -> Tensor:
+        return criterion(net(x), y)
+
+    gradient = ms.value_and_grad(forward, None, net.trainable_params())
+    for number in range(4):
+        _, gradients = gradient(x * (number + 1), y)
+        optimizer(gradients)
+    return [digest(parameter.asnumpy()) for parameter in net.get_parameters()]
+
+
 def switching(folder: Path, keys: dict[str, Any] | None) -> Any:
     """Dynamic, compiled, dynamic: a step each; and the middle of a step refuses to change."""
     ms.set_context(mode=ms.PYNATIVE_MODE)
@@ -363,7 +380,8 @@ SCENARIOS = (
     switched,
     token_range,
     every_way,
-    every_net, training, after_a_graph, many_starts, switching, with_block, of_model, endless, raising, child,
+    every_net, training, after_a_graph, many_starts, one_start, switching, with_block, of_model, endless, raising,
+    child,
 )  # fmt: skip
 
 

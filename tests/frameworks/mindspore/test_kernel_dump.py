@@ -280,6 +280,20 @@ def test_list_and_data_mode_select_and_starts_of_a_step_add_up(
     assert sum(name.startswith(f"Kernel.{base}.") for name in index) == 2 * each  # both windows, nothing between
 
 
+def test_iterations_are_steps_after_one_start(run: Callable[..., Run], tmp_path: Path) -> None:
+    """Where `step` is never called; a step has the kernels of both graphs once."""
+    ended = run("one_start", {"task": "tensor", "step": [1, 3]})
+    assert ended.steps() == ["step1", "step3"]
+    assert sorted({path.name for path in ended.dump.glob("rank_0/Net/*/*")}) == ["1", "3"]
+    scale = {step: leaves(ended.index(step)["data"]["Kernel.MatMul.0.forward"]["input_args"])[0] for step in (1, 3)}
+    assert scale[3]["Max"] == pytest.approx(2 * scale[1]["Max"], rel=1e-6)
+    for step in (1, 3):
+        kernels = list(ended.index(step)["data"])
+        assert "Kernel.MatMul.1.forward" in kernels and "Kernel.MatMul.2.forward" not in kernels
+        assert len([name for name in kernels if name.startswith("Kernel.SGD.")]) == 4
+    assert ended.printed == Run(tmp_path / "bare", "one_start").printed
+
+
 def test_dynamic_and_compiled_steps_in_one_job(run: Callable[..., Run]) -> None:
     ended = run("switching", {"task": "tensor"})
     assert ended.printed == ["start: the execution mode changed in the middle of step 1; call step() before start()"]

@@ -13,7 +13,7 @@ from recording import read_step, write_config
 
 from msprobe_ms.config.model import Level
 from msprobe_ms.config.vocabulary import TASKS
-from msprobe_ms.frameworks.base import ExecutionMode
+from msprobe_ms.frameworks.compiled_call import ExecutionMode
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.recording.modes import WAYS
