@@ -20,6 +20,10 @@ class KernelDumpControl(Protocol):
         ``nowhere`` is the number of an iteration that the file does not select.
         """
 
+    @property
+    def in_force(self) -> dict[str, Any] | None:
+        """What the file said that was read in this process, whoever had it read: it is read once; None before."""
+
     def name_modules(self, models: Sequence[Any]) -> None:
         """Kernels of graphs that are compiled from here on are named after the modules below ``models``."""
 
@@ -28,6 +32,9 @@ class KernelDumpControl(Protocol):
 
     def record(self, iteration: int) -> None:
         """Kernels launched from here on belong to ``iteration``."""
+
+    def wait(self) -> None:
+        """Return when all kernels launched so far are on disk."""
 
     def pause(self, nowhere: int) -> None:
         """All kernels launched so far are on disk; those launched from here on are not recorded."""

@@ -16,6 +16,8 @@ from msprobe_ms.frameworks.base import Framework, Removable
 from msprobe_ms.frameworks.graph_observer import GraphTaps
 from msprobe_ms.recording.graphs.graph_recorder import tapped_by
 from msprobe_ms.recording.graphs.graph_step import TAPPED_TASKS, GraphStep
+from msprobe_ms.recording.graphs.jit_kernel_recorder import JitKernelRecorder
+from msprobe_ms.recording.graphs.jit_kernels import JitKernels
 from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.hooks.compiled import CompilerCalls, JitHooks
 from msprobe_ms.recording.hooks.losses import LossHooks
@@ -54,6 +56,7 @@ class DynamicStep(Step):
         quota: OverflowQuota,
         warned_before: set[str],
         taps: GraphTaps | None = None,
+        jit_kernels: JitKernels | None = None,
     ) -> None:
         """Make the step's folder, or one beside it. Raises OSError when the disk does not allow it.
 
@@ -75,12 +78,17 @@ class DynamicStep(Step):
             self._graphs.on_refusal = partial(self._errors.report, where="what runs in graphs")
         self._kernels: KernelHooks | None = None
         if config.level == "L2":
-            recorder = KernelRecorder(config, framework, dump)
+            recorder = (
+                KernelRecorder(config, framework, dump)
+                if jit_kernels is None
+                else JitKernelRecorder(config, framework, dump, jit_kernels)
+            )
             self._recorder: Recorder = recorder
             self._kernels = KernelHooks(framework, recorder)
         else:
             self._recorder = Recorder(config, framework, dump)
         dump.sinks.start(self._recorder.blind)
+        self._jit_kernels = jit_kernels
         self._saves = SavePoints(config, framework, dump)
         self._apis = apis
         self._model: Any = None
@@ -112,7 +120,7 @@ class DynamicStep(Step):
                 self._errors,
                 self._modules,
                 entries=self._apis is not None,
-                tapped=self._graphs is not None,
+                tapped=self._graphs is not None or self._jit_kernels is not None,
                 frameworks_own=self._kernels is not None,
             )
             if self._kernels is None:  # the kernel that made the loss is recorded itself
@@ -155,6 +163,9 @@ class DynamicStep(Step):
                 self._losses.install()
             if self._kernels is not None:
                 self._kernels.install()
+            if self._jit_kernels is not None:
+                model = self._model
+                self._jit_kernels.start(model if isinstance(model, (list, tuple)) else [] if model is None else [model])
             if self._graphs is not None:
                 self._graphs.start(self._model)
             self._leave_lockstep()
@@ -169,6 +180,10 @@ class DynamicStep(Step):
         self._recording = False
         if self._graphs is not None:
             self._graphs.pause()
+        if isinstance(self._recorder, KernelRecorder):
+            self._recorder.graph_ran(None, None)
+        if self._jit_kernels is not None:
+            self._jit_kernels.pause()
         self._recorder.pause()
         try:
             with ExitStack() as removing:  # all of them, whatever fails; the last of these first
@@ -314,6 +329,8 @@ class DynamicDumper(Dumper):
         idle = [key for key in KERNEL_KEYS if config.asks_for(key)]
         if config.level == "L2" and idle:
             logger.info("these configuration keys have no effect in dynamic graphs: %s", ", ".join(idle))
+        #: At level L2, what compiled functions launch.
+        self._jit_kernels = JitKernels(config, framework) if config.level == "L2" else None
         #: Modules may run in compiled graphs in between.
         self._taps: GraphTaps | None = None
         if config.level in MODULE_LEVELS and config.task in TAPPED_TASKS:
@@ -323,4 +340,11 @@ class DynamicDumper(Dumper):
 
     def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> DynamicStep:
         framework, apis, quota = self._framework, self._apis, self._quota
-        return DynamicStep(config, framework, apis, folder, step, rank, quota, self._warned, self._taps)
+        return DynamicStep(
+            config, framework, apis, folder, step, rank, quota, self._warned, self._taps, self._jit_kernels
+        )
+
+    def close(self) -> None:
+        super().close()
+        if self._jit_kernels is not None:
+            self._jit_kernels.close()

@@ -21,7 +21,7 @@ from msprobe_ms.dump.names import BACKWARD, FORWARD, api_entry
 from msprobe_ms.dump.writing.json_text import Value
 from msprobe_ms.dump.writing.memory_budget import MemoryBudget
 from msprobe_ms.dump.writing.writer import EntryPart
-from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.base import Framework, NodeObserver
 from msprobe_ms.recording.calls import Call, Parameters
 from msprobe_ms.recording.containers import results as results_of
 from msprobe_ms.recording.containers import tensors_in
@@ -115,6 +115,20 @@ class _Node:
         self._recorder.node_ends(self, grad_inputs, grad_outputs)
 
 
+class _GraphNode:
+    """A node of the gradient graph behind a compiled function, which runs its kernels unseen."""
+
+    def __init__(self, recorder: KernelRecorder, call: Call) -> None:
+        self._recorder = recorder
+        self._call = call
+
+    def begins(self, grad_outputs: Sequence[Any]) -> None:
+        return None
+
+    def ends(self, grad_inputs: Sequence[Any], grad_outputs: Sequence[Any]) -> None:
+        self._recorder.graph_ran(self._call, BACKWARD)
+
+
 class _Nodes(threading.local):
     def __init__(self) -> None:
         self.running: list[_Node] = []
@@ -171,7 +185,7 @@ class KernelRecorder(Recorder):
         base = f"{PREFIX}.{operator}"
         begun.entry = api_entry(PREFIX, operator, self._count(f"{base}.{begun.direction}"), begun.direction)
         owner = begun.node.call if begun.direction == BACKWARD and begun.node is not None else call
-        begun.parent = _parent(owner, begun.direction)
+        begun.parent = enclosing(owner, begun.direction)
         begun.kept = self._filter.kernel_begins(begun.entry, base, owner, begun.direction)
         if begun.kept:
             begun.scratch = self._framework.scratch_results(operator)
@@ -236,6 +250,7 @@ class KernelRecorder(Recorder):
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """A call that changes its arguments is recorded as they are now, in case no kernel of it is seen."""
         if _is_one_kernel(call):
+            self.graph_ran(call, None)
             return super().before(call, args, kwargs)
         if call.subject.writes_in_place and call.keep_forward:
             self._guarded(call.forward, partial(self._record_inputs, call, args, kwargs))
@@ -252,6 +267,7 @@ class KernelRecorder(Recorder):
         """Close the call; record it where kernels of it ran unseen."""
         if _is_one_kernel(call):
             self._take_launched(call)
+            self.graph_ran(call, FORWARD)
             result = super().after(call, args, kwargs, output, parameters)
         else:
             result = output
@@ -270,8 +286,10 @@ class KernelRecorder(Recorder):
         super()._settle(call, outputs)
 
     def _observe_nodes(self, call: Call, args: tuple[Any, ...], result: Any) -> None:
-        def observer(name: str) -> _Node | None:
-            return None if _is_one_kernel(call) else _Node(self, name, call)
+        def observer(name: str) -> NodeObserver | None:
+            if not _is_one_kernel(call):
+                return _Node(self, name, call)
+            return _GraphNode(self, call) if call.subject.compiled else None
 
         tensors = [*self._tensors(result), *(self._tensors(args) if call.subject.writes_in_place else ())]
         self._framework.observe_nodes(tensors, self._known_nodes, observer)
@@ -291,6 +309,10 @@ class KernelRecorder(Recorder):
             if not call.inputs:
                 self._record_inputs(call, args, kwargs)
             self._record_output(call, output, tuple)
+
+    def graph_ran(self, call: Call | None, direction: str | None) -> None:
+        """A compiled function has run, or may have: that of ``call``, in this direction, where these are known."""
+        return None
 
     # -- nodes of the gradient graph -------------------------------------------------------------------------------
 
@@ -324,7 +346,7 @@ class KernelRecorder(Recorder):
             sides = (("input", grad_outputs), ("output", grad_inputs))
             kept = [(field, values) for field, values in sides if self._filter.keeps(BACKWARD, field)]
             fields = [(field, self._leaves_of(entry, field, values)) for field, values in kept]
-            self._sink.entry(EntryPart(entry, fields, _parent(node.call, BACKWARD), node.call.site))
+            self._sink.entry(EntryPart(entry, fields, enclosing(node.call, BACKWARD), node.call.site))
         self._filter.ends(entry)
 
     @staticmethod
@@ -367,7 +389,7 @@ def _is_one_kernel(call: Call) -> bool:
     return call.subject.compiled or call.subject.communication is not None
 
 
-def _parent(call: Call | None, direction: str) -> str | None:
+def enclosing(call: Call | None, direction: str) -> str | None:
     """The entry of the innermost module around ``call``, itself included."""
     while call is not None and not call.subject.is_module:
         call = call.parent

@@ -43,7 +43,7 @@ frameworks/mindspore: arrays autograd callbacks device_statistics dropout framew
 frameworks/pytorch: autograd device_statistics framework modes training
 recording: auto context_manager debugger dynamic_step kernel_recorder modes recorder saved_values script step
     updates
-recording/graphs: graph_recorder graph_step kernel_step
+recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
 recording/hooks: apis communication compiled early_imports losses modules operators optimizers
 recording/output: deferred_statistics overflow step_dump tensor_writer values
 recording/selection: filters unused_settings

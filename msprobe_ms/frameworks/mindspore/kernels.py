@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import json
+import os
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -154,6 +157,15 @@ def _parser() -> Any:
     raise ModuleNotFoundError(f"MindSpore {mindspore.__version__} has none of {', '.join(_PARSERS)}")
 
 
+class _Read:
+    """What MindSpore has read of the configuration of its kernel dump: it does so once a process."""
+
+    document: dict[str, Any] | None = None
+
+
+_read = _Read()
+
+
 class MindSporeKernelDump:
     """Says to the framework when to dump kernels of compiled graphs."""
 
@@ -166,7 +178,7 @@ class MindSporeKernelDump:
         self._paths = CellPaths()
 
     def name_modules(self, models: Sequence[Any]) -> None:
-        self._paths.give(models)
+        self._paths.give([model for model in models if isinstance(model, nn.Cell)])
 
     def close(self) -> None:
         self._paths.take_back()
@@ -180,28 +192,34 @@ class MindSporeKernelDump:
             return None
         try:
             _c_expression._dump_set_dynamic()
+            if _read.document is None:
+                _read.document = json.loads(Path(os.environ["MINDSPORE_DUMP_CONFIG"]).read_bytes())
             _c_expression._set_init_iter(nowhere)
         except RuntimeError as error:
             return str(error).split("\n", 1)[0]
         return None
 
+    @property
+    def in_force(self) -> dict[str, Any] | None:
+        return _read.document
+
     def record(self, iteration: int) -> None:
         """Kernels launched from here on belong to ``iteration``."""
         if self._counts:
-            self._wait()
+            self.wait()
             _c_expression._set_init_iter(iteration)
             _c_expression._dump_start()
 
     def pause(self, nowhere: int) -> None:
         """All kernels launched so far are on disk; those launched from here on are not recorded."""
         try:
-            self._wait()  # raises what failed in the script's own kernels
+            self.wait()  # raises what failed in the script's own kernels
         finally:
             if self._counts:
                 _c_expression._dump_stop()
                 _c_expression._set_init_iter(nowhere)
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
         _c_expression.PyNativeExecutor_.get_instance().sync()
         # Not mindspore.runtime.synchronize: on CPU it logs an error, once, and does nothing that time.
         _c_expression.synchronize()

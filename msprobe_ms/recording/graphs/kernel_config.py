@@ -50,6 +50,13 @@ def kernel_dump(config: Config, framework_version: str) -> Document:
     return {"common_dump_settings": common, "e2e_dump_settings": _end_to_end(config)}
 
 
+def jit_dump(config: Config, folder: Path, framework_version: str) -> Document:
+    """Compiled functions in dynamic graphs: all tensors, of which some are recorded."""
+    whole = {"task": "tensor", "list": (), "data_mode": frozenset({"all"}), "async_dump": False}
+    document = for_cpu(kernel_dump(config.model_copy(update=whole), framework_version))
+    return document | {"common_dump_settings": document["common_dump_settings"] | {"path": str(folder)}}
+
+
 def graph_dump(config: Config) -> Document:
     """Tasks statistics and tensor, graphs run as a whole: ``kernel_graph_dump.json``."""
     file_format = config.file_format if config.task == "tensor" else "npy"

@@ -214,6 +214,76 @@ def one_start(folder: Path, keys: dict[str, Any] | None) -> Any:
     return [digest(parameter.asnumpy()) for parameter in net.get_parameters()]
 
 
+class Inner(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Dense(4, 4)
+        self.norm = nn.LayerNorm((4,))
+
+    @ms.jit
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.tanh(self.norm(self.fc(x)))
+
+
+class Outer(nn.Cell):
+    """A dynamic net that calls a jitted Cell twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Dense(4, 4)
+        self.inner = Inner()
+        self.last = nn.Dense(4, 2)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.last(self.inner(self.inner(self.first(x))))
+
+
+@ms.jit
+def squares(x: Tensor) -> Tensor:
+    return (x * x).sum()
+
+
+def train_outer(debugger: Any, steps: int) -> list[str]:
+    net, optimizer = Outer(), None
+    nets.set_weights(net, np.random.default_rng(3))
+    gradient = ms.value_and_grad(lambda x: squares(net(x)), None, net.trainable_params())
+    optimizer = nn.SGD(net.trainable_params(), 0.1)
+    x = Tensor(np.random.default_rng(4).standard_normal((2, 4)).astype(np.float32))
+    for _ in range(steps):
+        debugger.start(net)
+        _, gradients = gradient(x)
+        optimizer(gradients)
+        debugger.stop()
+        debugger.step()
+    return [digest(parameter.asnumpy()) for parameter in net.get_parameters()]
+
+
+def jitted(folder: Path, keys: dict[str, Any] | None) -> Any:
+    """Compiled functions in dynamic steps; with ``late`` a graph has run before."""
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    if (keys or {}).pop("late", False):
+        squares(Tensor(np.ones(2, np.float32)))
+    before = variables()
+    debugger = debugger_of(folder, keys)
+    weights = train_outer(debugger, 3)
+    if keys is not None:
+        assert variables() == before and not list(debugger.config.dump_path.glob("*.json"))
+        debugger.retire()
+    return weights
+
+
+def jitted_twice(folder: Path, keys: dict[str, Any] | None) -> Any:
+    """Two debuggers with folders of their own; MindSpore knows that of the first, which is gone by then."""
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    for name in ("a", "b"):
+        (folder / name).mkdir()
+        debugger = debugger_of(folder / name, keys)
+        train_outer(debugger, 1)
+        debugger.retire()
+        (folder / "a").rename(folder / "moved") if name == "a" else None
+    train_outer(Nothing(), 1)
+
+
 def switching(folder: Path, keys: dict[str, Any] | None) -> Any:
     """Dynamic, compiled, dynamic: a step each; and the middle of a step refuses to change."""
     ms.set_context(mode=ms.PYNATIVE_MODE)
@@ -381,7 +451,7 @@ SCENARIOS = (
     token_range,
     every_way,
     every_net, training, after_a_graph, many_starts, one_start, switching, with_block, of_model, endless, raising,
-    child,
+    child, jitted, jitted_twice,
 )  # fmt: skip
 
 
