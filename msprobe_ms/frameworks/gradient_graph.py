@@ -33,6 +33,9 @@ _Slot = tuple[int, Part | None]
 class Graph(ABC):
     """What the watches need to know of a framework's gradient graph."""
 
+    #: The class of parameters, which are leaves.
+    parameter: type
+
     def __init__(self) -> None:
         #: Hooks that stay with the script's own tensors until they are taken off.
         self._on_leaves: list[Removable] = []
@@ -120,8 +123,11 @@ class ConsumerWatch(InputWatch):
         self._on_gradients = on_gradients
         self._edges, self.floor = graph.edges(tensors, bounded=bounded)
         self._viewed = [graph.viewed(tensor) for tensor in tensors]
+        # A function that hands a parameter on, as a conversion that converts nothing, has no result of its own.
         self._leaves = {
-            id(tensor): edge for tensor, edge in zip(tensors, self._edges, strict=True) if graph.is_leaf(edge[0])
+            id(tensor): edge
+            for tensor, edge in zip(tensors, self._edges, strict=True)
+            if graph.is_leaf(edge[0]) and (bounded or not issubclass(type(tensor), graph.parameter))
         }
 
     def edge(self, result: Any) -> Edge | None:

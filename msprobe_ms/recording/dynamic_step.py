@@ -180,10 +180,6 @@ class DynamicStep(Step):
         self._recording = False
         if self._graphs is not None:
             self._graphs.pause()
-        if isinstance(self._recorder, KernelRecorder):
-            self._recorder.graph_ran(None, None)
-        if self._jit_kernels is not None:
-            self._jit_kernels.pause()
         self._recorder.pause()
         try:
             with ExitStack() as removing:  # all of them, whatever fails; the last of these first
@@ -196,6 +192,10 @@ class DynamicStep(Step):
                 for hooks in (self._apis, self._jit, self._losses, self._kernels):
                     if hooks is not None:
                         removing.callback(hooks.remove)
+                if self._jit_kernels is not None:
+                    removing.callback(self._jit_kernels.pause)
+                if isinstance(self._recorder, KernelRecorder):
+                    removing.callback(partial(self._recorder.graph_ran, None, None))
         except Exception as error:
             self._errors.report(error, "stop", lost=False)
 

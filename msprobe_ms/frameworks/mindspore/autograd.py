@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from operator import methodcaller
 from typing import Any
 
-from mindspore import Tensor, _c_expression, ops
+from mindspore import Parameter, Tensor, _c_expression, ops
 from mindspore.ops.composite import base
 
 from msprobe_ms.frameworks.base import InputWatch, OnGradients, OnRoots, Removable
@@ -33,6 +33,8 @@ def has_graph() -> bool:
 
 class MindSporeGraph(Graph):
     """Nodes are made anew each time they are asked for; their number in memory tells which is which."""
+
+    parameter = Parameter
 
     def __init__(self) -> None:
         super().__init__()

@@ -25,6 +25,8 @@ _queue_callback = torch.autograd.Variable._execution_engine.queue_callback
 class TorchGraph(Graph):
     """Nodes are ``grad_fn`` objects, which compare equal when they are the same."""
 
+    parameter = torch.nn.Parameter
+
     def edge(self, tensor: Any) -> Edge | None:
         return None if tensor.grad_fn is None else (tensor.grad_fn, tensor.output_nr)
 

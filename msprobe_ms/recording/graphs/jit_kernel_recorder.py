@@ -34,6 +34,7 @@ class JitKernelRecorder(KernelRecorder):
     def graph_ran(self, call: Call | None, direction: str | None) -> None:
         if not self._is_open() or (call is not None and not call.subject.compiled):
             return
+        self._kernels.wait()  # not guarded: what it raises is of the script's own kernels
         where = PREFIX if call is None else call.forward if direction == FORWARD else call.backward
         self._guarded(where, partial(self._after_graph, call, direction))
 

@@ -134,11 +134,15 @@ class JitKernels:
     def _files(self) -> Iterator[Path]:
         return iter(()) if self._raw is None else self._raw.path.glob("Net/*/*/*")
 
+    def wait(self) -> None:
+        """Return when what was launched is there to take. Raises what kernels of the script raise."""
+        if self._raw is not None and self._process.is_mine:
+            self._dump.wait()
+
     def take(self) -> Iterator[GraphKernel]:
         """Read the launches since it was called last, in their order, one at a time; their files are removed."""
         if self._raw is None or not self._process.is_mine:
             return
-        self._dump.wait()
         paths = [path for path in self._files() if path not in self._others]
         if not paths:
             return

@@ -267,3 +267,13 @@ def test_what_is_written_into_a_view(dump_path: Path) -> None:
         (network(x * 1) * 7).sum().backward()
     assert dump["Module.1.ReLU.backward.0"]["output.0"].numpy().tolist() == [[[7, 0, 7], [0, 7, 7]]]
     assert x.grad is not None and x.grad.tolist() == [[7, 0, 7, 0, 7, 7]]
+
+
+def test_a_function_that_hands_a_parameter_on_has_no_backward(dump_path: Path) -> None:
+    """In PyTorch as in MindSpore: else a dump of one would have calls that one of the other has not."""
+    network = torch.nn.Linear(2, 2)
+    with record(network, level="L1", dump_path=dump_path) as dump:
+        (network.weight.to(torch.float32) * (network.bias * 2).to(torch.float32)).sum().backward()
+    assert [name for name in dump if ".to." in name] == [
+        "Tensor.to.0.forward", "Tensor.to.1.forward", "Tensor.to.1.backward"
+    ]  # fmt: skip
