@@ -17,32 +17,33 @@ class RunsOfStep:
     """The graphs that have run in a step.
 
     A step is complete when the graph has run that goes furthest of those seen so far; one that gives gradients to an
-    optimizer, when that has run, too. The next step begins with the first graph that runs again after that: what runs
-    before the training, such as a teacher, is in the step of the training.
+    optimizer, when that has run, too. The next step begins when one of the graphs runs again that had run by then: what
+    runs before the training, such as a teacher, is in the step of the training, and so is what runs after it and before
+    the next training, such as an evaluation, however often.
     """
 
     def __init__(self) -> None:
         self._seen: set[Hashable] = set()
         self._furthest = Reaches.RESULTS
-        self._complete = False
+        #: Those that had run when the step was complete; none while it is not.
+        self._needed: frozenset[Hashable] = frozenset()
         #: The name of a graph that has run again and waits for the optimizer that it gives its gradients to.
         self.repeated: str | None = None
 
     def begins_next(self, run: GraphRun) -> bool:
         """Take note of a run; whether the next step begins with it."""
         if run.is_update:
-            self._complete, self.repeated = True, None
+            self._needed, self.repeated = frozenset(self._seen), None
             return False
-        again = run.key in self._seen
-        begins = again and self._complete
+        begins = run.key in self._needed
         if begins:
-            self._seen.clear()
-        elif again and run.awaits_update:
+            self._seen, self._needed = set(), frozenset()
+        elif run.key in self._seen and run.awaits_update:
             self.repeated = run.name
         self._seen.add(run.key)
-        if begins or run.reaches >= self._furthest:
-            self._furthest = max(run.reaches, self._furthest)
-            self._complete = run.reaches == self._furthest and not run.awaits_update
+        if run.reaches >= self._furthest:
+            self._furthest = run.reaches
+            self._needed = frozenset() if run.awaits_update else frozenset(self._seen)
         return begins
 
 

@@ -37,7 +37,8 @@ def steps(order: str) -> str:
         "NGO NGO",
         "TN TN",  # a figure of the network afterwards
         "N NT NT",  # before training anything that runs is counted
-        "T TE EET T",  # an evaluation belongs to the step of the training that follows it, but for its first run
+        "T TEEE T TE T",  # an evaluation
+        "GOEE GO",
         "GGGG",
     ],
 )
