@@ -58,7 +58,9 @@ class JitKernels:
         self._framework = framework
         self._dump = framework.kernel_dump()
         self._cells: dict[str, str] = {}
+        #: Where the files are, while it is claimed; and where they have been.
         self._raw: Folder | None = None
+        self._place: Path | None = None
         #: Files of others, which stay.
         self._others: frozenset[Path] = frozenset()
         self._running = False
@@ -100,7 +102,7 @@ class JitKernels:
         raw = Path(settings["path"]) / f"rank_{self._framework.rank() or 0}"
         try:
             self._config.permissions.make_folder(raw)
-            self._raw = Folder(raw)
+            self._raw, self._place = Folder(raw), raw
             if not self._raw.claim():
                 self.problem = f"{raw}: MindSpore writes kernels of another process there"
                 return
@@ -116,20 +118,20 @@ class JitKernels:
         self._dump.record(int(number[0]) if number else 0)
 
     def pause(self) -> None:
-        """Have none written until `start`; what is there can still be taken."""
+        """Have none written until `start`, and leave the folder to others."""
         if self._running and self._process.is_mine:
             self._running = False
+            raw, self._raw = self._raw, None
+            if raw is not None:
+                raw.close()
             self._dump.close()
             self._dump.pause(NOWHERE)
 
     def close(self) -> None:
         """Nothing is recorded any more: leave nothing behind."""
-        raw, self._raw = self._raw, None
-        if raw is not None and self._process.is_mine:
-            path = raw.path
-            raw.close()
-            if not any(each.is_file() for each in path.glob("Net/*/*/*")):
-                shutil.rmtree(path, ignore_errors=True)
+        path, self._place = self._place, None
+        if path is not None and self._process.is_mine and not any(map(Path.is_file, path.glob("Net/*/*/*"))):
+            shutil.rmtree(path, ignore_errors=True)
 
     def _files(self) -> Iterator[Path]:
         return iter(()) if self._raw is None else self._raw.path.glob("Net/*/*/*")
