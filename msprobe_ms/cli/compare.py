@@ -68,7 +68,7 @@ def add_compare(commands: Any) -> None:
     )
     _add_sides(parser.add_argument_group("dumps: either -i, or -tp and -gp"))
     _add_report(parser.add_argument_group("report"))
-    _add_pairing(parser.add_argument_group("pairing"))
+    add_pairing(parser.add_argument_group("pairing"))
 
 
 def _add_sides(sides: Any) -> None:
@@ -109,7 +109,8 @@ def _add_report(report: Any) -> None:
     report.add_argument("--node", metavar="NAME", help=_NODE_HELP)
 
 
-def _add_pairing(pairing: Any) -> None:
+def add_pairing(pairing: Any) -> None:
+    """Add the options that say what of the one dump stands beside what of the other."""
     pairing.add_argument(
         "-f", "-fm", "--fuzzy_match", action="store_true", help="ignore call indices while pairing entries"
     )

@@ -11,6 +11,7 @@ from msprobe_ms.cli.common import FAILED
 from msprobe_ms.cli.compare import add_compare, add_merge_result
 from msprobe_ms.cli.compare_kernels import add_overflow_check
 from msprobe_ms.cli.dump_files import add_convert, add_index, add_recover
+from msprobe_ms.cli.export import add_export
 from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.run import add_run
 from msprobe_ms.cli.view import add_view
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     add_compare(commands)
     add_view(commands)
+    add_export(commands)
     add_merge_result(commands)
     add_compare_weights(commands)
     add_convert(commands)

@@ -1,4 +1,5 @@
-"""Fixed terms of a comparison: its verdicts, modes, what paired two entries, colours of rows, the two sides."""
+"""Fixed terms of a comparison: its verdicts, modes, what paired two entries, how calls stand, colours of rows, the
+two sides."""
 
 from __future__ import annotations
 
@@ -54,6 +55,23 @@ class PairedBy(_Term):
     UNMATCHED = "unmatched"
     ELSEWHERE = "elsewhere"
     NOTHING = ""
+
+
+class Standing(_Term):
+    """How a call stands beside its counterpart, as viewers show it.
+
+    ``ORIGIN``        the error begins in it
+    ``INHERITED``     it differs, and the error began elsewhere
+    ``AGREES``        nothing of it differs
+    ``NOT_COMPARED``  it has a counterpart, and no value of the two could be compared
+    ``UNMATCHED``     it has no counterpart
+    """
+
+    ORIGIN = "origin"
+    INHERITED = "inherited"
+    AGREES = "agrees"
+    NOT_COMPARED = "not compared"
+    UNMATCHED = "unmatched"
 
 
 class RowColour(_Term):

@@ -6,12 +6,23 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from msprobe_ms.comparison.terms import RowColour, Verdict
+from msprobe_ms.comparison.terms import RowColour, Standing, Verdict
 
 #: RGB of the rows of our own tables.
 OWN_ROWS: Mapping[RowColour, str] = MappingProxyType({RowColour.RED: "FF9C9C", RowColour.YELLOW: "FFEB9C"})
 #: RGB of the rows of tables that look as those of msprobe do.
 MSPROBE_ROWS: Mapping[RowColour, str] = MappingProxyType({RowColour.RED: "FF0000", RowColour.YELLOW: "FFFF00"})
+
+#: Colour of a call in other viewers; those of msprobe's own graphs, where it has one.
+STANDINGS: Mapping[Standing, str] = MappingProxyType(
+    {
+        Standing.ORIGIN: "#FF704D",
+        Standing.INHERITED: "#FFDC7F",
+        Standing.AGREES: "#FFFCF3",
+        Standing.NOT_COMPARED: "#E6E6E6",
+        Standing.UNMATCHED: "#C7C7C7",
+    }
+)
 
 #: Background of a verdict in HTML; legible on a light and on a dark page.
 VERDICTS: Mapping[Verdict, str] = MappingProxyType(

@@ -1,0 +1,66 @@
+"""Console command ``export``: what a dump, or a comparison of two, shows, for other viewers."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from msprobe_ms.cli.common import DONE, add_command, add_output, numbers, output_folder, print_lines
+from msprobe_ms.cli.compare import add_pairing
+from msprobe_ms.support.errors import UsageError
+
+_EPILOG = """\
+formats:
+  model-explorer   export_<time>.graph.json, and of a comparison .deviation.json (colours) and .sync.json (pairs)
+  vis.db           export_<time>.vis.db, for tb_graph_ascend, msprobe's plugin of TensorBoard
+  onnx             export_<time>.onnx, a file a dump, for Netron: structure alone; needs msprobe-ms[onnx]
+  dot              export_<time>.dot, a file a dump, for Graphviz
+
+examples:
+  msprobe export -tp ms_dump/step0 --to model-explorer -o out
+  msprobe export -tp ms_dump/step0 -gp pt_dump/step0 -lm layer_mapping.yaml --to vis.db -o out"""
+
+
+def add_export(commands: Any) -> None:
+    told = "write what a dump, or a comparison of two, shows, for other viewers"
+    parser = add_command(commands, "export", _export, told, _EPILOG)
+    dumps = parser.add_argument_group("dumps")
+    dump = "a dump.json, a rank or step folder, a dump root"
+    dumps.add_argument("-tp", "--target_path", type=Path, metavar="PATH", required=True, help=f"the dump: {dump}")
+    dumps.add_argument("-gp", "--golden_path", type=Path, metavar="PATH", help="the dump to compare it with")
+    chosen = "to export: 0,1 or 0-3 (default all)"
+    dumps.add_argument("--rank", type=numbers, default=[], metavar="N,N,…", help=f"the ranks {chosen}")
+    dumps.add_argument("--step", type=numbers, default=[], metavar="N,N,…", help=f"the steps {chosen}")
+    files = parser.add_argument_group("files")
+    files.add_argument(
+        "--to", required=True, choices=("model-explorer", "vis.db", "onnx", "dot"), help="the format (see below)"
+    )
+    add_output(files, "where the files go (default ./output)")
+    files.add_argument("--thresholds", type=Path, metavar="YAML", help="tolerances to judge by, where not the usual")
+    add_pairing(parser.add_argument_group("pairing, with -gp"))
+
+
+def _export(options: argparse.Namespace) -> int:
+    # Imported here: `msprobe -h` needs none of it.
+    from msprobe_ms.comparison.export.export import export
+    from msprobe_ms.comparison.export.files import Naming
+    from msprobe_ms.comparison.reporting.files import claimed_timestamp
+    from msprobe_ms.comparison.settings import Settings
+
+    mappings = {name: getattr(options, name) for name in _MAPPINGS}
+    if options.golden_path is None and any((*mappings.values(), options.fuzzy_match, options.thresholds)):
+        raise UsageError("export: mappings, -f and --thresholds are for comparing: name the other dump with -gp")
+    settings = Settings(**mappings, fuzzy=options.fuzzy_match, thresholds=options.thresholds).options()
+    folder = output_folder(options)
+    with claimed_timestamp(folder, "export_") as timestamp:
+        naming = Naming(folder, timestamp)
+        for file in export(
+            options.target_path, options.golden_path, options.to, naming, settings,
+            ranks=options.rank, steps=options.step,
+        ):  # fmt: skip
+            print_lines([f"export: {file}"])
+    return DONE
+
+
+_MAPPINGS = ("cell_mapping", "layer_mapping", "api_mapping", "data_mapping")

@@ -1,0 +1,163 @@
+"""What flows between the calls of a dump: which output became which input, found by equal figures.
+
+A dump does not record it. Where code that was not recorded stands between two calls, as an addition does at level L0,
+nothing flows from one to the other as far as is known: the later one then follows those before it, in the same module,
+of whose results it is not known where they went.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from msprobe_ms.comparison.export.tree import Node
+from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint_of
+from msprobe_ms.dump.dialects import API_PREFIXES
+from msprobe_ms.dump.model import Entry, Item
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+
+_GIVEN = ("output", "parameters_grad")
+_TAKEN = ("input", "debug")
+#: Stands for an output or an input that is not known.
+UNKNOWN = -1
+
+
+class Edge(NamedTuple):
+    """What goes from the node ``source`` to the node ``target``.
+
+    ``output``, ``input``  places among what the one gave out, or what the other took in; ``UNKNOWN`` for both where
+                           the target only follows the source, and ``UNKNOWN`` for the input of what a call hands out
+                           that was made inside of it
+    """
+
+    source: int
+    target: int
+    output: int
+    input: int
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a tensor was found again, and it is not only that one follows the other."""
+        return self.output != UNKNOWN
+
+
+def taken_by(entry: Entry) -> list[Item]:
+    """Return what a call took in, in the order that edges count."""
+    return [item for item in entry.items if item.state in _TAKEN]
+
+
+def given_by(entry: Entry) -> list[Item]:
+    """Return what a call gave out, in the order that edges count."""
+    return [item for item in entry.items if item.state in _GIVEN]
+
+
+def edges_of(nodes: Sequence[Node]) -> list[Edge]:
+    """Return the edges between the nodes of a dump, by their targets.
+
+    Each leads from an earlier call to a later one, but for those to the gradients of parameters.
+
+    A call gets its inputs from outside: from the last that gave them out before anything inside of it ended. Where a
+    call inside of it takes them in, that one gets the edge. What it gives out comes from the last that made it inside.
+    """
+    return list(_Flow([node.entry for node in nodes if node.entry is not None], nodes).edges())
+
+
+class _Flow:
+    def __init__(self, entries: Sequence[Entry], nodes: Sequence[Node]) -> None:
+        self._entries = entries
+        self._taken = [list(map(fingerprint_of, taken_by(entry))) for entry in entries]
+        self._given = [list(map(fingerprint_of, given_by(entry))) for entry in entries]
+        #: Fingerprint → the calls that gave it out, and where in them; the calls that took it in.
+        self._made: dict[Fingerprint, list[tuple[int, int]]] = defaultdict(list)
+        self._used: dict[Fingerprint, list[int]] = defaultdict(list)
+        for number, (taken, given) in enumerate(zip(self._taken, self._given, strict=True)):
+            for place, tensor in enumerate(given):
+                if tensor is not None:
+                    self._made[tensor].append((number, place))
+            for tensor in taken:
+                if tensor is not None:
+                    self._used[tensor].append(number)
+        self._parents = [node.parent for node in nodes]
+        self._begins = _begins(nodes, len(entries))
+        self._backward = {
+            entry.name: number
+            for number, entry in enumerate(entries)
+            if entry.parsed is not None and entry.parsed.direction == BACKWARD
+        }
+
+    def edges(self) -> Iterator[Edge]:
+        known = [[*self._from_outside(number), *self._from_inside(number)] for number in range(len(self._entries))]
+        taken_on = {edge.source for edges in known for edge in edges}
+        #: Calls by what encloses them of whose results it is not known where they went.
+        pending: dict[int | None, list[int]] = defaultdict(list)
+        before: int | None = None
+        for number, (entry, edges) in enumerate(zip(self._entries, known, strict=True)):
+            yield from edges
+            is_call = _is_call(entry)
+            if not edges and not is_call:
+                sources = self._backward_of(entry)
+            elif not edges and self._takes_something(number):
+                inside = pending.pop(number, [])
+                sources = inside or pending.pop(self._parents[number], []) or ([] if before is None else [before])
+            else:
+                sources = []
+            yield from (Edge(source, number, UNKNOWN, UNKNOWN) for source in sources)
+            if is_call:
+                before = number
+                if number not in taken_on:
+                    pending[self._parents[number]].append(number)
+
+    def _takes_something(self, number: int) -> bool:
+        """Whether it computes on tensors, as far as is known: what takes in plain values alone makes new ones."""
+        taken = taken_by(self._entries[number])
+        return not taken or any(item.kind == "tensor" for item in taken) or self._begins[number] < number
+
+    def _from_outside(self, number: int) -> Iterator[Edge]:
+        begin = self._begins[number]
+        for place, tensor in enumerate(self._taken[number]):
+            if tensor is None:
+                continue
+            made, used = self._made.get(tensor, ()), self._used[tensor]
+            last = bisect_left(made, (begin,)) - 1
+            if last >= 0 and used[bisect_left(used, begin)] >= number:
+                yield Edge(made[last][0], number, made[last][1], place)
+
+    def _from_inside(self, number: int) -> Iterator[Edge]:
+        begin = self._begins[number]
+        for tensor in self._given[number] if begin < number else ():
+            if tensor is None:
+                continue
+            made = self._made[tensor]
+            last = bisect_left(made, (number,)) - 1
+            if last >= 0 and made[last][0] >= begin:
+                yield Edge(made[last][0], number, made[last][1], UNKNOWN)
+
+    def _backward_of(self, entry: Entry) -> list[int]:
+        """The backward call that made the gradients of parameters, if an entry holds some."""
+        parsed = entry.parsed
+        if parsed is None or parsed.direction != PARAMETERS_GRAD:
+            return []
+        made = self._backward.get(str(parsed.in_direction(BACKWARD)))
+        return [] if made is None else [made]
+
+
+def _is_call(entry: Entry) -> bool:
+    """Whether an entry is a call of a module or an API, and no saved value, gradient or parameter."""
+    parsed = entry.parsed
+    if parsed is None:
+        return False
+    return parsed.direction in (FORWARD, BACKWARD) and (parsed.is_module or parsed.prefix in API_PREFIXES)
+
+
+def _begins(nodes: Sequence[Node], calls: int) -> list[int]:
+    """The first call to end inside of each call; its own number where nothing was called in it."""
+    begins = list(range(calls))
+    for number in range(calls):
+        parent = nodes[number].parent
+        while parent is not None and nodes[parent].entry is None:
+            parent = nodes[parent].parent
+        if parent is not None:
+            begins[parent] = min(begins[parent], begins[number])
+    return begins
