@@ -75,7 +75,8 @@ class _Clusters:
 
     def _node(self, number: int) -> str:
         node, judged = self._graph.nodes[number], self._graph.judged.get(number)
-        lines = [_title(node), *([] if judged is None else [_verdict(judged)])]
+        title = f"{_title(node)} (result)" if self._children[number] else _title(node)
+        lines = [title, *([] if judged is None else [_verdict(judged)])]
         shown = [f"label={quoted(*lines)}", f"tooltip={quoted(node.name)}"]
         if judged is not None:
             shown.append(f'fillcolor="{COLOURS[judged.standing]}"')

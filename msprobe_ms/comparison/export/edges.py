@@ -16,7 +16,7 @@ from msprobe_ms.comparison.export.tree import Node
 from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint_of
 from msprobe_ms.dump.dialects import API_PREFIXES
 from msprobe_ms.dump.model import Entry, Item
-from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETERS_GRAD
 
 _GIVEN = ("output", "parameters_grad")
 _TAKEN = ("input", "debug")
@@ -97,7 +97,7 @@ class _Flow:
             yield from edges
             is_call = _is_call(entry)
             if not edges and not is_call:
-                sources = self._backward_of(entry)
+                sources = self._made_before(entry, before)
             elif not edges and self._takes_something(number):
                 inside = pending.pop(number, [])
                 sources = inside or pending.pop(self._parents[number], []) or ([] if before is None else [before])
@@ -134,12 +134,14 @@ class _Flow:
             if last >= 0 and made[last][0] >= begin:
                 yield Edge(made[last][0], number, made[last][1], UNKNOWN)
 
-    def _backward_of(self, entry: Entry) -> list[int]:
-        """The backward call that made the gradients of parameters, if an entry holds some."""
-        parsed = entry.parsed
-        if parsed is None or parsed.direction != PARAMETERS_GRAD:
-            return []
-        made = self._backward.get(str(parsed.in_direction(BACKWARD)))
+    def _made_before(self, entry: Entry, before: int | None) -> list[int]:
+        """What an entry that is no call comes from: gradients of parameters from their backward call, what the script
+        saved from the last call before."""
+        direction = entry.parsed.direction if entry.parsed is not None else ""
+        if entry.parsed is not None and direction == PARAMETERS_GRAD:
+            made = self._backward.get(str(entry.parsed.in_direction(BACKWARD)))
+        else:
+            made = before if direction == DEBUG else None
         return [] if made is None else [made]
 
 

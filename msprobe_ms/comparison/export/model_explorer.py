@@ -120,7 +120,8 @@ def _values(entry: Entry, rows: dict[str, Row]) -> Iterator[tuple[str, str]]:
             continue
         row = rows.get(item.name)
         told = figures(item) | (compared(row, item) if row is not None else {})
-        told.pop("type", None)
+        for less in ("type", "Counterpart"):
+            told.pop(less, None)
         yield as_text(item.suffix or item.state), in_one_line(told)
 
 
@@ -133,10 +134,9 @@ def _edge(graph: Graph, edge: Edge) -> _Json:
 
 
 def _metadata(place: int, item: Item) -> _Json:
-    told = figures(item)
-    told["name"] = as_text(item.suffix or item.state)
-    if "shape" in told:
-        told["tensor_shape"] = f"{told.get('dtype', '')} {told.pop('shape')}".strip()
+    """What the viewer writes beside edges; all figures are among the attributes, also of what no edge leads to."""
+    shape = in_one_line({name: text for name, text in figures(item).items() if name in ("dtype", "shape")})
+    told = {"name": as_text(item.suffix or item.state), "tensor_shape": shape}
     return {"id": str(place), "attrs": [{"key": key, "value": value} for key, value in told.items()]}
 
 
@@ -170,6 +170,5 @@ def _couples(topology: Topology) -> _Json:
     ]
     return {
         "type": "sync_navigation",
-        "mapping": {ours[0]: theirs[0] for ours, theirs in couples if len(ours) == len(theirs) == 1},
         "mappingEntries": [{"leftNodeIds": ours, "rightNodeIds": theirs} for ours, theirs in couples],
     }

@@ -172,7 +172,9 @@ class _Tree:
         node, judged = self.nodes[number], self._graph.judged.get(number)
         entry, parent = node.entry, node.parent
         prefix = entry.parsed.prefix if entry is not None and entry.parsed is not None else ""
-        link = other.path(judged.counterparts[0]) if judged is not None and judged.counterparts else []
+        counterpart = judged.counterparts[0] if judged is not None and judged.counterparts else None
+        if number == self._root and other is not self:
+            counterpart = other._root
         rows = judged.rows_by_name() if judged is not None else {}
         return (
             f"{self._id}_{node.name}",
@@ -185,7 +187,7 @@ class _Tree:
             self._precision(number),
             None,
             0,
-            _json(link),
+            _json([] if counterpart is None else other.path(counterpart)),
             f"{self._id}_{self._stack_numbers[entry.stack if entry is not None else ()]}",
             _json([]),
             _json({}),
