@@ -83,7 +83,9 @@ def about(node: Node, judged: Judged | None) -> Iterator[tuple[str, str]]:
 
 def in_one_line(told: dict[str, str]) -> str:
     """Return figures as one line."""
-    return ", ".join(value if name in ("type", "dtype") else f"{name} {value}" for name, value in told.items())
+    return ", ".join(
+        value if name in ("Result", "type", "dtype") else f"{name} {value}" for name, value in told.items()
+    )
 
 
 def as_text(value: object) -> str:

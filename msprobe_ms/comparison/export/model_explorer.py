@@ -108,8 +108,8 @@ def _node(graph: Graph, number: int, layers: _Layers, incoming: list[Edge]) -> _
         "namespace": layers.of(number),
         "attrs": [{"key": key, "value": value} for key, value in attributes],
         "incomingEdges": [_edge(graph, edge) for edge in incoming],
-        "inputsMetadata": [_metadata(place, item) for place, item in enumerate(taken_by(entry))],
-        "outputsMetadata": [_metadata(place, item) for place, item in enumerate(given_by(entry))],
+        "inputsMetadata": [_metadata(place, item, statistics=False) for place, item in enumerate(taken_by(entry))],
+        "outputsMetadata": [_metadata(place, item, statistics=True) for place, item in enumerate(given_by(entry))],
     }
 
 
@@ -119,7 +119,7 @@ def _values(entry: Entry, rows: dict[str, Row]) -> Iterator[tuple[str, str]]:
         if item.kind == "null":
             continue
         row = rows.get(item.name)
-        told = figures(item) | (compared(row, item) if row is not None else {})
+        told = (compared(row, item) if row is not None else {}) | figures(item)
         for less in ("type", "Counterpart"):
             told.pop(less, None)
         yield as_text(item.suffix or item.state), in_one_line(told)
@@ -133,10 +133,13 @@ def _edge(graph: Graph, edge: Edge) -> _Json:
     }
 
 
-def _metadata(place: int, item: Item) -> _Json:
-    """What the viewer writes beside edges; all figures are among the attributes, also of what no edge leads to."""
-    shape = in_one_line({name: text for name, text in figures(item).items() if name in ("dtype", "shape")})
-    told = {"name": as_text(item.suffix or item.state), "tensor_shape": shape}
+def _metadata(place: int, item: Item, *, statistics: bool) -> _Json:
+    """What the viewer shows of a value at its edges; all figures are among the attributes, also where no edge leads."""
+    known = figures(item)
+    told = {"name": as_text(item.suffix or item.state)}
+    told["tensor_shape"] = " ".join(known[name] for name in ("dtype", "shape") if name in known)
+    if statistics:
+        told |= {name: known[name] for name in ("Max", "Min", "Mean", "Norm") if name in known}
     return {"id": str(place), "attrs": [{"key": key, "value": value} for key, value in told.items()]}
 
 
