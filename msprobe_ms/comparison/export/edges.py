@@ -79,8 +79,8 @@ class _Flow:
             for tensor in taken:
                 if tensor is not None:
                     self._used[tensor].append(number)
-        self._parents = [node.parent for node in nodes]
-        self._begins = _begins(nodes, len(entries))
+        self._around = _calls_around(nodes, len(entries))
+        self._begins = _begins(self._around)
         self._backward = {
             entry.name: number
             for number, entry in enumerate(entries)
@@ -89,30 +89,29 @@ class _Flow:
 
     def edges(self) -> Iterator[Edge]:
         known = [[*self._from_outside(number), *self._from_inside(number)] for number in range(len(self._entries))]
+        lost = _Lost(self._around, self._taken)
         taken_on = {edge.source for edges in known for edge in edges}
-        #: Calls by what encloses them of whose results it is not known where they went.
-        pending: dict[int | None, list[int]] = defaultdict(list)
-        before: int | None = None
         for number, (entry, edges) in enumerate(zip(self._entries, known, strict=True)):
             yield from edges
             is_call = _is_call(entry)
+            sources: Sequence[int] = ()
             if not edges and not is_call:
-                sources = self._made_before(entry, before)
+                sources = self._made_before(entry, lost.before)
             elif not edges and self._takes_something(number):
-                inside = pending.pop(number, [])
-                sources = inside or pending.pop(self._parents[number], []) or ([] if before is None else [before])
-            else:
-                sources = []
+                sources = lost.sources(number)
             yield from (Edge(source, number, UNKNOWN, UNKNOWN) for source in sources)
             if is_call:
-                before = number
-                if number not in taken_on:
-                    pending[self._parents[number]].append(number)
+                lost.end(number, kept=number not in taken_on and self._gives_something(number))
 
     def _takes_something(self, number: int) -> bool:
         """Whether it computes on tensors, as far as is known: what takes in plain values alone makes new ones."""
         taken = taken_by(self._entries[number])
         return not taken or any(item.kind == "tensor" for item in taken) or self._begins[number] < number
+
+    def _gives_something(self, number: int) -> bool:
+        """Whether it gives out a tensor, as far as is known: a shape or a rank goes nowhere."""
+        given = given_by(self._entries[number])
+        return not given or any(item.kind == "tensor" for item in given)
 
     def _from_outside(self, number: int) -> Iterator[Edge]:
         begin = self._begins[number]
@@ -145,6 +144,44 @@ class _Flow:
         return [] if made is None else [made]
 
 
+class _Lost:
+    """Results of which it is not known where they went, for the inputs of which it is not known where they came from.
+
+    ``before``  the call that ended last
+    """
+
+    def __init__(self, around: Sequence[int | None], taken: Sequence[Sequence[Fingerprint | None]]) -> None:
+        self._around = around
+        self._taken = [set(tensors) - {None} for tensors in taken]
+        #: Calls by what encloses them.
+        self._pending: dict[int | None, list[int]] = defaultdict(list)
+        #: Where a tensor was taken to come from: all that take it in got it from there.
+        self._known: dict[Fingerprint | None, Sequence[int]] = {}
+        self.before: int | None = None
+
+    def sources(self, number: int) -> Sequence[int]:
+        """The calls that a call follows: those left inside of it, else those left where its inputs came in."""
+        if inside := self._pending.pop(number, None):
+            return inside
+        tensors = self._taken[number]
+        for tensor in tensors:
+            if tensor in self._known:
+                return self._known[tensor]
+        around = self._around[number]
+        while around is not None and tensors & self._taken[around]:
+            around = self._around[around]
+        left = self._pending.pop(around, [])
+        sources = left or ([] if self.before is None else [self.before])
+        self._known.update(dict.fromkeys(tensors, sources))
+        return sources
+
+    def end(self, number: int, *, kept: bool) -> None:
+        """A call has ended; ``kept``: it is not known where its results go."""
+        self.before = number
+        if kept:
+            self._pending[self._around[number]].append(number)
+
+
 def _is_call(entry: Entry) -> bool:
     """Whether an entry is a call of a module or an API, and no saved value, gradient or parameter."""
     parsed = entry.parsed
@@ -153,13 +190,21 @@ def _is_call(entry: Entry) -> bool:
     return parsed.direction in (FORWARD, BACKWARD) and (parsed.is_module or parsed.prefix in API_PREFIXES)
 
 
-def _begins(nodes: Sequence[Node], calls: int) -> list[int]:
-    """The first call to end inside of each call; its own number where nothing was called in it."""
-    begins = list(range(calls))
+def _calls_around(nodes: Sequence[Node], calls: int) -> list[int | None]:
+    """The call that encloses each call, whatever groups lie between; None where none does."""
+    around: list[int | None] = []
     for number in range(calls):
         parent = nodes[number].parent
         while parent is not None and nodes[parent].entry is None:
             parent = nodes[parent].parent
+        around.append(parent)
+    return around
+
+
+def _begins(around: Sequence[int | None]) -> list[int]:
+    """The first call to end inside of each call; its own number where nothing was called in it."""
+    begins = list(range(len(around)))
+    for number, parent in enumerate(around):
         if parent is not None:
             begins[parent] = min(begins[parent], begins[number])
     return begins

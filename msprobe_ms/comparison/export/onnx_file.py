@@ -144,7 +144,8 @@ class _Values:
             yield from zip(names, items, strict=True)
 
     def _info(self, name: str, item: Item) -> Any:
-        shape = list(item.shape) if isinstance(item.shape, tuple) else None
+        unknown = ["unknown"] if item.kind == "tensor" else []  # ONNX wants the shape of what goes in and comes out
+        shape = list(item.shape) if isinstance(item.shape, tuple) else unknown
         return self._onnx.helper.make_tensor_value_info(name, self._type(item), shape)
 
     def _type(self, item: Item) -> int:
