@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 from msprobe_ms.comparison.export.files import Naming
 from msprobe_ms.comparison.export.topology import Topology, topology_of_comparison, topology_of_dump
-from msprobe_ms.comparison.kernels.first_nonfinite import dumps_in
+from msprobe_ms.comparison.kernels.compare import compare_kernel_dumps
 from msprobe_ms.comparison.many.plan import plan
+from msprobe_ms.comparison.reporting.profiles import judge
 from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.kernels.entries import KernelDump, read_kernels
+from msprobe_ms.dump.kernels.kernel_files import KernelFolder, find_kernel_folders, read_folders
+from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.locate import Place, find_places
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import CompareError, DumpFormatError
+from msprobe_ms.support.text import listed
 
 Writer = Callable[[Iterable[Topology], Naming], Iterator[Path]]
+
+_Kernels = Mapping[Place, Callable[[], KernelDump]]
 
 #: Formats, by what the user calls them, and the modules that write them.
 FORMATS = {"model-explorer": "model_explorer", "vis.db": "vis_db", "onnx": "onnx_file", "dot": "dot"}
@@ -45,30 +53,73 @@ def export(
 
 
 def _of_dumps(path: Path, ranks: Collection[int], steps: Collection[int]) -> Iterator[Topology]:
+    found: Mapping[Place, Callable[[], Dump]]
     try:
         places = find_places(path)
     except DumpFormatError:
-        for number, (_, dump) in enumerate(dumps_in(path)):  # raw files of kernels
-            yield topology_of_dump(dump, Place(number, ""), f"_part{number}" if number else "")
-        return
-    chosen = {
-        place: found
-        for place, found in places.items()
-        if (not ranks or place.rank_number in ranks) and (not steps or place.step is None or place.step in steps)
-    }
-    if not chosen:
-        raise CompareError(f"{path}: no rank and step that was asked for; it has {', '.join(map(str, places))}")
-    for place, found in chosen.items():
-        suffix = f"_{'_'.join(str(place).split())}" if len(chosen) > 1 else ""
-        yield topology_of_dump(read_dump(found, sketches=False), place, suffix)
+        if not (found := _kernels(path)):
+            raise
+    else:
+        found = {place: partial(read_dump, file, sketches=False) for place, file in places.items()}
+    chosen = _chosen(path, found, ranks, steps)
+    for place in chosen:
+        yield topology_of_dump(found[place](), place, _suffix(place) if len(chosen) > 1 else "")
 
 
 def _of_comparisons(
     target: Path, golden: Path, options: Options, ranks: Collection[int], steps: Collection[int]
 ) -> Iterator[Topology]:
-    pairs = plan(target, golden, ranks=ranks, steps=steps).pairs
+    try:
+        pairs = plan(target, golden, ranks=ranks, steps=steps).pairs
+    except DumpFormatError:
+        ours, theirs = _kernels(target), _kernels(golden)
+        if not (ours and theirs):
+            raise
+        yield from _of_kernels(ours, theirs, _chosen(target, ours, ranks, steps), options)
+        return
     places = {path: place for place, path in find_places(target).items()}
     for pair in pairs:
-        ours, theirs = read_dump(pair.target), read_dump(pair.golden)
-        comparison = compare_dumps(ours, theirs, options, one_of_many=len(pairs) > 1)
-        yield topology_of_comparison(ours, theirs, comparison, places.get(pair.target, pair.place), pair.suffix)
+        mine, other = read_dump(pair.target), read_dump(pair.golden)
+        comparison = compare_dumps(mine, other, options, one_of_many=len(pairs) > 1)
+        yield topology_of_comparison(mine, other, comparison, places.get(pair.target, pair.place), pair.suffix)
+
+
+def _of_kernels(ours: _Kernels, theirs: _Kernels, chosen: Collection[Place], options: Options) -> Iterator[Topology]:
+    """Comparisons of raw files of kernels, those of the ranks and steps that both sides have."""
+    both = [place for place in chosen if place in theirs]
+    if not both:
+        raise CompareError(f"no rank and step is in both: {listed(ours)} and {listed(theirs)}")
+    for place in both:
+        mine, other = ours[place](), theirs[place]()
+        comparison = compare_kernel_dumps(mine, other)
+        judge(comparison, options.report)
+        yield topology_of_comparison(mine, other, comparison, place, _suffix(place) if len(both) > 1 else "")
+
+
+def _kernels(path: Path) -> _Kernels:
+    """The ranks and steps of which there are raw files of kernels, and how to read each."""
+    folders = find_kernel_folders(path) if path.is_dir() else []
+    by_place: dict[Place, list[KernelFolder]] = {}
+    for folder in folders:
+        by_place.setdefault(Place(folder.step, f"rank{folder.rank}"), []).append(folder)
+    return {place: partial(_read_kernels, path, some) for place, some in by_place.items()}
+
+
+def _read_kernels(path: Path, folders: Collection[KernelFolder]) -> KernelDump:
+    return read_kernels(path, read_folders(folders))
+
+
+def _chosen(path: Path, places: Collection[Place], ranks: Collection[int], steps: Collection[int]) -> Sequence[Place]:
+    """The places that were asked for; where nothing tells the step of a dump, the choice does not concern it."""
+    found = [
+        place
+        for place in places
+        if (not ranks or place.rank_number in ranks) and (not steps or place.step is None or place.step in steps)
+    ]
+    if not found:
+        raise CompareError(f"{path}: no rank and step that was asked for: it has {listed(places)}")
+    return found
+
+
+def _suffix(place: Place) -> str:
+    return f"_{'_'.join(str(place).split())}"

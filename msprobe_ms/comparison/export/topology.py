@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from msprobe_ms.comparison.export.edges import Edge, edges_of
 from msprobe_ms.comparison.export.tree import Node, tree_of
 from msprobe_ms.comparison.model import Comparison, Pair, Row
+from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.reporting.profiles import own
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side, Standing
 from msprobe_ms.dump.model import Dump, Entry
@@ -26,7 +27,7 @@ _STANDINGS = (
 class Judged:
     """What a comparison says of a call.
 
-    ``ratio``         error ratio of what it gives out: the largest deviation over its tolerance
+    ``ratio``         the largest error ratio of its values: a deviation over its tolerance
     ``counterparts``  the numbers of the other side's nodes that it was compared with
     ``rows``          its values beside those of the counterparts
     ``side``          which side of the rows it is
@@ -95,11 +96,11 @@ def topology_of_comparison(
     couples: list[tuple[list[int], list[int]]] = []
     for pair in comparison.pairs:
         both = members[TARGET].of(pair), members[GOLDEN].of(pair)
-        standing = _standing(pair)
+        standing, ratio = _standing(pair), max(map(error_ratio, pair.rows), default=0.0)
         if all(both):
             couples.append(both)
         for side in (TARGET, GOLDEN):
-            found = Judged(standing, pair.given, pair.how, both[side.other], pair.rows, side)
+            found = Judged(standing, ratio, pair.how, both[side.other], pair.rows, side)
             for number in both[side]:
                 # A call of a group may have a pair of its own, which says that it has no counterpart.
                 if pair.matched or number not in judged[side]:
