@@ -45,6 +45,7 @@ def _of_dump(folder: Path) -> Commands:
         _compare(folder, "-lm", "-f"),
         _compare(folder, "--profile", "v110"),
         ["overflow_check", "-i", f"{folder}/target", "-o", f"{folder}/out"],
+        ["export", "-tp", f"{folder}/target", "-gp", f"{folder}/golden", "--to", "vis.db", "-o", f"{folder}/out"],
     ]
 
 

@@ -109,6 +109,15 @@ def test_costs_grow_with_the_size(shape: Shape, tmp_path: Path) -> None:
         assert compared(folder, *more, seconds=4.0).status == 0
 
 
+@pytest.mark.parametrize("shape", [one_call, a_circle, deep_names], ids=lambda shape: shape.__name__)
+def test_costs_of_exports_grow_with_the_size(shape: Shape, tmp_path: Path) -> None:
+    folder = emptied(tmp_path / "laid")
+    laid(folder / "target", *shape(0.25))
+    laid(folder / "golden", *shape(0.0))
+    sides = ["-tp", f"{folder}/target", "-gp", f"{folder}/golden"]
+    assert attempt(["export", *sides, "--to", "model-explorer", "-o", f"{folder}/out"], seconds=5.0).status == 0
+
+
 @pytest.mark.parametrize(
     "name", [f"Cell.{'a.' * 300_000}D.forward.0", f"Mint.{'a' * (LONGEST_NAME + 1)}.0.forward", "." * MOST_PARTS]
 )

@@ -54,21 +54,37 @@ def test_ranks_and_steps_are_told_apart(tmp_path: Path) -> None:
     assert found == ["export_step0_rank0_3.dot", "export_step0_rank1_3.dot"]
 
 
-def test_raw_files_of_kernels_are_a_dump(tmp_path: Path) -> None:
+def kernels(root: Path, given: float = 2.0) -> Path:
+    """Raw files of two kernels, of which the second adds one too little or too much, where ``given`` is not 2."""
     x = np.arange(6, dtype=np.float32)
-    lay_out(
-        tmp_path / "rank_0" / "Net" / "0" / "0",
-        {
-            "MatMul.Default_network-Net_fc-Dense_MatMul-op0.input.0": x,
-            "MatMul.Default_network-Net_fc-Dense_MatMul-op0.output.0": x + 1,
-            "ReLU.Default_network-Net_act-ReLU_ReLU-op0.input.0": x + 1,
-            "ReLU.Default_network-Net_act-ReLU_ReLU-op0.output.0": x + 2,
-        },
-    )
+    tensors = {
+        "MatMul.Default_network-Net_fc-Dense_MatMul-op0.input.0": x,
+        "MatMul.Default_network-Net_fc-Dense_MatMul-op0.output.0": x + 1,
+        "ReLU.Default_network-Net_act-ReLU_ReLU-op0.input.0": x + 1,
+        "ReLU.Default_network-Net_act-ReLU_ReLU-op0.output.0": (x + given).astype(np.float32),
+    }
+    lay_out(root / "rank_0" / "Net" / "0" / "0", tensors)
+    return root
+
+
+def test_raw_files_of_kernels_are_a_dump(tmp_path: Path) -> None:
+    kernels(tmp_path)
     (file,) = export(tmp_path, None, "model-explorer", Naming(tmp_path / "out", "1"), Options())
     first, second = json.loads(file.read_bytes())["graphs"][0]["nodes"]
     assert [node["namespace"].rpartition("/")[2] for node in (first, second)] == ["fc", "act"]
     assert second["incomingEdges"][0]["sourceNodeId"] == first["id"]
+
+
+def test_raw_files_of_kernels_are_compared(tmp_path: Path) -> None:
+    target, golden = kernels(tmp_path / "a", 3.0), kernels(tmp_path / "b")
+    files = list(export(target, golden, "model-explorer", Naming(tmp_path / "out", "1"), Options()))
+    assert names(*files) == [f"export_1.{ending}" for ending in _ENDINGS["model-explorer"]]
+    results = json.loads(files[1].read_bytes())["target"]["results"]
+    first, second = results.values()
+    assert (first["value"], first["bgColor"]) == (0.0, "#FFFCF3")
+    assert second["value"] > 1 and second["bgColor"] == "#FF704D"
+    with pytest.raises(CompareError, match="it has step0 rank0"):
+        list(export(target, golden, "dot", Naming(tmp_path / "out", "2"), Options(), ranks=[3]))
 
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
