@@ -128,7 +128,7 @@ class PyTorch(TorchModules):
         tensor = _dense(tensor if plain else tensor.detach())
         if (wider := _WIDER.get(tensor.dtype)) is not None:
             tensor = tensor.to(wider)
-        return tensor.numpy() if tensor.is_cpu else tensor.cpu().numpy()
+        return _array(tensor) if tensor.is_cpu else tensor.cpu().numpy()
 
     def copies(self, tensor: Any) -> bool:
         on_host = tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_contiguous()
@@ -307,6 +307,17 @@ def _alone(tensor: torch.Tensor, *, copy: bool = False) -> torch.Tensor:
     if not alone or (copy and on_host is tensor):
         on_host = on_host.clone(memory_format=torch.contiguous_format)
     return on_host.expand(shown)
+
+
+def _array(tensor: torch.Tensor) -> np.ndarray:
+    """A tensor's own memory as an array, to read.
+
+    ``Tensor.numpy`` would forbid for good that the memory is resized or freed, as FSDP does with it.
+    """
+    try:
+        return np.from_dlpack(tensor)
+    except (BufferError, RuntimeError, TypeError):  # dtypes that some releases do not hand out in this way
+        return tensor.clone().numpy()
 
 
 def _strided(tensor: torch.Tensor) -> torch.Tensor:
