@@ -26,6 +26,7 @@ from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.progress import speaks
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.step import Step
+from msprobe_ms.recording.travelling import Travelling
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import no_garbage_collection
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
 
-class BaseDebugger(ABC):
+class BaseDebugger(Travelling, ABC):
     """The debugger of one framework; ``PrecisionDebugger`` of ``msprobe_ms`` and ``msprobe_ms.pytorch`` derive from it.
 
     Only one records at a time: `start` ends the step of another, whatever its framework.

@@ -183,6 +183,38 @@ def test_tensors_travel_without_a_word(dump_path: Path, level: str) -> None:
     debugger.step()
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_network_that_holds_its_debugger(dump_path: Path, way: str) -> None:
+    net = network()
+    net.debugger = debugger = PrecisionDebugger(dump_path=dump_path, level="mix")
+    expected = net(x())
+    debugger.start(net)
+    copied = WAYS[way](net)
+    assert copied.debugger is copy.copy(debugger) is debugger
+    assert torch.equal(copied(x()), expected)
+    debugger.stop()
+    debugger.step()
+    assert WAYS[way](net).debugger is debugger
+
+
+def test_where_there_is_no_debugger_it_does_nothing(dump_path: Path) -> None:
+    """As in a worker, or where a network is loaded later."""
+    net, file = nn.Sequential(nn.Linear(4, 2)), dump_path.with_name("net.pt")
+    net.debugger = PrecisionDebugger(dump_path=dump_path, level="mix")
+    torch.save(net, file)
+    script = (
+        "import torch\n"
+        f"net = torch.load({str(file)!r}, weights_only=False)\n"
+        "net.debugger.start(net, rank_id=0)\n"
+        "net(torch.ones(3, 4)).sum().backward()\n"
+        "net.debugger.stop()\n"
+        "net.debugger.step()\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stderr
+    assert not dump_path.exists()
+
+
 FUNCTIONS = {
     "written in Python": lambda: F.relu,
     "of C++": lambda: torch.relu,
