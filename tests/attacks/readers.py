@@ -46,7 +46,12 @@ def _of_dump(folder: Path) -> Commands:
         _compare(folder, "--profile", "v110"),
         ["overflow_check", "-i", f"{folder}/target", "-o", f"{folder}/out"],
         ["export", "-tp", f"{folder}/target", "-gp", f"{folder}/golden", "--to", "vis.db", "-o", f"{folder}/out"],
+        _view(folder),
     ]
+
+
+def _view(folder: Path) -> list[str]:
+    return ["view", f"{folder}/target", "-o", f"{folder}/out"]
 
 
 def _in_dump(name: str, suffix: str = "npy") -> Callable[[Path], Path]:
@@ -68,7 +73,7 @@ def _journal(folder: Path) -> Path:
 
 
 def _of_journal(folder: Path) -> Commands:
-    return [["recover", f"{folder}/target"], _compare(folder)]
+    return [["recover", f"{folder}/target"], _view(folder), _compare(folder)]
 
 
 def _weights(name: str, content: Callable[[], bytes]) -> Callable[[Path], Path]:
@@ -168,6 +173,7 @@ def _of_kernels(folder: Path) -> Commands:
         _swapped(folder),
         ["overflow_check", "-i", f"{folder}/target/rank_0/Net/0/0", "-o", f"{folder}/out"],
         ["recover", f"{folder}/target"],
+        _view(folder),
     ]
 
 

@@ -184,7 +184,7 @@ def test_reports_compute_nothing(kind: str, name: str, tmp_path: Path) -> None:
 
 
 def test_texts_beside_the_terminal_are_printable_too(tmp_path: Path) -> None:
-    """Advice, node reports and mappings are shown with cat."""
+    """Advice, node reports and mappings are shown with cat, pages with a browser that does as it is told."""
     folder = emptied(tmp_path / "laid")
     BY_KIND["dump.json"].lay(folder).write_bytes(FORMS["dump.json"]["escapes in a name"])
     sides = ["-tp", f"{folder}/target", "-gp", f"{folder}/golden", "-o", f"{folder}/out"]
@@ -192,8 +192,10 @@ def test_texts_beside_the_terminal_are_printable_too(tmp_path: Path) -> None:
     attempt(["compare", *sides, "--profile", "v110"])
     (name,) = json.loads(FORMS["dump.json"]["escapes in a name"])["data"]
     attempt(["compare", *sides, "--node", name])
-    texts = [path for path in (folder / "out").iterdir() if path.suffix in (".txt", ".yaml", ".json")]
-    assert {path.suffix for path in texts} >= {".txt", ".json"}
+    attempt(["view", f"{folder}/target", "-o", f"{folder}/out"])
+    texts = [path for path in (folder / "out").iterdir() if path.suffix in (".txt", ".yaml", ".json", ".html")]
+    assert {path.suffix for path in texts} >= {".txt", ".json", ".html"}
+    assert any(path.name.startswith("dump_view") for path in texts)
     for path in texts:
         for line in path.read_text(encoding="utf-8").split("\n"):
             assert line.isprintable(), (path, line)

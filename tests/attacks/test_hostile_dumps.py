@@ -119,7 +119,7 @@ def test_the_tensor_around_an_attack_is_sound(tmp_path: Path) -> None:
 def test_pickles_that_would_exhaust_an_unpickler(description: bytes, tmp_path: Path) -> None:
     path = archive(tmp_path / "a.pt", description)
     tracemalloc.start()
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         with pytest.raises(DumpFormatError, match=r"a\.pt: record '?data\.pkl'?: "):
             load_tensor(path)
@@ -127,7 +127,7 @@ def test_pickles_that_would_exhaust_an_unpickler(description: bytes, tmp_path: P
     finally:
         tracemalloc.stop()
     assert peak < 32 << 20
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
 
 
 def patched(path: Path, field: int, value: int) -> Path:
