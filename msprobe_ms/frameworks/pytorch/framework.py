@@ -248,7 +248,11 @@ class PyTorch(TorchModules):
         return [*compilers, (torch.fx.Tracer, "trace"), (torch.Tensor, "__repr__")]
 
     def prepare(self) -> None:
-        """Keep torch.compile out of this package: a function it compiles while recording, it splits at our hooks."""
+        """Keep torch.compile out of this package: a function it compiles while recording, it splits at our hooks.
+
+        And have PyTorch know its functions before they are wrapped.
+        """
+        modes.fill_tables()
         dynamo = sys.modules.get("torch._dynamo")
         if dynamo is not None and not self._kept_out:
             rules = getattr(dynamo, "trace_rules", None) or getattr(dynamo, "skipfiles", None)  # before 2.2

@@ -42,6 +42,13 @@ def unseen() -> AbstractContextManager[Any]:
     return _away() if _dispatch_modes() or _profiled() else _no_functions()
 
 
+def fill_tables() -> None:
+    """Have PyTorch make its tables of functions, which it does once, when first asked, without our wrappers in them."""
+    for function in list(vars(torch.overrides).values()):
+        if hasattr(function, "cache_clear"):
+            function()
+
+
 class Quiet:
     """A context for what is computed, which enters no gradient graph. It is for inside of `unseen`: modes see it."""
 

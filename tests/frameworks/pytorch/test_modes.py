@@ -130,6 +130,39 @@ def test_they_see_what_they_see_without_the_tool(dump_path: Path, kind: type, le
     assert seen_by(mode, x, lambda net: nullcontext()) == without
 
 
+class NamingMode(TorchFunctionMode):
+    """As in PyTorch's own documentation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[Any] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append((torch.overrides.resolve_name(func), torch.overrides.is_tensor_method_or_property(func)))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("level", ["L0", "mix"])
+def test_functions_have_their_names(dump_path: Path, level: str) -> None:
+    """Also where nobody has asked for names before: PyTorch makes its table of them once."""
+
+    def names() -> list[Any]:
+        with NamingMode() as mode:
+            train(net, x)
+        return mode.names
+
+    net, x = Net(), torch.randn(3, 4)
+    train(net, x)
+    expected = names()
+    assert ("torch.nn.functional.relu", False) in expected and ("torch.Tensor.add", True) in expected
+    for table in list(vars(torch.overrides).values()):
+        if hasattr(table, "cache_clear"):
+            table.cache_clear()
+    with record(net, level=level, dump_path=dump_path):
+        assert names() == expected
+    assert names() == expected
+
+
 @pytest.mark.parametrize("level", ["L0", "L1", "mix", "debug"])
 @pytest.mark.parametrize("kind", [FunctionMode, DispatchMode])
 def test_starting_and_stopping_is_not_seen(dump_path: Path, kind: type, level: str) -> None:
