@@ -22,6 +22,8 @@ _GIVEN = ("output", "parameters_grad")
 _TAKEN = ("input", "debug")
 #: Stands for an output or an input that is not known.
 UNKNOWN = -1
+#: Of the calls that one follows because another with the same input does, so many at most: edges stay linear.
+_MOST_SHARED = 8
 
 
 class Edge(NamedTuple):
@@ -152,11 +154,11 @@ class _Lost:
 
     def __init__(self, around: Sequence[int | None], taken: Sequence[Sequence[Fingerprint | None]]) -> None:
         self._around = around
-        self._taken = [set(tensors) - {None} for tensors in taken]
+        self._taken = [{tensor: None for tensor in tensors if tensor is not None} for tensors in taken]
         #: Calls by what encloses them.
         self._pending: dict[int | None, list[int]] = defaultdict(list)
         #: Where a tensor was taken to come from: all that take it in got it from there.
-        self._known: dict[Fingerprint | None, Sequence[int]] = {}
+        self._known: dict[Fingerprint, Sequence[int]] = {}
         self.before: int | None = None
 
     def sources(self, number: int) -> Sequence[int]:
@@ -168,11 +170,11 @@ class _Lost:
             if tensor in self._known:
                 return self._known[tensor]
         around = self._around[number]
-        while around is not None and tensors & self._taken[around]:
+        while around is not None and not tensors.keys().isdisjoint(self._taken[around]):
             around = self._around[around]
         left = self._pending.pop(around, [])
         sources = left or ([] if self.before is None else [self.before])
-        self._known.update(dict.fromkeys(tensors, sources))
+        self._known.update(dict.fromkeys(tensors, sources[-_MOST_SHARED:]))
         return sources
 
     def end(self, number: int, *, kept: bool) -> None:

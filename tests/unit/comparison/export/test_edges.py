@@ -113,3 +113,9 @@ def test_many_calls_that_pass_on_one_tensor_take_linear_time() -> None:
 
     taken(100)
     assert taken(8000) < 40 * max(taken(1000), 0.002)
+
+
+def test_many_calls_with_one_input_from_nowhere_have_few_edges_each() -> None:
+    lost = [recorded(f"Functional.f.{n}.forward", None, [X], [X * (n + 2)]) for n in range(500)]
+    late = [recorded(f"Functional.g.{n}.forward", None, [X + 0.5], [X * (n + 1000)]) for n in range(500)]
+    assert len(edges(dump_of(*lost, *late))) < 10_000
