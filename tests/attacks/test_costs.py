@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,18 @@ def test_costs_of_exports_grow_with_the_size(shape: Shape, tmp_path: Path) -> No
     laid(folder / "golden", *shape(0.0))
     sides = ["-tp", f"{folder}/target", "-gp", f"{folder}/golden"]
     assert attempt(["export", *sides, "--to", "model-explorer", "-o", f"{folder}/out"], seconds=5.0).status == 0
+
+
+def test_many_ranks_and_numbers_of_many_digits(tmp_path: Path, one_worker: None) -> None:
+    folder = emptied(tmp_path / "laid")
+    for side in ("target", "golden"):
+        for number in range(COUNT // 4):
+            (folder / side / "step0" / f"rank{number}").mkdir(parents=True)
+        for name in ("rank0", f"rank{'9' * 200}"):
+            shutil.rmtree(folder / side / "step0" / name, ignore_errors=True)
+            sound.dump(folder / side / "step0" / name)
+    found = compared(folder, seconds=4.0)
+    assert found.status == 0 and "2 pairs of dumps: 2 consistent" in found.out
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,134 @@
+"""What a process has set for itself, and what it may not have more of: recording lives with it and changes nothing."""
+
+from __future__ import annotations
+
+import gc
+import json
+import locale
+import os
+import random
+import resource
+import signal
+import sys
+import threading
+import warnings as python_warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from recording import read_step
+from torch import nn
+
+from msprobe_ms.pytorch import PrecisionDebugger, record
+
+#: Numbers on which figures overflow, vanish, or are none.
+EXTREMES = (float("inf"), float("nan"), 1e38, 1e-44, 3e-23)
+DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64)
+
+
+@contextmanager
+def strict(kind: str) -> Iterator[None]:
+    """Every warning of numpy, or of anything, is an error."""
+    if kind == "numpy":
+        with np.errstate(all="raise"):
+            yield
+    else:
+        with python_warnings.catch_warnings():
+            python_warnings.simplefilter("error")
+            yield
+
+
+@pytest.mark.parametrize("kind", ["numpy", "warnings"])
+def test_warnings_that_are_errors(dump_path: Path, kind: str) -> None:
+    net = nn.Sequential(nn.Linear(4, 4))
+    with strict(kind), record(net, level="mix", dump_path=dump_path):
+        for value in EXTREMES:
+            for dtype in DTYPES:
+                torch.add(torch.tensor([value, 1.0, -value] * 700).to(dtype), 1)
+        net(torch.full((3, 4), 1e30)).sum().backward()
+    data = read_step(dump_path).data
+    calls = [entry for name, entry in data.items() if name.startswith("Torch.add.")]
+    assert len(calls) == len(EXTREMES) * len(DTYPES)
+    assert all(call["output"][0]["shape"] == [2100] for call in calls)
+
+
+@pytest.mark.parametrize("more", [0, 1, 2, 8])
+def test_files_that_may_not_be_opened(dump_path: Path, warnings: list[str], more: int) -> None:
+    """The training goes on, and what is missing is said."""
+    net, x = nn.Sequential(nn.Linear(4, 4)), torch.randn(3, 4)
+    debugger = PrecisionDebugger(dump_path=dump_path, level="mix", task="tensor")
+    net(x).sum().backward()
+    expected = [parameter.grad.clone() for parameter in net.parameters()]
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(20)]  # no number below the last is free
+    resource.setrlimit(resource.RLIMIT_NOFILE, (held[-1] + 1 + more, limits[1]))
+    try:
+        for _ in range(2):
+            net.zero_grad()
+            debugger.start(net)
+            net(x).sum().backward()
+            debugger.stop()
+            debugger.step()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        for number in held:
+            os.close(number)
+    assert all(torch.equal(one.grad, other) for one, other in zip(net.parameters(), expected, strict=True))
+    lacking = [step for step in range(2) if not is_whole(dump_path / f"step{step}")]
+    assert bool(lacking) == any("Too many open files" in text for text in warnings)
+    assert lacking == [0, 1] or more == 8
+
+
+def is_whole(step: Path) -> bool:
+    dumps = [json.loads(path.read_text()) for path in step.glob("*/dump.json")]
+    return len(dumps) == 1 and "incomplete" not in dumps[0] and not list(step.glob("*/dump.journal"))
+
+
+def state() -> dict[str, Any]:
+    """What of the process any library could change."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return {
+        "signals": [str(signal.getsignal(each)) for each in signal.valid_signals()],
+        "filters": list(map(str, python_warnings.filters)),
+        "hooks": [sys.excepthook, sys.unraisablehook, sys.displayhook, threading.excepthook],
+        "showing": python_warnings.showwarning,
+        "environment": dict(os.environ),
+        "collector": [gc.isenabled(), gc.get_threshold(), len(gc.callbacks)],
+        "interpreter": [sys.getrecursionlimit(), sys.getswitchinterval(), sys.gettrace(), sys.getprofile(),
+                        sys.get_int_max_str_digits() if hasattr(sys, "get_int_max_str_digits") else None],
+        "imports": [list(map(str, sys.meta_path)), list(sys.path), len(sys.path_hooks)],
+        "locale": locale.setlocale(locale.LC_ALL),
+        "numpy": [str(np.get_printoptions()), np.geterr(), str(np.random.get_state())],
+        "random": [random.getstate(), torch.random.get_rng_state().tolist()],
+        "torch": [
+            torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads(), torch.is_anomaly_enabled(),
+            torch.are_deterministic_algorithms_enabled(), torch.is_inference_mode_enabled(),
+            torch.is_autocast_enabled(), torch.get_float32_matmul_precision(), str(vars(torch._tensor_str.PRINT_OPTS)),
+            dict(nn.modules.module._global_forward_hooks),
+        ],
+        "threads": threading.active_count(),
+        "folder and mask": [os.getcwd(), mask],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("level", ["L0", "mix"])
+def test_the_process_is_as_it_was(dump_path: Path, level: str) -> None:
+    """While recording, too."""
+    net, x = nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.ones(2, 4)
+    net(x).sum().backward()
+    before, files = state(), len(os.listdir("/proc/self/fd"))
+    debugger = PrecisionDebugger(dump_path=dump_path, level=level, task="tensor")
+    assert state() == before
+    debugger.start(net)
+    assert state() == before
+    net(x).sum().backward()
+    assert state() == before
+    debugger.stop()
+    debugger.step()
+    assert state() == before
+    assert len(os.listdir("/proc/self/fd")) == files
