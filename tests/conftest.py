@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 # Before any framework is imported, and for every process that a test starts: its nets are so small that threads of one
@@ -20,7 +18,7 @@ import hypothesis
 import numpy as np
 import pytest
 
-from msprobe_ms.recording import debugger
+from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.support import workers
 from msprobe_ms.support.log import logger
 
@@ -63,21 +61,13 @@ def seeded() -> None:
 
 
 @pytest.fixture(autouse=True)
-def released_debuggers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A debugger stays until its process ends, with ten thousand objects; here it goes with its test.
-
-    Of hundreds of them, each of the garbage collections with which MindSpore begins to compile takes up to a second.
-    """
-    registered: list[Callable[[], object]] = []
-
-    def register(function: Callable[[], object]) -> None:
-        registered.append(function)
-        atexit.register(function)
-
-    monkeypatch.setattr(debugger, "atexit", SimpleNamespace(register=register, unregister=atexit.unregister))
+def released_debuggers() -> Iterator[None]:
+    """A debugger says at its end what came of it, which is that of its process; no later test hears of it."""
     yield
-    for function in registered:
-        atexit.unregister(function)
+    debuggers = BaseDebugger._debuggers
+    for each in list(debuggers._open.values()):
+        each._ended = True
+        debuggers.forget(each)
 
 
 @pytest.fixture

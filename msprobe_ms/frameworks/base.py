@@ -188,8 +188,8 @@ class Framework(ABC):
         return None
 
     @abstractmethod
-    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
-        """Report the parameter's accumulated gradient; None when it takes none."""
+    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Iterator[Removable]:
+        """Report the parameter's accumulated gradient; yields what to remove, as soon as it is there."""
 
     @abstractmethod
     def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
@@ -254,8 +254,11 @@ class Framework(ABC):
         return ((name, module) for name, module in modules if name or own)
 
     @abstractmethod
-    def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
-        """Call ``before`` and ``after`` around each call; ``after`` too when it raises, where the framework can."""
+    def hook_module(self, module: Any, before: Before, after: After) -> Iterator[Removable]:
+        """Call ``before`` and ``after`` around each call; ``after`` too when it raises, where the framework can.
+
+        Yields each thing to remove as soon as it is there.
+        """
 
     def clean_copies(self) -> Removable | None:
         """Have deep copies and pickles of modules hold genuine functions where these hold wrappers, until removed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial, wraps
 from types import FunctionType
 from typing import Any
@@ -53,28 +53,36 @@ class CleanCopies:
         if hasattr(base, "__setstate__"):
             patches.append(Patch(base, "__setstate__", _loading_genuine_functions))
         self._patches = Patches(patches)
-        self._holders: set[_Holder] = set()
+        #: By identity; one that nobody refers to any more, as its maker was interrupted, holds nothing.
+        self._holders: set[int] = set()
+        self._in_place = False
 
     def hold(self) -> Removable:
         """Begin, for one module or all; what to remove with the hooks or wrappers."""
         holder = _Holder(self._let_go)
-        if not self._holders:
+        self._holders.add(id(holder))
+        if not self._in_place:
             self._patches.apply()
-        self._holders.add(holder)
+            self._in_place = True
         return holder
 
-    def _let_go(self, holder: _Holder) -> None:
+    def _let_go(self, holder: int) -> None:
         self._holders.discard(holder)
-        if not self._holders:
+        if not self._holders and self._patches.applied:
+            self._in_place = False
             self._patches.undo()
 
 
 class _Holder:
-    def __init__(self, let_go: Callable[[_Holder], None]) -> None:
+    def __init__(self, let_go: Callable[[int], None]) -> None:
         self._let_go = let_go
 
     def remove(self) -> None:
-        self._let_go(self)
+        self._let_go(id(self))
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # at the end of the interpreter, even a module may be gone
+            self._let_go(id(self))
 
 
 def _leaving_ours_out(base: type, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +69,12 @@ class MSAdapter(TorchModules, MindSpore):
     def _takes_gradient(self, tensor: Any) -> bool:
         return self.requires_grad(tensor)
 
-    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
-        if not parameter.requires_grad:
-            return None
-
+    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Iterator[Removable]:
         def report(gradient: Any) -> None:
             on_gradient(gradient)
 
-        return _ParameterHook(parameter, report)
+        if parameter.requires_grad:
+            yield _ParameterHook(parameter, report)
 
     def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         return _ParameterHook(tensor, on_gradient)

@@ -91,12 +91,10 @@ class TorchModules(Framework):
         found += [(name, buffers[name]) for name in _RUNNING if buffers.get(name) is not None]
         return found
 
-    def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
-        return (
-            module.register_forward_pre_hook(OwnHook(module, before), with_kwargs=True),
-            module.register_forward_hook(OwnHook(module, after), **self._hook_options),
-            self._copies.hold(),
-        )
+    def hook_module(self, module: Any, before: Before, after: After) -> Iterator[Removable]:
+        yield self._copies.hold()
+        yield module.register_forward_pre_hook(OwnHook(module, before), with_kwargs=True)
+        yield module.register_forward_hook(OwnHook(module, after), **self._hook_options)
 
     def clean_copies(self) -> Removable:
         return self._copies.hold()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import sys
-import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.config.reload import FileChanges, accept_changes
@@ -18,7 +18,7 @@ from msprobe_ms.config.values import is_range, unknown_arguments
 from msprobe_ms.config.vocabulary import API_LEVELS, MODULE_LEVELS
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.recording.current import Debuggers, MethodOfCurrent
+from msprobe_ms.recording.debuggers import Debuggers, MethodOfCurrent, no_model, weakly
 from msprobe_ms.recording.graphs.run_steps import RunSteps
 from msprobe_ms.recording.hooks.apis import ApiHooks, ApiList, check_custom_api
 from msprobe_ms.recording.modes import Dumpers
@@ -27,7 +27,7 @@ from msprobe_ms.recording.progress import speaks
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.step import Step
 from msprobe_ms.recording.travelling import Travelling
-from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import no_garbage_collection
 
@@ -43,6 +43,8 @@ class BaseDebugger(Travelling, ABC):
 
     #: One for all classes.
     _debuggers = Debuggers()
+    #: Whether there is nothing to end: not yet, or not any more.
+    _ended = True
 
     def __init__(
         self,
@@ -71,7 +73,7 @@ class BaseDebugger(Travelling, ABC):
         if self.config.level in API_LEVELS:
             self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
         #: Gives the network given to `start` last, while its user holds it.
-        self.model: Callable[[], Any] = _no_model
+        self.model: Callable[[], Any] = no_model
         self._quota = OverflowQuota(self.config.overflow_nums)
         self._dumpers = Dumpers(self.config, self._framework, self._apis, self._quota)
         self._dumper = self._dumpers.now("PrecisionDebugger")
@@ -96,8 +98,13 @@ class BaseDebugger(Travelling, ABC):
             logger.info("these configuration keys have no effect here: %s", ", ".join(ignored))
         if len(ignored) < len(self.config.ignored):
             logger.info('precision "low" changes nothing: statistics are taken in float32 or wider, as with "high"')
-        self._debuggers.current[type(self)] = self
-        atexit.register(self._end)
+        self._debuggers.add(self)
+        self._ended = False
+
+    def __del__(self) -> None:
+        if not self._ended:
+            with suppress(Exception):
+                self.end()
 
     @classmethod
     def current(cls) -> BaseDebugger | None:
@@ -124,6 +131,10 @@ class BaseDebugger(Travelling, ABC):
 
         Raises UsageError when the call cannot work.
         """
+        self._guarded("start", partial(self._start, model, token_range, rank_id, sys._getframe(1)))
+
+    def _start(self, model: Any, token_range: Sequence[int] | None, rank_id: int | None, caller: FrameType) -> None:
+        self._end_interrupted_step()
         self._reread_config()
         self._check_start(model, token_range, rank_id)
         self._started = True
@@ -131,12 +142,12 @@ class BaseDebugger(Travelling, ABC):
         if self._open_step is not None and self._open_step.saw_backward and not self.starts_again:
             goes_on = f"start: called again before step(), so that step {self._step} goes on"
             self._say_once(logging.WARNING, f"{goes_on}; call step() after each training step")
-        self.model = _weakly(model)
+        self.model = weakly(model)
         self._rank_id = rank_id
         self._dumper.announce(model if isinstance(model, (list, tuple)) else [] if model is None else [model])
         self._begin(model, token_range)
         if self._dumper.in_graphs and not self.steps_are_called:
-            self._runs.install(sys._getframe(1), type(self).__name__)
+            self._runs.install(caller, type(self).__name__)
         else:
             self._runs.remove()
 
@@ -158,7 +169,7 @@ class BaseDebugger(Travelling, ABC):
 
     def forget_model(self) -> None:
         """As if `start` had never been given a network."""
-        self.model = _no_model
+        self.model = no_model
 
     def _open(self) -> Step | None:
         """Open the step where this step and rank are recorded, else None; the step of another debugger is over then."""
@@ -197,6 +208,10 @@ class BaseDebugger(Travelling, ABC):
         if self.config.level != "debug":
             text = f'save: level {self.config.level} does not record saved values, level "debug" does'
             return self._say_once(logging.INFO, text)
+        self._guarded("save", partial(self._save, variable, name, save_backward))
+
+    def _save(self, variable: Any, name: str, save_backward: bool) -> None:
+        self._end_interrupted_step()
         self._reread_config()
         self._note_step()
         opened = self._open()
@@ -268,7 +283,11 @@ class BaseDebugger(Travelling, ABC):
     @MethodOfCurrent
     def stop(self) -> None:
         """Pause recording: every hook is gone until ``start``. Gradients of recorded calls still come in."""
+        self._guarded("stop", self._stop)
+
+    def _stop(self) -> None:
         self._runs.remove()
+        self._end_interrupted_step()
         if self._open_step is not None:
             self._open_step.stop()
         if not self._started and self.config.level != "debug":
@@ -299,17 +318,34 @@ class BaseDebugger(Travelling, ABC):
     @MethodOfCurrent
     def step(self) -> None:
         """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
+        self._guarded("step", self._end_called_step)
+
+    def _end_called_step(self) -> None:
         self._runs.remove()
         self._end_step()
         self._started, self.steps_are_called = False, True
         self._step -= self._runs.take_back(self._step - 1)
 
     def _end_step(self) -> None:
-        self._finish()
-        self._dumpers.step_ended(self._step)
-        self._step += 1
-        self._steps += 1
+        step = self._step
         self._refused = False
+        self._finish(steps=1)
+        self._dumpers.step_ended(step)
+
+    def _end_interrupted_step(self) -> None:
+        """Do what an interrupted call of `step` did not come to."""
+        if self._open_step is not None and self._open_step.ending:
+            self._started = False
+            self._end_step()
+
+    def _guarded(self, where: str, action: Callable[[], None]) -> None:
+        """Run ``action``; only what it says of the user's mistakes, and what interrupts the process, goes on."""
+        try:
+            action()
+        except MsprobeError:
+            raise
+        except Exception as error:
+            self._say_once(logging.WARNING, f"{where}: {type(error).__name__}: {error}; training goes on")
 
     @MethodOfCurrent
     def set_init_step(self, step: int) -> None:
@@ -340,16 +376,19 @@ class BaseDebugger(Travelling, ABC):
 
     def retire(self) -> None:
         """End the step, and with it this debugger: it records no more, and nothing remembers it."""
-        self._end()
-        atexit.unregister(self._end)
+        self.end()
         self._debuggers.forget(self)
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End the step, put back what was changed in the process, and say it where nothing was recorded at all."""
         self._runs.remove()
-        if not self.steps_are_called:
+        if not self._ended and not self.steps_are_called:
             self._runs.warn_of_repetition()
         self._finish()
         self._dumpers.close()
+        ended, self._ended = self._ended, True
+        if ended:
+            return
         if self._reached or not self.speaks or (self._reached is None and not self._steps):
             return
         if self._reached is None:
@@ -359,37 +398,18 @@ class BaseDebugger(Travelling, ABC):
             selected = ", ".join(map(str, sorted(self.config.step)[:10]))
             logger.warning("nothing was recorded: no step that is selected (%s) was reached", selected)
 
-    def _finish(self) -> None:
-        opened, self._open_step = self._open_step, None
-        if self._debuggers.recording is self:
-            self._debuggers.recording = None
-        if opened is not None:
+    def _finish(self, steps: int = 0) -> None:
+        """End the step that is open, again where that was interrupted, and count ``steps``."""
+        if (opened := self._open_step) is not None:
             if self.config.level == "debug" and opened.is_empty:
                 nothing = "save: nothing was recorded: level debug records what save is given, and it was not called"
                 self._say_once(logging.WARNING, f"{nothing} in step {self._step}: debugger.save(tensor, name)")
-            opened.finish(self._unused)
+            self._guarded("step", partial(opened.finish, self._unused))
+        if self._debuggers.recording is self:
+            self._debuggers.recording = None
+        self._step, self._steps, self._open_step = self._step + steps, self._steps + steps, None
 
     def _say_once(self, level: int, text: str) -> None:
         if text.partition(":")[0] not in self._said:
             self._said.add(text.partition(":")[0])
             logger.log(level, "%s", text)
-
-
-def _no_model() -> None:
-    """What stands for a network where none was given."""
-    return None
-
-
-def _weakly(model: Any) -> Callable[[], Any]:
-    """Gives ``model`` (or the list of models) back without keeping it alive; None once it is gone."""
-    if model is None:
-        return _no_model
-    if not isinstance(model, (list, tuple)):
-        return weakref.ref(model)
-    references = [weakref.ref(each) for each in model]
-
-    def give() -> Any:
-        models = [reference() for reference in references]
-        return None if any(each is None for each in models) else models
-
-    return give

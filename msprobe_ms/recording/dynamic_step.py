@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ from msprobe_ms.recording.selection.unused_settings import UnusedSettings, why_e
 from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.patching import do_all, insist
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -172,48 +173,42 @@ class DynamicStep(Step):
             self._lockstep = self._framework.enter_lockstep()
         except Exception as error:
             self._errors.report(error, "start")
+        except BaseException:
+            self._remove_hooks()
+            raise
 
     def _remove_hooks(self) -> None:
         """Take them away again."""
-        if not self._recording:
-            return
-        self._recording = False
-        if self._graphs is not None:
-            self._graphs.pause()
-        self._recorder.pause()
-        try:
-            with ExitStack() as removing:  # all of them, whatever fails; the last of these first
-                removing.callback(self._leave_lockstep)
-                # Before its backward ran, a step still waits for parameter gradients; `step` ends that.
-                if self._recorder.backward.seen:
-                    removing.callback(self._drop_lasting_hooks)
-                if self._modules is not None:
-                    removing.callback(self._modules.remove_forward)
-                for hooks in (self._apis, self._jit, self._losses, self._kernels):
-                    if hooks is not None:
-                        removing.callback(hooks.remove)
-                if self._jit_kernels is not None:
-                    removing.callback(self._jit_kernels.pause)
-                if isinstance(self._recorder, KernelRecorder):
-                    removing.callback(partial(self._recorder.graph_ran, None, None))
-        except Exception as error:
-            self._errors.report(error, "stop", lost=False)
+        if self._recording:
+            self._dump.guard(partial(insist, self._take_hooks_off), "stop", lost=False)
+            self._recording = False
+
+    def _take_hooks_off(self) -> None:
+        actions = [] if self._graphs is None else [self._graphs.pause]
+        actions.append(self._recorder.pause)
+        if isinstance(self._recorder, KernelRecorder):
+            actions.append(partial(self._recorder.graph_ran, None, None))
+        if self._jit_kernels is not None:
+            actions.append(self._jit_kernels.pause)
+        actions += [each.remove for each in (self._kernels, self._losses, self._jit, self._apis) if each is not None]
+        if self._modules is not None:
+            actions.append(self._modules.remove_forward)
+        # Before its backward ran, a step still waits for parameter gradients; `step` ends that.
+        if self._recorder.backward.seen:
+            actions.append(self._drop_lasting_hooks)
+        do_all([*actions, self._leave_lockstep])
 
     def _leave_lockstep(self) -> None:
         if self._lockstep is not None:
             self._lockstep.remove()
 
     def _pause(self) -> None:
-        self._remove_hooks()
-        try:
-            if self._compiler_calls is not None:
-                self._compiler_calls.remove()
-            if self._window is not None:
-                self._window.remove()
-            self._compiler_calls = self._window = None
-            self._framework.backward_ended(everywhere=True)
-        except Exception as error:
-            self._errors.report(error, "stop", lost=False)
+        self._dump.guard(partial(insist, self._pause_all), "stop", lost=False)
+
+    def _pause_all(self) -> None:
+        outer = [each.remove for each in (self._compiler_calls, self._window) if each is not None]
+        do_all([self._remove_hooks, *outer, partial(self._framework.backward_ended, everywhere=True)])
+        self._compiler_calls = self._window = None
 
     def _export(self) -> None:
         try:
@@ -251,11 +246,11 @@ class DynamicStep(Step):
         if without_calls and (self._graphs is None or not self._graphs.has_entries):
             self._warn_of_emptiness()
         self._model = None
-        self._drop_lasting_hooks()
-        if self._optimizers is not None:
-            self._dump.guard(self._optimizers.remove, "step", lost=False)
-        self._recorder.close()
-        self._saves.close()
+        self._dump.guard(partial(insist, self._release_all), "step", lost=False)
+
+    def _release_all(self) -> None:
+        optimizers = [] if self._optimizers is None else [self._optimizers.remove]
+        do_all([self._drop_lasting_hooks, *optimizers, self._recorder.close, self._saves.close])
 
     def _complete(self, unused: UnusedSettings) -> None:
         try:

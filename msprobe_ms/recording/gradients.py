@@ -171,8 +171,8 @@ class Backward:
         self._late = None
 
     def pause(self) -> None:
-        """No more calls until `resume`."""
-        self._late = set()
+        """No more calls until `resume`; may be repeated."""
+        self._late = set() if self._late is None else self._late
 
     def output_gradients(self, call: Call, gradients: Sequence[Any]) -> None:
         """Backward of the call begins. Its record goes on at once; the input gradients are added when they come.

@@ -16,6 +16,7 @@ from msprobe_ms.recording.gradients import Plan, fill
 from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.selection.filters import NameList
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.patching import do_all
 from msprobe_ms.support.process import ThisProcess
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ class SavePoints:
     def close(self) -> None:
         """The step is over: gradients that come later belong to nothing."""
         self._closed = True
-        while self._hooks:
-            self._hooks.pop().remove()
+        do_all(hook.remove for hook in self._hooks)
+        self._hooks.clear()
 
     def _is_open(self) -> bool:
         return not self._closed and self._process.is_mine

@@ -31,6 +31,8 @@ class Step(ABC):
         self._framework = framework
         self.status = status
         self._process = ThisProcess()
+        #: Whether `finish` was called; it may have been interrupted.
+        self.ending = False
 
     @property
     @abstractmethod
@@ -66,9 +68,15 @@ class Step(ABC):
             self._export()
 
     def finish(self, unused: UnusedSettings) -> None:
-        """End the step: let go of the host, then complete the files, which a forked child does not."""
-        self.stop()
-        self._release()
+        """End the step: let go of the host, then complete the files, which a forked child does not.
+
+        May be called again where something interrupted it.
+        """
+        self.ending = True
+        try:
+            self.stop()
+        finally:
+            self._release()
         if self._process.is_mine:
             self._complete(unused)
 

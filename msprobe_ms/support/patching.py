@@ -27,18 +27,20 @@ class Patch:
         self.applied = False
 
     def apply(self) -> None:
+        """Replace the attribute, unless it is; interrupted at any line, `undo` knows what to put back."""
         before = vars(self._holder).get(self._name, _INHERITED)
         # Made again only if somebody else replaced the attribute since it was applied last.
-        if self._wrapper is None or before is not self._before:
-            self._before = before
+        if self._wrapper is None or (before is not self._before and before is not self._wrapper):
+            original = None
             if isinstance(before, (staticmethod, classmethod)):
-                self._wrapper = type(before)(self._wrap(before.__func__))
+                wrapper: Any = type(before)(self._wrap(before.__func__))
             else:
-                self._original = getattr(self._holder, self._name)
-                self._wrapper = self._wrap(self._original)
-                _name_after_place(self._wrapper, self._holder, self._name)
-        setattr(self._holder, self._name, self._wrapper)
+                original = getattr(self._holder, self._name)
+                wrapper = self._wrap(original)
+                _name_after_place(wrapper, self._holder, self._name)
+            self._before, self._original, self._wrapper = before, original, wrapper
         self.applied = True
+        setattr(self._holder, self._name, self._wrapper)
 
     @property
     def replaced(self) -> tuple[Any, Any] | None:
@@ -48,8 +50,9 @@ class Patch:
         return self._original, self._wrapper
 
     def undo(self) -> None:
+        """Put back what was there; may be repeated."""
         # Whoever replaced our wrapper meanwhile keeps what they put there.
-        if self.applied and vars(self._holder).get(self._name) is self._wrapper:
+        if self._wrapper is not None and vars(self._holder).get(self._name) is self._wrapper:
             if self._before is _INHERITED:
                 delattr(self._holder, self._name)
             else:
@@ -87,8 +90,7 @@ class Patches:
             patch.apply()
 
     def undo(self) -> None:
-        for patch in reversed(self._patches):
-            patch.undo()
+        do_all(patch.undo for patch in reversed(self._patches))
 
 
 class Hooks(Protocol):
@@ -102,8 +104,8 @@ class Hooks(Protocol):
 @contextmanager
 def taken_off(hooks: Hooks, *, installed: bool) -> Iterator[None]:
     """Without these hooks; afterwards they are there again if they were ``installed``."""
-    hooks.remove()
     try:
+        hooks.remove()
         yield
     finally:
         if installed:
@@ -126,13 +128,23 @@ class PatchHooks:
         return taken_off(self, installed=self._patches.applied)
 
 
-def do_all(actions: Iterable[Callable[[], None]]) -> None:
-    """Do every one of them, whatever fails; the first error is raised in the end."""
-    failed: Exception | None = None
+def do_all(actions: Iterable[Callable[[], object]]) -> None:
+    """Do every one of them, whatever comes; then raise the first that is no `Exception`, else the first."""
+    failed: BaseException | None = None
     for action in actions:
         try:
             action()
-        except Exception as error:
-            failed = failed or error
+        except BaseException as error:
+            if failed is None or (isinstance(failed, Exception) and not isinstance(error, Exception)):
+                failed = error
     if failed is not None:
         raise failed
+
+
+def insist(action: Callable[[], object]) -> None:
+    """Do what may be repeated, and all of it once more where something interrupts it, which is raised in the end."""
+    try:
+        action()
+    except BaseException:
+        action()
+        raise

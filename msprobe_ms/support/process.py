@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from weakref import WeakSet
 
 
@@ -74,10 +74,9 @@ def no_garbage_collection() -> Iterator[None]:
 
     What is not part of a cycle is freed as ever.
     """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
+    as_before = gc.enable if gc.isenabled() else gc.disable
+    with ExitStack() as stack:
+        for _ in range(2):  # where something interrupts the one, there is the other
+            stack.callback(as_before)
+        gc.disable()
         yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -47,7 +47,7 @@ recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kern
 recording/hooks: apis communication compiled early_imports losses modules operators optimizers
 recording/output: deferred_statistics overflow step_dump tensor_writer values
 recording/selection: filters unused_settings
-support: errors files log patching workers
+support: errors files log workers
 weights: compare fused mindspore_file model numpy_archive open report safetensors torch_checkpoint
 """
 

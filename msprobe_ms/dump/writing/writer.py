@@ -223,18 +223,21 @@ class DumpStore:
         """Export and remove the journal: from here on the JSON files are the dump.
 
         Raises OSError when the disk refuses; the journal then stays, for readers a sign that the dump is not whole.
+        Interrupted, it may be called again.
         """
         try:
             self.export(progress)
             if self._journal.is_in_place():
                 self.files.unlink(JOURNAL_NAME)
-        except OSError:
-            if self._exported != (self.entries, self.incomplete):
-                with suppress(OSError):
-                    self._journal.leave_unfinished()
+        except Exception:
+            try:
+                if self._exported != (self.entries, self.incomplete):
+                    with suppress(OSError):
+                        self._journal.leave_unfinished()
+            finally:
+                self._journal.close()
             raise
-        finally:
-            self._journal.close()
+        self._journal.close()
 
 
 def _make(folder: Path, permissions: Permissions) -> None:

@@ -180,14 +180,12 @@ class MindSpore(Framework):
         if self._graph is not None:
             self._graph.leave_leaves()
 
-    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
-        if not parameter.requires_grad:
-            return None
-
+    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Iterator[Removable]:
         def report(gradient: Any) -> None:
             on_gradient(gradient)
 
-        return parameter.register_hook(report)
+        if parameter.requires_grad:
+            yield parameter.register_hook(report)
 
     def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         if self._graph is not None and self._graph.edge(tensor) is not None:
@@ -241,13 +239,17 @@ class MindSpore(Framework):
     def parameters(self, module: Any) -> Iterable[tuple[str, Any]]:
         return [(name, parameter) for name, parameter in module._params.items() if parameter is not None]
 
-    def hook_module(self, module: Any, before: Before, after: After) -> Sequence[Removable]:
-        pre_hook, forward_hook = OwnHook(module, before), OwnHook(module, after)
-        pre = module.register_forward_pre_hook(pre_hook, with_kwargs=True)
+    def hook_module(self, module: Any, before: Before, after: After) -> Iterator[Removable]:
+        yield self._copies.hold()
+        yield module.register_forward_pre_hook(OwnHook(module, before), with_kwargs=True)
+        forward_hook = OwnHook(module, after)
         if module.has_bprop:
             # MindSpore refuses forward hooks on cells with their own bprop, though it would run them.
-            return pre, _ForwardHookEntry(module, forward_hook), self._copies.hold()
-        return pre, module.register_forward_hook(forward_hook, with_kwargs=True, **_ALWAYS), self._copies.hold()
+            entry = _ForwardHookEntry(module, forward_hook)
+            yield entry
+            entry.put()
+        else:
+            yield module.register_forward_hook(forward_hook, with_kwargs=True, **_ALWAYS)
 
     def clean_copies(self) -> Removable:
         return self._copies.hold()
@@ -374,8 +376,12 @@ class _ForwardHookEntry:
 
     def __init__(self, cell: Any, hook: Callable[..., Any]) -> None:
         self._cell = cell
+        self._hook = hook
         self._key = id(self)
-        cell._forward_hook[self._key] = hook
+
+    def put(self) -> None:
+        cell = self._cell
+        cell._forward_hook[self._key] = self._hook
         cell._forward_hook_with_kwargs[self._key] = True
         if _ALWAYS:
             cell._forward_hook_always_called[self._key] = True

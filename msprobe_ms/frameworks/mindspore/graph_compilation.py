@@ -80,8 +80,8 @@ class CompiledTaps(ABC):
             patch.apply()
 
     def remove(self) -> None:
-        patches, self._patches, self._modules = self._patches, [], []
-        do_all(patch.undo for patch in reversed(patches))
+        do_all(patch.undo for patch in reversed(self._patches))
+        self._patches, self._modules = [], []
         for cell, phases in self._phases.values():
             for name, phase in list((cell._phase_cache or {}).items()):
                 if self._mark in phase:

@@ -193,12 +193,11 @@ class PyTorch(TorchModules):
     def leave_leaves(self) -> None:
         self._graph.leave_leaves()
 
-    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
+    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Iterator[Removable]:
         with self.unseen():
-            if not parameter.requires_grad or nn.parameter.is_lazy(parameter):
-                return None
-            # On a leaf this fires once a backward, with the sum of what that backward adds to `.grad`.
-            return self._hook(parameter, on_gradient)
+            if parameter.requires_grad and not nn.parameter.is_lazy(parameter):
+                # On a leaf this fires once a backward, with the sum of what that backward adds to `.grad`.
+                yield self._hook(parameter, on_gradient)
 
     def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
         return self._hook(tensor, on_gradient)

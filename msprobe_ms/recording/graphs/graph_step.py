@@ -23,6 +23,7 @@ from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.patching import insist
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -118,9 +119,9 @@ class GraphStep(Step):
         """Run graphs that are called from here on without observers; what was launched has told all it had to."""
         if not self._recording:
             return
-        self._recording = False
         self._guard(self._taps.wait, "stop")
-        self._guard(self._taps.remove, "stop", lost=False)
+        self._guard(partial(insist, self._taps.remove), "stop", lost=False)
+        self._recording = False
         if self._part is not None:
             self._part.recorder.pause()
 

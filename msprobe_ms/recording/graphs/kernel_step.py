@@ -83,8 +83,8 @@ class KernelStep(Step):
 
     def _pause(self) -> None:
         if self._recording and self._process.is_mine:
-            self._recording = False
             self._dump.pause(NOWHERE)
+            self._recording = False
 
     def _complete(self, unused: UnusedSettings) -> None:
         try:

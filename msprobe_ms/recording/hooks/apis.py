@@ -173,10 +173,10 @@ class ApiHooks:
     def remove(self) -> None:
         """Put the framework's own functions back; wrappers somebody still holds only pass calls on."""
         self._models = self._recorder = None
-        copies, self._copies = self._copies, None
-        if copies is not None:
-            copies.remove()
-        do_all([self._early.remove, self._primitives.remove, *(patch.undo for patch in reversed(self._patches))])
+        copies = [] if self._copies is None else [self._copies.remove]
+        undo = (patch.undo for patch in reversed(self._patches))
+        do_all([self._early.remove, self._primitives.remove, *undo, *copies])
+        self._copies = None
 
     def register(self, holder: Any, name: str, prefix: str) -> None:
         """Wrap one more callable, ``holder.name``, under another prefix if it was registered before."""
@@ -233,10 +233,8 @@ class ApiHooks:
     def suspended(self) -> Iterator[None]:
         """A compiler reads user code by its names: there it must find the framework's functions, not ours."""
         patches = [patch for patch in self._patches if patch.in_module and patch.applied]
-        self._early.remove()
-        for patch in patches:
-            patch.undo()
         try:
+            do_all([self._early.remove, *(patch.undo for patch in patches)])
             yield
         finally:
             for patch in patches:

@@ -8,7 +8,6 @@ default arguments and closures of their functions, and ``functools.partial``.
 
 from __future__ import annotations
 
-import gc
 import os
 import site
 import sys
@@ -21,6 +20,7 @@ from typing import Any
 
 from msprobe_ms.support.files import PACKAGE_FOLDER
 from msprobe_ms.support.patching import do_all
+from msprobe_ms.support.process import no_garbage_collection
 
 #: Longest list, dictionary or tuple that is searched: a table of functions, not data.
 _LONGEST_TABLE = 1000
@@ -38,6 +38,7 @@ class EarlyBindings:
         #: Whether a module is a user's; settled by its file, once.
         self._is_users: dict[str, bool] = {}
         self._library_folders = tuple(_library_folders())
+        #: Each noted before it is needed, and harmless where what it undoes was not done.
         self._undo: list[Callable[[], None]] = []
         #: Lists and dictionaries that are names of libraries' modules, by identity; gathered when first needed.
         self._library_tables: dict[int, Any] = {}
@@ -47,13 +48,8 @@ class EarlyBindings:
 
         ``wrappers`` gives function and wrapper by the function's identity, ``modules`` are those of the model.
         """
-        collects = gc.isenabled()
-        gc.disable()  # it would go through all the program's objects several times, and find nothing
-        try:
+        with no_garbage_collection():  # it would go through all the program's objects several times, and find nothing
             self._search(wrappers, modules)
-        finally:
-            if collects:
-                gc.enable()
 
     def _search(self, wrappers: Mapping[int, tuple[Any, Any]], modules: Iterable[Any]) -> None:
         loaded = [module for module in list(sys.modules.values()) if issubclass(type(module), ModuleType)]
@@ -67,8 +63,8 @@ class EarlyBindings:
 
     def remove(self) -> None:
         """Put the functions back, except where somebody else has put something since."""
-        undo, self._undo[:] = self._undo[::-1], []
-        do_all(undo)
+        do_all(reversed(self._undo))
+        self._undo.clear()
 
     def _belongs_to_user(self, module: ModuleType) -> bool:
         # Read past a module's own __getattr__ and properties: lazy modules load what they are asked for.
@@ -168,8 +164,8 @@ class _Search:
             return
         for key, value in list(values.items()):
             if (after := changed.get(id(value))) is not None:
-                values[key] = after
                 self._undo.append(partial(_restore_key, values, key, value, after))
+                values[key] = after
 
     def _list(self, values: list[Any]) -> None:
         if len(values) > _LONGEST_TABLE:
@@ -177,8 +173,8 @@ class _Search:
         for index, value in enumerate(values):
             after = self._after(value)
             if after is not value and not self._is_librarys(values):
-                values[index] = after
                 self._undo.append(partial(_restore_item, values, value, after))
+                values[index] = after
 
     def _tuple(self, values: tuple[Any, ...]) -> None:
         return None  # settled by `_after`: a tuple is replaced where it is held
@@ -194,8 +190,8 @@ class _Search:
         before = value.func, value.args, value.keywords, vars(value)
         function, arguments = self._after(value.func), self._after(value.args)
         if function is not value.func or arguments is not value.args:
-            value.__setstate__((function, arguments, *before[2:]))  # type: ignore[attr-defined]
             self._undo.append(partial(_restore_partial, value, before, function, arguments))
+            value.__setstate__((function, arguments, *before[2:]))  # type: ignore[attr-defined]
         self._table(value.keywords)
 
     def _object(self, value: Any) -> None:
@@ -214,8 +210,8 @@ class _Search:
     def _slot(self, slot: MemberDescriptorType, value: Any) -> None:
         held = _held_in(slot, value)
         if (after := self._after(held)) is not held:
-            slot.__set__(value, after)
             self._undo.append(partial(_restore_slot, slot, value, held, after))
+            slot.__set__(value, after)
 
     def _class(self, holder: type) -> None:
         if vars(holder).get("__module__") not in self._users:
@@ -228,8 +224,8 @@ class _Search:
                 # What does not bind as a method must not begin to.
                 binds = not is_static and (hasattr(type(function), "__get__") or type(function) is tuple)
                 kept = after if binds else staticmethod(after)
-                type.__setattr__(holder, name, kept)
                 self._undo.append(partial(_restore_attribute, holder, name, value, kept))
+                type.__setattr__(holder, name, kept)
 
     def _function(self, function: FunctionType) -> None:
         if function.__globals__.get("__name__") in self._users:
@@ -243,16 +239,16 @@ class _Search:
     def _users_function(self, function: FunctionType) -> None:
         before = function.__defaults__
         if before and (after := self._after(before)) is not before:
-            function.__defaults__ = after
             self._undo.append(partial(_restore_defaults, function, before, after))
+            function.__defaults__ = after
         for values in (function.__kwdefaults__, vars(function)):
             if values:
                 self._table(values)
         for cell in function.__closure__ or ():
             value = _contents(cell)
             if (after := self._after(value)) is not value:
-                cell.cell_contents = after
                 self._undo.append(partial(_restore_cell, cell, value, after))
+                cell.cell_contents = after
 
     def _is_librarys(self, table: Any) -> bool:
         """Whether a list or dictionary, which the user holds, is a name of a library's module as well."""

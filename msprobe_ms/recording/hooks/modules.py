@@ -11,7 +11,7 @@ from msprobe_ms.frameworks.base import Framework, Removable
 from msprobe_ms.recording.calls import Subject
 from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.recording.recorder import Recorder
-from msprobe_ms.support.patching import taken_off
+from msprobe_ms.support.patching import do_all, taken_off
 
 
 def named_bases(framework: Framework, models: Any, failed: Callable[[Exception], None]) -> Iterator[tuple[str, Any]]:
@@ -73,6 +73,7 @@ class ModuleHooks:
     def _install_forward(self) -> None:
         for calls in self._calls.values():
             if calls is not self._handed_over:
+                # It takes one by one what is handed over, so that none is lost where something interrupts this.
                 self._forward.extend(calls.hook())
 
     def _install_parameters(self) -> None:
@@ -83,9 +84,8 @@ class ModuleHooks:
     def suspended(self) -> Iterator[None]:
         """A compiler would compile the hooks into the user's graph."""
         forward, parameters = bool(self._forward), bool(self._parameters)
-        self.remove_forward()
-        self.remove_parameters()
         try:
+            do_all([self.remove_forward, self.remove_parameters])
             yield
         finally:
             if forward:
@@ -103,8 +103,9 @@ class ModuleHooks:
 
 
 def _remove(hooks: list[Removable]) -> None:
-    while hooks:
-        hooks.pop().remove()
+    """Remove hooks, which may be repeated; none is forgotten before it is gone."""
+    do_all(hook.remove for hook in reversed(hooks))
+    hooks.clear()
 
 
 class ModuleCalls:
@@ -120,14 +121,13 @@ class ModuleCalls:
     def base(self) -> str:
         return self._subject.base
 
-    def hook(self) -> Sequence[Removable]:
+    def hook(self) -> Iterator[Removable]:
         return self._framework.hook_module(self._module, self.before, self.after)
 
     def hook_parameters(self) -> Iterator[Removable]:
         for name, parameter in self._framework.parameters(self._module):
             report = partial(self._recorder.backward.parameter, self._subject.base, name)
-            if (hook := self._framework.hook_parameter(parameter, report)) is not None:
-                yield hook
+            yield from self._framework.hook_parameter(parameter, report)
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         call = self._recorder.enter(self._subject)
@@ -165,15 +165,13 @@ class TokenWindow:
         self._open = open_recording
         self._close = close_recording
         self._recorded = recorded
-        self._hooks: Sequence[Removable] = ()
+        self._hooks: list[Removable] = []
 
     def install(self) -> None:
-        self._hooks = self._framework.hook_module(self._model, self._before, self._after)
+        self._hooks.extend(self._framework.hook_module(self._model, self._before, self._after))
 
     def remove(self) -> None:
-        for hook in self._hooks:
-            hook.remove()
-        self._hooks = ()
+        _remove(self._hooks)
 
     def suspended(self) -> AbstractContextManager[None]:
         return taken_off(self, installed=bool(self._hooks))

@@ -15,7 +15,7 @@ from msprobe_ms.recording.calls import Subject
 from msprobe_ms.recording.hooks.communication import CollectiveOperator
 from msprobe_ms.recording.kernel_recorder import KernelRecorder
 from msprobe_ms.recording.recorder import Recorder
-from msprobe_ms.support.patching import Patch
+from msprobe_ms.support.patching import Patch, do_all
 
 PREFIX = "Primitive"
 
@@ -54,10 +54,9 @@ class PrimitiveHooks:
 
     def remove(self) -> None:
         """Put the classes' own ``__call__`` back."""
-        for patch in self._patches.values():
-            patch.undo()
         self._recorder = None
         self._by_operator = {}
+        do_all(patch.undo for patch in self._patches.values())
 
     def _name_after_attributes(self, models: Any) -> None:
         several = models if isinstance(models, (list, tuple)) else [] if models is None else [models]
@@ -139,6 +138,6 @@ class KernelHooks:
         return launch() if operator in self._left_out else self._recorder.kernel(operator, inputs, launch)
 
     def remove(self) -> None:
-        interception, self._interception = self._interception, None
-        if interception is not None:
-            interception.remove()
+        if self._interception is not None:
+            self._interception.remove()
+        self._interception = None

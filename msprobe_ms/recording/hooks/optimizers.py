@@ -25,9 +25,9 @@ class OptimizerHooks:
 
     def remove(self) -> None:
         """Take the hooks off."""
-        watch, self._watch = self._watch, None
-        if watch is not None:
-            watch.remove()
+        if self._watch is not None:
+            self._watch.remove()
+        self._watch = None
 
 
 def _paths(framework: Framework, models: Any) -> Iterator[tuple[int, str]]:

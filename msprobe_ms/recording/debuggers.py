@@ -1,11 +1,15 @@
-"""Which debugger of a process records, and which one calls on its class go to."""
+"""The debuggers of a process: which one records, which one is called through its class, which end with the process."""
 
 from __future__ import annotations
 
+import atexit
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.patching import do_all
 
 if TYPE_CHECKING:
     from msprobe_ms.recording.debugger import BaseDebugger
@@ -35,12 +39,47 @@ class Debuggers:
         self.recording: BaseDebugger | None = None
         #: Class → its debugger that was constructed or started last.
         self.current: dict[type[BaseDebugger], BaseDebugger] = {}
+        #: Those that are to be ended with the process, where their users still hold them.
+        self._open: WeakValueDictionary[int, BaseDebugger] = WeakValueDictionary()
+
+    def add(self, debugger: BaseDebugger) -> None:
+        """Calls on its class go to ``debugger`` from here on; it is ended with the process."""
+        self.current[type(debugger)] = debugger
+        self._open[id(debugger)] = debugger
+        # Before what frameworks do at the end, and any that was imported since has its turn after this.
+        atexit.unregister(self.end_all)
+        atexit.register(self.end_all)
+
+    def end_all(self) -> None:
+        """End those that are open, the one made last first."""
+        do_all(debugger.end for debugger in reversed(list(self._open.values())))
 
     def current_of(self, kind: type[BaseDebugger]) -> BaseDebugger | None:
         """The debugger that calls on ``kind`` go to: its own, else that of the nearest class it derives from."""
         return next((self.current[each] for each in kind.__mro__ if each in self.current), None)
 
     def forget(self, debugger: BaseDebugger) -> None:
-        """No call on its class goes to ``debugger`` any more."""
+        """No call on its class goes to ``debugger`` any more, and its process ends without it."""
+        self._open.pop(id(debugger), None)
         if self.current.get(type(debugger)) is debugger:
             del self.current[type(debugger)]
+
+
+def no_model() -> None:
+    """What stands for a network where none was given."""
+    return None
+
+
+def weakly(model: Any) -> Callable[[], Any]:
+    """Gives ``model`` (or the list of models) back without keeping it alive; None once it is gone."""
+    if model is None:
+        return no_model
+    if not isinstance(model, (list, tuple)):
+        return weakref.ref(model)
+    references = [weakref.ref(each) for each in model]
+
+    def give() -> Any:
+        models = [reference() for reference in references]
+        return None if any(each is None for each in models) else models
+
+    return give

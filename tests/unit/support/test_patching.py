@@ -1,0 +1,122 @@
+"""Attributes replaced and put back, whatever interrupts it at whatever line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from msprobe_ms.support import patching
+from msprobe_ms.support.patching import Patch, Patches, do_all, insist
+
+
+class Base:
+    def inherited(self) -> str:
+        return "base"
+
+
+class Holder(Base):
+    def method(self) -> str:
+        return "method"
+
+    @staticmethod
+    def static() -> str:
+        return "static"
+
+
+NAMES = ("method", "static", "inherited")
+
+
+def louder(function: Callable[..., str]) -> Callable[..., str]:
+    return lambda *args: function(*args).upper()
+
+
+def interrupted(action: Callable[[], object], number: int) -> bool:
+    """Whether ``action`` came to its line ``number`` in `patching`, where it was interrupted."""
+    left = number
+
+    def lines(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal left
+        left -= event == "line"
+        if not left and event == "line":
+            raise KeyboardInterrupt
+        return lines
+
+    def calls(frame: FrameType, event: str, argument: Any) -> Any:
+        return lines if frame.f_code.co_filename == patching.__file__ else None
+
+    sys.settrace(calls)
+    try:
+        action()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+def test_patches_interrupted_at_any_line_are_undone_afterwards() -> None:
+    before, number = dict(vars(Holder)), 0
+    patches = Patches(Patch(Holder, name, louder) for name in NAMES)
+    while True:
+        number += 1
+        applying = interrupted(patches.apply, number)
+        undoing = interrupted(patches.undo, number)
+        patches.undo()
+        assert dict(vars(Holder)) == before
+        assert not patches.applied
+        if not (applying or undoing):
+            break
+    patches.apply()
+    assert [getattr(Holder(), name)() for name in NAMES] == ["METHOD", "STATIC", "BASE"]
+    patches.undo()
+    assert number > 20
+
+
+def test_patches_applied_twice_wrap_once() -> None:
+    holder = SimpleNamespace(__name__="holder", function=lambda text: text)
+    patch, before = Patch(holder, "function", lambda function: lambda text: function(text) + "!"), holder.function
+    patch.apply()
+    patch.apply()
+    assert holder.function("a") == "a!"
+    patch.undo()
+    assert holder.function is before
+
+
+def test_what_others_put_in_place_of_a_wrapper_stays() -> None:
+    holder = SimpleNamespace(__name__="holder", function=lambda text: text)
+    patch = Patch(holder, "function", louder)
+    patch.apply()
+    theirs = holder.function = lambda text: "theirs"
+    patch.undo()
+    assert holder.function is theirs
+
+
+def test_all_are_done_and_an_interrupt_is_raised_before_errors() -> None:
+    done: list[str] = []
+
+    def fails(error: BaseException) -> None:
+        done.append(type(error).__name__)
+        raise error
+
+    with pytest.raises(KeyboardInterrupt):
+        do_all([lambda: fails(FileNotFoundError()), lambda: fails(KeyboardInterrupt()), lambda: fails(ValueError())])
+    with pytest.raises(FileNotFoundError):
+        do_all([lambda: fails(FileNotFoundError()), lambda: fails(ValueError())])
+    assert done == ["FileNotFoundError", "KeyboardInterrupt", "ValueError", "FileNotFoundError", "ValueError"]
+
+
+def test_what_is_interrupted_is_done_once_more() -> None:
+    calls: list[int] = []
+
+    def action() -> None:
+        calls.append(len(calls))
+        if len(calls) == 1:
+            raise SystemExit
+
+    with pytest.raises(SystemExit):
+        insist(action)
+    assert len(calls) == 2
