@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -102,6 +102,7 @@ class Recorder(StepRecorder):
 
     def resume(self) -> None:
         """Calls come in from here on."""
+        self._thread.busy = False  # an interrupt may have left it so
         self.backward.resume()
 
     def pause(self) -> None:
@@ -110,16 +111,24 @@ class Recorder(StepRecorder):
 
     def _guarded(self, where: str, action: Callable[[], Any]) -> Any:
         """What ``action`` gives, which records and calls nothing of the user's; None where it fails."""
-        thread = self._thread
-        was_busy, thread.busy = thread.busy, True
+        quiet, was_busy = self._framework.quiet(), self._thread.busy
         try:
-            with self._framework.unseen(), self._framework.quiet():
+            self._thread.busy = True
+            with self._framework.unseen(), quiet:
                 return action()
-        except Exception as error:
-            self._errors.report(error, where)
+        except BaseException as error:
+            self._failed(error, where, quiet)
             return None
         finally:
-            thread.busy = was_busy
+            self._thread.busy = was_busy
+
+    def _failed(self, error: BaseException, where: str, quiet: AbstractContextManager[Any] | None = None) -> None:
+        """Report an error of ours; raise what is none but interrupts the process, maybe as ``quiet`` began or ended."""
+        if quiet is not None:
+            quiet.__exit__(None, None, None)
+        if not isinstance(error, Exception):
+            raise error
+        self._errors.report(error, where)
 
     # -- forward ---------------------------------------------------------------------------------------------------
 
@@ -145,8 +154,8 @@ class Recorder(StepRecorder):
             return None
         if not subject.is_module and thread.calls and not thread.calls[-1].subject.is_module:
             return None  # said before the walk of the stack: APIs and operators call each other a lot
-        thread.busy = True
         try:
+            thread.busy = True
             return self._enter(subject, thread.calls)
         except Exception as error:
             self._errors.report(error, subject.base)
@@ -205,15 +214,15 @@ class Recorder(StepRecorder):
         """Record the inputs as they are now and watch their gradients; the arguments to call with."""
         if not (call.keep_forward or call.keep_backward):
             return args, kwargs
-        thread = self._thread
-        thread.busy = True
+        thread, quiet = self._thread, self._framework.quiet()
         try:
+            thread.busy = True
             with self._framework.unseen():
-                with self._framework.quiet():
+                with quiet:
                     self._record_inputs(call, args, kwargs)
                 return self._watch_inputs(call, args, kwargs)
-        except Exception as error:
-            self._errors.report(error, call.forward)
+        except BaseException as error:
+            self._failed(error, call.forward, quiet)
             return args, kwargs
         finally:
             thread.busy = False
@@ -260,9 +269,9 @@ class Recorder(StepRecorder):
         parameters: Parameters = tuple,
     ) -> Any:
         """Close the call and record it; the value to return instead of ``output`` (equal to it)."""
-        thread = self._thread
-        thread.busy = True
+        thread, quiet = self._thread, self._framework.quiet()
         try:
+            thread.busy = True
             # What an API without a result wrote to stands for its output.
             result = args[0] if output is None and call.subject.writes_in_place and args else output
             if call.subject.communication is not None and call.keep_forward:
@@ -271,7 +280,7 @@ class Recorder(StepRecorder):
                 watch, inputs = self._plan_output(call, result), call.input_watch
                 self._close(call, thread.calls, watch.tensors)
             if call.keep_forward:
-                with self._framework.unseen(), self._framework.quiet():
+                with self._framework.unseen(), quiet:
                     self._record_output(call, result, parameters)
             if not watch.tensors:
                 return output
@@ -279,9 +288,9 @@ class Recorder(StepRecorder):
             with self._framework.unseen():
                 twins = self._framework.watch_outputs(watch.tensors, report, inputs)
             return watch.swap([output], twins)[0]
-        except Exception as error:
-            self._errors.report(error, call.forward)
+        except BaseException as error:
             self.abandon(call)
+            self._failed(error, call.forward, quiet)
             return output
         finally:
             thread.busy = False

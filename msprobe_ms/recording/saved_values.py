@@ -53,8 +53,9 @@ class SavePoints:
             index = self._counters.get(name, 0)
             self._counters[name] = index + 1
         entry = f"{name}.{index}.{DEBUG}"
+        quiet = self.framework.quiet()
         try:
-            with self.framework.unseen(), self.framework.quiet():
+            with self.framework.unseen(), quiet:
                 leaf = self._values.build(variable, entry, "", (), self._saves(entry))
             if leaf is None and variable is not None:
                 logger.warning("save: %s is a %s, which has no place in a dump: null", name, type(variable).__name__)
@@ -64,6 +65,8 @@ class SavePoints:
                     _Gradients(self, variable, f"{name}_grad.{index}.{DEBUG}").watch()
         except Exception as error:
             self._errors.report(error, entry)
+        finally:
+            quiet.__exit__(None, None, None)  # where something interrupted its beginning or its end
 
     def close(self) -> None:
         """The step is over: gradients that come later belong to nothing."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache, wraps
 from types import MethodDescriptorType, WrapperDescriptorType
 from typing import Any
@@ -50,12 +50,17 @@ def fill_tables() -> None:
 
 
 class Quiet:
-    """A context for what is computed, which enters no gradient graph. It is for inside of `unseen`: modes see it."""
+    """A context for what is computed, which enters no gradient graph. It is for inside of `unseen`: modes see it.
+
+    Whoever made it may end it once more where something interrupted its beginning or its end.
+    """
 
     __slots__ = ("_grad",)
 
-    def __enter__(self) -> None:
+    def __init__(self) -> None:
         self._grad = _grad_is_enabled()
+
+    def __enter__(self) -> None:
         _enable_grad(False)
 
     def __exit__(self, *raised: Any) -> None:
@@ -65,28 +70,29 @@ class Quiet:
 @contextmanager
 def _away() -> Iterator[None]:
     """Take dispatch modes off and have the profiler look away."""
-    profiled = _profiled()
-    with _no_functions(), _none_of(_dispatch_modes, _pop_mode, _push_mode):
-        try:
-            if profiled:
-                _autograd._enable_record_function(False)
-            yield
-        finally:
-            if profiled:
-                _autograd._enable_record_function(True)
+    with _no_functions(), _none_of(_dispatch_modes, _pop_mode, _push_mode), ExitStack() as stack:
+        if _profiled():
+            for _ in range(2):  # where something interrupts the one, there is the other
+                stack.callback(_autograd._enable_record_function, True)
+            _autograd._enable_record_function(False)
+        yield
 
 
 @contextmanager
 def _none_of(count: Callable[[], int], pop: Callable[[], Any], push: Callable[[Any], None]) -> Iterator[None]:
     """Empty one of PyTorch's stacks of modes meanwhile."""
     modes: list[Any] = []
-    try:
+
+    def put_back() -> None:
+        while modes:
+            push(modes.pop())
+
+    with ExitStack() as stack:
+        for _ in range(2):  # where something interrupts the one, there is the other
+            stack.callback(put_back)
         while count():
             modes.append(pop())
         yield
-    finally:
-        while modes:
-            push(modes.pop())
 
 
 def direct(function: Callable[..., Any]) -> Callable[..., Any]:
