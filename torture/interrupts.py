@@ -18,10 +18,12 @@ import dis
 import gc
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
+from linecache import getline
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import CodeType, FrameType
@@ -40,6 +42,9 @@ ERRORS = {error.__name__: error for error in (*PASSED_ON, *KEPT)}
 
 #: What instructions that may fail begin with: they call something, or make it.
 _MAY_FAIL = ("BINARY", "BUILD", "CALL", "DICT", "FORMAT", "GET_ITER", "IMPORT", "LIST", "MAKE", "MAP", "PRECALL", "SET")
+
+#: Lines that call what the training has called: what comes there is the training's own.
+_USERS_CALL = re.compile(r"\b(function|original|call|launch)\((executor|operator|\*args)")
 
 
 class Training(Protocol):
@@ -88,7 +93,11 @@ class Interruption:
         self.ignored = True
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> Any:
-        return self._line if frame.f_code.co_filename.startswith(PACKAGE_FOLDER) else None
+        if not frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
+            return None
+        if self._error in KEPT and frame.f_back is not None and frame.f_back.f_code.co_filename == __file__:
+            return None  # the call of `start`, `stop` or `step` itself fails as any call of the training's would
+        return self._line
 
     def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line" and (self._error in PASSED_ON or frame.f_lineno in _may_fail(frame.f_code)):
@@ -111,7 +120,7 @@ def _may_fail(code: CodeType) -> frozenset[int]:
     found, line = set(), 0
     for instruction in dis.get_instructions(code):
         line = instruction.starts_line or line
-        if instruction.opname.startswith(_MAY_FAIL):
+        if instruction.opname.startswith(_MAY_FAIL) and not _USERS_CALL.search(getline(code.co_filename, line)):
             found.add(int(line))
     return frozenset(found)
 

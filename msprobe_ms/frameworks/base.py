@@ -23,12 +23,14 @@ from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
 from msprobe_ms.support.files import DEFAULT, Permissions
 
-#: Receives the gradients of watched tensors, in their order; None where no gradient reached one.
-OnGradients = Callable[[Sequence[Any]], None]
+#: Is told of an exception that comes no further.
+Failed = Callable[[Exception], None]
+#: Receives the gradients of watched tensors, in their order; None where no gradient reached one. Or why there are none.
+OnGradients = Callable[[Sequence[Any] | Exception], None]
 #: The same; told None beforehand whenever a part of them has come, where they come in parts.
-OnInputGradients = Callable[[Sequence[Any] | None], None]
+OnInputGradients = Callable[[Sequence[Any] | Exception | None], None]
 #: Is told the tensors that gradients are about to be computed of.
-OnRoots = Callable[[Sequence[Any]], None]
+OnRoots = Callable[[Sequence[Any] | Exception], None]
 
 
 class Removable(Protocol):
@@ -80,6 +82,13 @@ class InputWatch:
 
     def settle(self, outputs: Sequence[Any]) -> None:
         """The call is over: ``outputs`` are the tensors it returned, none when it raised."""
+
+
+class Quiet(nullcontext[None]):
+    """A context for what is computed, with nothing to do where that enters no gradient graph anyway."""
+
+    def restore(self) -> None:
+        """Put back what was there when it was made: something may have interrupted its end or that of `unseen`."""
 
 
 class Framework(ABC):
@@ -254,10 +263,10 @@ class Framework(ABC):
         return ((name, module) for name, module in modules if name or own)
 
     @abstractmethod
-    def hook_module(self, module: Any, before: Before, after: After) -> Iterator[Removable]:
+    def hook_module(self, module: Any, before: Before, after: After, failed: Failed) -> Iterator[Removable]:
         """Call ``before`` and ``after`` around each call; ``after`` too when it raises, where the framework can.
 
-        Yields each thing to remove as soon as it is there.
+        ``failed`` is told of what they raise, which goes no further. Yields each thing to remove, at once.
         """
 
     def clean_copies(self) -> Removable | None:
@@ -353,8 +362,11 @@ class Framework(ABC):
         return False
 
     @abstractmethod
-    def quiet(self) -> AbstractContextManager[Any]:
-        """Return a context, to be used inside of `unseen`, for what the tool computes: it enters no gradient graph."""
+    def quiet(self) -> Quiet:
+        """Return a context, to be used inside of `unseen`, for what the tool computes: it enters no gradient graph.
+
+        It is made before `unseen` begins.
+        """
 
     #: Gives a context for what the tool does with tensors: users' modes and classes are not told of it.
     unseen: Callable[[], AbstractContextManager[Any]] = nullcontext

@@ -20,20 +20,28 @@ _SHALLOW, _DEEP, _COPYING = copy.copy.__code__, copy.deepcopy.__code__, copy._re
 _TABLES = ("_forward_", "_lazy_forward_")
 
 
+def _pass(error: Exception) -> None:
+    """Say nothing."""
+
+
 class OwnHook:
     """A hook on one module; called with another, such as a copy that shares its table of hooks, it does nothing."""
 
-    __slots__ = ("_call", "_module")
+    __slots__ = ("_call", "_failed", "_module")
 
-    def __init__(self, module: Any, call: Callable[..., Any]) -> None:
-        """``call`` takes what the framework hands to the hook after the module."""
+    def __init__(self, module: Any, call: Callable[..., Any], failed: Callable[[Exception], None] = _pass) -> None:
+        """``call`` takes what the framework hands to the hook after the module; ``failed`` is told what it raises."""
         self._module = module
         self._call = call
+        self._failed = failed
 
     def __call__(self, module: Any, /, *given: Any) -> Any:
         # Replicas of PyTorch's DataParallel share the tables of the module, and their calls are the module's.
-        if module is self._module or "_is_replica" in vars(module):
-            return self._call(*given)
+        try:
+            if module is self._module or "_is_replica" in vars(module):
+                return self._call(*given)
+        except Exception as error:
+            self._failed(error)
         return None
 
     def __reduce__(self) -> tuple[Any, ...]:

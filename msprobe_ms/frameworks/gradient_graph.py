@@ -216,14 +216,20 @@ class _Gathering:
 
     def from_node(self, places: list[tuple[int, _Slot]]) -> NodeHook:
         def hook(grad_inputs: Sequence[Any], _: Sequence[Any]) -> None:
-            came = [(slot, part, grad_inputs[position]) for position, (slot, part) in places]
-            self._arrive([(slot, g if part is None or g is None else part(g)) for slot, part, g in came])
+            try:
+                came = [(slot, part, grad_inputs[position]) for position, (slot, part) in places]
+                self._arrive([(slot, g if part is None or g is None else part(g)) for slot, part, g in came])
+            except Exception as error:  # the framework would end the backward
+                self._on_gradients(error)
 
         return hook
 
     def from_tensor(self, slots: list[int]) -> Callable[[Any], None]:
         def hook(gradient: Any) -> None:
-            self._arrive([(slot, gradient) for slot in slots])
+            try:
+                self._arrive([(slot, gradient) for slot in slots])
+            except Exception as error:
+                self._on_gradients(error)
 
         return hook
 
@@ -246,11 +252,14 @@ class _Gathering:
             self._graph.when_backward_ends(self._report)
 
     def _report(self) -> None:
-        with self._lock:
-            sums, arrived = self._sums, self._arrived
-            self._clear()
-        if arrived:
-            self._on_gradients(sums)
+        try:
+            with self._lock:
+                sums, arrived = self._sums, self._arrived
+                self._clear()
+            if arrived:
+                self._on_gradients(sums)
+        except Exception as error:
+            self._on_gradients(error)
 
 
 def watch_outputs(
@@ -266,7 +275,7 @@ def watch_outputs(
     for slot, edge in enumerate(edges):
         if edge is not None:  # a leaf that was no argument is not the call's result
             nodes.setdefault(graph.key(edge[0]), []).append(slot)
-    inner = _InnerUses(graph, edges, -1 if inputs is None else inputs.floor) if len(nodes) > 1 else None
+    inner = _InnerUses(graph, edges, on_gradients, -1 if inputs is None else inputs.floor) if len(nodes) > 1 else None
     reports = _OutputReports(len(tensors), inner, on_gradients)
     for slots in nodes.values():
         if len(slots) == 1:
@@ -281,8 +290,9 @@ def watch_outputs(
 class _InnerUses:
     """What flows back into a call's results from the call's own further use of them."""
 
-    def __init__(self, graph: Graph, edges: Sequence[Edge | None], floor: int) -> None:
+    def __init__(self, graph: Graph, edges: Sequence[Edge | None], on_gradients: OnGradients, floor: int) -> None:
         self._graph = graph
+        self._on_gradients = on_gradients
         self._sums: dict[int, Any] = {}
         slots: dict[EdgeKey, list[int]] = {}
         for slot, edge in enumerate(edges):
@@ -310,10 +320,13 @@ class _InnerUses:
 
     def _adding(self, places: list[tuple[int, int]]) -> NodeHook:
         def hook(grad_inputs: Sequence[Any], _: Sequence[Any]) -> None:
-            for position, slot in places:
-                gradient, total = grad_inputs[position], self._sums.get(slot)
-                if gradient is not None:
-                    self._sums[slot] = gradient if total is None else self._graph.add(total, gradient)
+            try:
+                for position, slot in places:
+                    gradient, total = grad_inputs[position], self._sums.get(slot)
+                    if gradient is not None:
+                        self._sums[slot] = gradient if total is None else self._graph.add(total, gradient)
+            except Exception as error:
+                self._on_gradients(error)
 
         return hook
 
@@ -333,13 +346,19 @@ class _OutputReports:
 
     def from_tensor(self, slot: int) -> Callable[[Any], None]:
         def hook(gradient: Any) -> None:
-            self._arrive([(slot, gradient)])
+            try:
+                self._arrive([(slot, gradient)])
+            except Exception as error:
+                self._on_gradients(error)
 
         return hook
 
     def from_node(self, places: list[tuple[int, int]]) -> BeforeHook:
         def hook(grad_outputs: Sequence[Any]) -> None:
-            self._arrive([(slot, grad_outputs[number]) for number, slot in places])
+            try:
+                self._arrive([(slot, grad_outputs[number]) for number, slot in places])
+            except Exception as error:
+                self._on_gradients(error)
 
         return hook
 

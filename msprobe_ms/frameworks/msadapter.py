@@ -71,7 +71,10 @@ class MSAdapter(TorchModules, MindSpore):
 
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Iterator[Removable]:
         def report(gradient: Any) -> None:
-            on_gradient(gradient)
+            try:
+                on_gradient(gradient)
+            except Exception as error:  # the framework would end the backward
+                on_gradient(error)
 
         if parameter.requires_grad:
             yield _ParameterHook(parameter, report)

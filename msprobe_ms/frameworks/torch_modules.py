@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.frameworks.base import After, Before, Framework, Namespace, OnRoots, Removable
+from msprobe_ms.frameworks.base import After, Before, Failed, Framework, Namespace, OnRoots, Removable
 from msprobe_ms.frameworks.clean_copies import CleanCopies, OwnHook
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates, ParameterUpdate, plain, settings
 
@@ -91,10 +91,10 @@ class TorchModules(Framework):
         found += [(name, buffers[name]) for name in _RUNNING if buffers.get(name) is not None]
         return found
 
-    def hook_module(self, module: Any, before: Before, after: After) -> Iterator[Removable]:
+    def hook_module(self, module: Any, before: Before, after: After, failed: Failed) -> Iterator[Removable]:
         yield self._copies.hold()
-        yield module.register_forward_pre_hook(OwnHook(module, before), with_kwargs=True)
-        yield module.register_forward_hook(OwnHook(module, after), **self._hook_options)
+        yield module.register_forward_pre_hook(OwnHook(module, before, failed), with_kwargs=True)
+        yield module.register_forward_hook(OwnHook(module, after, failed), **self._hook_options)
 
     def clean_copies(self) -> Removable:
         return self._copies.hold()
@@ -111,8 +111,11 @@ class TorchModules(Framework):
             def told(*args: Any, **kwargs: Any) -> Any:
                 if nested.value:  # one of them calls another, or backward runs one again
                     return original(*args, **kwargs)
-                roots = args[0] if args else kwargs.get("tensors", kwargs.get("outputs"))
-                on_roots(roots if isinstance(roots, (list, tuple)) else [roots])
+                try:
+                    roots = args[0] if args else kwargs.get("tensors", kwargs.get("outputs"))
+                    on_roots(roots if isinstance(roots, (list, tuple)) else [roots])
+                except Exception as error:
+                    on_roots(error)
                 nested.value = True
                 try:
                     return original(*args, **kwargs)

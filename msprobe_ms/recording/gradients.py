@@ -174,17 +174,22 @@ class Backward:
         """No more calls until `resume`; may be repeated."""
         self._late = set() if self._late is None else self._late
 
-    def output_gradients(self, call: Call, gradients: Sequence[Any]) -> None:
+    def output_gradients(self, call: Call, gradients: Sequence[Any] | Exception) -> None:
         """Backward of the call begins. Its record goes on at once; the input gradients are added when they come.
 
         Gradients of further outputs may come later; those that came before are known by their leaves.
         """
-        self._record(call.backward, partial(self._call_begins, call, gradients))
+        if isinstance(gradients, Exception):
+            self._record(call.backward, partial(_raise, gradients))
+        else:
+            self._record(call.backward, partial(self._call_begins, call, gradients))
 
-    def input_gradients(self, call: Call, gradients: Sequence[Any] | None) -> None:
+    def input_gradients(self, call: Call, gradients: Sequence[Any] | Exception | None) -> None:
         """What the call's backward made of them; None where a part has come, and the rest may or may not."""
         if gradients is None:
             self._record(call.backward, partial(self._part_came, call))
+        elif isinstance(gradients, Exception):
+            self._record(call.backward, partial(_raise, gradients))
         else:
             self._record(call.backward, partial(self._call_ends, call, gradients))
 
@@ -248,7 +253,9 @@ class Backward:
 
     def parameter(self, base: str, name: str, gradient: Any) -> None:
         """Record a parameter's accumulated gradient; ``base`` is its module's, ``Cell.fc1.Dense``."""
-        self._record(f"{base}.{PARAMETERS_GRAD}", partial(self._parameter, base, name, gradient))
+        failed = isinstance(gradient, Exception)
+        action = partial(_raise, gradient) if failed else partial(self._parameter, base, name, gradient)
+        self._record(f"{base}.{PARAMETERS_GRAD}", action)
 
     def _parameter(self, base: str, name: str, gradient: Any) -> None:
         self.seen = True
@@ -264,3 +271,8 @@ class Backward:
     def _record(self, where: str, action: Callable[[], None]) -> None:
         if self._is_open():
             self._guarded(where, action)
+
+
+def _raise(error: Exception) -> None:
+    """What stands for the recording of gradients that could not be had."""
+    raise error

@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.dump.names import DEBUG, FORWARD, LOSS, PARAMETERS_GRAD, RECOMPUTE
 from msprobe_ms.dump.writing.json_text import Whole
 from msprobe_ms.dump.writing.writer import EntryPart
-from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.base import Framework, Quiet
 from msprobe_ms.recording.calls import Call, CallSites, OpenCalls, Parameters, Recomputation, Subject
 from msprobe_ms.recording.containers import results
 from msprobe_ms.recording.gradients import Backward, Watch
@@ -111,8 +111,9 @@ class Recorder(StepRecorder):
 
     def _guarded(self, where: str, action: Callable[[], Any]) -> Any:
         """What ``action`` gives, which records and calls nothing of the user's; None where it fails."""
-        quiet, was_busy = self._framework.quiet(), self._thread.busy
+        was_busy, quiet = self._thread.busy, None
         try:
+            quiet = self._framework.quiet()
             self._thread.busy = True
             with self._framework.unseen(), quiet:
                 return action()
@@ -122,12 +123,16 @@ class Recorder(StepRecorder):
         finally:
             self._thread.busy = was_busy
 
-    def _failed(self, error: BaseException, where: str, quiet: AbstractContextManager[Any] | None = None) -> None:
+    def _failed(self, error: BaseException, where: str, quiet: Quiet | None = None) -> None:
         """Report an error of ours; raise what is none but interrupts the process, maybe as ``quiet`` began or ended."""
         if quiet is not None:
-            quiet.__exit__(None, None, None)
+            quiet.restore()
         if not isinstance(error, Exception):
             raise error
+        self._errors.report(error, where)
+
+    def failed(self, error: Exception, where: str) -> None:
+        """Report an error of a hook's own."""
         self._errors.report(error, where)
 
     # -- forward ---------------------------------------------------------------------------------------------------
@@ -136,16 +141,24 @@ class Recorder(StepRecorder):
         self, subject: Subject, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         """Call ``function`` and record it as ``subject``, unless it is no call of its own; its result or exception."""
-        call = self.enter(subject)
+        call = None
+        try:
+            if (call := self.enter(subject)) is not None:
+                args, kwargs = self.before(call, tuple(args), dict(kwargs))
+        except Exception as error:  # of ours: nothing of the user's has been called
+            self._failed(error, subject.base)
         if call is None:
             return function(*args, **kwargs)
         try:
-            watched_args, watched_kwargs = self.before(call, tuple(args), dict(kwargs))
-            output = function(*watched_args, **watched_kwargs)
+            output = function(*args, **kwargs)
         except BaseException:
             self.abandon(call)
             raise
-        return self.after(call, watched_args, watched_kwargs, output)
+        try:
+            return self.after(call, tuple(args), dict(kwargs), output)
+        except Exception as error:
+            self._failed(error, call.forward)
+            return output
 
     def enter(self, subject: Subject) -> Call | None:
         """Open a call; None when it is not one of its own: inside another API, or the tool's own doing."""
@@ -214,8 +227,9 @@ class Recorder(StepRecorder):
         """Record the inputs as they are now and watch their gradients; the arguments to call with."""
         if not (call.keep_forward or call.keep_backward):
             return args, kwargs
-        thread, quiet = self._thread, self._framework.quiet()
+        thread, quiet = self._thread, None
         try:
+            quiet = self._framework.quiet()
             thread.busy = True
             with self._framework.unseen():
                 with quiet:
@@ -269,8 +283,9 @@ class Recorder(StepRecorder):
         parameters: Parameters = tuple,
     ) -> Any:
         """Close the call and record it; the value to return instead of ``output`` (equal to it)."""
-        thread, quiet = self._thread, self._framework.quiet()
+        thread, quiet = self._thread, None
         try:
+            quiet = self._framework.quiet()
             thread.busy = True
             # What an API without a result wrote to stands for its output.
             result = args[0] if output is None and call.subject.writes_in_place and args else output
@@ -295,12 +310,14 @@ class Recorder(StepRecorder):
         finally:
             thread.busy = False
 
-    def losses(self, roots: Iterable[Any]) -> None:
+    def losses(self, roots: Iterable[Any] | Exception) -> None:
         """Record the scalars among the tensors that gradients are about to be computed of, each as if it were saved."""
         if not (self._thread.busy or self._sink.full or self._framework.is_tracing()) and self._is_open():
             self._guarded(LOSS, partial(self._record_losses, roots))
 
-    def _record_losses(self, roots: Iterable[Any]) -> None:
+    def _record_losses(self, roots: Iterable[Any] | Exception) -> None:
+        if isinstance(roots, Exception):
+            raise roots
         for root in roots:
             if self._framework.is_tensor(root) and all(size == 1 for size in root.shape):
                 with self._lock:

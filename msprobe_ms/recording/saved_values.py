@@ -66,7 +66,7 @@ class SavePoints:
         except Exception as error:
             self._errors.report(error, entry)
         finally:
-            quiet.__exit__(None, None, None)  # where something interrupted its beginning or its end
+            quiet.restore()  # where something interrupted its beginning or its end
 
     def close(self) -> None:
         """The step is over: gradients that come later belong to nothing."""
@@ -140,6 +140,8 @@ class _Gradients:
 
     def _arrived(self, place: int, path: tuple[str, ...], gradient: Any) -> None:
         def record() -> None:
+            if isinstance(gradient, Exception):
+                raise gradient
             self._leaves[place] = self._points.gradient_leaf(gradient, self._entry, path)
             self._record()
 

@@ -75,8 +75,8 @@ def no_garbage_collection() -> Iterator[None]:
     What is not part of a cycle is freed as ever.
     """
     as_before = gc.enable if gc.isenabled() else gc.disable
-    with ExitStack() as stack:
-        for _ in range(2):  # where something interrupts the one, there is the other
+    with ExitStack() as first, ExitStack() as second:  # where something interrupts the one's end, there is the other
+        for stack in (first, second):
             stack.callback(as_before)
         gc.disable()
         yield

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -22,6 +21,7 @@ from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.frameworks.base import (
     After,
     Before,
+    Failed,
     Framework,
     InputWatch,
     Namespace,
@@ -30,6 +30,7 @@ from msprobe_ms.frameworks.base import (
     OnInputGradients,
     OnKernel,
     OnRoots,
+    Quiet,
     Removable,
 )
 from msprobe_ms.frameworks.clean_copies import CleanCopies, OwnHook
@@ -182,7 +183,10 @@ class MindSpore(Framework):
 
     def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Iterator[Removable]:
         def report(gradient: Any) -> None:
-            on_gradient(gradient)
+            try:
+                on_gradient(gradient)
+            except Exception as error:  # the framework would end the backward
+                on_gradient(error)
 
         if parameter.requires_grad:
             yield parameter.register_hook(report)
@@ -193,7 +197,10 @@ class MindSpore(Framework):
             return None
 
         def report(gradient: Any) -> None:
-            on_gradient(gradient)
+            try:
+                on_gradient(gradient)
+            except Exception as error:  # the framework would end the backward
+                on_gradient(error)
 
         return tensor.register_hook(report)
 
@@ -239,10 +246,10 @@ class MindSpore(Framework):
     def parameters(self, module: Any) -> Iterable[tuple[str, Any]]:
         return [(name, parameter) for name, parameter in module._params.items() if parameter is not None]
 
-    def hook_module(self, module: Any, before: Before, after: After) -> Iterator[Removable]:
+    def hook_module(self, module: Any, before: Before, after: After, failed: Failed) -> Iterator[Removable]:
         yield self._copies.hold()
-        yield module.register_forward_pre_hook(OwnHook(module, before), with_kwargs=True)
-        forward_hook = OwnHook(module, after)
+        yield module.register_forward_pre_hook(OwnHook(module, before, failed), with_kwargs=True)
+        forward_hook = OwnHook(module, after, failed)
         if module.has_bprop:
             # MindSpore refuses forward hooks on cells with their own bprop, though it would run them.
             entry = _ForwardHookEntry(module, forward_hook)
@@ -334,7 +341,7 @@ class MindSpore(Framework):
         return self._lockstep
 
     # Reading a tensor with asnumpy enters no graph.
-    quiet = nullcontext
+    quiet = Quiet
 
     unseen = staticmethod(modes.unseen)
 

@@ -206,7 +206,10 @@ class PyTorch(TorchModules):
     def _hook(tensor: Any, on_gradient: Callable[[Any], None]) -> Removable:
         @unserializable_hook
         def report(gradient: Any) -> None:
-            on_gradient(gradient)
+            try:
+                on_gradient(gradient)
+            except Exception as error:  # the framework would end the backward
+                on_gradient(error)
 
         return tensor.register_hook(report)
 

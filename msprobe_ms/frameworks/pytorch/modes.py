@@ -18,10 +18,14 @@ from torch._C import _autograd
 from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, _pop_mode, _push_mode
 
+from msprobe_ms.frameworks import base
 from msprobe_ms.support.patching import wrapped_by_us
 
 _no_functions = _C.DisableTorchFunction
 _grad_is_enabled, _enable_grad = _C.is_grad_enabled, _C._set_grad_enabled
+#: Whether modes and classes are told of functions; not in the oldest releases.
+_told_functions = getattr(_C, "_get_torch_function_state", bool)
+_tell_functions = getattr(_C, "_set_torch_function_state", bool)
 _profiled = _autograd._profiler_enabled
 _dispatch_modes = _C._len_torch_dispatch_stack
 #: Whether what stands for a kernel gives the shape of its result, with fake tensors taken for those of no device.
@@ -49,16 +53,13 @@ def fill_tables() -> None:
             function()
 
 
-class Quiet:
-    """A context for what is computed, which enters no gradient graph. It is for inside of `unseen`: modes see it.
+class Quiet(base.Quiet):
+    """A context for what is computed, which enters no gradient graph. It is for inside of `unseen`: modes see it."""
 
-    Whoever made it may end it once more where something interrupted its beginning or its end.
-    """
-
-    __slots__ = ("_grad",)
+    __slots__ = ("_functions", "_grad")
 
     def __init__(self) -> None:
-        self._grad = _grad_is_enabled()
+        self._grad, self._functions = _grad_is_enabled(), _told_functions()
 
     def __enter__(self) -> None:
         _enable_grad(False)
@@ -66,13 +67,19 @@ class Quiet:
     def __exit__(self, *raised: Any) -> None:
         _enable_grad(self._grad)
 
+    def restore(self) -> None:
+        _enable_grad(self._grad)
+        _tell_functions(self._functions)
+
 
 @contextmanager
 def _away() -> Iterator[None]:
     """Take dispatch modes off and have the profiler look away."""
-    with _no_functions(), _none_of(_dispatch_modes, _pop_mode, _push_mode), ExitStack() as stack:
+    # Two stacks each: where something interrupts the end of the one, there is the other.
+    modes = _none_of(_dispatch_modes, _pop_mode, _push_mode)
+    with _no_functions(), modes, ExitStack() as first, ExitStack() as second:
         if _profiled():
-            for _ in range(2):  # where something interrupts the one, there is the other
+            for stack in (first, second):
                 stack.callback(_autograd._enable_record_function, True)
             _autograd._enable_record_function(False)
         yield
@@ -87,8 +94,8 @@ def _none_of(count: Callable[[], int], pop: Callable[[], Any], push: Callable[[A
         while modes:
             push(modes.pop())
 
-    with ExitStack() as stack:
-        for _ in range(2):  # where something interrupts the one, there is the other
+    with ExitStack() as first, ExitStack() as second:
+        for stack in (first, second):
             stack.callback(put_back)
         while count():
             modes.append(pop())

@@ -225,7 +225,12 @@ class ApiHooks:
             recorder = self._recorder
             if recorder is None:
                 return function(*args, **kwargs)
-            return recorder.run(subject, function, args, kwargs)
+            try:
+                return recorder.run(subject, function, args, kwargs)
+            except (MemoryError, RecursionError) as error:
+                if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                    raise
+            return function(*args, **kwargs)  # where not even the recorder can be called
 
         return wrapper
 

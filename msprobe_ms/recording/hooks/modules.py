@@ -122,7 +122,7 @@ class ModuleCalls:
         return self._subject.base
 
     def hook(self) -> Iterator[Removable]:
-        return self._framework.hook_module(self._module, self.before, self.after)
+        return self._framework.hook_module(self._module, self.before, self.after, self.failed)
 
     def hook_parameters(self) -> Iterator[Removable]:
         for name, parameter in self._framework.parameters(self._module):
@@ -138,6 +138,9 @@ class ModuleCalls:
         if call is None:
             return output
         return self._recorder.after(call, args, kwargs, output, partial(self._framework.parameters, self._module))
+
+    def failed(self, error: Exception) -> None:
+        self._recorder.failed(error, self.base)
 
 
 class TokenWindow:
@@ -168,7 +171,7 @@ class TokenWindow:
         self._hooks: list[Removable] = []
 
     def install(self) -> None:
-        self._hooks.extend(self._framework.hook_module(self._model, self._before, self._after))
+        self._hooks.extend(self._framework.hook_module(self._model, self._before, self._after, self._failed))
 
     def remove(self) -> None:
         _remove(self._hooks)
@@ -188,3 +191,7 @@ class TokenWindow:
             output = self._recorded.after(args, kwargs, output)
         self._close()
         return output
+
+    def _failed(self, error: Exception) -> None:
+        if self._recorded is not None:
+            self._recorded.failed(error)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-from msprobe_ms.recording.debugger import BaseDebugger, _MethodOfCurrent
+from msprobe_ms.recording.debugger import BaseDebugger
+from msprobe_ms.recording.debuggers import MethodOfCurrent
 from msprobe_ms.recording.travelling import IdleDebugger, Travelling
 
 
@@ -33,6 +34,6 @@ def test_a_pickle_is_the_debugger_of_the_process_that_loads_it() -> None:
 def test_what_does_nothing_has_every_method() -> None:
     idle = IdleDebugger()
     for name, method in vars(BaseDebugger).items():
-        if isinstance(method, _MethodOfCurrent) or name == "set_init_step":
+        if isinstance(method, MethodOfCurrent) or name == "set_init_step":
             assert getattr(idle, name)(3, key="value") is None, name
     assert pickle.loads(pickle.dumps(idle)).stop() is None
