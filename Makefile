@@ -5,11 +5,12 @@
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
 # make bench  what recording and comparing cost, in one table (BENCH_ARGS="--peer /path/to/bin/python")
 # make zoo    the same on pairs of public implementations, in an environment of its own (ZOO_ARGS="--misses")
-# make torture       all five of the following, between half an hour and some hours each; the tests hold a sample of each
+# make torture       all six of the following, between half an hour and some hours each; the tests hold a sample of each
 # make neutral       train every net with the tool and without, and compare their bits (NEUTRAL_ARGS="--nets views --levels mix")
 # make bounded       what recording holds in memory at most: large tensors, a stalled disk, long steps, many steps
 # make failing-disk  let every call of recorded trainings that touches their dumps fail (FAILING_DISK_ARGS="--every 47")
 # make kills         end 500 trainings at random moments; nothing that had finished may be lost (KILLS_ARGS="--runs 50")
+# make interrupts    interrupt recordings at every line of the package (INTERRUPTS_ARGS="--every 97 --framework pytorch")
 # make fuzz          damage every kind of file at random, try every attack on every command (EXAMPLES=500)
 # make browser  the report page in a real Chromium; what it takes besides: apt-get install chromium nodejs npm
 # make clean  remove .venv
@@ -26,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MINDTORCH := mindnlp==0.5.1
 FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills fuzz torture clean
+.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts fuzz torture clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -93,9 +94,12 @@ failing-disk: .venv/installed-test
 kills: .venv/installed-test
 	$(BIN)/python -m torture.kills killed_trainings $(KILLS_ARGS)
 
+interrupts: .venv/installed-test
+	$(BIN)/python -m torture.interrupts $(INTERRUPTS_ARGS)
+
 # Each is run whatever the others found.
 torture:
-	$(MAKE) --keep-going neutral bounded failing-disk kills fuzz
+	$(MAKE) --keep-going neutral bounded failing-disk kills interrupts fuzz
 
 clean:
 	rm -rf .venv

@@ -67,6 +67,7 @@ def released_debuggers() -> Iterator[None]:
     debuggers = BaseDebugger._debuggers
     for each in list(debuggers._open.values()):
         each._ended = True
+        each._runs.remove()
         debuggers.forget(each)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import mindspore
 import numpy as np
 from mindspore import Tensor, mint, nn, ops
+from mindspore.common.api import _pynative_executor
 from mindspore.ops import Primitive
 from mindspore.ops.composite import base
 
@@ -31,7 +32,11 @@ class Training:
         mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
         mindspore.runtime.launch_blocking()
         mindspore.set_seed(1)
-        self.net, self._x = Net(), Tensor(np.ones((3, 4), np.float32))
+        self._x = Tensor(np.ones((3, 4), np.float32))
+        self._renew()
+
+    def _renew(self) -> None:
+        self.net = Net()
         self._step = mindspore.value_and_grad(self.net, None, self.net.trainable_params())
 
     def forward(self) -> Any:
@@ -40,7 +45,14 @@ class Training:
 
     def backward(self, loss: Any) -> None:
         """Forward and backward, as one call has it."""
-        self._step(self._x)
+        try:
+            self._step(self._x)
+        except BaseException:
+            # Once anything has raised in its backward, be it a user's hook, MindSpore 2.10 computes no gradients unless
+            # this is called, and takes no hook off these parameters any more.
+            _pynative_executor.clear_res()
+            self._renew()
+            raise
 
     def holders(self) -> Sequence[Any]:
         spaces = (ops, ops.functional, ops.auto_generate, mint, mint.nn.functional, mindspore.communication.comm_func)

@@ -40,6 +40,9 @@ PASSED_ON: tuple[type[BaseException], ...] = (KeyboardInterrupt, SystemExit)
 KEPT: tuple[type[BaseException], ...] = (MemoryError, RecursionError)
 ERRORS = {error.__name__: error for error in (*PASSED_ON, *KEPT)}
 
+#: Attributes in which frameworks count and remember.
+_COUNTED = {"__slotnames__", "total_instance_count"}
+
 #: What instructions that may fail begin with: they call something, or make it.
 _MAY_FAIL = ("BINARY", "BUILD", "CALL", "DICT", "FORMAT", "GET_ITER", "IMPORT", "LIST", "MAKE", "MAP", "PRECALL", "SET")
 
@@ -209,10 +212,10 @@ class Trials:
         changed: list[str] = []
         for holder, before in self._attributes.values():
             now = dict(vars(holder))
-            for name in [each for each in before if now.get(each, Trials) is not before[each]]:
+            for name in [each for each in before if now.get(each, Trials) is not before[each] and each not in _COUNTED]:
                 changed.append(f"{holder.__name__}.{name}")
                 setattr(holder, name, before[name])
-            for name in now.keys() - before.keys() - {"__slotnames__"}:
+            for name in now.keys() - before.keys() - _COUNTED:
                 changed.append(f"{holder.__name__}.{name}")
                 delattr(holder, name)
         state = self._training.state()
@@ -301,4 +304,4 @@ class Interrupts(Tool):
 
 
 if __name__ == "__main__":
-    main(Interrupts)
+    sys.exit(main(Interrupts))

@@ -340,11 +340,13 @@ class BaseDebugger(Travelling, ABC):
 
     def _guarded(self, where: str, action: Callable[[], None]) -> None:
         """Run ``action``; only what it says of the user's mistakes, and what interrupts the process, goes on."""
-        quiet = self._framework.quiet()
+        quiet = None
         try:
+            quiet = self._framework.quiet()
             action()
         except BaseException as error:
-            quiet.restore()
+            if quiet is not None:
+                quiet.restore()  # something may have interrupted what keeps our own work unseen
             if isinstance(error, MsprobeError) or not isinstance(error, Exception):
                 raise
             self._say_once(logging.WARNING, f"{where}: {type(error).__name__}: {error}; training goes on")

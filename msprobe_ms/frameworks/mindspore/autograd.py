@@ -174,8 +174,11 @@ def gradient_calls(on_roots: OnRoots) -> Sequence[tuple[Any, str, Callable[[Any]
         @functools.wraps(original)
         def told(*args: Any, **kwargs: Any) -> Any:
             given = original(*args, **kwargs)
-            result = given[1] if isinstance(given, tuple) and len(given) == 2 else None
-            on_roots(result[:1] if isinstance(result, (list, tuple)) else [result])
+            try:
+                result = given[1] if isinstance(given, tuple) and len(given) == 2 else None
+                on_roots(result[:1] if isinstance(result, (list, tuple)) else [result])
+            except Exception as error:
+                on_roots(error)
             return given
 
         return told

@@ -68,7 +68,9 @@ class Quiet(base.Quiet):
         _enable_grad(self._grad)
 
     def restore(self) -> None:
-        _enable_grad(self._grad)
+        if _grad_is_enabled() is not self._grad:
+            with _no_functions():
+                _enable_grad(self._grad)
         _tell_functions(self._functions)
 
 
