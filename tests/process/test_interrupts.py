@@ -38,11 +38,9 @@ net(x)
 """
 
 
-@pytest.mark.parametrize(
-    "options", ["pytorch --phase forward stop --every 2999", "mindspore --phase stop --every 9999"]
-)
+@pytest.mark.parametrize("options", ["pytorch --phase forward --every 1999", "mindspore --phase stop --every 9999"])
 def test_an_interrupt_leaves_training_as_it_was(options: str) -> None:
-    command = [sys.executable, "-m", "torture.interrupts", "--error", "KeyboardInterrupt", "MemoryError"]
+    command = [sys.executable, "-m", "torture.interrupts", "--error", "KeyboardInterrupt"]
     run = subprocess.run(
         [*command, "--framework", *options.split()], env=environment(), capture_output=True, text=True, check=False
     )
