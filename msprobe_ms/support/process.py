@@ -74,9 +74,10 @@ def no_garbage_collection() -> Iterator[None]:
 
     What is not part of a cycle is freed as ever.
     """
-    as_before = gc.enable if gc.isenabled() else gc.disable
+    was_on = gc.isenabled()
     with ExitStack() as first, ExitStack() as second:  # where something interrupts the one's end, there is the other
         for stack in (first, second):
-            stack.callback(as_before)
+            if was_on:
+                stack.callback(gc.enable)
         gc.disable()
         yield

@@ -66,7 +66,8 @@ THEIR_OWN = {
     "mindspore.common.hook_handle._HOOK_VERSION", "mindspore.common.hook_handle.HookHandle.unique_id",
     "mindspore.dataset.engine.datasets._OP_NAME",
     "torch.utils.hooks.RemovableHandle.next_id", "torch._tensor.Tensor.__slotnames__",
-    "torch._opaque_base._FakeScriptObject_cls", "torch._dynamo.trace_rules.SKIP_DIRS_RE",
+    "torch._opaque_base._FakeScriptObject_cls",
+    "torch.overrides.__warningregistry__", "torch._dynamo.trace_rules.SKIP_DIRS_RE",
     # What MindSpore counts and keeps as it compiles: functions found, Cells made, operators that call Python, and
     # the latest phase of a Cell, which is never one of ours (`test_graph_cells`).
     ".__ms_tensor_func__", "mindspore.nn.cell.Cell.total_instance_count", "._phase_cache.train",

@@ -6,6 +6,7 @@ These are function modes and dispatch modes, tensor subclasses that are told of 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache, wraps
@@ -48,9 +49,11 @@ def unseen() -> AbstractContextManager[Any]:
 
 def fill_tables() -> None:
     """Have PyTorch make its tables of functions, which it does once, when first asked, without our wrappers in them."""
-    for function in list(vars(torch.overrides).values()):
-        if hasattr(function, "cache_clear"):
-            function()
+    with warnings.catch_warnings():  # of functions that are deprecated, which nobody called
+        warnings.simplefilter("ignore")
+        for function in list(vars(torch.overrides).values()):
+            if hasattr(function, "cache_clear"):
+                function()
 
 
 class Quiet(base.Quiet):

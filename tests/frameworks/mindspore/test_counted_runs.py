@@ -236,7 +236,7 @@ def test_no_selected_step_is_said(dump_path: Path, caplog: pytest.LogCaptureFixt
     debugger = PrecisionDebugger(write_config(dump_path, step=[7]))
     debugger.start(net)
     forward(net)
-    debugger._end()
+    debugger.end()
     assert "nothing was recorded: no step that is selected (7) was reached" in caplog.messages
 
 

@@ -494,7 +494,8 @@ def test_the_mapping_written_once_serves_all_ranks_that_are_like_it(
     assert file.stem.rpartition("_")[0] == "layer_mapping"
     reports = [line for line in capsys.readouterr().out.splitlines() if line.startswith("report: ")]
     (summary,) = (tmp_path / "bare").glob("compare_summary_2*.json")
-    assert reports == [f"report: {file}", f"report: {summary}"]
+    (page,) = (tmp_path / "bare").glob("compare_report_2*.html")
+    assert reports == [f"report: {file}", f"report: {summary}", f"report: {page} (open it first)"]
     named = [rank["reports"] for rank in json.loads(summary.read_text())["ranks"]]
     assert named == ["rank0", "rank1"]
     assert len([*(tmp_path / "bare").glob("compare_result_rank1_*.csv")]) == 1
