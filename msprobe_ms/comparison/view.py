@@ -112,7 +112,7 @@ def _origin(value: NonFiniteValue, calls: Calls, rows: Rows) -> dict[str, object
     call = calls.find(value.entry)
     place = None
     if call is not None:
-        first = sum(rows.counts[:call])
+        first = int(rows.starts[call])
         suffixes = [row.target.suffix if row.target else "" for row in calls.pairs[call].rows]
         place = first + suffixes.index(value.item) if value.item in suffixes else None
     return {

@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from msprobe_ms.comparison.model import Pair
 from msprobe_ms.dump.dialects import outside_frameworks
@@ -42,8 +43,8 @@ class Calls:
                     return place
         return None
 
-    def add_to(self, columns: Columns, row_counts: Sequence[int]) -> None:
-        """Add the columns of calls; ``row_counts``: how many rows each has."""
+    def add_to(self, columns: Columns, starts: npt.NDArray[np.intp]) -> None:
+        """Add the columns of calls; ``starts``: the number of the first row of each."""
         names: list[str] = []
         goldens: list[str | int | None] = []
         flags, parents = array("B"), array("I")
@@ -64,8 +65,7 @@ class Calls:
         columns.add("call_parent", np.frombuffer(parents, np.uint32), delta=True)
         columns.add("call_how", np.frombuffer(how, np.uint8), dictionary="hows")
         columns.add_json("hows", hows.values)
-        starts = np.cumsum([0, *row_counts[:-1]]).astype(np.uint32) if row_counts else np.zeros(0, np.uint32)
-        columns.add("call_rows", starts, delta=True)
+        columns.add("call_rows", starts.astype(np.uint32), delta=True)
         columns.add("call_taken", rounded(floats([pair.taken for pair in self.pairs]), _BITS))
         columns.add("call_given", rounded(floats([pair.given for pair in self.pairs]), _BITS))
         self._add_stacks(columns)

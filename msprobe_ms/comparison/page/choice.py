@@ -37,15 +37,15 @@ def findings(comparison: Comparison) -> Sequence[Pair]:
     if len(rows) <= _FINDINGS:
         return comparison.pairs
     ranks = _ranks(comparison, rows, calls)
-    of_calls = [ranks[start:stop].max(initial=0.0) for start, stop in pairwise(np.cumsum([0, *rows.counts]))]
+    of_calls = [ranks[start:stop].max(initial=0.0) for start, stop in pairwise(rows.starts)]
     order = np.argsort(-np.array(of_calls), kind="stable")
-    chosen = np.sort(order[np.cumsum(np.array(rows.counts)[order]) <= _FINDINGS])
+    chosen = np.sort(order[np.cumsum(np.diff(rows.starts)[order]) <= _FINDINGS])
     return [comparison.pairs[call] for call in chosen]
 
 
 def _ranks(comparison: Comparison, rows: Rows, calls: Calls) -> npt.NDArray[np.float64]:
     """How much each row matters."""
-    starts = np.cumsum([0, *rows.counts])
+    starts = rows.starts
     ranks = np.fromiter((min(error_ratio(row), _LARGEST) for row in rows.rows), float, len(rows))
     ranks[[not row.matched for row in rows.rows]] += 2.0
     for call, pair in enumerate(comparison.pairs):
@@ -55,6 +55,6 @@ def _ranks(comparison: Comparison, rows: Rows, calls: Calls) -> npt.NDArray[np.f
         if (place := calls.find(origin.target, origin.golden)) is not None:
             first, last = max(0, place - _AROUND), min(len(starts) - 1, place + _AROUND + 1)
             ranks[starts[first] : starts[last]] += 2 * _LARGEST - np.abs(np.arange(first, last) - place).repeat(
-                rows.counts[first:last]
+                np.diff(starts[first : last + 1])
             )
     return ranks

@@ -27,7 +27,7 @@ class Content:
         self.rows = Rows(comparison.pairs, self.calls)
         chosen = None if all_rows else rows_that_matter(comparison, self.rows, self.calls)
         told = None if chosen is None else np.isin(np.arange(len(self.rows)), chosen)
-        self.calls.add_to(self.columns, self.rows.counts)
+        self.calls.add_to(self.columns, self.rows.starts[:-1])
         tolerated = self.rows.add_to(self.columns, told)
         if chosen is not None:
             self.columns.add("figure_rows", chosen.astype(np.uint32), delta=True)

@@ -75,17 +75,17 @@ class Figures:
     def _add_measured(self, columns: Columns) -> Iterator[dict[str, str]]:
         """What was measured in tensors, a column for each metric that is a number anywhere."""
         found: dict[str, npt.NDArray[np.float64]] = {}
+        missing: dict[str, npt.NDArray[np.bool_]] = {}
         for place, number in enumerate(self._chosen):
             for name, value in (self._rows.rows[number].measured or {}).items():
                 if isinstance(value, (int, float)):
                     if name not in found:
-                        found[name] = np.full(len(self._chosen), np.nan)
-                        found[f"{name} missing"] = np.ones(len(self._chosen))
-                    found[name][place] = value
-                    found[f"{name} missing"][place] = 0.0
-        for name in [name for name in found if not name.endswith(" missing")]:
+                        found[name] = np.zeros(len(self._chosen))
+                        missing[name] = np.ones(len(self._chosen), np.bool_)
+                    found[name][place], missing[name][place] = value, False
+        for name, values in found.items():
             column = f"metric_{name}"
-            columns.add(column, floats(found[name], found[f"{name} missing"] > 0))
+            columns.add(column, floats(values, missing[name]))
             yield {"name": name, "title": name.replace("_", " "), "column": column}
 
 
@@ -109,10 +109,11 @@ class _Side:
             self.missing[stored] = np.array([sort[0] != "tensor" for sort in known])[sorts, None]
             wide = np.array([_is_wide(sort) for sort in known])[sorts]
             irregular = side.table.irregular
-            for place, number, exact in zip(stored, numbers, wide, strict=True) if irregular or wide.any() else ():
+            for told in np.flatnonzero(wide | np.isin(numbers, list(irregular))):
+                place, number = stored[told], numbers[told]
                 if (figures := irregular.get(number)) is not None:
-                    self._add_irregular(place, figures, known[side.table.sorts[number]][0])
-                elif exact:
+                    self._add_irregular(place, figures, known[sorts[told]][0])
+                else:
                     self.texts[place] = texts.code(", ".join(f"{figure:.17g}" for figure in self.numbers[place]))
         for place, number in enumerate(chosen) if side.others else ():
             if (item := side.others.get(int(number))) is not None:

@@ -42,12 +42,12 @@ def pictures(outcome: Outcome, rows: Rows, calls: Calls) -> list[dict[str, Any]]
 
 def _wanted(outcome: Outcome, rows: Rows, calls: Calls) -> Iterator[int]:
     """The rows in the order in which they matter, each once."""
-    starts = np.cumsum([0, *rows.counts])
+    starts = rows.starts
     seen = dict[int, None]()
     for origin in outcome.comparison.origins:
         if (call := calls.find(origin.target, origin.golden)) is not None:
             seen.update(dict.fromkeys(range(starts[call], starts[call + 1])))
-            around = slice(max(0, call - _AROUND), min(len(rows.counts), call + _AROUND + 1))
+            around = slice(max(0, call - _AROUND), min(len(starts) - 1, call + _AROUND + 1))
             seen.update(dict.fromkeys(range(starts[around.start], starts[around.stop])))
     ratios = np.array([error_ratio(row) for row in rows.rows])
     furthest: Sequence[int] = np.argsort(-ratios, kind="stable")[:_FURTHEST].tolist()

@@ -79,7 +79,7 @@ def _origin(origin: Origin, by_name: dict[str, Pair], rows: Rows, calls: Calls) 
     call = calls.find(origin.target, origin.golden)
     return {
         "call": call,
-        "row": None if call is None else _row_of(origin, calls.pairs[call], sum(rows.counts[:call])),
+        "row": None if call is None else _row_of(origin, calls.pairs[call], int(rows.starts[call])),
         "kind": str(origin.kind),
         "stage": None if origin.stage is None else str(origin.stage),
         "reason": origin.reason,

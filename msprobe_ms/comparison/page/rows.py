@@ -50,10 +50,13 @@ class SideOfRows(NamedTuple):
 
 
 class Rows:
-    """The rows of pairs, in their order; ``sides`` their items, ``counts`` how many each pair has."""
+    """The rows of pairs, in their order; ``sides`` their items.
+
+    ``starts``  the number of the first row of each pair, and behind them how many rows there are
+    """
 
     def __init__(self, pairs: Sequence[Pair], calls: Calls) -> None:
-        self.counts = [len(pair.rows) for pair in pairs]
+        self.starts = np.cumsum([0, *(len(pair.rows) for pair in pairs)])
         self.rows = [row for pair in pairs for row in pair.rows]
         self.sides = _sides(self.rows)
         self._calls = calls
@@ -195,9 +198,8 @@ def _tensors(side: SideOfRows) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int
         kinds[stored] = tensor[np.frombuffer(side.table.sorts, np.uint32)[numbers]]
         extremes = np.frombuffer(side.table.statistics, np.float64).reshape(-1, 4)[:, :2]
         bad[stored] = ~np.isfinite(extremes[numbers]).all(axis=1)
-        for row, number in zip(stored, numbers, strict=True) if side.table.irregular else ():
-            if (figures := side.table.irregular.get(number)) is not None:
-                bad[row] = any(map(is_non_finite, figures[:2]))
+        for place in np.flatnonzero(np.isin(numbers, list(side.table.irregular))):
+            bad[stored[place]] = any(map(is_non_finite, side.table.irregular[numbers[place]][:2]))
     for row, item in side.others.items():
         kinds[row] = item.kind == "tensor"
         bad[row] = any(map(is_non_finite, (item.maximum, item.minimum)))
