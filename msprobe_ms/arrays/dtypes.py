@@ -115,12 +115,13 @@ def widen(codes: np.ndarray, dtype: str) -> np.ndarray:
     key = _key(dtype)
     if key == _BFLOAT16:
         return (codes.astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return _float8_values(key)[codes]
+    return float8_values(key)[codes]
 
 
-@lru_cache(maxsize=len(_FLOAT8) + 1)
-def _float8_values(key: str) -> np.ndarray:
-    """The float32 value of each of the 256 codes."""
+@lru_cache(maxsize=16)
+def float8_values(dtype: str) -> np.ndarray:
+    """Return the float32 value of each of the 256 codes of a float8 dtype or HiFloat8."""
+    key = _key(dtype)
     values = _hifloat8_values() if key == _HIFLOAT8 else _ieee_like_values(key)
     widened = values.astype(np.float32)
     widened.flags.writeable = False

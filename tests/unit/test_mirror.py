@@ -36,8 +36,8 @@ dump: columns model
 dump/kernels: entries index kernel_files launches reduce
 dump/reading: items
 dump/writing: export
-frameworks: base compiled_call gradient_graph graph_observer kernel_dump msadapter optimizers seeding torch_modules
-    training
+frameworks: api_calls base compiled_call gradient_graph graph_observer kernel_dump msadapter optimizers seeding
+    torch_modules training
 frameworks/mindspore: arrays autograd callbacks device_statistics dropout framework graph_callbacks graph_compilation
     graph_runs graph_source jit kernels modes optimizers tensor_dump tensor_dump_files tensor_dump_names training
 frameworks/pytorch: autograd device_statistics framework modes training
