@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+
+from msprobe_ms.frameworks.api_calls import ApiRunner
+from msprobe_ms.support.errors import UsageError
+
 #: What is imported → what a user calls it; the extra that brings it, which the folder here and our module bear as well.
 FRAMEWORKS = {"mindspore": ("MindSpore", "mindspore"), "torch": ("PyTorch", "pytorch")}
 
@@ -16,3 +21,26 @@ def explain_missing(error: ModuleNotFoundError) -> ModuleNotFoundError:
         "the commands compare and recover work without",
         name=error.name,
     )
+
+
+#: ``framework`` of dump.json → where the class is that calls its APIs.
+_RUNNERS = {
+    "mindspore": ("mindspore.api_runner", "MindSporeRunner"),
+    "mindtorch": ("msadapter_api_runner", "MSAdapterRunner"),
+    "pytorch": ("pytorch.api_runner", "PyTorchRunner"),
+}
+
+
+def runner(framework: str) -> ApiRunner:
+    """Import a framework, as dump.json names it, and return what calls its APIs one at a time.
+
+    :raises UsageError: no framework of that name is known, or another one stands in its place
+    :raises ModuleNotFoundError: it is not installed
+    """
+    if framework not in _RUNNERS:
+        raise UsageError(f"framework {framework!r} is not known; known are {', '.join(_RUNNERS)}")
+    module, name = _RUNNERS[framework]
+    try:
+        return getattr(importlib.import_module(f"{__name__}.{module}"), name)()
+    except ModuleNotFoundError as error:
+        raise explain_missing(error) from None

@@ -50,6 +50,10 @@ class NoKernelError(Exception):
     """The API exists, but not for this device or these dtypes."""
 
 
+class NoGradientError(NoKernelError):
+    """The API can be called, but the framework has no derivative of it."""
+
+
 class ApiRunner(ABC):
     """Calls single APIs of one framework."""
 
@@ -73,6 +77,7 @@ class ApiRunner(ABC):
         depend on it. With them, the gradients are computed as well.
 
         :raises NoKernelError: the device has no kernel for it
+        :raises NoGradientError: the framework cannot differentiate it; the call itself may be fine
         :raises Exception: whatever the API raises
         """
 

@@ -36,13 +36,13 @@ dump: columns model
 dump/kernels: entries index kernel_files launches reduce
 dump/reading: items
 dump/writing: export
-frameworks: api_calls base compiled_call gradient_graph graph_observer kernel_dump msadapter optimizers seeding
-    torch_modules training
-frameworks/mindspore: arrays autograd callbacks device_statistics dropout framework graph_callbacks graph_compilation
-    graph_runs graph_source jit kernels modes optimizers tensor_dump tensor_dump_files tensor_dump_names training
-frameworks/pytorch: autograd device_statistics framework modes training
-recording: auto context_manager debugger dynamic_step kernel_recorder modes recorder saved_values script step
-    updates
+frameworks: api_calls base compiled_call framework_runner gradient_graph graph_observer kernel_dump msadapter
+    msadapter_api_runner optimizers seeding torch_modules training
+frameworks/mindspore: api_runner arrays autograd callbacks device_statistics dropout framework graph_callbacks
+    graph_compilation graph_runs graph_source jit kernels modes optimizers tensor_dump tensor_dump_files
+    tensor_dump_names training
+frameworks/pytorch: api_runner autograd device_statistics framework modes training
+recording: auto context_manager debugger dynamic_step kernel_recorder modes recorder saved_values script step updates
 recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
 recording/hooks: apis communication compiled early_imports losses modules operators optimizers
 recording/output: deferred_statistics overflow step_dump tensor_writer values

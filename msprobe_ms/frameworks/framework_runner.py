@@ -1,0 +1,104 @@
+"""Running single APIs, as far as it is the same in all frameworks: find them, read results, tell why a call failed."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.arrays.typed import TypedArray
+from msprobe_ms.frameworks.api_calls import (
+    ApiOutcome,
+    ApiRunner,
+    Arguments,
+    DtypeArgument,
+    NoGradientError,
+    NoKernelError,
+)
+from msprobe_ms.frameworks.api_values import Call, attribute, flattened
+from msprobe_ms.frameworks.base import Framework, Namespace
+
+
+class FrameworkRunner(ApiRunner):
+    """An ``ApiRunner`` that knows tensors and namespaces from the framework's seam for recording."""
+
+    #: What the framework says where a device, or a device for these dtypes, has no kernel.
+    no_kernel: re.Pattern[str]
+    #: What it says where it knows no derivative.
+    no_gradient: re.Pattern[str]
+
+    def __init__(self, framework: Framework) -> None:
+        self._framework = framework
+        self._namespaces: Sequence[Namespace] = framework.namespaces()
+
+    def find(self, prefix: str, api: str) -> Callable[..., Any] | None:
+        """As in ``ApiRunner``; what exchanges tensors with other processes is not found."""
+        for namespace in self._namespaces:
+            if namespace.prefix == prefix and not namespace.communicates:
+                found = attribute(namespace.holder, api)
+                if callable(found):
+                    return found
+        return None
+
+    def run(
+        self,
+        function: Callable[..., Any],
+        arguments: Arguments,
+        output_gradients: Sequence[TypedArray | None] | None = None,
+    ) -> ApiOutcome:
+        call = Call(arguments, self._tensor, self._dtype)
+        try:
+            if output_gradients is None:
+                return ApiOutcome(self._undifferentiated(function, call))
+            if not call.floats or all(gradient is None for gradient in output_gradients):
+                return ApiOutcome(self._undifferentiated(function, call), (None,) * len(call.floats))
+            return self._differentiated(function, call, output_gradients)
+        except Exception as error:
+            text = str(error)
+            if self.no_gradient.search(text):
+                raise NoGradientError(_first_line(text)) from error
+            if self.no_kernel.search(text):
+                raise NoKernelError(_first_line(text)) from error
+            raise
+
+    def _undifferentiated(self, function: Callable[..., Any], call: Call) -> tuple[TypedArray | Any, ...]:
+        return self._read(flattened(call.make(function, call.floats)))
+
+    @abstractmethod
+    def _differentiated(
+        self, function: Callable[..., Any], call: Call, output_gradients: Sequence[TypedArray | None]
+    ) -> ApiOutcome:
+        """Make the call once; return its outputs and the gradients of ``call.floats``."""
+
+    # -- values ----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _tensor(self, array: TypedArray) -> Any:
+        """Return a new tensor of these values and this dtype."""
+
+    @abstractmethod
+    def _dtype(self, name: str) -> Any:
+        """Return the framework's dtype of a name in numpy's spelling."""
+
+    def _array(self, tensor: Any) -> TypedArray:
+        name = parse_dtype(self._framework.dtype_text(tensor)).name
+        return TypedArray(name, np.array(self._framework.to_numpy(tensor)))
+
+    def _read(self, outputs: Sequence[Any]) -> tuple[TypedArray | Any, ...]:
+        return tuple(self._leaf(value) for value in outputs)
+
+    def _leaf(self, value: Any) -> Any:
+        if self._framework.is_tensor(value):
+            return self._array(value)
+        leaf = self._framework.special_leaf(value)
+        if leaf is not None and leaf["type"].endswith(".dtype"):
+            return DtypeArgument(parse_dtype(leaf["value"]).name)
+        return value
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
