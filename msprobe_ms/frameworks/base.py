@@ -6,7 +6,7 @@ Everything else in the package works through this interface; only the modules be
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -301,6 +301,10 @@ class Framework(ABC):
     def operator_name(self, operator: Any) -> str:
         """What an operator object is, ``MatMul``; its class, as a rule."""
         return type(operator).__name__
+
+    def operator_attributes(self, operator: Any) -> Mapping[str, Any]:
+        """What an operator object was made with, by the names of its constructor's arguments."""
+        return {}
 
     def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
         """Attribute and operator object of those that the module itself holds."""

@@ -21,7 +21,7 @@ from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.dump.names import DEBUG, FORWARD, LOSS, PARAMETERS_GRAD, RECOMPUTE
+from msprobe_ms.dump.names import ATTRIBUTES, DEBUG, FORWARD, LOSS, PARAMETERS_GRAD, RECOMPUTE
 from msprobe_ms.dump.writing.json_text import Whole
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework, Quiet
@@ -371,6 +371,10 @@ class Recorder(StepRecorder):
             fields.append(("parameters", self._values.build(own, call.forward, "parameters", (), save)))
         if call.recomputed:
             fields.append((RECOMPUTE, True))
+        if call.subject.attributes:
+            fields.append(
+                (ATTRIBUTES, self._values.build(call.subject.attributes, call.forward, ATTRIBUTES, (), False))
+            )
         self._sink.entry(EntryPart(call.forward, fields, call.parent_entry(FORWARD), call.site))
         call.inputs = []
 

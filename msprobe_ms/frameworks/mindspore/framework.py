@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -293,6 +293,10 @@ class MindSpore(Framework):
     def operator_name(self, operator: Any) -> str:
         # A plain Primitive, such as ops.typeof, is told by its own name.
         return str(operator.name) if type(operator) is Primitive else super().operator_name(operator)
+
+    def operator_attributes(self, operator: Any) -> Mapping[str, Any]:
+        attributes = vars(operator).get("init_attrs")
+        return attributes if isinstance(attributes, dict) else {}
 
     def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
         return module._primitives.items()
