@@ -1,1 +1,1 @@
-"""Single API calls of a dump, run again alone and held against a reference of higher precision."""
+"""Accuracy pre-check: each recorded API call is run again, alone, and judged against a more precise reference."""

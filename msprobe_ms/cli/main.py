@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from msprobe_ms import __version__
+from msprobe_ms.cli.accuracy import add_api_precision_compare
 from msprobe_ms.cli.common import FAILED
 from msprobe_ms.cli.compare import add_compare, add_merge_result
 from msprobe_ms.cli.compare_kernels import add_overflow_check
@@ -71,4 +72,5 @@ def _parser() -> argparse.ArgumentParser:
     add_run(commands)
     add_index(commands)
     add_overflow_check(commands)
+    add_api_precision_compare(commands)
     return parser

@@ -1,0 +1,54 @@
+"""Units in the last place (ULP): how far apart two neighbouring numbers of a float dtype are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from msprobe_ms.arrays.dtypes import parse_dtype
+
+
+class FloatFormat(NamedTuple):
+    """A binary float: bits behind the point of its mantissa, exponent of its smallest normal number, largest number."""
+
+    mantissa: int
+    smallest_exponent: int
+    largest: float
+
+    @property
+    def smallest_normal(self) -> float:
+        return float(np.ldexp(1.0, self.smallest_exponent))
+
+
+#: HiFloat8 has fewer bits away from 1: it is taken at one bit, which most of its exponents have.
+_FORMATS = {
+    "float64": FloatFormat(52, -1022, float(np.finfo(np.float64).max)),
+    "float32": FloatFormat(23, -126, float(np.finfo(np.float32).max)),
+    "float16": FloatFormat(10, -14, 65504.0),
+    "bfloat16": FloatFormat(7, -126, 3.3895313892515355e38),
+    "float8_e4m3fn": FloatFormat(3, -6, 448.0),
+    "float8_e4m3fnuz": FloatFormat(3, -7, 240.0),
+    "float8_e5m2": FloatFormat(2, -14, 57344.0),
+    "float8_e5m2fnuz": FloatFormat(2, -15, 57344.0),
+    "float8_e8m0fnu": FloatFormat(0, -127, 2.0**127),
+    "hifloat8": FloatFormat(1, -15, 32768.0),
+}
+_PARTS = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
+
+
+def float_format(dtype: str) -> FloatFormat | None:
+    """Return the format of a float dtype, of a complex one that of its parts; None for all others."""
+    name = parse_dtype(dtype).name
+    return _FORMATS.get(_PARTS.get(name, name))
+
+
+def spacing(values: np.ndarray, of: FloatFormat) -> np.ndarray:
+    """Return the distance of neighbouring numbers of a format at ``values`` (any shape, finite), as float64.
+
+    >>> float(spacing(np.array(1.0), FloatFormat(10, -14, 65504.0)))
+    0.0009765625
+    """
+    _, exponents = np.frexp(np.abs(values, dtype=np.float64))
+    floors = np.where(values == 0, of.smallest_exponent, exponents - 1)  # frexp's mantissas are below 1
+    return np.ldexp(1.0, np.maximum(floors, of.smallest_exponent) - of.mantissa)
