@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.arrays.typed import TypedArray
-from msprobe_ms.frameworks.api_calls import ApiOutcome, Arguments
+from msprobe_ms.frameworks.api_calls import ApiOutcome, Arguments, NotJudged
+
+__all__ = ["Computed", "FusedReference", "NotJudged", "NotReproducible"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -22,12 +24,6 @@ class NotReproducible(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-class NotJudged(NamedTuple):
-    """Stands for an output or a gradient that is not to be compared."""
-
-    reason: str
 
 
 #: A gradient of an argument: an array of its shape; None where none reaches it; ``NotJudged``; a list of a list's.
