@@ -87,7 +87,7 @@ class FusedReference:
             raise
         except Exception as error:
             raise NotReproducible(f"the reference of {self.name} cannot take it: {error}") from error
-        outputs = tuple(map(_typed, computed.outputs))
+        outputs = tuple(map(typed, computed.outputs))
         if gradients is None:
             return ApiOutcome(outputs)
         return ApiOutcome(outputs, tuple(self._in_order(arguments, gradients)))
@@ -108,7 +108,8 @@ class FusedReference:
         positional = zip(self.signature.parameters, arguments.positional, strict=False)
         named = [*positional, *arguments.keywords.items()]
         for name, value in named:
-            yield from _of_leaves(value, gradients.get(self.names.get(name, "")))
+            for _, gradient in _float_leaves(value, gradients.get(self.names.get(name, ""))):
+                yield typed(gradient)
 
 
 def as_float64(value: Any) -> Any:
@@ -120,6 +121,19 @@ def as_float64(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: as_float64(each) for key, each in value.items()}
     return value
+
+
+def typed(value: Any) -> Any:
+    """An array with its dtype; anything else as it is."""
+    if isinstance(value, (TypedArray, NotJudged)) or not isinstance(value, (np.ndarray, np.generic)):
+        return value
+    return TypedArray(value.dtype.name, np.asarray(value))
+
+
+def float_tensors(arguments: Arguments) -> Iterator[TypedArray]:
+    """The floating-point tensors of a call, as ``ApiOutcome.gradients`` has them."""
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        yield from (leaf for leaf, _ in _float_leaves(value, None))
 
 
 def is_float(tensor: TypedArray) -> bool:
@@ -151,22 +165,17 @@ def _output_gradient(output: Any, given: TypedArray | NotJudged | None) -> Array
     return np.asarray(given.values, np.float64)
 
 
-def _of_leaves(value: Any, gradient: Any) -> Iterator[Any]:
+def _float_leaves(value: Any, gradient: Gradient) -> Iterator[tuple[TypedArray, Gradient]]:
+    """The floating-point tensors in an argument, depth first, each with its gradient."""
     if isinstance(value, TypedArray):
         if is_float(value):
-            yield _typed(gradient)
+            yield value, gradient
     elif isinstance(value, (list, tuple)):
         for place, each in enumerate(value):
-            yield from _of_leaves(each, gradient[place] if isinstance(gradient, list) else None)
+            yield from _float_leaves(each, gradient[place] if isinstance(gradient, list) else None)
     elif isinstance(value, dict):
         for each in value.values():
-            yield from _of_leaves(each, None)
-
-
-def _typed(value: Any) -> Any:
-    if isinstance(value, (TypedArray, NotJudged)) or not isinstance(value, (np.ndarray, np.generic)):
-        return value
-    return TypedArray(value.dtype.name, np.asarray(value))
+            yield from _float_leaves(each, None)
 
 
 def _equal(value: Any, default: Any) -> bool:
