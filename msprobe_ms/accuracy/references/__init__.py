@@ -3,6 +3,7 @@
 Nothing here imports a framework. Each module has one family; ``table`` and ``user`` find the one for a name.
 """
 
+from msprobe_ms.accuracy.references.made_up import with_valid_contents
 from msprobe_ms.accuracy.references.reference import FusedReference, NotJudged, NotReproducible
 from msprobe_ms.accuracy.references.table import fused_reference
 from msprobe_ms.accuracy.references.user import UserReference, find_reference, user_references
@@ -15,4 +16,5 @@ __all__ = [
     "find_reference",
     "fused_reference",
     "user_references",
+    "with_valid_contents",
 ]

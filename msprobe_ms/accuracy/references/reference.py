@@ -77,8 +77,7 @@ class FusedReference:
 
         :raises NotReproducible: the arguments are not the operator's, or nothing can stand for the call
         """
-        given = self._bound(arguments)
-        values = {self.names[name]: as_float64(value) for name, value in given.items() if name in self.names}
+        values = {name: as_float64(value) for name, value in self.named(arguments).items()}
         try:
             with np.errstate(all="ignore"):
                 computed = self.formula(**values, **self.constants)
@@ -92,7 +91,11 @@ class FusedReference:
             return ApiOutcome(outputs)
         return ApiOutcome(outputs, tuple(self._in_order(arguments, gradients)))
 
-    def _bound(self, arguments: Arguments) -> dict[str, Any]:
+    def named(self, arguments: Arguments) -> dict[str, Any]:
+        """Return what the formula reads, by its names, defaults included.
+
+        :raises NotReproducible: the arguments are not the operator's
+        """
         try:
             bound = self.signature.bind(*arguments.positional, **arguments.keywords)
         except TypeError as error:
@@ -101,7 +104,7 @@ class FusedReference:
             if not _equal(bound.arguments[name], self.signature.parameters[name].default):
                 raise NotReproducible(f"the reference of {self.name} has no {name}")
         bound.apply_defaults()
-        return dict(bound.arguments)
+        return {self.names[own]: value for own, value in bound.arguments.items() if own in self.names}
 
     def _in_order(self, arguments: Arguments, gradients: Mapping[str, Gradient]) -> Iterator[Any]:
         """The gradients as ``ApiOutcome`` has them: one for each floating-point tensor, as the call passed it."""

@@ -72,6 +72,19 @@ def test_the_primitive_takes_the_same_as_arguments() -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_the_primitive_that_counts_steps_begins_at_0(amsgrad: bool) -> None:
+    grads = [normal(4), normal(4) / 100]
+    state, largest = START, np.zeros(4)
+    for step, grad in enumerate(grads):
+        state = outputs(
+            reference("AdamW", "Primitive", "mindspore"), *state, largest, grad, np.array([float(step)]), LR, BETA1,
+            BETA2, DECAY, EPSILON, amsgrad,
+        )  # fmt: skip
+        largest = np.maximum(largest, state[2])
+    np.testing.assert_allclose(state[0], expected(grads, amsgrad=amsgrad), rtol=1e-13)
+
+
 @pytest.mark.parametrize("nesterov", [False, True])
 def test_adam(nesterov: bool) -> None:
     var, m, v = START
