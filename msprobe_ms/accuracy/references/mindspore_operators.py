@@ -20,7 +20,7 @@ from msprobe_ms.accuracy.references.normalization import (
     layer_norm,
     rms_norm,
 )
-from msprobe_ms.accuracy.references.optimizer import adam_w_in_arguments, adam_weight_decay
+from msprobe_ms.accuracy.references.optimizer import adam_w_by_step, adam_w_in_arguments, adam_weight_decay
 from msprobe_ms.accuracy.references.reference import Computed, FusedReference, NotReproducible
 from msprobe_ms.accuracy.references.rotary import rotary
 from msprobe_ms.accuracy.references.signatures import operator
@@ -130,6 +130,10 @@ def _primitives() -> Iterable[FusedReference]:
     yield operator("MoeTokenUnpermute", token_unpermute, _UNPERMUTE)
     yield operator("MoeGatingTopKSoftmax", gating_top_k_softmax, "x, finished=None, k=1")
     yield operator("ApplyAdamW", adam_w_in_arguments, _ADAM_W)
+    yield operator(
+        "AdamW", adam_w_by_step,
+        "var, m, v, max_v, gradient, step, lr, beta1, beta2, decay, eps, amsgrad=False, maximize=False",
+    )  # fmt: skip
     yield operator("AdamWeightDecay", adam_weight_decay, "var, m, v, lr, beta1, beta2, epsilon, decay, gradient")
     yield operator(
         "SpeedFusionAttention", flash_attention,

@@ -73,8 +73,7 @@ class FusedReference:
 
         :raises NotReproducible: the arguments are not the operator's, or nothing can stand for the call
         """
-        given = self._bound(arguments)
-        values = {self.names[name]: as_float64(value) for name, value in given.items() if name in self.names}
+        values = {name: as_float64(value) for name, value in self.named(arguments).items()}
         try:
             with np.errstate(all="ignore"):
                 computed = self.formula(**values, **self.constants)
@@ -83,12 +82,16 @@ class FusedReference:
             raise
         except Exception as error:
             raise NotReproducible(f"the reference of {self.name} cannot take it: {error}") from error
-        outputs = tuple(map(_typed, computed.outputs))
+        outputs = tuple(map(typed, computed.outputs))
         if gradients is None:
             return ApiOutcome(outputs)
         return ApiOutcome(outputs, tuple(self._in_order(arguments, gradients)))
 
-    def _bound(self, arguments: Arguments) -> dict[str, Any]:
+    def named(self, arguments: Arguments) -> dict[str, Any]:
+        """Return what the formula reads, by its names, defaults included.
+
+        :raises NotReproducible: the arguments are not the operator's
+        """
         try:
             bound = self.signature.bind(*arguments.positional, **arguments.keywords)
         except TypeError as error:
@@ -97,14 +100,15 @@ class FusedReference:
             if not _equal(bound.arguments[name], self.signature.parameters[name].default):
                 raise NotReproducible(f"the reference of {self.name} has no {name}")
         bound.apply_defaults()
-        return dict(bound.arguments)
+        return {self.names[own]: value for own, value in bound.arguments.items() if own in self.names}
 
     def _in_order(self, arguments: Arguments, gradients: Mapping[str, Gradient]) -> Iterator[Any]:
         """The gradients as ``ApiOutcome`` has them: one for each floating-point tensor, as the call passed it."""
         positional = zip(self.signature.parameters, arguments.positional, strict=False)
         named = [*positional, *arguments.keywords.items()]
         for name, value in named:
-            yield from _of_leaves(value, gradients.get(self.names.get(name, "")))
+            for _, gradient in _float_leaves(value, gradients.get(self.names.get(name, ""))):
+                yield typed(gradient)
 
 
 def as_float64(value: Any) -> Any:
@@ -116,6 +120,19 @@ def as_float64(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: as_float64(each) for key, each in value.items()}
     return value
+
+
+def typed(value: Any) -> Any:
+    """An array with its dtype; anything else as it is."""
+    if isinstance(value, (TypedArray, NotJudged)) or not isinstance(value, (np.ndarray, np.generic)):
+        return value
+    return TypedArray(value.dtype.name, np.asarray(value))
+
+
+def float_tensors(arguments: Arguments) -> Iterator[TypedArray]:
+    """The floating-point tensors of a call, as ``ApiOutcome.gradients`` has them."""
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        yield from (leaf for leaf, _ in _float_leaves(value, None))
 
 
 def is_float(tensor: TypedArray) -> bool:
@@ -147,22 +164,17 @@ def _output_gradient(output: Any, given: TypedArray | NotJudged | None) -> Array
     return np.asarray(given.values, np.float64)
 
 
-def _of_leaves(value: Any, gradient: Any) -> Iterator[Any]:
+def _float_leaves(value: Any, gradient: Gradient) -> Iterator[tuple[TypedArray, Gradient]]:
+    """The floating-point tensors in an argument, depth first, each with its gradient."""
     if isinstance(value, TypedArray):
         if is_float(value):
-            yield _typed(gradient)
+            yield value, gradient
     elif isinstance(value, (list, tuple)):
         for place, each in enumerate(value):
-            yield from _of_leaves(each, gradient[place] if isinstance(gradient, list) else None)
+            yield from _float_leaves(each, gradient[place] if isinstance(gradient, list) else None)
     elif isinstance(value, dict):
         for each in value.values():
-            yield from _of_leaves(each, None)
-
-
-def _typed(value: Any) -> Any:
-    if isinstance(value, (TypedArray, NotJudged)) or not isinstance(value, (np.ndarray, np.generic)):
-        return value
-    return TypedArray(value.dtype.name, np.asarray(value))
+            yield from _float_leaves(each, None)
 
 
 def _equal(value: Any, default: Any) -> bool:
