@@ -18,6 +18,7 @@ from msprobe_ms.frameworks.api_values import Call, attribute, flattened, wanted
 from msprobe_ms.frameworks.base import Namespace
 from msprobe_ms.frameworks.framework_runner import FrameworkRunner
 from msprobe_ms.frameworks.pytorch.framework import PyTorch
+from msprobe_ms.frameworks.pytorch.mindspore_twins import find_twin
 
 
 class PyTorchRunner(FrameworkRunner):
@@ -52,6 +53,13 @@ class PyTorchRunner(FrameworkRunner):
             found = attribute(torch.ops.aten, api.removeprefix("aten."))
             return found if callable(found) else None
         return super().find(prefix, api)
+
+    def twin(self, prefix: str, api: str) -> Callable[..., Any] | None:
+        """Return a function that takes what MindSpore's entries ``{prefix}.{api}.{n}`` take, and computes with torch.
+
+        None where there is none; APIs whose results are random have none.
+        """
+        return find_twin(prefix, api)
 
     def _undifferentiated(self, function: Callable[..., Any], call: Call) -> tuple[TypedArray | Any, ...]:
         with torch.no_grad():
