@@ -23,6 +23,7 @@ from msprobe_ms.frameworks.pytorch.mindspore_twins import (
     indexing,
     linear_algebra,
     losses,
+    primitives,
     reductions,
     shapes,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "indexing",
     "linear_algebra",
     "losses",
+    "primitives",
     "reductions",
     "shapes",
 ]
@@ -78,9 +80,8 @@ def _with_names(function: Callable[..., Any], names: Mapping[str, str]) -> Calla
 
 
 def _of_primitive(operator: str) -> Callable[..., Any] | None:
-    """The twin of the function that has the primitive's name, ``ReLU`` and ``relu``: it takes the same arguments."""
-    key = operator.lower()
-    return _functions().get(key)
+    """The primitive's own twin, or that of the function of its name, which takes the same arguments: ``relu``."""
+    return TWINS.get(f"{PRIMITIVE}.{operator}") or _functions().get(operator.lower())
 
 
 @cache
