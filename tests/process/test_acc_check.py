@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from msprobe_ms.cli import main
+
 pytestmark = pytest.mark.processes
 
 FAULTY = Path(__file__).parents[1] / "make" / "faulty_torch"
@@ -180,12 +182,11 @@ def test_tables_do_not_depend_on_workers_or_on_interruptions(tmp_path: Path) -> 
     run(dump, tmp_path / "four", "-n", "4")
     assert digests(tmp_path / "four") == expected
     output = tmp_path / "killed"
-    for after in (0, 7):  # results that must be there before the run is killed
-        process = subprocess.Popen(command(dump, output), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while len(journalled(output)) <= after and process.poll() is None:
-            time.sleep(0.01)
-        process.kill()
-        process.wait()
+    process = subprocess.Popen(command(dump, output), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while len(journalled(output)) < 7 and process.poll() is None:
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
     assert journalled(output), "a journal is left"
     said = run(dump, output)
     assert "of the calls were checked by an earlier run" in said
@@ -224,19 +225,31 @@ def marked(folder: Path) -> list[str]:
     return found
 
 
+#: Each of these leaves nothing to run.
+NOTHING_RUN = ["--black_list", "sin", "tanh", "cos", "abs", "erf"]
+
+
 @pytest.mark.parametrize(
     ("options", "status", "said"),
     [
-        (["--exit-code"], 0, "PASS"),
-        (["--exit-code", "--strict", "--black_list", "sin"], 1, "not checked: 4 in black list"),
-        (["--white_list", "Torch.abs.0"], 0, "1 results judged"),
-        (["-f"], 0, "same arguments as"),
-        (["-csv_path", "nothing.csv"], 2, ""),
+        (["--exit-code"], 0, "NOTHING CHECKED"),
+        (["--exit-code", "--strict"], 1, "not checked: 20 in black list"),
+        (["-csv_path", "nothing.csv"], 2, "accepted is a file accuracy_checking_result_<14 digits>.csv"),
+        (["-csv_path", "accuracy_checking_result_20260101000000.csv"], 2, "there is no accuracy_checking_"),
+        (["-d", "0", "0"], 2, "-d 0 0: a device is named twice"),
+        (["-n", "65"], 2, "accepted are 1 to 64 workers"),
+        (["--thresholds", "nothing.yaml"], 2, "nothing.yaml"),
     ],
 )
-def test_options(tmp_path: Path, options: list[str], status: int, said: str) -> None:
+def test_options(tmp_path: Path, capfd: pytest.CaptureFixture[str], options: list[str], status: int, said: str) -> None:
     dump = write_dump(tmp_path, HEALTHY)
-    assert said in run(dump, tmp_path / "out", *options, status=status)
+    try:
+        code = main(command(dump, tmp_path / "out", *options, *NOTHING_RUN)[3:])
+    except SystemExit as exit_:
+        code = int(exit_.code or 0)
+    shown = capfd.readouterr()
+    assert said in shown.out + shown.err
+    assert code == status
 
 
 def test_without_being_asked_a_library_does_not_judge_itself(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ class Companion:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._failed: Raised | None = None
+        self._waiting = False
         #: What frameworks write about themselves; read where they do not start.
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 (it lasts as long as this)
 
@@ -46,7 +47,9 @@ class Companion:
 
         :raises CannotStart: the framework cannot be imported
         """
-        self._failed = None
+        if self._waiting:  # an answer that nobody took
+            self.close()
+        self._failed, self._waiting = None, True
         if self._connection is None:
             self._start()
         try:
@@ -61,6 +64,7 @@ class Companion:
 
     def answer(self, seconds: float) -> Answer:
         """Wait for the answer; where the process dies or takes longer, say so and begin another for what comes next."""
+        self._waiting = False
         if self._failed is not None:
             return self._failed
         connection = self._connected()

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from msprobe_ms.accuracy.execution.server import Find, Runnable
 from msprobe_ms.accuracy.judging.reasons import NO_REFERENCE
-from msprobe_ms.accuracy.references import fused_reference
+from msprobe_ms.accuracy.references.user import find_reference, user_references
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.dump.dialects import PRIMITIVE, PYTORCH, apis_of
 from msprobe_ms.frameworks import runner
@@ -75,13 +76,11 @@ class _OfReference:
     def __init__(self, torch: Any, apis: str, references: str | None) -> None:
         self._torch = torch
         self._apis = apis
-        self._users: Mapping[tuple[str, str], Any] = {}
+        self._users = user_references(None if references is None else Path(references))
 
     def __call__(self, prefix: str, api: str, attributes: Mapping[str, Value]) -> Runnable | str:
-        if user := self._users.get((prefix, api)):
-            return _Formula(f"user: {user.name}", user, attributes)
-        if fused := fused_reference(self._apis, prefix, api):
-            return _Formula(f"formula: {fused.name}", fused, attributes)
+        if formula := find_reference(self._apis, prefix, api, self._users):
+            return _Formula(f"formula: {formula.name}", formula, attributes)
         if self._apis == PYTORCH.apis:
             function = self._torch.find(prefix, api)
         else:
