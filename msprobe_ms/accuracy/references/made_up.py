@@ -40,7 +40,7 @@ def with_valid_contents(reference: FusedReference, arguments: Arguments) -> Argu
     positional = zip(reference.signature.parameters, arguments.positional, strict=False)
     return Arguments(
         tuple(replaced(own, value) for own, value in positional),
-        {own: replaced(own, value) for own, value in arguments.keywords.items()},
+        {name: replaced(reference.own_name(name), value) for name, value in arguments.keywords.items()},
     )
 
 

@@ -52,7 +52,7 @@ _ADAM_W = (
 _MODES = {"modes": 6}
 
 
-def _needs_attributes(**_: Any) -> Computed:
+def needs_attributes(**_: Any) -> Computed:
     """Stands for primitives some of whose settings were given when they were made.
 
     :raises NotReproducible: always
@@ -139,8 +139,8 @@ def _primitives() -> Iterable[FusedReference]:
         "SpeedFusionAttention", flash_attention,
         f"query, key, value, head_num, input_layout: layout, seed: unread, offset: unread, {_SPEED}", _MODES,
     )  # fmt: skip
-    yield operator("RmsNorm", _needs_attributes, "x, gamma")
-    yield operator("FlashAttentionScore", _needs_attributes, f"query, key, value, {_FLASH_MASKS}, {_LENGTHS}")
+    yield operator("RmsNorm", needs_attributes, "x, gamma")
+    yield operator("FlashAttentionScore", needs_attributes, f"query, key, value, {_FLASH_MASKS}, {_LENGTHS}")
 
 
 def operators() -> Mapping[tuple[str, str], FusedReference]:

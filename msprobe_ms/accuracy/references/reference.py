@@ -47,6 +47,9 @@ class Computed:
 Formula: TypeAlias = Callable[..., Computed]
 
 
+_FIRST_TENSOR = frozenset({"self", "input", "x"})
+
+
 @dataclass(frozen=True)
 class FusedReference:
     """The reference of one operator.
@@ -92,8 +95,9 @@ class FusedReference:
 
         :raises NotReproducible: the arguments are not the operator's
         """
+        keywords = {self.own_name(name): value for name, value in arguments.keywords.items()}
         try:
-            bound = self.signature.bind(*arguments.positional, **arguments.keywords)
+            bound = self.signature.bind(*arguments.positional, **keywords)
         except TypeError as error:
             raise NotReproducible(f"{error}; the signature known is {self.name}{self.signature}") from None
         for name in self.unused & bound.arguments.keys():
@@ -102,12 +106,16 @@ class FusedReference:
         bound.apply_defaults()
         return {self.names[own]: value for own, value in bound.arguments.items() if own in self.names}
 
+    def own_name(self, name: str) -> str:
+        """Return the name of an argument here; documents and versions call an operator's first tensor differently."""
+        first = next(iter(self.signature.parameters))
+        return first if {name, first} <= _FIRST_TENSOR else name
+
     def _in_order(self, arguments: Arguments, gradients: Mapping[str, Gradient]) -> Iterator[Any]:
         """The gradients as ``ApiOutcome`` has them: one for each floating-point tensor, as the call passed it."""
         positional = zip(self.signature.parameters, arguments.positional, strict=False)
-        named = [*positional, *arguments.keywords.items()]
-        for name, value in named:
-            for _, gradient in _float_leaves(value, gradients.get(self.names.get(name, ""))):
+        for name, value in (*positional, *arguments.keywords.items()):
+            for _, gradient in _float_leaves(value, gradients.get(self.names.get(self.own_name(name), ""))):
                 yield typed(gradient)
 
 

@@ -112,6 +112,12 @@ def test_sparse_modes_are_told_from_ones_shifted_by_one(mode: int, s1: int, s2: 
             assert np.abs(found - written_out(q, k, v, dropped=moved)[0]).max() > 1e-2
 
 
+def test_dropped_keys_count_for_nothing_however_low_the_others_are() -> None:
+    q, k, v = np.full((1, 1, 1, 1), 1e3), np.array([-100.0, 0.0]).reshape(1, 1, 2, 1), normal(1, 1, 2, 1)
+    mask = np.array([[False, True]])
+    assert outputs(FUSED, q, k, v, 1, "BNSD", atten_mask=mask)[0] == v[0, 0, 0, 0]
+
+
 def test_a_prefix_that_is_given_whole() -> None:
     q, k, v = three()
     mask = np.stack([mode_mask(6, 3, 5, 0, 0, n) for n in (3, 4)])[:, None]

@@ -37,6 +37,11 @@ def test_the_average_is_weighted_and_ignores_what_it_should() -> None:
     np.testing.assert_allclose(each, [-2 * log_p[0, 1], 0, -3 * log_p[2, 2]], rtol=1e-13)
 
 
+def test_smoothing_leaves_ignored_elements_at_nothing() -> None:
+    (each,) = outputs(LOSS, normal(2, 4), np.array([1, -100]), reduction="none", label_smoothing=0.5)
+    assert each[0] > 0 and each[1] == 0
+
+
 def test_large_scores_do_not_overflow() -> None:
     (loss,) = outputs(LOSS, np.array([[1e4, 0.0]]), np.array([1]))
     assert loss == 1e4

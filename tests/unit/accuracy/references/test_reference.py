@@ -33,6 +33,14 @@ def test_gradients_follow_the_order_of_the_call() -> None:
         np.testing.assert_array_equal(found[1], of_x)
 
 
+@pytest.mark.parametrize("name", ["self", "input", "x"])
+def test_the_first_tensor_goes_by_any_of_its_names(name: str) -> None:
+    found = gradients(RMS, [G], gamma=GAMMA, **{name: X})
+    np.testing.assert_array_equal(found[1], gradients(RMS, [G], X, GAMMA)[0])
+    with pytest.raises(NotReproducible, match=r"multiple values for argument 'self'"):
+        outputs(RMS, X, gamma=GAMMA, **{name: X})
+
+
 def test_only_floats_have_a_place_among_gradients() -> None:
     masked = reference("npu_scaled_masked_softmax")
     assert len(gradients(masked, [G], X, np.zeros((3, 4), bool))) == 1
