@@ -39,13 +39,15 @@ def add_acc_check(commands: Any) -> None:
         if name != _NAMES[0]:
             summary = f"{'several workers of ' if name.startswith('multi') else 'another name of '}{_NAMES[0]}"
         parser = add_command(commands, name, _acc_check, summary, _EPILOG)
-        _add_dump(parser)
-        _add_selection(parser.add_argument_group("which calls"))
-        _add_judging(parser.add_argument_group("how they are judged"))
-        _add_running(parser.add_argument_group("how they are run"), several=name.startswith("multi"))
+        add_dump(parser, several=name.startswith("multi"))
+        parser.add_argument(
+            "-csv_path", "--result_csv_path", type=Path, metavar="FILE",
+            help="accuracy_checking_result_<time>.csv of a run that was ended: its calls are not checked again",
+        )  # fmt: skip
 
 
-def _add_dump(parser: argparse.ArgumentParser) -> None:
+def add_dump(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """Add the options that all commands about the APIs of a dump have."""
     parser.add_argument(
         "-api_info", "--api_info_file", "-api_info_file", type=Path, metavar="FILE", required=True,
         help="the dump.json of a step (level L1 or mix), or the folder that holds it",
@@ -53,12 +55,11 @@ def _add_dump(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--out_path", type=Path, metavar="DIR", default=Path("."), help="where tables go (default: here)"
     )
-    parser.add_argument(
-        "-csv_path", "--result_csv_path", type=Path, metavar="FILE",
-        help="accuracy_checking_result_<time>.csv of a run that was ended: its calls are not checked again",
-    )  # fmt: skip
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 where an API is wrong")
     parser.add_argument("--strict", action="store_true", help="with --exit-code: also where one could not be checked")
+    _add_selection(parser.add_argument_group("which calls"))
+    _add_judging(parser.add_argument_group("how they are judged"))
+    _add_running(parser.add_argument_group("how they are run"), several=several)
 
 
 def _add_selection(group: Any) -> None:
@@ -135,8 +136,8 @@ def _acc_check(options: argparse.Namespace) -> int:
 
     if len(set(options.device)) != len(options.device):
         raise UsageError(f"-d {' '.join(map(str, options.device))}: a device is named twice")
-    calls = read_calls(_dump(options.api_info_file))
-    wanted, selection = _wanted(options, calls), _selection(options)
+    calls = read_calls(dump_file_of(options.api_info_file))
+    wanted, selection = options_for(options, calls), selection_of(options)
     with (
         cluster(options.scheduler) if options.scheduler else nullcontext() as pool,
         tqdm(unit="call", disable=None, leave=False) as bar,
@@ -154,7 +155,8 @@ def _acc_check(options: argparse.Namespace) -> int:
     return _status(options, checked)
 
 
-def _dump(path: Path) -> Path:
+def dump_file_of(path: Path) -> Path:
+    """Return the dump.json that a path names: itself, or the one in the folder. Raises UsageError."""
     from msprobe_ms.dump.reading.locate import dump_file
 
     if not path.is_dir():
@@ -165,7 +167,8 @@ def _dump(path: Path) -> Path:
     return file
 
 
-def _wanted(options: argparse.Namespace, calls: Calls) -> Options:
+def options_for(options: argparse.Namespace, calls: Calls) -> Options:
+    """Return what the command line asks for. Raises UsageError."""
     from msprobe_ms.accuracy.judging.thresholds import load_thresholds
     from msprobe_ms.accuracy.options import Options
     from msprobe_ms.accuracy.precision import Precision
@@ -187,7 +190,8 @@ def _wanted(options: argparse.Namespace, calls: Calls) -> Options:
     )
 
 
-def _selection(options: argparse.Namespace) -> Selection:
+def selection_of(options: argparse.Namespace) -> Selection:
+    """Return which calls the command line and the configuration file choose. Raises UsageError."""
     from msprobe_ms.accuracy.config_file import Section, read_section
     from msprobe_ms.accuracy.selection import Selection
 

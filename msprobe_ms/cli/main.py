@@ -16,6 +16,7 @@ from msprobe_ms.cli.export import add_export
 from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.precision_compare import add_api_precision_compare
 from msprobe_ms.cli.run import add_run
+from msprobe_ms.cli.single_api import add_op_generate, add_run_overflow_check
 from msprobe_ms.cli.view import add_view
 from msprobe_ms.cli.weights import add_compare_weights
 from msprobe_ms.compat.neighbour import warn_of_conflict
@@ -75,4 +76,6 @@ def _parser() -> argparse.ArgumentParser:
     add_overflow_check(commands)
     add_api_precision_compare(commands)
     add_acc_check(commands)
+    add_run_overflow_check(commands)
+    add_op_generate(commands)
     return parser

@@ -260,3 +260,24 @@ def test_without_being_asked_a_library_does_not_judge_itself(tmp_path: Path) -> 
     (row,) = table(tmp_path / "out", "result")
     assert row["Forward Test Success"] == "SKIP"
     assert row["Message"].startswith("no reference but pytorch ") and row["Message"].endswith("itself (--self)")
+
+
+def test_an_overflow_that_the_reference_has_not_is_abnormal(tmp_path: Path) -> None:
+    calls = {
+        "Functional.relu.0": CALLS["Functional.relu.0"],
+        "Torch.exp2.0": call([9], tensor([9], 100.0, 200.0)),
+        "Torch.abs.0": CALLS["Torch.abs.0"],
+    }
+    dump = write_dump(tmp_path, calls)
+    asked = command(dump, tmp_path / "out", "--exit-code")
+    asked[asked.index("acc_check")] = "run_overflow_check"
+    environment = {**os.environ, "PYTHONPATH": str(FAULTY)}
+    done = subprocess.run(asked, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == [
+        "ABNORMAL: 1 no overflow, 1 normal, 1 abnormal, 0 SKIP",
+        "  abnormal: Functional.relu.0: 1 elements, of the reference none",
+    ]
+    assert done.returncode == 1
+    (file,) = (tmp_path / "out").glob("overflow_checking_result_*.csv")
+    with file.open(encoding="utf-8-sig", newline="") as opened:
+        assert [row["Verdict"] for row in csv.DictReader(opened)] == ["abnormal", "normal", "no overflow"]

@@ -121,12 +121,19 @@ class _Check:
             expected=[_expected(bench, [_at(other, n) for other in reference[1:]]) for n, bench in enumerate(first)],
             reference=how,
         )
+        reasons = self._not_compared(direction, first, device)
         return tuple(
-            not_compared(row.name, first[number].reason, reference=how)
-            if number < len(first) and isinstance(first[number], NotJudged)
-            else row
+            not_compared(row.name, reasons[number], reference=how) if number in reasons else row
             for number, row in enumerate(rows)
         )
+
+    def _not_compared(self, direction: str, reference: Sequence[Value], device: Sequence[Value]) -> dict[int, str]:
+        """Results that are not to be compared, with the reason: left open by the reference, or not asked for when the
+        dump was made."""
+        reasons = {number: value.reason for number, value in enumerate(reference) if isinstance(value, NotJudged)}
+        if direction == BACKWARD and not self._sides.runs_device:
+            reasons |= {number: NO_GRADIENT for number, value in enumerate(device) if value is None}
+        return reasons
 
     def _confirmed(self, data: Data, reference: Run, judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
         """Run the API once more: an operator that gives something else each time is another fault."""

@@ -18,7 +18,9 @@ from msprobe_ms.accuracy.execution.recorded import aligned_gradients, recorded_s
 from msprobe_ms.accuracy.judging.reasons import DATA_FILE_MISSING, NO_REFERENCE
 from msprobe_ms.accuracy.options import Options
 from msprobe_ms.accuracy.precision import moved, perturbed, raise_leaf, reference_dtype
+from msprobe_ms.accuracy.references import NotReproducible, fused_reference, with_valid_contents
 from msprobe_ms.arrays.typed import TypedArray
+from msprobe_ms.dump.dialects import apis_of
 from msprobe_ms.frameworks.api_calls import Arguments, Value
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
 from msprobe_ms.support.workers import free_memory
@@ -111,13 +113,23 @@ class Sides:
             gradients = None
             if call.output_gradients is not None and any(isinstance(g, RecordedTensor) for g in call.output_gradients):
                 gradients = tuple(value(leaf) for leaf in self._padded(call.output_gradients))
-            return Data(map_arguments(self._arguments(), value), gradients)
+            return Data(self._valid(map_arguments(self._arguments(), value)), gradients)
         except MissingTensorError as error:
             raise Skip(f"{DATA_FILE_MISSING}: {error}") from error
         except DumpFormatError as error:
             raise Skip(f"data file cannot be read: {error}") from error
         except CannotDraw as error:
             raise Skip(f"error: {error}") from error
+        except NotReproducible as error:
+            raise Skip(error.reason) from error
+
+    def _valid(self, arguments: Arguments) -> Arguments:
+        """Give drawn arguments the contents that a fused operator demands: masks of its mode, permutations."""
+        call = self._call
+        if self._options.real_data:
+            return arguments
+        reference = fused_reference(apis_of(self._options.framework), call.prefix, call.api)
+        return arguments if reference is None else with_valid_contents(reference, arguments)
 
     def _padded(self, gradients: Sequence[Value]) -> list[Value]:
         """One for each result: some tools leave out those of results without a gradient."""
@@ -162,6 +174,16 @@ class Sides:
         if device.how == reference.how and not self._options.same_library:
             raise Skip(f"{NO_REFERENCE} but {device.how} itself (--self)")
         return reference, device
+
+    def reference(self, data: Data) -> Run | None:
+        """Run the reference alone; None where there is none. Raises Skip: its process does not start."""
+        try:
+            asked = self._reference_request(data)
+            self._reference.ask(asked)
+            answer = self._settled(self._reference, asked)
+        except CannotStart as error:
+            raise Skip(f"error: {error}") from error
+        return answer if isinstance(answer, Run) else None
 
     def _request(self, arguments: Sequence[Arguments], gradients: Sequence[Any]) -> Request:
         call = self._call
