@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -59,10 +60,32 @@ def check(prefix: str, api: str) -> list[Found]:
     examples = examples_of(tables(), "mindspore", prefix, api)
     if not examples or function is None:
         return [Found(NO_EXAMPLE)]
-    return [
-        _compare(mindspore, function, torch, twin, each.arguments(f"{prefix}.{api}.{number}"))
-        for number, each in enumerate(examples)
-    ]
+    calls = [each.arguments(f"{prefix}.{api}.{number}") for number, each in enumerate(examples)]
+    found = [_compare(mindspore, function, torch, twin, arguments) for arguments in calls]
+    names = _compare_names(function, torch, twin, calls[0], method=prefix == "Tensor")
+    return [*found, names] if names is not None else found
+
+
+def _compare_names(function: Any, torch: ApiRunner, twin: Any, arguments: Arguments, *, method: bool) -> Found | None:
+    """Call the twin with every argument by the name that MindSpore has for it; None where that works, or is unknown."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError:
+        return None
+    plain = [each for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    if len(plain) < len(arguments.positional) or any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        return None
+    first = 1 if method else 0
+    by_name = dict(zip([each.name for each in plain[first:]], arguments.positional[first:], strict=False))
+    wide = Arguments(raised(arguments.positional[:first]), {name: raised(value) for name, value in by_name.items()})
+    rest = {name: raised(value) for name, value in arguments.keywords.items()}
+    try:
+        named = torch.run(twin, Arguments(wide.positional, {**wide.keywords, **rest}))
+        expected = torch.run(twin, Arguments(raised(arguments.positional), rest))
+    except Exception as error:
+        return Found(TWIN_RAISES, detail=f"{sorted(by_name)}: {_short(error)}")
+    error, detail = distance(expected.outputs, named.outputs)
+    return Found(DIFFERS, error=error, detail=f"by names: {detail}") if error > TOLERANCE else None
 
 
 @cache

@@ -54,9 +54,7 @@ def given(values: Any, dtype: str = "float32") -> Draw:
 
 def regular(*shape: int) -> Draw:
     """A square matrix, or several, far from a singular one."""
-    return Draw(
-        lambda generator: (generator.uniform(-1, 1, shape) + 3 * np.eye(shape[-1])).astype(np.float32)
-    )
+    return Draw(lambda generator: (generator.uniform(-1, 1, shape) + 3 * np.eye(shape[-1])).astype(np.float32))
 
 
 def definite(size: int) -> Draw:
@@ -140,7 +138,9 @@ def table(groups: Mapping[str, Example | tuple[Example, ...]]) -> dict[str, tupl
     return found
 
 
-def examples_of(tables: Mapping[str, tuple[Example, ...]], framework: str, prefix: str, api: str) -> tuple[Example, ...]:
+def examples_of(
+    tables: Mapping[str, tuple[Example, ...]], framework: str, prefix: str, api: str
+) -> tuple[Example, ...]:
     """Return the examples of an API; ``add_`` has those of ``add``. Empty where there is none."""
     plain = api.rstrip("_") if not api.startswith("__") else api
     for name in dict.fromkeys((api, plain)):

@@ -25,6 +25,7 @@ from msprobe_ms.frameworks.pytorch.mindspore_twins import (
     losses,
     reductions,
     shapes,
+    special_functions,
 )
 from msprobe_ms.frameworks.pytorch.mindspore_twins.registry import TWINS
 
@@ -38,6 +39,7 @@ __all__ = [
     "losses",
     "reductions",
     "shapes",
+    "special_functions",
 ]
 
 _SAME = Path(__file__).with_name("same_signatures.yaml")

@@ -235,7 +235,8 @@ def col2im(input_x: Any, output_size: Any, kernel_size: Any, dilation: Any, padd
 
 @twin("Functional.fold", "Tensor.fold")
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
-    return functional.fold(input, sizes([output_size]), kernel_size, dilation, padding, stride)
+    """Channels and places within a kernel are axes of their own, as in ``col2im``."""
+    return col2im(input, output_size, kernel_size, dilation, padding, stride)
 
 
 @twin("Functional.unfold", "Tensor.unfold")

@@ -37,11 +37,17 @@ def eye(n: int, m: int | None = None, dtype: torch.dtype | None = None) -> Any:
 
 
 @twin("Functional.full")
-def full(size: Any, fill_value: Any, *, dtype: torch.dtype | None = None) -> Any:
-    return torch.full(sizes([size]), fill_value, dtype=dtype)
+def full(size: Any, fill_value: Any, *, dtype: torch.dtype = torch.int64) -> Any:
+    """Integers where no dtype is named, as MindSpore's documentation has it."""
+    return torch.full(sizes([size]), fill_value).to(dtype)
 
 
-@twin("Functional.ones", "Mint.ones")
+@twin("Mint.ones")
+def mint_ones(size: Any, *, dtype: torch.dtype | None = None) -> Any:
+    return torch.ones(sizes([size]), dtype=dtype)
+
+
+@twin("Functional.ones")
 def ones(shape: Any, dtype: torch.dtype | None = None) -> Any:
     return torch.ones(sizes([shape]), dtype=dtype)
 
