@@ -80,9 +80,9 @@ def _with_names(function: Callable[..., Any], names: Mapping[str, str]) -> Calla
 
 
 def _of_primitive(operator: str) -> Callable[..., Any] | None:
-    """The twin of the function that has the primitive's name, ``ReLU`` and ``relu``: it takes the same arguments."""
-    key = operator.lower()
-    return _functions().get(key)
+    """The primitive's own twin, or that of the function of its name, ``ReLU`` and ``relu``: it takes the same arguments,
+    in the same order."""
+    return TWINS.get(f"{PRIMITIVE}.{operator}") or _functions().get(operator.lower())
 
 
 @cache

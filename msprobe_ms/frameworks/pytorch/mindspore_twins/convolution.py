@@ -201,6 +201,11 @@ def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = Fal
     return functional.adaptive_max_pool3d(input, output_size, return_indices)
 
 
+@twin("Primitive.AdaptiveMaxPool3D")
+def adaptive_max_pool3d_with_indices(x: Any, output_size: Any) -> Any:
+    return functional.adaptive_max_pool3d(x, sizes([output_size]), True)
+
+
 @twin("Functional.adaptive_max_pool1d")
 def adaptive_max_pool1d(input: Any, output_size: int) -> Any:
     return functional.adaptive_max_pool1d(input, output_size)

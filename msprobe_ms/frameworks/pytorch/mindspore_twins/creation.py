@@ -23,7 +23,7 @@ def range_of(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> Any:
 
 @twin("Functional.linspace")
 def linspace(start: Any, end: Any, steps: int) -> Any:
-    return torch.linspace(start, end, steps)
+    return torch.linspace(float(start), float(end), int(steps))
 
 
 @twin("Functional.logspace")

@@ -54,6 +54,16 @@ def xdivy(x: Any, y: Any) -> Any:
     return torch.where(x == 0, torch.zeros_like(x / torch.ones_like(y)), x / torch.where(x == 0, torch.ones_like(y), y))
 
 
+@twin("Primitive.Addcmul")
+def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    return input + value * tensor1 * tensor2
+
+
+@twin("Primitive.Addcdiv")
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    return input + value * tensor1 / tensor2
+
+
 @twin("Functional.population_count")
 def population_count(input_x: Any) -> Any:
     bits = 8 * input_x.element_size()

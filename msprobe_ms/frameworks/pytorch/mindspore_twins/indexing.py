@@ -92,7 +92,7 @@ def inplace_update(x: Any, v: Any, indices: Any) -> Any:
 
 @twin("Functional.index_fill", "Tensor.index_fill")
 def index_fill(x: Any, axis: int, index: Any, value: Any) -> Any:
-    return torch.index_fill(x, int(axis), _rows(index).long(), value)
+    return torch.index_fill(x, int(axis), _rows(index).long(), like(value, x).to(x.dtype))
 
 
 @twin("Functional.select")

@@ -70,6 +70,12 @@ def npu_gelu(input: Any, approximate: str = "none") -> Any:
     return functional.gelu(input, approximate=approximate)
 
 
+@twin("Primitive.GeLU", "Primitive.Gelu")
+def gelu_by_tanh(x: Any) -> Any:
+    """The primitive takes the approximation, other than the function."""
+    return functional.gelu(x, approximate="tanh")
+
+
 @twin("Functional.swiglu")
 def swiglu(input: Any, dim: int = -1) -> Any:
     gate, value = torch.chunk(input, 2, dim)

@@ -354,6 +354,11 @@ def unique(input: Any) -> Any:
     return values[order], torch.argsort(order)[inverse].reshape(input.shape)
 
 
+@twin("Primitive.Bincount")
+def bincount(array: Any, size: Any, weights: Any) -> Any:
+    return torch.bincount(array, weights, int(size))[: int(size)]
+
+
 @twin("Functional.bucketize")
 def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
     return torch.bucketize(input, torch.as_tensor(boundaries, dtype=input.dtype), right=right)
