@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from msprobe_ms.accuracy.calls import ApiCall, mapped
-from msprobe_ms.accuracy.execution.sides import Sides, Skip
-from msprobe_ms.accuracy.options import Options
 from msprobe_ms.accuracy.scripts import ScriptedCall, TensorFile, write_script
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.dump.names import data_name
 from msprobe_ms.frameworks.api_calls import Arguments, Value
-from msprobe_ms.support.errors import MsprobeError, UsageError
+from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.files import DEFAULT
 
 #: One of each: results and gradients, of the reference and of the device.
@@ -92,28 +90,3 @@ class ErrorData:
                 if side == "bench":
                     names.append(file.name if isinstance(file, TensorFile) else None)
         return names
-
-
-def save_call(call: ApiCall, options: Options, folder: Path) -> Path:
-    """Write a script of one call with its tensors, and the reference's results; returns the script.
-
-    :raises UsageError: its arguments cannot be made, or the function cannot be named in a script
-    """
-    sides = Sides(call, options)
-    try:
-        data = sides.data()
-        reference = sides.reference(data)
-    except Skip as skip:
-        raise UsageError(f"{call.name}: {skip}") from skip
-    results, gradients = (None, None)
-    if reference is not None:
-        results, gradients = reference.outputs[0], reference.gradients[0] if reference.gradients else None
-    try:
-        script = ErrorData(folder, call, options.framework).save(
-            data.arguments, data.gradients or (), [results, None], [gradients, None]
-        )
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
-    if script is None:
-        raise UsageError(f"{call.name}: no script can be written of functions of {options.framework} {call.prefix}")
-    return script

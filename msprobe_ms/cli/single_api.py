@@ -74,7 +74,7 @@ def add_op_generate(commands: Any) -> None:
 def _generate(options: argparse.Namespace) -> int:
     from msprobe_ms.accuracy.calls import read_calls
     from msprobe_ms.accuracy.config_file import read_single_call
-    from msprobe_ms.accuracy.error_data import save_call
+    from msprobe_ms.accuracy.execution.single_call import save_call
     from msprobe_ms.accuracy.options import Options
     from msprobe_ms.support.text import suggestion
 

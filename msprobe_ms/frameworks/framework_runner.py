@@ -103,4 +103,6 @@ class FrameworkRunner(ApiRunner):
 
 
 def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0]
+    """The first line that says something; some texts begin with a rule or with where in the source they come from."""
+    lines = [line.strip() for line in text.splitlines() if any(character.isalpha() for character in line)]
+    return next((line for line in lines if not line.startswith(("- ", "mindspore/"))), text.strip())

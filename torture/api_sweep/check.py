@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from msprobe_ms.arrays.typed import TypedArray
+from msprobe_ms.dump.dialects import PRIMITIVE
 from msprobe_ms.frameworks import runner
 from msprobe_ms.frameworks.api_calls import ApiOutcome, ApiRunner, Arguments, NoGradientError, NoKernelError
 from torture.api_sweep import convolution, elementwise, structural
@@ -19,7 +21,7 @@ from torture.api_sweep.examples import Example, examples_of
 TOLERANCE = 2e-4
 
 AGREES, DIFFERS, NO_KERNEL, RAISES, TWIN_RAISES = "agrees", "differs", "no kernel", "raises", "twin raises"
-NO_TWIN, NO_EXAMPLE, NO_GRADIENT, NOTHING = "no twin", "no example", "no gradient", "-"
+NOT_FOUND, NO_TWIN, NO_EXAMPLE, NO_GRADIENT, NOTHING = "not found", "no twin", "no example", "no gradient", "-"
 
 
 class Found(NamedTuple):
@@ -40,6 +42,31 @@ def tables() -> Mapping[str, tuple[Example, ...]]:
     return merged
 
 
+def run_alone(prefix: str, api: str) -> list[Found]:
+    """Return whether a PyTorch API runs on each of its examples, with gradients; nothing is compared."""
+    torch = runner_of("pytorch")
+    function = torch.find(prefix, api)
+    if function is None:
+        return [Found(NOT_FOUND)]
+    found = []
+    for number, each in enumerate(examples_of(tables(), "pytorch", prefix, api)):
+        arguments = each.arguments(f"{prefix}.{api}.{number}")
+        try:
+            outputs = torch.run(function, arguments).outputs
+            seeds = [_seed(output, place) for place, output in enumerate(outputs)]
+        except Exception as error:
+            found.append(Found(NO_KERNEL if isinstance(error, NoKernelError) else RAISES, detail=_short(error)))
+            continue
+        try:
+            torch.run(function, arguments, seeds)
+            found.append(Found(AGREES, AGREES if any(seed is not None for seed in seeds) else NOTHING))
+        except NoGradientError as error:
+            found.append(Found(AGREES, NO_GRADIENT, detail=_short(error)))
+        except Exception as error:
+            found.append(Found(AGREES, RAISES, detail=_short(error)))
+    return found or [Found(NO_EXAMPLE)]
+
+
 def raised(value: Any) -> Any:
     """Return arguments with their floats as float64."""
     if isinstance(value, TypedArray):
@@ -56,13 +83,39 @@ def check(prefix: str, api: str) -> list[Found]:
     function, twin = mindspore.find(prefix, api), torch.twin(prefix, api)  # type: ignore[attr-defined]
     if twin is None:
         return [Found(NO_TWIN)]
+    if function is None:
+        return [Found(NOT_FOUND)]
     examples = examples_of(tables(), "mindspore", prefix, api)
-    if not examples or function is None:
+    if not examples:
         return [Found(NO_EXAMPLE)]
-    return [
-        _compare(mindspore, function, torch, twin, each.arguments(f"{prefix}.{api}.{number}"))
-        for number, each in enumerate(examples)
-    ]
+    calls = [each.arguments(f"{prefix}.{api}.{number}") for number, each in enumerate(examples)]
+    found = [_compare(mindspore, function, torch, twin, arguments) for arguments in calls]
+    if prefix == PRIMITIVE:  # which takes its arguments in their order
+        return found
+    names = _compare_names(function, torch, twin, calls[0], method=prefix == "Tensor")
+    return [*found, names] if names is not None else found
+
+
+def _compare_names(function: Any, torch: ApiRunner, twin: Any, arguments: Arguments, *, method: bool) -> Found | None:
+    """Call the twin with every argument by the name that MindSpore has for it; None where that works, or is unknown."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError:
+        return None
+    plain = [each for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    if len(plain) < len(arguments.positional) or any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        return None
+    first = 1 if method else 0
+    by_name = dict(zip([each.name for each in plain[first:]], arguments.positional[first:], strict=False))
+    wide = Arguments(raised(arguments.positional[:first]), {name: raised(value) for name, value in by_name.items()})
+    rest = {name: raised(value) for name, value in arguments.keywords.items()}
+    try:
+        named = torch.run(twin, Arguments(wide.positional, {**wide.keywords, **rest}))
+        expected = torch.run(twin, Arguments(raised(arguments.positional), rest))
+    except Exception as error:
+        return Found(TWIN_RAISES, detail=f"{sorted(by_name)}: {_short(error)}")
+    error, detail = distance(expected.outputs, named.outputs)
+    return Found(DIFFERS, error=error, detail=f"by names: {detail}") if error > TOLERANCE else None
 
 
 @cache

@@ -53,6 +53,7 @@ EXAMPLES = table(
             Example(IMAGE, (9, 5), None, "bilinear", False), Example(IMAGE, (9, 5), None, "bicubic", False),
             Example(LINE, 5, None, "linear", False), Example(IMAGE, (3, 3), None, "area"),
         ),
+        "MintFunctional.interpolate": (Example(IMAGE, (9, 5)), Example(IMAGE, (9, 5), None, "bilinear", True)),
         "upsample": (Example(IMAGE, (9, 5)), Example(IMAGE, (9, 5), None, "bilinear", True)),
         "upsample_bilinear upsample_nearest": Example(IMAGE, (9, 5)),
         "grid_sample": (
@@ -62,6 +63,7 @@ EXAMPLES = table(
         "affine_grid": (Example(floats(2, 2, 3), (2, 4, 5, 6)), Example(floats(2, 2, 3), (2, 4, 5, 6), True)),
         "unfold": (Example(IMAGE, 3), Example(IMAGE, (3, 2), 1, 1, 2)),
         "torch.Tensor.unfold": Example(IMAGE, 2, 3, 2),
+        "Functional.fold Tensor.fold": Example(floats(2, 4, 9, 25), given([7, 7], "int32"), [3, 3]),
         "fold": Example(floats(2, 36, 25), (7, 7), (3, 3)),
         "col2im": Example(
             floats(2, 4, 9, 25), given([7, 7], "int32"), [3, 3], [1, 1], [0, 0], [1, 1]

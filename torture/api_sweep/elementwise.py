@@ -29,7 +29,7 @@ EXAMPLES = table(
         "signbit sin sinc sinh square tan tanh tanhshrink trunc relu relu6 selu silu softsign mish hardswish hardsigmoid "
         "logsigmoid elu celu gelu hardshrink softshrink soft_shrink hardtanh softplus leaky_relu rrelu fast_gelu "
         "bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 conj ones_like zeros_like isnan_ext npu_gelu "
-        "tensor_exp tensor_expm1 inplace_sigmoid inplace_silu inplace_elu elu_ext adjoint argwhere nonzero real imag "
+        "tensor_exp tensor_expm1 inplace_sigmoid inplace_silu inplace_elu elu_ext adjoint argwhere nonzero "
         "conj_physical __abs__ __neg__ __pos__ clone copy double float half bfloat16 int long short byte bool stop_gradient_ "
         "zero_ detach ravel frexp": Example(X),
         "inv reciprocal rsqrt sqrt log log10 log2 digamma lgamma bessel_k0 bessel_k0e bessel_k1 bessel_k1e bessel_y0 "
@@ -40,24 +40,28 @@ EXAMPLES = table(
         "logit": (Example(share(3, 4)), Example(share(3, 4), 0.2)),
         "nan_to_num isnan_": (Example(with_nan(3, 4)), Example(with_nan(3, 4), nan=1.5)),
         "polygamma": Example(2, positive(3, 4)),
+        "Functional.polygamma": Example(given(2, "int64"), positive(3, 4)),
         "Tensor.polygamma Tensor.polygamma_": Example(positive(3, 4), 2),
         "torch.Tensor.polygamma": Example(positive(3, 4), 2),
         "mvlgamma": Example(floats(3, 4, low=2, high=5), 2),
         "add sub subtract mul multiply maximum minimum fmax fmin hypot atan2 arctan2 logaddexp logaddexp2 copysign "
-        "tensor_add tensor_sub tensor_mul tensor_muls xlogy_ ne not_equal eq equal gt ge lt le less less_equal greater "
+        "tensor_add tensor_sub tensor_mul ne not_equal eq equal gt ge lt le less less_equal greater "
         "greater_equal heaviside dist __add__ __sub__ __mul__ __radd__ __rmul__ __rsub__ __iadd__ __isub__ __imul__ "
-        "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ tensor_gt tensor_lt isclose allclose approximate_equal mse_loss "
-        "mse_loss_ext l1_loss huber_loss smooth_l1_loss nextafter": (Example(X, floats(3, 4)), Example(X, floats(4))),
+        "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ tensor_gt tensor_lt isclose allclose mse_loss "
+        "mse_loss_ext l1_loss huber_loss": (Example(X, floats(3, 4)), Example(X, floats(4))),
+        "approximate_equal smooth_l1_loss nextafter": Example(X, floats(3, 4)),
+        "tensor_muls": Example(X, 2.5),
         "ldexp": Example(X, integers(3, 4, dtype="int32")),
         "div divide true_divide tensor_div __truediv__ __rtruediv__ __itruediv__ xdivy": (
             Example(X, positive(3, 4)),
             Example(X, positive(4)),
         ),
         "floor_divide floor_div fmod remainder floor_mod tensor_mod tensor_floordiv truncate_div truncate_mod __mod__ "
-        "__floordiv__ __rmod__ __rfloordiv__ __imod__ __ifloordiv__": (
+        "__floordiv__ __rfloordiv__ __imod__ __ifloordiv__": (
             Example(floats(3, 4, low=-9, high=9), floats(3, 4, low=1, high=3)),
             Example(floats(3, 4, low=-9, high=9), floats(4, low=1, high=3)),
         ),
+        "__rmod__": Example(positive(3, 4), 7.5),
         "pow float_power float_power_ext tensor_pow pows __pow__ __ipow__": (
             Example(positive(3, 4), floats(3, 4)),
             Example(positive(3, 4), 2.0),
@@ -71,6 +75,7 @@ EXAMPLES = table(
             Example(X, floats(3, 4), positive(3, 4)),
             Example(X, floats(3, 4), positive(3, 4), value=0.5),
         ),
+        "Primitive.Addcmul Primitive.Addcdiv": Example(X, floats(3, 4), positive(3, 4), given(0.5)),
         "clamp clip": (Example(X, -0.5, 0.7), Example(X, min=0.1)),
         "clamp_min clamp_max": Example(X, 0.1),
         "clip_by_value": Example(X, -0.5, 0.7),
@@ -90,7 +95,7 @@ EXAMPLES = table(
         "assign assign_add assign_sub": Example(X, floats(3, 4)),
         "copy_": Example(X, floats(3, 4)),
         "polar": Example(positive(3, 4), floats(3, 4)),
-        "view_as_real": Example(complexes(3, 4)),
+        "view_as_real real imag": Example(complexes(3, 4)),
         "view_as_complex": Example(floats(3, 4, 2)),
         "fill fill_ fills": Example(X, 1.5),
         "Functional.fill": Example(DtypeArgument("float32"), (2, 3), 1.5),
@@ -98,14 +103,18 @@ EXAMPLES = table(
         # creation
         "arange": (Example(7), Example(1, 9, 2), Example(0.5, 3.0, 0.25)),
         "range": Example(1, 9, 2),
+        "Primitive.LinSpace": Example(given(-1.0), given(2.0), 7),
         "linspace": Example(-1.0, 2.0, 7),
         "logspace": Example(0.0, 2.0, 5),
         "eye": (Example(3), Example(3, 4)),
+        "Primitive.Eye": Example(3, 4, DtypeArgument("float32")),
+        "Primitive.AdaptiveMaxPool3D": Example(floats(1, 2, 5, 5, 5), given([2, 3, 2], "int32")),
         "full": Example((2, 3), 1.5),
         "ones zeros": Example((2, 3)),
         "new_ones new_zeros": Example(X, (2, 3)),
         "new_full": Example(X, (2, 3), 1.5),
         "tril_indices triu_indices": Example(4, 5, 1),
+        "Functional.bartlett_window Functional.blackman_window": Example(given(9, "int64")),
         "bartlett_window blackman_window hamming_window hann_window kaiser_window": Example(9),
         "fftfreq rfftfreq": Example(8),
         "one_hot": Example(integers(5, high=4), 4),

@@ -141,11 +141,24 @@ def table(groups: Mapping[str, Example | tuple[Example, ...]]) -> dict[str, tupl
 def examples_of(
     tables: Mapping[str, tuple[Example, ...]], framework: str, prefix: str, api: str
 ) -> tuple[Example, ...]:
-    """Return the examples of an API; ``add_`` has those of ``add``. Empty where there is none."""
+    """Return the examples of an API; ``add_`` has those of ``add``, a primitive those of the function of its name."""
+    if prefix == "Primitive":
+        return _of_primitive(tables, api.rpartition(".")[2])
     plain = api.rstrip("_") if not api.startswith("__") else api
     for name in dict.fromkeys((api, plain)):
-        keys = [f"torch.{prefix}.{name}"] if framework == "pytorch" else [f"{prefix}.{name}"]
-        for key in (*keys, name):
+        own = f"torch.{prefix}.{name}" if framework == "pytorch" else f"{prefix}.{name}"
+        for key in (own, name):
             if key in tables:
                 return tables[key]
+    return ()
+
+
+def _of_primitive(tables: Mapping[str, tuple[Example, ...]], operator: str) -> tuple[Example, ...]:
+    """Without those that name arguments: primitives take them in their order."""
+    if f"Primitive.{operator}" in tables:
+        return tables[f"Primitive.{operator}"]
+    for prefix in ("Functional.", ""):
+        for name, examples in tables.items():
+            if name.startswith(prefix) and name[len(prefix) :].replace("_", "") == operator.lower():
+                return tuple(each for each in examples if not each.keywords)
     return ()

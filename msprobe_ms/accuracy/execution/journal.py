@@ -8,11 +8,11 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-import msprobe_ms
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import open_regular
 
@@ -20,6 +20,14 @@ from msprobe_ms.support.files import open_regular
 SUFFIX = ".journal"
 #: A line of one result is longer only if something else wrote it.
 _LONGEST_LINE = 1 << 24
+
+
+def _version() -> str:
+    """The version of this package, whose judging may differ from that of another."""
+    try:
+        return version("msprobe-ms")
+    except PackageNotFoundError:  # it was not installed, only found
+        return ""
 
 
 class Journal:
@@ -38,7 +46,7 @@ class Journal:
             whole = self._read(key)
             self._file.truncate(whole)  # a line that was cut is done again
             if not whole:
-                self._write({"msprobe_ms": msprobe_ms.__version__, "key": key})
+                self._write({"msprobe_ms": _version(), "key": key})
         except BaseException:
             self._file.close()
             raise
@@ -103,7 +111,7 @@ def run_key(dump: Path, options: Mapping[str, object]) -> str:
                 digest.update(block)
     except OSError as error:
         raise DumpFormatError(f"{dump}: cannot be read: {error.strerror or error}") from error
-    digest.update(json.dumps([msprobe_ms.__version__, options], sort_keys=True, default=str).encode())
+    digest.update(json.dumps([_version(), options], sort_keys=True, default=str).encode())
     return digest.hexdigest()
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.accuracy.execution.server import Find, Runnable
+from msprobe_ms.accuracy.execution.runnable import Find, Runnable
 from msprobe_ms.accuracy.judging.reasons import NO_REFERENCE
 from msprobe_ms.accuracy.references.user import find_reference, user_references
 from msprobe_ms.arrays.typed import TypedArray

@@ -10,33 +10,19 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Protocol
 
 from msprobe_ms.accuracy.execution.messages import Answer, Raised, Ran, Refused, Request
+from msprobe_ms.accuracy.execution.roles import finder
+from msprobe_ms.accuracy.execution.runnable import Find
 from msprobe_ms.accuracy.judging.reasons import NO_GRADIENT, NO_KERNEL
-from msprobe_ms.arrays.typed import TypedArray
-from msprobe_ms.frameworks.api_calls import ApiOutcome, Arguments, NoGradientError, NoKernelError, Value
+from msprobe_ms.frameworks.api_calls import ApiOutcome, NoGradientError, NoKernelError
 from msprobe_ms.support.text import printable
 
 #: Characters of an exception's first line that are reported.
 _LONGEST_REASON = 300
-
-
-class Runnable(Protocol):
-    """An API, or what stands for it, that was found."""
-
-    @property
-    def how(self) -> str:
-        """What it is, for the table: ``torch.sub 2.13.0``."""
-
-    def run(self, arguments: Arguments, output_gradients: Sequence[TypedArray | None] | None) -> ApiOutcome: ...
-
-
-#: Finds what runs ``(prefix, api)``, of a primitive with what it is made with; a text says why there is none.
-Find = Callable[[str, str, Mapping[str, Value]], Runnable | str]
 
 
 def serve(connection: Connection, find: Find, seed: Callable[[int], None]) -> None:
@@ -88,8 +74,6 @@ def main(arguments: Sequence[str]) -> None:
     connection = Connection(int(descriptor))
     os.dup2(2, 1)  # what a framework prints is no answer of the command
     _end_with_parent()
-    from msprobe_ms.accuracy.execution.roles import finder  # imports the framework
-
     find, seed = finder(role, framework, references[0] if references else None)
     connection.send("ready")
     serve(connection, find, seed)

@@ -27,7 +27,9 @@ class PyTorchRunner(FrameworkRunner):
     no_kernel = re.compile(
         r"not implemented for|Could not run '|not (currently )?(supported|implemented) (on|for) (the )?'?(CPU|CUDA|NPU)"
     )
-    no_gradient = re.compile(r"derivative for '?[\w:.]+'? is not implemented|don't support automatic differentiation")
+    #: What it says where it knows no derivative: of an argument, or of anything.
+    no_derivative = re.compile(r"derivative for '?[\w:. ]+'? is not implemented|is not differentiable with respect to")
+    no_gradient = re.compile(rf"{no_derivative.pattern}|don't support automatic differentiation")
 
     def __init__(self) -> None:
         super().__init__(PyTorch())
@@ -68,19 +70,53 @@ class PyTorchRunner(FrameworkRunner):
     def _differentiated(
         self, function: Callable[..., Any], call: Call, output_gradients: Sequence[TypedArray | None]
     ) -> ApiOutcome:
-        leaves = [tensor.requires_grad_() for tensor in call.floats]
+        leaves = call.floats
+        chosen = range(len(leaves))
+        try:
+            outputs, gradients = self._derived(function, call, chosen, output_gradients)
+        except (RuntimeError, NotImplementedError) as error:
+            if not self.no_derivative.search(str(error)):
+                raise
+            # Of some arguments there is no derivative, such as a loss's weights: they are found one by one.
+            chosen = [place for place in chosen if self._has_derivative(function, call, place, output_gradients)]
+            if not chosen:
+                raise
+            outputs, gradients = self._derived(function, call, chosen, output_gradients)
+        found = dict(zip(chosen, gradients, strict=True))
+        arrays = (None if found.get(place) is None else self._array(found[place]) for place in range(len(leaves)))
+        return ApiOutcome(self._read(outputs), tuple(arrays))
+
+    def _derived(
+        self,
+        function: Callable[..., Any],
+        call: Call,
+        chosen: Sequence[int],
+        output_gradients: Sequence[TypedArray | None],
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Outputs, and the gradients of the chosen floating-point tensors; None where none reaches."""
+        leaves = [tensor.detach().clone().requires_grad_(place in chosen) for place, tensor in enumerate(call.floats)]
         with torch.enable_grad():
             # Functions may not write into a leaf.
-            outputs = flattened(call.make(function, [tensor.clone() for tensor in leaves]))
+            outputs = flattened(call.make(function, [leaf.clone() for leaf in leaves]))
         pairs = [(output, self._tensor(seed)) for output, seed in wanted(outputs, output_gradients)]
         roots = [(output, seed.to(output.dtype)) for output, seed in pairs if output.requires_grad]
         if not roots:
-            return ApiOutcome(self._read(outputs), (None,) * len(leaves))
-        gradients = torch.autograd.grad(
-            [output for output, _ in roots], leaves, [seed for _, seed in roots], allow_unused=True
-        )
-        found = (None if gradient is None else self._array(gradient) for gradient in gradients)
-        return ApiOutcome(self._read(outputs), tuple(found))
+            return outputs, [None] * len(chosen)
+        results, seeds = zip(*roots, strict=True)
+        return outputs, torch.autograd.grad(results, [leaves[place] for place in chosen], seeds, allow_unused=True)
+
+    def _has_derivative(
+        self, function: Callable[..., Any], call: Call, place: int, output_gradients: Sequence[TypedArray | None]
+    ) -> bool:
+        try:
+            self._derived(function, call, [place], output_gradients)
+        except (RuntimeError, NotImplementedError):
+            return False
+        return True
+
+    def _array(self, tensor: Any) -> TypedArray:
+        # A gradient of zeros may have no memory, only a sign that says so.
+        return super()._array(tensor.clone() if tensor._is_zerotensor() else tensor)
 
     def _tensor(self, array: TypedArray) -> Any:
         # A copy: functions may write into it.

@@ -26,6 +26,7 @@ from msprobe_ms.frameworks.pytorch.mindspore_twins import (
     primitives,
     reductions,
     shapes,
+    special_functions,
 )
 from msprobe_ms.frameworks.pytorch.mindspore_twins.registry import TWINS
 
@@ -40,6 +41,7 @@ __all__ = [
     "primitives",
     "reductions",
     "shapes",
+    "special_functions",
 ]
 
 _SAME = Path(__file__).with_name("same_signatures.yaml")
@@ -80,7 +82,7 @@ def _with_names(function: Callable[..., Any], names: Mapping[str, str]) -> Calla
 
 
 def _of_primitive(operator: str) -> Callable[..., Any] | None:
-    """The primitive's own twin, or that of the function of its name, which takes the same arguments: ``relu``."""
+    """The primitive's own twin, or that of the function of its name, ``ReLU`` and ``relu``: with the same arguments."""
     return TWINS.get(f"{PRIMITIVE}.{operator}") or _functions().get(operator.lower())
 
 

@@ -201,6 +201,11 @@ def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = Fal
     return functional.adaptive_max_pool3d(input, output_size, return_indices)
 
 
+@twin("Primitive.AdaptiveMaxPool3D")
+def adaptive_max_pool3d_with_indices(x: Any, output_size: Any) -> Any:
+    return functional.adaptive_max_pool3d(x, sizes([output_size]), True)
+
+
 @twin("Functional.adaptive_max_pool1d")
 def adaptive_max_pool1d(input: Any, output_size: int) -> Any:
     return functional.adaptive_max_pool1d(input, output_size)
@@ -235,7 +240,8 @@ def col2im(input_x: Any, output_size: Any, kernel_size: Any, dilation: Any, padd
 
 @twin("Functional.fold", "Tensor.fold")
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
-    return functional.fold(input, sizes([output_size]), kernel_size, dilation, padding, stride)
+    """Channels and places within a kernel are axes of their own, as in ``col2im``."""
+    return col2im(input, output_size, kernel_size, dilation, padding, stride)
 
 
 @twin("Functional.unfold", "Tensor.unfold")

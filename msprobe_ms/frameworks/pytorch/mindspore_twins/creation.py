@@ -23,7 +23,7 @@ def range_of(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> Any:
 
 @twin("Functional.linspace")
 def linspace(start: Any, end: Any, steps: int) -> Any:
-    return torch.linspace(start, end, steps)
+    return torch.linspace(float(start), float(end), int(steps))
 
 
 @twin("Functional.logspace")
@@ -37,11 +37,17 @@ def eye(n: int, m: int | None = None, dtype: torch.dtype | None = None) -> Any:
 
 
 @twin("Functional.full")
-def full(size: Any, fill_value: Any, *, dtype: torch.dtype | None = None) -> Any:
-    return torch.full(sizes([size]), fill_value, dtype=dtype)
+def full(size: Any, fill_value: Any, *, dtype: torch.dtype = torch.int64) -> Any:
+    """Integers where no dtype is named, as MindSpore's documentation has it."""
+    return torch.full(sizes([size]), fill_value).to(dtype)
 
 
-@twin("Functional.ones", "Mint.ones")
+@twin("Mint.ones")
+def mint_ones(size: Any, *, dtype: torch.dtype | None = None) -> Any:
+    return torch.ones(sizes([size]), dtype=dtype)
+
+
+@twin("Functional.ones")
 def ones(shape: Any, dtype: torch.dtype | None = None) -> Any:
     return torch.ones(sizes([shape]), dtype=dtype)
 

@@ -16,9 +16,19 @@ def add_all(x: Sequence[Any]) -> Any:
     return sum(x[1:], x[0])
 
 
-@twin("Functional.approximate_equal", "Tensor.approximate_equal")
+@twin("Tensor.approximate_equal")
+def tensor_approximate_equal(self: Any, other: Any, tolerance: float = 1e-5) -> Any:
+    return (self - other).abs() < tolerance
+
+
+@twin("Functional.approximate_equal")
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5) -> Any:
     return (x - y).abs() < tolerance
+
+
+@twin("Functional.floor_div")
+def floor_div(x: Any, y: Any) -> Any:
+    return torch.div(x, y, rounding_mode="floor")
 
 
 @twin("Functional.truncate_div")
@@ -26,10 +36,32 @@ def truncate_div(x: Any, y: Any) -> Any:
     return torch.div(x, y, rounding_mode="trunc")
 
 
+@twin("Functional.floor_divide", "Functional.tensor_floordiv", "Mint.floor_divide")
+@twin("Tensor.floor_divide", "Tensor.__floordiv__")
+def floor_divide(input: Any, other: Any) -> Any:
+    """As ``torch.floor_divide``, with its derivative, which is zero."""
+    return torch.div(input, other, rounding_mode="floor")
+
+
+@twin("Tensor.floor_divide_", "Tensor.__ifloordiv__")
+def floor_divide_in_place(self: Any, other: Any) -> Any:
+    return self.div_(other, rounding_mode="floor")
+
+
 @twin("Functional.xdivy", "Tensor.xdivy")
 def xdivy(x: Any, y: Any) -> Any:
     x, y = (like(x, y), y) if isinstance(y, torch.Tensor) else (x, like(y, x))
     return torch.where(x == 0, torch.zeros_like(x / torch.ones_like(y)), x / torch.where(x == 0, torch.ones_like(y), y))
+
+
+@twin("Primitive.Addcmul")
+def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    return input + value * tensor1 * tensor2
+
+
+@twin("Primitive.Addcdiv")
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    return input + value * tensor1 / tensor2
 
 
 @twin("Functional.population_count")
@@ -81,6 +113,12 @@ def bias_add(input_x: Any, bias: Any) -> Any:
     return input_x + bias.reshape(-1, *[1] * (input_x.dim() - 2))
 
 
+@twin("Tensor.__invert__")
+def invert(self: Any) -> Any:
+    """What ``~`` gives in MindSpore: a negation of truth values, also of integers."""
+    return torch.logical_not(self)
+
+
 @twin("Functional.cast", "Tensor.astype")
 def cast(input: Any, dtype: torch.dtype, copy: bool = True) -> Any:
     return input.to(dtype) if isinstance(input, torch.Tensor) else torch.tensor(input, dtype=dtype)
@@ -98,7 +136,17 @@ def reflected_mod(self: Any, other: Any) -> Any:
 
 @twin("Tensor.__rfloordiv__")
 def reflected_floordiv(self: Any, other: Any) -> Any:
-    return torch.floor_divide(like(other, self), self)
+    return torch.div(like(other, self), self, rounding_mode="floor")
+
+
+@twin("Functional.erfinv_")
+def erfinv_in_place(input: Any) -> Any:
+    return input.erfinv_()
+
+
+@twin("Functional.stop_gradient_")
+def stop_gradient_in_place(input: Any) -> Any:
+    return input.detach_()
 
 
 @twin("Functional.assign")

@@ -11,8 +11,13 @@ from msprobe_ms.frameworks.pytorch.mindspore_twins.common import like, sizes
 from msprobe_ms.frameworks.pytorch.mindspore_twins.registry import twin
 
 
-@twin("Functional.gather_d", "Functional.gather_elements")
-def gather_elements(x: Any, dim: int, index: Any) -> Any:
+@twin("Functional.gather_elements")
+def gather_elements(input: Any, dim: int, index: Any) -> Any:
+    return torch.gather(input, dim, index.long())
+
+
+@twin("Functional.gather_d")
+def gather_d(x: Any, dim: int, index: Any) -> Any:
     return torch.gather(x, dim, index.long())
 
 
@@ -87,7 +92,7 @@ def inplace_update(x: Any, v: Any, indices: Any) -> Any:
 
 @twin("Functional.index_fill", "Tensor.index_fill")
 def index_fill(x: Any, axis: int, index: Any, value: Any) -> Any:
-    return torch.index_fill(x, int(axis), _rows(index).long(), value)
+    return torch.index_fill(x, int(axis), _rows(index).long(), like(value, x).to(x.dtype))
 
 
 @twin("Functional.select")
@@ -308,6 +313,11 @@ def unsorted_segment_max(x: Any, segment_ids: Any, num_segments: Any) -> Any:
 @twin("Functional.unsorted_segment_min", "Tensor.unsorted_segment_min")
 def unsorted_segment_min(x: Any, segment_ids: Any, num_segments: Any) -> Any:
     return _segments("amin", torch.finfo(torch.float32).max, x, segment_ids, num_segments)
+
+
+@twin("Functional.put_")
+def put_in_place(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    return input.put_(index, source, accumulate)
 
 
 @twin("Functional.fill_diagonal", "Tensor.fill_diagonal")

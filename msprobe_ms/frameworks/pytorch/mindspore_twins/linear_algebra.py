@@ -50,14 +50,22 @@ def tensor_qr(self: Any, some: bool = True) -> Any:
     return tuple(torch.linalg.qr(self, "reduced" if some else "complete"))
 
 
-@twin("Functional.eig")
-def eig(A: Any) -> Any:
-    return tuple(torch.linalg.eig(A))
+@twin("Functional.cholesky_inverse", "Tensor.cholesky_inverse")
+def cholesky_inverse(input_x: Any, upper: bool = False) -> Any:
+    """As MindSpore, takes the whole of the factor, which has zeros in its other half."""
+    return torch.linalg.inv(input_x.mT @ input_x if upper else input_x @ input_x.mT)
 
 
-@twin("Tensor.eigvals")
-def eigvals(self: Any) -> Any:
-    return torch.linalg.eigvals(self)
+@twin("Functional.dot", "Tensor.dot")
+def dot(input: Any, other: Any) -> Any:
+    """The last axis of one with the last but one of the other."""
+    return torch.tensordot(input, other, ([-1], [-2]))
+
+
+@twin("Functional.vander")
+def vander(x: Any, N: int | None = None) -> Any:
+    powers = torch.arange((x.shape[0] if N is None else N) - 1, -1, -1)
+    return x.unsqueeze(-1) ** powers
 
 
 @twin("Functional.tensor_dot")

@@ -70,6 +70,12 @@ def npu_gelu(input: Any, approximate: str = "none") -> Any:
     return functional.gelu(input, approximate=approximate)
 
 
+@twin("Primitive.GeLU", "Primitive.Gelu")
+def gelu_by_tanh(x: Any) -> Any:
+    """The primitive takes the approximation, other than the function."""
+    return functional.gelu(x, approximate="tanh")
+
+
 @twin("Functional.swiglu")
 def swiglu(input: Any, dim: int = -1) -> Any:
     gate, value = torch.chunk(input, 2, dim)
@@ -113,18 +119,18 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    if not target.is_floating_point():
-        target = target.long()
-    return functional.cross_entropy(
-        input, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
-    )
+    if target.is_floating_point():
+        return functional.cross_entropy(input, target, weight, reduction=reduction, label_smoothing=label_smoothing)
+    classes = 1 if input.dim() > 1 else 0
+    logarithms = torch.log_softmax(input, classes)
+    return nll_loss(logarithms, target, weight, ignore_index, reduction, label_smoothing)
 
 
 @twin("MintFunctional.nll_loss")
 def mint_nll_loss(
     input: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Any:
-    return functional.nll_loss(input, target.long(), weight, ignore_index=ignore_index, reduction=reduction)
+    return nll_loss(input, target, weight, ignore_index, reduction)
 
 
 @twin("Functional.nll_loss")
@@ -136,18 +142,21 @@ def nll_loss(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    loss = functional.nll_loss(inputs, target.long(), weight, ignore_index=ignore_index, reduction=reduction)
-    if not label_smoothing:
-        return loss
-    weights = torch.ones(inputs.shape[1], dtype=inputs.dtype) if weight is None else weight
-    shape = (1, -1, *[1] * (inputs.dim() - 2))
+    """By its formula: torch has no derivative with respect to the weights."""
+    if inputs.dim() == 1:
+        inputs, target = inputs.unsqueeze(0), target.unsqueeze(0)
     kept = target != ignore_index
-    smooth = torch.where(kept, -(inputs * weights.reshape(shape)).sum(1), 0.0)
+    index = torch.where(kept, target, 0).long()
+    weights = torch.ones(inputs.shape[1], dtype=inputs.dtype) if weight is None else weight
+    factors = weights[index] * kept
+    loss = -torch.gather(inputs, 1, index.unsqueeze(1)).squeeze(1) * factors
+    if label_smoothing:
+        shape = (1, -1, *[1] * (inputs.dim() - 2))
+        smooth = -(inputs * weights.reshape(shape)).sum(1) * kept
+        loss = (1 - label_smoothing) * loss + label_smoothing / inputs.shape[1] * smooth
     if reduction == "mean":
-        smooth = smooth.sum() / weights[torch.where(kept, target, 0).long()][kept].sum()
-    elif reduction == "sum":
-        smooth = smooth.sum()
-    return (1 - label_smoothing) * loss + label_smoothing / inputs.shape[1] * smooth
+        return loss.sum() / factors.sum()
+    return loss.sum() if reduction == "sum" else loss
 
 
 @twin("Functional.kl_div")
@@ -247,4 +256,11 @@ def ctc_loss(
     zero_infinity: bool = False,
 ) -> Any:
     """The loss, and the logarithms of the forward probabilities."""
-    return torch._ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    loss, log_alpha = torch._ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    beyond = torch.arange(log_alpha.shape[-1]) > 2 * target_lengths.reshape(-1, 1, 1)
+    log_alpha = torch.where(beyond, -torch.inf, log_alpha)
+    if reduction == "mean":
+        loss = (loss / target_lengths.clamp(min=1)).mean()
+    elif reduction == "sum":
+        loss = loss.sum()
+    return loss, log_alpha

@@ -165,11 +165,6 @@ def log_softmax(logits: Any, *, axis: int = -1) -> Any:
     return torch.log_softmax(logits, axis)
 
 
-@twin("Primitive.GeLU")
-def gelu(x: Any) -> Any:
-    return functional.gelu(x, approximate="tanh")
-
-
 @twin("Primitive.OneHot")
 def one_hot(indices: Any, depth: int, on_value: Any, off_value: Any, *, axis: int = -1) -> Any:
     hot = functional.one_hot(indices.long(), depth).bool()

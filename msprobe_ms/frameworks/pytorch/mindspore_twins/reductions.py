@@ -346,7 +346,22 @@ def vecdot(x: Any, y: Any, *, axis: int = -1) -> Any:
 
 @twin("Functional.unique")
 def unique(input: Any) -> Any:
-    return torch.unique(input, sorted=True, return_inverse=True)
+    """Different elements in the order in which they come first, and where each element is among them."""
+    flat = input.flatten()
+    values, inverse = torch.unique(flat, return_inverse=True)
+    places = torch.full(values.shape, flat.numel()).scatter_reduce(0, inverse, torch.arange(flat.numel()), "amin")
+    order = torch.argsort(places)
+    return values[order], torch.argsort(order)[inverse].reshape(input.shape)
+
+
+@twin("Primitive.Bincount")
+def bincount(array: Any, size: Any, weights: Any) -> Any:
+    return torch.bincount(array, weights, int(size))[: int(size)]
+
+
+@twin("Functional.bucketize")
+def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
+    return torch.bucketize(input, torch.as_tensor(boundaries, dtype=input.dtype), right=right)
 
 
 @twin("Functional.topk", "Tensor.topk")

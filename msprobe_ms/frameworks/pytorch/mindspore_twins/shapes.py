@@ -142,6 +142,41 @@ def squeeze(input: Any, *axis: Any, dim: Any = None) -> Any:
     return torch.squeeze(input, dims(input, sizes(chosen)))
 
 
+@twin("Functional.atleast_1d")
+def atleast_1d(inputs: Any) -> Any:
+    return torch.atleast_1d(inputs)
+
+
+@twin("Functional.atleast_2d")
+def atleast_2d(inputs: Any) -> Any:
+    return torch.atleast_2d(inputs)
+
+
+@twin("Functional.atleast_3d")
+def atleast_3d(inputs: Any) -> Any:
+    return torch.atleast_3d(inputs)
+
+
+@twin("Functional.hsplit", "Tensor.hsplit")
+def hsplit(input: Any, indices_or_sections: Any) -> Any:
+    return torch.hsplit(input, indices_or_sections)
+
+
+@twin("Functional.vsplit", "Tensor.vsplit")
+def vsplit(input: Any, indices_or_sections: Any) -> Any:
+    return torch.vsplit(input, indices_or_sections)
+
+
+@twin("Functional.dsplit", "Tensor.dsplit")
+def dsplit(input: Any, indices_or_sections: Any) -> Any:
+    return torch.dsplit(input, indices_or_sections)
+
+
+@twin("Functional.tensor_split", "Tensor.tensor_split")
+def split_in_parts(input: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    return torch.tensor_split(input, indices_or_sections, axis)
+
+
 @twin("Functional.meshgrid")
 def meshgrid(*inputs: Any, indexing: str = "xy") -> Any:
     return torch.meshgrid(*tensors(inputs), indexing=indexing)
