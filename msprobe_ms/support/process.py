@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import starmap
+from typing import Any, BinaryIO
 from weakref import WeakSet
 
 
@@ -37,18 +39,40 @@ class Descriptor:
     would go on holding the one of its parent.
     """
 
-    __slots__ = ("__weakref__", "number")
+    __slots__ = ("__weakref__", "_numbers")
 
-    def __init__(self, number: int) -> None:
-        #: -1 once it is closed.
-        self.number = number
+    def __init__(self, opening: Callable[[], int]) -> None:
+        """``opening`` gives the number, and is written in C: ``partial(os.open, path, flags)``. Raises what it raises.
+
+        What a signal brings is raised between two steps of Python. There is none from the opening to the list, nor from
+        the list to the closing, so that no number is lost, and none closed twice.
+        """
+        self._numbers: list[int] = []
         _descriptors.add(self)
+        self._numbers.extend(starmap(opening, ((),)))
+
+    @property
+    def number(self) -> int:
+        """-1 once it is closed."""
+        numbers = self._numbers
+        return numbers[0] if numbers else -1
+
+    def as_file(self, mode: str) -> BinaryIO:
+        """Return a file in its stead, which closes it."""
+        files: list[Any] = []
+        files.extend(map(open, map(self._numbers.pop, (0,)), (mode,)))
+        return files[0]
 
     def close(self) -> None:
         """Close it, unless that is done. Raises OSError, and is closed all the same."""
-        number, self.number = self.number, -1
-        if number >= 0:
-            os.close(number)
+        with suppress(IndexError):
+            list(map(os.close, map(self._numbers.pop, (0,))))
+
+    def __enter__(self) -> Descriptor:
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self.close()
 
     def __del__(self) -> None:
         with suppress(Exception):  # at the end of the interpreter, even a module may be gone

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from errno import EBADF
+from functools import partial
 from pathlib import Path
 from sys import intern
 from typing import Any, BinaryIO, NamedTuple
@@ -70,7 +71,7 @@ class JournalWriter:
             _lock(file.fileno())  # before anyone can see it
             file.write(MAGIC + _record(kind, payload))
             file.flush()
-            self._file = Descriptor(os.dup(file.fileno()))
+            self._file = Descriptor(partial(os.dup, file.fileno()))
         #: Where half a record begins that could not be taken back.
         self._torn: int | None = None
 
