@@ -54,6 +54,8 @@ def _is_readable(tensor: torch.Tensor) -> bool:
         if type(tensor) not in _COMMON and storage.device.type == "meta":
             return False  # one that is fake warns when it is asked for its address
         begin, address = storage.data_ptr(), tensor.data_ptr()
+    except RecursionError:
+        raise
     except RuntimeError:
         return _is_readable_in_parts(tensor)
     end = begin + storage.nbytes()
