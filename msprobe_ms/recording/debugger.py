@@ -131,7 +131,7 @@ class BaseDebugger(Travelling, ABC):
 
         Raises UsageError when the call cannot work.
         """
-        self._guarded("start", partial(self._start, model, token_range, rank_id, sys._getframe(1)))
+        self._guarded("start", partial(self._start, model, token_range, rank_id, sys._getframe(1)), self._pause)
 
     def _start(self, model: Any, token_range: Sequence[int] | None, rank_id: int | None, caller: FrameType) -> None:
         self._end_interrupted_step()
@@ -283,13 +283,17 @@ class BaseDebugger(Travelling, ABC):
     @MethodOfCurrent
     def stop(self) -> None:
         """Pause recording: every hook is gone until ``start``. Gradients of recorded calls still come in."""
-        self._guarded("stop", self._stop)
+        self._guarded("stop", self._stop, self._pause)
 
-    def _stop(self) -> None:
+    def _pause(self) -> None:
+        """Take off whatever is put on; may be repeated."""
         self._runs.remove()
         self._end_interrupted_step()
         if self._open_step is not None:
             self._open_step.stop()
+
+    def _stop(self) -> None:
+        self._pause()
         if not self._started and self.config.level != "debug":
             self._say_once(logging.WARNING, "stop: nothing to stop, start was not called since the last step()")
 
@@ -318,7 +322,7 @@ class BaseDebugger(Travelling, ABC):
     @MethodOfCurrent
     def step(self) -> None:
         """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
-        self._guarded("step", self._end_called_step)
+        self._guarded("step", self._end_called_step, self._pause)
 
     def _end_called_step(self) -> None:
         self._runs.remove()
@@ -338,8 +342,11 @@ class BaseDebugger(Travelling, ABC):
             self._started = False
             self._end_step()
 
-    def _guarded(self, where: str, action: Callable[[], None]) -> None:
-        """Run ``action``; only what it says of the user's mistakes, and what interrupts the process, goes on."""
+    def _guarded(self, where: str, action: Callable[[], None], instead: Callable[[], None] | None = None) -> None:
+        """Run ``action``; only what it says of the user's mistakes, and what interrupts the process, goes on.
+
+        Where it does not come to its end, do what comes ``instead``.
+        """
         quiet = None
         try:
             quiet = self._framework.quiet()
@@ -347,7 +354,12 @@ class BaseDebugger(Travelling, ABC):
         except BaseException as error:
             if quiet is not None:
                 quiet.restore()  # something may have interrupted what keeps our own work unseen
-            if isinstance(error, MsprobeError) or not isinstance(error, Exception):
+            if isinstance(error, MsprobeError):
+                raise
+            if instead is not None:
+                with suppress(Exception):
+                    instead()
+            if not isinstance(error, Exception):
                 raise
             self._say_once(logging.WARNING, f"{where}: {type(error).__name__}: {error}; training goes on")
 

@@ -124,12 +124,15 @@ class Recorder(StepRecorder):
             self._thread.busy = was_busy
 
     def _failed(self, error: BaseException, where: str, quiet: Quiet | None = None) -> None:
-        """Report an error of ours; raise what is none but interrupts the process, maybe as ``quiet`` began or ended."""
+        """Report what recording did not come to its end for; raise what is no error but interrupts the process.
+
+        That may have come as ``quiet`` began or ended.
+        """
         if quiet is not None:
             quiet.restore()
+        self._errors.report(error, where)
         if not isinstance(error, Exception):
             raise error
-        self._errors.report(error, where)
 
     def failed(self, error: Exception, where: str) -> None:
         """Report an error of a hook's own."""

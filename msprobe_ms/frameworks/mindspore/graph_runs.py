@@ -21,15 +21,15 @@ from msprobe_ms.frameworks.mindspore.training import (
     networks_of,
     optimizers_in,
 )
-from msprobe_ms.support.patching import Patch, Patches
+from msprobe_ms.support.patching import Patch, PatchHooks
 
 
 class _Depth(threading.local):
     value = 0
 
 
-class GraphRuns:
-    """Tells of the graphs that are run, before they are, until `remove`."""
+class GraphRuns(PatchHooks):
+    """Tells of the graphs that are run, before they are."""
 
     def __init__(self, before: Callable[[GraphRun], None]) -> None:
         self._before = before
@@ -37,11 +37,7 @@ class GraphRuns:
         self._known: dict[Hashable, GraphRun] = {}
         # A Cell that is called runs as one graph through the first, everything else through the others.
         calls = [(nn.Cell, "compile_and_run"), *jit.graph_calls()]
-        self._patches = Patches(Patch(holder, name, self._wrap) for holder, name in calls)
-        self._patches.apply()
-
-    def remove(self) -> None:
-        self._patches.undo()
+        super().__init__(Patch(holder, name, self._wrap) for holder, name in calls)
 
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)

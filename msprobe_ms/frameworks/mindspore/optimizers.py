@@ -10,14 +10,14 @@ from mindspore import ParameterTuple, Tensor, nn
 from mindspore.experimental.optim import Optimizer
 
 from msprobe_ms.frameworks.optimizers import STATE_NAMES, AfterUpdates, BeforeUpdates, ParameterUpdate, settings
-from msprobe_ms.support.patching import Patch, Patches
+from msprobe_ms.support.patching import Patch, PatchHooks
 
 #: What a class calls ``accum``: a momentum; else it is a sum of squares.
 _WITH_MOMENTUM = ("SGD",)
 
 
-class OptimizerWatch:
-    """Tells of optimizers' calls until ``remove``."""
+class OptimizerWatch(PatchHooks):
+    """Tells of optimizers' calls."""
 
     def __init__(self, before: BeforeUpdates, after: AfterUpdates) -> None:
         def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,11 +35,7 @@ class OptimizerWatch:
 
             return told
 
-        self._patches = Patches(Patch(holder, "__call__", wrap) for holder in (nn.Optimizer, Optimizer))
-        self._patches.apply()
-
-    def remove(self) -> None:
-        self._patches.undo()
+        super().__init__(Patch(holder, "__call__", wrap) for holder in (nn.Optimizer, Optimizer))
 
 
 def updates_of(optimizer: Any, gradients: Any) -> Iterator[ParameterUpdate]:

@@ -10,12 +10,12 @@ from typing import Any
 
 import yaml
 
-from msprobe_ms.frameworks.base import Framework, Removable
+from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.calls import Subject
 from msprobe_ms.recording.hooks.communication import CollectiveOperator
 from msprobe_ms.recording.kernel_recorder import KernelRecorder
 from msprobe_ms.recording.recorder import Recorder
-from msprobe_ms.support.patching import Patch, do_all
+from msprobe_ms.support.patching import Hooks, Patch, do_all
 
 PREFIX = "Primitive"
 
@@ -128,11 +128,12 @@ class KernelHooks:
         self._framework = framework
         self._recorder = recorder
         self._left_out = left_out(framework)
-        self._interception: Removable | None = None
+        self._interception: Hooks | None = None
 
     def install(self) -> None:
         if self._interception is None:
             self._interception = self._framework.intercept_kernels(self._launched)
+            self._interception.install()
 
     def _launched(self, operator: str, inputs: Sequence[Any], launch: Callable[[], Any]) -> Any:
         return launch() if operator in self._left_out else self._recorder.kernel(operator, inputs, launch)
