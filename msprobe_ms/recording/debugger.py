@@ -356,11 +356,18 @@ class BaseDebugger(Travelling, ABC):
                 quiet.restore()  # something may have interrupted what keeps our own work unseen
             if isinstance(error, MsprobeError):
                 raise
+            if isinstance(error, Exception):
+                self._say_failed(error, where)
             if instead is not None:
                 with suppress(Exception):
                     instead()
             if not isinstance(error, Exception):
                 raise
+
+    def _say_failed(self, error: Exception, where: str) -> None:
+        if self._open_step is not None:
+            self._open_step.failed(error, where)
+        else:
             self._say_once(logging.WARNING, f"{where}: {type(error).__name__}: {error}; training goes on")
 
     @MethodOfCurrent

@@ -104,6 +104,9 @@ class DynamicStep(Step):
         #: Holds the framework in lockstep with Python while calls are recorded.
         self._lockstep: Hooks | None = None
 
+    def failed(self, error: Exception, where: str) -> None:
+        self._errors.report(error, where)
+
     def start(self, model: Any, token_range: Sequence[int] | None) -> None:
         if self._compiler_calls is not None:
             self.stop()

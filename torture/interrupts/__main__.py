@@ -60,7 +60,7 @@ class Interrupts(Tool):
             settings = {"level": options.level, "task": options.task}
             trials = Trials(training, Path(folder), settings, cold=options.cold)
             for phase in options.phase:
-                for way in training.ways:
+                for way in training.ways if phase == "forward" else training.ways[:1]:
                     training.way = way
                     for error in options.error:
                         yield self._each_line(trials, phase, error, f"{case} {way} {phase} {error}")

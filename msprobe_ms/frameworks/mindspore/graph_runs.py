@@ -21,6 +21,7 @@ from msprobe_ms.frameworks.mindspore.training import (
     networks_of,
     optimizers_in,
 )
+from msprobe_ms.support.log import logger
 from msprobe_ms.support.patching import Patch, PatchHooks
 
 
@@ -44,7 +45,11 @@ class GraphRuns(PatchHooks):
         def wrapper(runner: Any, /, *args: Any, **kwargs: Any) -> Any:
             depth = self._depth
             if not depth.value:
-                self._before(self._described(runner))
+                try:
+                    self._before(self._described(runner))
+                except Exception as error:  # of ours: nothing of the script's has run
+                    self.remove()
+                    logger.warning("steps: runs of graphs are not counted: %s: %s", type(error).__name__, error)
             depth.value += 1
             try:
                 return original(runner, *args, **kwargs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from mindspore import ParameterTuple, Tensor, nn
@@ -23,14 +24,16 @@ class OptimizerWatch(PatchHooks):
         def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def told(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
-                gradients = args[0] if args else kwargs.get("gradients", kwargs.get("grads"))
-                before(optimizer, functools.partial(updates_of, optimizer, gradients))
+                with suppress(MemoryError, RecursionError):  # of ours: the rest is guarded itself
+                    gradients = args[0] if args else kwargs.get("gradients", kwargs.get("grads"))
+                    before(optimizer, functools.partial(updates_of, optimizer, gradients))
                 try:
                     result = original(optimizer, *args, **kwargs)
                 except BaseException:
                     before(optimizer, None)
                     raise
-                after(optimizer)
+                with suppress(MemoryError, RecursionError):
+                    after(optimizer)
                 return result
 
             return told

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache, wraps
 from operator import is_
 from types import MethodDescriptorType, WrapperDescriptorType
@@ -139,10 +139,15 @@ def direct(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not has_torch_function(args):
+        overriding: Sequence[Any] | None = None
+        try:
+            if has_torch_function(args):
+                told, names_tensors = _told_by(function)
+                overriding = args if names_tensors else [each for each in args if type(each) is not torch.Tensor]
+        except (MemoryError, RecursionError):  # of ours: the function itself tells, under its wrapper's name
+            pass
+        if overriding is None:
             return function(*args, **kwargs)
-        told, names_tensors = _told_by(function)
-        overriding = args if names_tensors else [each for each in args if type(each) is not torch.Tensor]
         return handle_torch_function(told, overriding, *args, **kwargs)
 
     return call
@@ -191,7 +196,9 @@ def beside_wrappers() -> list[tuple[Any, str, Callable[[Any], Any]]]:
 def _telling_of_functions(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def tell(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        wrapped = wrapped_by_us(function)
+        wrapped = None
+        with suppress(MemoryError, RecursionError):
+            wrapped = wrapped_by_us(function)
         return original(function if wrapped is None else wrapped, *args, **kwargs)
 
     return tell

@@ -100,11 +100,14 @@ class PrimitiveHooks:
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def wrapper(operator: Any, /, *args: Any, **kwargs: Any) -> Any:
-            recorder = self._recorder
-            subject = None if recorder is None else self._subject_of(operator)
-            if recorder is None or subject is None:
-                return original(operator, *args, **kwargs)
-            return recorder.run(subject, functools.partial(original, operator), args, kwargs)
+            recorder, subject = self._recorder, None
+            try:
+                if recorder is not None and (subject := self._subject_of(operator)) is not None:
+                    return recorder.run(subject, functools.partial(original, operator), args, kwargs)
+            except (MemoryError, RecursionError) as error:
+                if subject is not None and error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                    raise
+            return original(operator, *args, **kwargs)  # also where not even the recorder can be called
 
         return wrapper
 
