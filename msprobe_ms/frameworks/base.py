@@ -21,6 +21,7 @@ from msprobe_ms.frameworks.compiled_call import CompiledCall, ExecutionMode, Gra
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
+from msprobe_ms.frameworks.quiet import Quiet
 from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.patching import Hooks
 
@@ -77,13 +78,6 @@ class InputWatch:
 
     def settle(self, outputs: Sequence[Any]) -> None:
         """The call is over: ``outputs`` are the tensors it returned, none when it raised."""
-
-
-class Quiet(nullcontext[None]):
-    """A context for what is computed, with nothing to do where that enters no gradient graph anyway."""
-
-    def restore(self) -> None:
-        """Put back what was there when it was made: something may have interrupted its end or that of `unseen`."""
 
 
 class Framework(ABC):

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.dump.names import DEBUG, FORWARD, LOSS, PARAMETERS_GRAD, RECOMPUTE
 from msprobe_ms.dump.writing.json_text import Whole
 from msprobe_ms.dump.writing.writer import EntryPart
-from msprobe_ms.frameworks.base import Framework, Quiet
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.quiet import Quiet
 from msprobe_ms.recording.calls import Call, CallSites, OpenCalls, Parameters, Recomputation, Subject
 from msprobe_ms.recording.containers import results
 from msprobe_ms.recording.gradients import Backward, Watch

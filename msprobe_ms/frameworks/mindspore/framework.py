@@ -31,7 +31,6 @@ from msprobe_ms.frameworks.base import (
     OnInputGradients,
     OnKernel,
     OnRoots,
-    Quiet,
 )
 from msprobe_ms.frameworks.clean_copies import CleanCopies
 from msprobe_ms.frameworks.compiled_call import CompiledCall, ExecutionMode, GraphRun
@@ -47,6 +46,7 @@ from msprobe_ms.frameworks.mindspore.optimizers import OptimizerWatch
 from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
 from msprobe_ms.frameworks.own_hooks import ModuleHook, OwnHook, Registered, telling
+from msprobe_ms.frameworks.quiet import Quiet
 from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.patching import Hooks
 

@@ -25,7 +25,7 @@ from torch.overrides import (
 )
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, _pop_mode, _push_mode
 
-from msprobe_ms.frameworks import base
+from msprobe_ms.frameworks import quiet
 from msprobe_ms.support.patching import wrapped_by_us
 
 _no_functions = _C.DisableTorchFunction
@@ -62,7 +62,7 @@ def fill_tables() -> None:
                 function()
 
 
-class Quiet(base.Quiet):
+class Quiet(quiet.Quiet):
     """A context for what is computed, which enters no gradient graph. It is for inside of `unseen`: modes see it."""
 
     __slots__ = ("_functions", "_grad", "_modes")
