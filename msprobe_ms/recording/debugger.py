@@ -30,6 +30,7 @@ from msprobe_ms.recording.start_arguments import check_start
 from msprobe_ms.recording.step import Step
 from msprobe_ms.recording.travelling import Travelling
 from msprobe_ms.support.errors import MsprobeError, UsageError
+from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.log import LogOnce, logger
 from msprobe_ms.support.process import no_garbage_collection
 
@@ -321,12 +322,14 @@ class BaseDebugger(Travelling, ABC):
                 quiet.restore()  # something may have interrupted what keeps our own work unseen
             if isinstance(error, MsprobeError):
                 raise
-            if isinstance(error, Exception):
-                self._say_failed(error, where)
-            if instead is not None:
-                with suppress(Exception):
-                    instead()
-            if not isinstance(error, Exception):
+            try:
+                if isinstance(error, Exception):
+                    self._say_failed(error, where)
+            finally:
+                if instead is not None:
+                    with suppress(Exception):
+                        instead()
+            if interrupts(error):
                 raise
 
     def _say_failed(self, error: Exception, where: str) -> None:

@@ -125,15 +125,13 @@ class Recorder(StepRecorder):
             self._thread.busy = was_busy
 
     def _failed(self, error: BaseException, where: str, quiet: Quiet | None = None) -> None:
-        """Report what recording did not come to its end for; raise what is no error but interrupts the process.
+        """Report what recording did not come to its end for; raises what must arrive at the script.
 
         That may have come as ``quiet`` began or ended.
         """
         if quiet is not None:
             quiet.restore()
         self._errors.report(error, where)
-        if not isinstance(error, Exception):
-            raise error
 
     def failed(self, error: Exception, where: str) -> None:
         """Report an error of a hook's own."""

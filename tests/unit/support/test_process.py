@@ -60,6 +60,22 @@ def test_it_is_closed_once_and_with_its_last_reference(tmp_path: Path) -> None:
     assert not is_open(taken)
 
 
+def test_a_file_that_took_its_number_is_left_alone(tmp_path: Path) -> None:
+    """Who becomes a daemon closes whatever is open."""
+    descriptor = Descriptor(partial(os.open, tmp_path, os.O_RDONLY))
+    number = descriptor.number
+    os.close(number)
+    with pytest.raises(OSError, match="something else has closed it"):
+        _ = descriptor.number
+    theirs = os.open(tmp_path / "theirs", os.O_CREAT | os.O_WRONLY)
+    assert theirs == number
+    with pytest.raises(OSError, match="something else has closed it"):
+        _ = descriptor.number
+    descriptor.close()
+    assert is_open(theirs) and descriptor.number == -1
+    os.close(theirs)
+
+
 @pytest.mark.parametrize("after_calls", [False, True])
 def test_none_is_lost_wherever_an_interrupt_comes(tmp_path: Path, after_calls: bool) -> None:
     def use() -> None:
