@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import pairwise
 from types import CodeType, FrameType
 
 
 def interrupts(error: BaseException) -> bool:
     """Return whether ``error`` must arrive at the script, wherever it was raised.
 
-    That is what is no `Exception`, and whatever a signal handler of the script's raises: a time limit by ``SIGALRM``
-    mostly raises an `Exception`, and nobody raises it again.
+    That is what is no `Exception`; whatever a signal handler of the script's raises, as a time limit by ``SIGALRM``
+    mostly raises an `Exception`, and nobody raises it again; and how a debugger ends the script.
     """
-    return not isinstance(error, Exception) or _came_by_signal(error)
+    if not isinstance(error, Exception):
+        return True
+    debugger = sys.modules.get("bdb")
+    return (debugger is not None and isinstance(error, debugger.BdbQuit)) or _came_by_signal(error)
 
 
 def _came_by_signal(error: Exception) -> bool:
@@ -41,7 +46,7 @@ def _is_given_a_frame(frame: FrameType) -> bool:
     interrupted = frame.f_back
     with suppress(Exception):
         given = list(frame.f_locals.values())[: frame.f_code.co_argcount + 1]
-        return interrupted is not None and any(
-            each is interrupted or (type(each) is tuple and each[1:2] == (interrupted,)) for each in given
-        )
+        unpacked = [*given, *(value for each in given if type(each) is tuple for value in each[:2])]
+        pairs = pairwise(unpacked)
+        return interrupted is not None and any(type(one) is int and other is interrupted for one, other in pairs)
     return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bdb
 import signal
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -63,6 +64,10 @@ def test_an_error_stays_here_though_a_handler_is_set() -> None:
     with pytest.raises(ValueError, match="0") as raised:
         raise ValueError("0")
     assert not interrupts(raised.value)
+
+
+def test_what_ends_a_debugger_must_arrive() -> None:
+    assert interrupts(bdb.BdbQuit())
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(), GeneratorExit()])
