@@ -151,7 +151,7 @@ class Gathering:
         if self._output is None or not self._html:
             return None
         path = self._output / f"compare_report_{self._timestamp}.html"
-        write_many(path, lines, self._told, total.verdict, total.growing, self._trend_columns)
+        write_many(path, lines, self._told, total.verdict, self._trend_columns)
         return path
 
     def write_summary(self, total: Total, path: Path) -> None:
