@@ -31,7 +31,7 @@ def add_view(commands: Any) -> None:
 def _view(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` needs none of it.
     from msprobe_ms.comparison.reporting.files import claimed_timestamp
-    from msprobe_ms.comparison.view import view
+    from msprobe_ms.comparison.view.view import view
 
     folder = output_folder(options)
     with claimed_timestamp(folder, "dump_view_") as timestamp:
