@@ -112,7 +112,7 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: 
     origins = origins if options.fuzzy else note_shifted_calls(origins, pairs)
     origins = name_fused_parts(origins, pairs, target, golden)
     ends = [] if damage else early_ends(pairs, target, golden)
-    comparison = Comparison(mode, pairs, origins, random, damage, ends, far, growth, shares_of(pairs))
+    comparison = Comparison(mode, pairs, origins, random, damage, ends, far, growth, shares_of(pairs), evidence.asked)
     comparison.verdict = verdict_of(comparison)
     judge(comparison, profile)
     return comparison

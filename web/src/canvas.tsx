@@ -6,11 +6,7 @@ import { onThemeChange, type Palette, palette } from "./theme.ts";
 
 export type Draw = (context: CanvasRenderingContext2D, width: number, height: number, colours: Palette) => void;
 
-interface Props extends Omit<CanvasHTMLAttributes<HTMLCanvasElement>, "label" | "ref" | "height"> {
-  draw: Draw;
-  label: string;
-  height: number;
-}
+interface Props extends Omit<CanvasHTMLAttributes<HTMLCanvasElement>, "label" | "ref" | "height"> { draw: Draw; label: string; height: number }
 
 /** A canvas that is drawn again when its size, its colours or what it shows change. */
 export function Canvas({ draw, label, height, ...rest }: Props) {

@@ -3,8 +3,7 @@
 import type { Model } from "./model.ts";
 
 /** Longest expression, and longest part of a name that it is tried on. */
-const LONGEST = 200;
-const LONGEST_NAME = 300;
+const LONGEST = 200, LONGEST_NAME = 300;
 /** Milliseconds after which an expression is given up. */
 const TIME = 500;
 const UNBOUNDED = 3;

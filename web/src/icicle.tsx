@@ -147,7 +147,7 @@ function drawBox(context: CanvasRenderingContext2D, colours: Palette, model: Mod
   const colour = colourOf(model, box.node.call, by);
   context.fillStyle = colours[colour];
   context.fillRect(box.x, y, width, tall - 1);
-  if (colour === "surface") {
+  if (colours[colour] === colours.surface) {
     context.strokeStyle = colours.line;
     context.strokeRect(box.x + 0.5, y + 0.5, width - 1, tall - 2);
   }

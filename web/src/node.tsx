@@ -8,7 +8,7 @@ import { Elements } from "./elements.tsx";
 import type { Figures } from "./figures.ts";
 import { CallFlag, Outcome, RowFlag } from "./model.ts";
 import { type Tab, TABS, useFigures, useLoaded, usePage } from "./page.ts";
-import { loadReasons } from "./rows.ts";
+import { askedOf, loadReasons } from "./rows.ts";
 import { dtypeMeaning, plural, printable, short, shortened } from "./text.ts";
 import { FiguresTab } from "./values.tsx";
 
@@ -78,13 +78,15 @@ function Flow({ call }: { call: number }) {
   const bar = (name: string, value: number) => (
     <span class="flow"><span class="muted">{name}</span><span class="track"><span ref={width(value)} class={value > 1 ? "loud" : ""} /></span><b>{short(value)}</b></span>
   );
-  return <div class="flows">{bar("in", model.taken[call])}{bar("out", model.given[call])}<span class="muted">adds ×{short(model.added(call))}</span></div>;
+  return <div class="flows">{bar("error in", model.taken[call])}{bar("out", model.given[call])}<span class="muted">adds ×{short(model.added(call))}</span></div>;
 }
 
 /** Why the selection is what it is: an origin, inherited, explained. */
 function Why({ call }: { call: number }) {
   const { model, state } = usePage();
   const reasons = useLoaded(() => loadReasons(model), model);
+  const asked = useLoaded(() => askedOf(model, state.row), state.row);
+  const told = asked && <p class="muted asked">explanations tried: {shortened(asked, 1500)}</p>;
   const origin = model.originOfCall.get(call);
   if (origin) {
     return (
@@ -92,7 +94,8 @@ function Why({ call }: { call: number }) {
         <p><Label outcome={Outcome.ORIGIN} /> <span class="chip">{printable(origin.kind)}</span> {shortened(origin.reason, 600)}</p>
         {origin.details.length > 0 && <ul>{origin.details.slice(0, 8).map((each, place) => <li key={place}>{shortened(each, 600)}</li>)}</ul>}
         {origin.site && <p class="muted">called at <bdi>{shortened(origin.site, 300)}</bdi></p>}
-        {origin.command && <p class="command"><code>{shortened(origin.command, 300)}</code> <CopyButton text={() => origin.command}>copy</CopyButton></p>}
+        {origin.command && <p class="command">all that is known of it: the same command with <code>{shortened(origin.command, 300)}</code> <CopyButton text={() => origin.command}>copy</CopyButton></p>}
+        {told}
         {!model.alone && <Before call={call} />}
       </div>
     );
@@ -107,6 +110,7 @@ function Why({ call }: { call: number }) {
       <p><Label outcome={model.outcome[row]} /> {shortened(model.slotOf(row), 80)}
         {from > 0 && <> from <Goto call={from - 1} /></>}
         {explained && <> by {printable(explained)}</>}{reason && reason !== explained && <>: {shortened(reason, 600)}</>}</p>
+      {told}
     </div>
   );
 }
@@ -116,25 +120,27 @@ function Before({ call }: { call: number }) {
   const { model } = usePage();
   const figures = useFigures(model);
   const counts = useMemo(() => {
-    const counts = new Map<string, { all: number; good: number }>();
-    const count = (kind: string, good: boolean) => {
-      const { all, good: before } = counts.get(kind) ?? { all: 0, good: 0 };
-      counts.set(kind, { all: all + 1, good: before + Number(good) });
+    const counts = new Map<string, { all: number; bad: number[] }>();
+    const count = (kind: string, good: boolean, row: number) => {
+      const known = counts.get(kind) ?? { all: 0, bad: [] };
+      counts.set(kind, known);
+      known.all++;
+      if (!good) known.bad.push(row);
     };
     for (let row = 0; row < model.firstRow[call]; row++) {
       if ((model.flags[row] & 3) !== 3) continue;
       const slot = model.slotOf(row);
-      count(["parameter", "input"].find((kind) => slot.startsWith(kind)) ?? "output", !(model.flags[row] & RowFlag.DIFFERS));
+      count(["parameter", "input"].find((kind) => slot.startsWith(kind)) ?? "output", !(model.flags[row] & RowFlag.DIFFERS), row);
       if (!figures || !(model.flags[row] & RowFlag.TENSOR) || figures.place(row) < 0) continue;
-      count("dtype", dtypeMeaning(figures.type("target", row)) === dtypeMeaning(figures.type("golden", row)));
+      count("dtype", dtypeMeaning(figures.type("target", row)) === dtypeMeaning(figures.type("golden", row)), row);
     }
     return [...counts];
   }, [model, figures, call]);
   if (!counts.length) return <p class="muted">Nothing was compared before it.</p>;
   return (
     <p class="before muted">before it:{" "}
-      {counts.map(([kind, { all, good }]) => (all === good ? <span key={kind}>✓ {plural(all, kind)} agree </span>
-        : <span key={kind} class="differs">≠ {all - good} of {plural(all, kind)} differ </span>))}
+      {counts.map(([kind, { all, bad }]) => (!bad.length ? <span key={kind}>✓ {plural(all, kind)} agree </span>
+        : <span key={kind} class="differs">≠ {bad.length} of {plural(all, kind)} differ: <Goto call={model.rowCall[bad[0]]} row={bad[0]} /> </span>))}
     </p>
   );
 }

@@ -7,8 +7,7 @@ import { GLYPHS, Outcome, WORDS } from "./model.ts";
 import { useFigures, usePage } from "./page.ts";
 import { figure, grouped, shortened } from "./text.ts";
 
-const ROWS = 40;
-const ORIGINS = 3, VALUES = 12;
+const ROWS = 40, ORIGINS = 3, VALUES = 12;
 
 export function Paper() {
   const { model } = usePage();

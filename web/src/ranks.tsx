@@ -14,11 +14,7 @@ interface Told { step: number | null; rank: string; verdict: string; origin: str
 /** Figures of the nodes of a rank over its steps, a column for each ``measure``; ``growing``: names of nodes. */
 interface TrendTold { rank: string; steps: number[]; names: string; measures: { title: string; column: string }[]; growing: string[] }
 
-export interface RanksIndex extends Index {
-  of: "comparisons" | "dumps";
-  pairs: Told[];
-  trends: TrendTold[];
-}
+export interface RanksIndex extends Index { of: "comparisons" | "dumps"; pairs: Told[]; trends: TrendTold[] }
 
 /** Glyph and colour of a verdict. */
 const VERDICTS = new Map([["divergent", ["✖", "origin"]], ["consistent", ["✓", "explained"]], ["incomplete", ["≠", "inherited"]],

@@ -63,6 +63,12 @@ export interface Reasons {
   texts: string[];
 }
 
+/** What the explanations that were asked of a row allowed; "" where the page does not know. */
+export async function askedOf(model: Model, row: number): Promise<string> {
+  const all = model.columns.has("asked") ? await model.columns.json<{ row: number; text: string }>("asked") : [];
+  return all.find((each) => each.row === row)?.text ?? "";
+}
+
 export async function loadReasons(model: Model): Promise<Reasons> {
   if (!model.columns.has("row_reason")) return { codes: [], texts: [] };
   return { codes: await model.columns.numbers("row_reason"), texts: await model.columns.dictionary("row_reason") };

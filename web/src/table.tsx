@@ -162,8 +162,9 @@ function Title({ column: [title, by, style], sort, set }: { column: (typeof COLU
   );
 }
 
-/** A name whose slot stands out, and whose beginning gives way first where there is no room. */
+/** A name whose slot stands out. Where there is no room its beginning gives way, and on narrow pages class and direction. */
 function NameOf({ model, row }: { model: Model; row: number }) {
-  const name = shortened(model.names[model.rowCall[row]]);
-  return <bdi title={shortened(model.rowName(row), 2000)}>{name}<b>.{shortened(model.slotOf(row), 60)}</b></bdi>;
+  const name = shortened(model.names[model.rowCall[row]]), end = /(?:\.\w+)?\.(?:forward|backward|parameters_grad)\.\d+$/.exec(name)?.[0] ?? "";
+  const brief = end.includes("backward") ? " ◂" : "";
+  return <bdi title={shortened(model.rowName(row), 2000)}>{name.slice(0, name.length - end.length)}<span class="middle" data-brief={brief}>{end}</span><b>.{shortened(model.slotOf(row), 60)}</b></bdi>;
 }

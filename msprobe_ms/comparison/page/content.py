@@ -29,6 +29,7 @@ class Content:
         told = None if chosen is None else np.isin(np.arange(len(self.rows)), chosen)
         self.calls.add_to(self.columns, self.rows.starts[:-1])
         tolerated = self.rows.add_to(self.columns, told)
+        self.rows.add_asked(self.columns, comparison.asked)
         if chosen is not None:
             self.columns.add("figure_rows", chosen.astype(np.uint32), delta=True)
         figures = Figures(self.rows, np.arange(len(self.rows)) if chosen is None else chosen)

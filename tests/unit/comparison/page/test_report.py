@@ -214,3 +214,19 @@ def test_what_a_notebook_shows_is_bounded(outcome: Outcome, monkeypatch: pytest.
     assert 0 < sum(len(pair.rows) for pair in shown) <= 60
     places = [outcome.comparison.pairs.index(pair) for pair in shown]
     assert places == sorted(places)
+
+
+def test_what_explanations_allowed_is_told_of_what_is_beyond_its_tolerance(tmp_path: Path) -> None:
+    target = dump([tensor("input.0", [1.0, 2.0]), tensor("output.0", [1.0, 2.5])])
+    golden = dump([tensor("input.0", [1.0, 2.0]), tensor("output.0", [1.0, 2.0])])
+    found = outcome_of(target, golden)
+    page = page_of(found, tmp_path)
+    (told,) = page.column("asked")
+    assert page.names()[told["row"]] == "Functional.op.0.forward.output.0"
+    assert told["text"].startswith("nothing explains it; allowed by rounding up to ")
+    assert "nothing by ReLU switching" in told["text"]
+
+
+def test_where_nothing_differs_no_explanation_is_told(tmp_path: Path) -> None:
+    same = dump([tensor("input.0", [1.0, 2.0]), tensor("output.0", [1.0, 2.0])])
+    assert "asked" not in page_of(outcome_of(same, same), tmp_path).index["columns"]
