@@ -45,14 +45,14 @@ class PairTold(NamedTuple):
     page: str = ""
 
 
-def pair_told(found: Found, rank: str) -> PairTold:
-    """Return what the page tells of a pair that was compared, or could not be."""
+def pair_told(found: Found, rank: str, *, paths: bool = True) -> PairTold:
+    """Return what the page tells of a pair that was compared, or could not be; with ``paths`` also of which file."""
     first = found.origins[0] if found.origins else None
     page = next((file.name for file in found.files if file.suffix == ".html"), "")
     return PairTold(
         found.place.step, rank, found.verdict,
         origin=found.exchanges.origin or (first.target if first else ""),
-        reason=found.problem or (first.reason if first else ""),
+        reason=(found.problem if paths else "") or (first.reason if first else ""),
         handed_by=found.exchanges.handed_by,
         page=page,
     )  # fmt: skip

@@ -18,7 +18,7 @@ class Content:
 
     ``sides``     the target and the golden; the one dump where there is no golden
     ``all_rows``  the figures of all rows, however many
-    ``stacks``    the places in source code that made the calls
+    ``stacks``    the places in source code that made the calls, and the paths of the dumps
     """
 
     def __init__(self, comparison: Comparison, *sides: Dump, all_rows: bool = False, stacks: bool = True) -> None:
@@ -47,8 +47,10 @@ class Content:
             "tolerated": tolerated,
             "metrics": metrics,
             "truncated": None if chosen is None else {"rows": len(chosen), "command": "--html-rows all"},
-            "sides": [
-                {"path": str(dump.path), "framework": dump.framework, "level": dump.level, "task": dump.task}
-                for dump in sides
-            ],
+            "sides": [_described(dump, stacks) for dump in sides],
         }
+
+
+def _described(dump: Dump, path: bool) -> dict[str, str]:
+    where = str(dump.path) if path else ""
+    return {"path": where, "framework": dump.framework, "level": dump.level, "task": dump.task}

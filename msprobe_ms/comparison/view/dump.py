@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import BinaryIO
 
 from msprobe_ms.comparison.kernels.first_nonfinite import FirstNonFinite, NonFiniteValue, answer_lines, search
@@ -10,7 +11,7 @@ from msprobe_ms.comparison.model import Comparison, Pair, Row
 from msprobe_ms.comparison.page.calls import Calls
 from msprobe_ms.comparison.page.content import Content
 from msprobe_ms.comparison.page.rows import Rows
-from msprobe_ms.comparison.page.verdict import dump_text, made_by, provenance_html
+from msprobe_ms.comparison.page.verdict import dump_text, made_by, provenance_html, without_paths
 from msprobe_ms.comparison.terms import Mode
 from msprobe_ms.dump.columns import ItemSlice
 from msprobe_ms.dump.model import Dump, Entry
@@ -24,7 +25,10 @@ def write_dump(file: BinaryIO, dump: Dump, *, all_rows: bool = False, stacks: bo
     comparison = Comparison(Mode(dump.mode), [Pair(entry, None, list(_rows(entry))) for entry in dump.entries.values()])
     answer = search(dump)
     content = Content(comparison, dump, all_rows=all_rows, stacks=stacks)
-    about = [("dump", dump_text(dump)), ("made by", made_by())]
+    damage = dump.damage if stacks else without_paths(dump.damage, {"dump": dump})
+    if not stacks:
+        answer = _without_places(answer)
+    about = [("dump", dump_text(dump, path=stacks)), ("made by", made_by())]
     title = f"{dump.path.parent.name}: {_headline(dump, answer)}"
     found = (answer.first, answer.first_nan, answer.outside)
     index = {
@@ -35,10 +39,18 @@ def write_dump(file: BinaryIO, dump: Dump, *, all_rows: bool = False, stacks: bo
         "provenance": about,
     }
     write_page(
-        file, title=title, header=_header(dump, answer), provenance=provenance_html(about),
+        file, title=title, header=_header(dump, answer, damage), provenance=provenance_html(about, stacks=stacks),
         index=index, columns=content.columns,
     )  # fmt: skip
     return answer
+
+
+def _without_places(answer: FirstNonFinite) -> FirstNonFinite:
+    """Return an answer without files and lines of source code."""
+    first, first_nan, outside = (
+        each and replace(each, file="", called="") for each in (answer.first, answer.first_nan, answer.outside)
+    )
+    return replace(answer, dump="dump", first=first, first_nan=first_nan, outside=outside)
 
 
 def _rows(entry: Entry) -> Iterator[Row]:
@@ -59,15 +71,15 @@ def _headline(dump: Dump, answer: FirstNonFinite) -> str:
     return f"{len(dump.entries)} entries, every value finite"
 
 
-def _header(dump: Dump, answer: FirstNonFinite) -> str:
+def _header(dump: Dump, answer: FirstNonFinite, damage: str) -> str:
     """The static part: what was recorded, and the first value that is not finite."""
     first, *others = answer_lines(answer)
     told = "".join(f"<li>{escaped(line.strip(), _SENTENCE)}</li>" for line in others)
     kind = "divergent" if answer.entries else "consistent"
-    damage = f'<p class="reason">{escaped(dump.damage, _SENTENCE)}</p>\n' if dump.damage else ""
+    lost = f'<p class="reason">{escaped(damage, _SENTENCE)}</p>\n' if damage else ""
     return (
         f'<header id="verdict" class="{kind}">\n<h1>{escaped(_headline(dump, answer), _SENTENCE)}</h1>\n'
-        f'{damage}<ul class="facts"><li>{escaped(first, _SENTENCE)}</li>{told}</ul>\n</header>'
+        f'{lost}<ul class="facts"><li>{escaped(first, _SENTENCE)}</li>{told}</ul>\n</header>'
     )
 
 
