@@ -195,6 +195,12 @@ def test_help_shows_the_keys_and_gives_the_focus_back(page: Opened) -> None:
     assert page.page.evaluate("document.activeElement.id") == "grid"
 
 
+def test_a_key_turns_to_the_next_view_of_the_node(page: Opened) -> None:
+    page.press("v", "v", "v")
+    page.settled()
+    assert page.text('[role="tab"][aria-selected="true"]') == "stack" and "construct" in page.text(".tabpanel")
+
+
 def test_single_letters_can_be_switched_off(page: Opened) -> None:
     page.press("?")
     page.page.locator("dialog input").focus()

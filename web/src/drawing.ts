@@ -17,7 +17,8 @@ export function viewOf(bins: Bins, from: number, to: number, width: number, meas
   const most = Math.max(bins.most, measure === "ratio" ? 3 : 0) || 1;
   const high = Math.log10(most) + 0.15;
   const least = Number.isFinite(bins.least) ? Math.log10(bins.least) - 0.1 : high - 3;
-  return { from, to, width, high, low: Math.max(least, high - (measure === "ratio" ? 7 : 10), -30) };
+  // The tolerance is always seen.
+  return { from, to, width, high, low: measure === "ratio" ? Math.min(-0.3, Math.max(least, high - 7)) : Math.max(least, high - 10, -30) };
 }
 
 const bottom = HEIGHT - MARGIN.bottom;

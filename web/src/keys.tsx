@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { copyText, Dialog } from "./controls.tsx";
 import { Figures } from "./figures.ts";
 import { type Model } from "./model.ts";
-import { loadFigures, type PageContext, usePage } from "./page.ts";
+import { loadFigures, type PageContext, TABS, usePage } from "./page.ts";
 import { consumers, producers } from "./neighbours.ts";
 
 const KEYS: readonly { keys: string[]; shown: string; does: string; run: (page: PageContext) => void | Promise<void> }[] = [
@@ -22,6 +22,7 @@ const KEYS: readonly { keys: string[]; shown: string; does: string; run: (page: 
   { keys: ["0"], shown: "0", does: "show the whole execution", run: ({ set }) => set({ x: null }) },
   { keys: ["t"], shown: "t", does: "go to the table (↑ ↓ and Enter select)", run: () => document.getElementById("grid")?.focus() },
   { keys: ["m"], shown: "m", does: "icicle or trees", run: ({ state, set }) => set({ view: state.view === "icicle" ? "trees" : "icicle" }) },
+  { keys: ["v"], shown: "v", does: "next view of the node: figures, elements, neighbours, stack", run: ({ state, set }) => set({ tab: TABS[(TABS.indexOf(state.tab) + 1) % TABS.length] }) },
   { keys: ["c"], shown: "c", does: "copy a link to what is shown", run: () => void copyText(location.href) },
   { keys: ["Escape"], shown: "Esc", does: "close, or take back the filter and the zoom", run: escape },
 ];

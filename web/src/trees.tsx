@@ -45,7 +45,7 @@ export function Trees({ direction }: { direction: Direction }) {
         <span class="spring" />
         <Mapping />
       </div>
-      <div class="pair head"><span>target</span><span>paired by</span><span>golden</span></div>
+      <div class="pair head"><span>target</span><span>paired by · error</span><span>golden</span></div>
       <div class="scroll" role="tree" aria-label={`calls of target and golden, ${direction}`} tabIndex={0} ref={scroller} onKeyDown={onKeyDown}
         onScroll={onScroll} aria-activedescendant={at >= first && at < last ? `tree${at}` : undefined}>
         <div ref={spacer} class="spacer" role="none"><div ref={body} class="body" role="none">
@@ -78,11 +78,11 @@ function Line({ id, node, selected, open, toggle, choose }: {
         <span class={`fold${node.children.length ? "" : " leaf"}`} aria-hidden="true" onClick={(event) => { event.stopPropagation(); toggle(); }}>
           {node.children.length ? (open ? "▾" : "▸") : "·"}
         </span>
-        <Glyph outcome={outcome} />
+        <Glyph outcome={outcome} />{" "}
         {flags & CallFlag.TARGET ? <bdi>{shortened(node.label, 120)}</bdi> : <span class="muted">∅</span>}
         {node.origins > 0 && outcome !== Outcome.ORIGIN && <span class="origin badge">✖{node.origins}</span>}
       </span>
-      <span class="chip">{how}{call >= 0 && model.given[call] > 1 ? <span class="muted"> ×{short(model.given[call])}</span> : null}</span>
+      <span><span class="chip">{how}</span> {call >= 0 && model.given[call] > 1 && <span class="muted">{short(model.given[call])}</span>}</span>
       <span class="side">{call < 0 || model.alone ? "" : flags & CallFlag.GOLDEN ? <bdi>{shortened(pathOf(model.golden(call)), 120)}</bdi> : <span class="muted">∅ no counterpart</span>}</span>
     </div>
   );

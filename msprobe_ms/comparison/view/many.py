@@ -131,6 +131,6 @@ def _lines(told: list[PairTold]) -> Iterator[str]:
     where = ", ".join(part for part in ("" if first.step is None else f"step {first.step}", first.rank) if part)
     yield f"NaN/infinity: first in {where}{f', at {first.origin}' if first.origin else ''}"
     counts = Counter(each.rank for each in bad)
-    yield f"{len(bad)} of {len(told)} dumps{over} hold what is not finite: " + ", ".join(
+    yield f"{len(bad)} of {len(told)} dumps{over}{',' if over else ''} hold what is not finite: " + ", ".join(
         f"{rank} {count}" for rank, count in list(counts.items())[:8]
     )
