@@ -12,7 +12,7 @@ from msprobe_ms.support.errors import UsageError
 
 if TYPE_CHECKING:
     from msprobe_ms.accuracy.calls import Calls
-    from msprobe_ms.accuracy.execution.run import Checked
+    from msprobe_ms.accuracy.checked import Checked
     from msprobe_ms.accuracy.options import Options
     from msprobe_ms.accuracy.selection import Selection
 
@@ -44,6 +44,7 @@ def add_acc_check(commands: Any) -> None:
             "-csv_path", "--result_csv_path", type=Path, metavar="FILE",
             help="accuracy_checking_result_<time>.csv of a run that was ended: its calls are not checked again",
         )  # fmt: skip
+        parser.add_argument("--no-html", action="store_true", help="write no page to look at")
 
 
 def add_dump(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
@@ -149,7 +150,7 @@ def _acc_check(options: argparse.Namespace) -> int:
 
         checked = check_calls(
             calls, wanted, selection, options.out_path, workers=options.num_splits, pool=pool,
-            resumed=options.result_csv_path, progress=progress,
+            resumed=options.result_csv_path, page=not options.no_html, progress=progress,
         )  # fmt: skip
     print_verdict(summary_lines(calls.path, checked))
     return _status(options, checked)
