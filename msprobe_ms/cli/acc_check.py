@@ -64,6 +64,7 @@ def add_dump(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
 
 
 def _add_selection(group: Any) -> None:
+    group.add_argument("--backward", action="store_true", help="check gradients where the dump has no backward, too")
     group.add_argument("-f", "--filter_api", action="store_true", help="of calls with like arguments, the first")
     group.add_argument(
         "--white_list", nargs="+", default=[], metavar="API", help="only these: sub, Mint.sub, Mint.sub.0"
@@ -82,6 +83,10 @@ def _add_judging(group: Any) -> None:
     group.add_argument("--profile", choices=("own", "latest", "v110"), default="own", help="whose rules and columns")
     group.add_argument("--thresholds", type=Path, metavar="FILE", help="yaml that changes what passes")
     group.add_argument("--references", type=Path, metavar="FILE", help="yaml that names references of your own")
+    group.add_argument(
+        "--reference-python", metavar="PROGRAM",
+        help="the Python that has PyTorch, where this one has MSAdapter in its place (it needs numpy and PyYAML, too)",
+    )  # fmt: skip
     group.add_argument("--self", action="store_true", help="let a library be its own reference, in higher precision")
 
 
@@ -183,7 +188,9 @@ def options_for(options: argparse.Namespace, calls: Calls) -> Options:
         seed=options.seed,
         timeout=options.timeout,
         references=options.references and options.references.absolute(),
+        reference_python=options.reference_python,
         same_library=options.self,
+        all_gradients=options.backward,
         save_errors=options.save_error_data,
         devices=tuple(options.device),
         thresholds=load_thresholds(options.thresholds),
