@@ -23,7 +23,9 @@ from msprobe_ms.frameworks.pytorch.mindspore_twins import (
     indexing,
     linear_algebra,
     losses,
+    ordering,
     reductions,
+    scattering,
     shapes,
     special_functions,
 )
@@ -37,7 +39,9 @@ __all__ = [
     "indexing",
     "linear_algebra",
     "losses",
+    "ordering",
     "reductions",
+    "scattering",
     "shapes",
     "special_functions",
 ]
@@ -80,8 +84,10 @@ def _with_names(function: Callable[..., Any], names: Mapping[str, str]) -> Calla
 
 
 def _of_primitive(operator: str) -> Callable[..., Any] | None:
-    """The primitive's own twin, or that of the function of its name, ``ReLU`` and ``relu``: it takes the same arguments,
-    in the same order."""
+    """The primitive's own twin, or that of the function of its name, ``ReLU`` and ``relu``.
+
+    Both take the same arguments in the same order.
+    """
     return TWINS.get(f"{PRIMITIVE}.{operator}") or _functions().get(operator.lower())
 
 
