@@ -12,6 +12,7 @@
 # make kills         end 500 trainings at random moments; nothing that had finished may be lost (KILLS_ARGS="--runs 50")
 # make interrupts    interrupt recordings at every line of the package (INTERRUPTS_ARGS="--every 20 --framework pytorch")
 # make fuzz          damage every kind of file at random, try every attack on every command (EXAMPLES=500)
+# make api-sweep     every API of MindSpore against its twin in PyTorch, a minute (API_SWEEP_ARGS="--apis Functional.selu")
 # make browser  the report page in a real Chromium; what it takes besides: apt-get install chromium nodejs npm
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
@@ -27,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MINDTORCH := mindnlp==0.5.1
 FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts fuzz torture clean
+.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts fuzz torture api-sweep clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -96,6 +97,10 @@ kills: .venv/installed-test
 
 interrupts: .venv/installed-test
 	$(BIN)/python -m torture.interrupts $(INTERRUPTS_ARGS)
+
+api-sweep: .venv/installed-test
+	$(BIN)/python -m torture.api_sweep mindspore --json api_sweep.json $(API_SWEEP_ARGS)
+	$(BIN)/python -m torture.api_sweep pytorch
 
 # Each is run whatever the others found.
 torture:

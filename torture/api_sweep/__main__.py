@@ -6,6 +6,7 @@ One process checks API after API; where one ends it, or does not return, another
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import select
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 import yaml
 
 from msprobe_ms.dump.dialects import PRIMITIVE
+from msprobe_ms.frameworks.mindspore.known_differences import known_difference
 from msprobe_ms.frameworks.pytorch.mindspore_twins import find_twin
 from torture.api_sweep.check import (
     AGREES,
@@ -37,7 +39,6 @@ from torture.api_sweep.check import (
 
 ROOT = Path(__file__).parents[2]
 FRAMEWORKS = ROOT / "msprobe_ms" / "frameworks"
-KNOWN = FRAMEWORKS / "mindspore" / "known_differences.yaml"
 #: Namespaces of the APIs that recording knows, and the prefixes of their entries.
 PREFIXES = {
     "mindspore": {
@@ -73,9 +74,10 @@ def _primitives() -> Iterator[tuple[str, str]]:
     from mindspore import ops
 
     for name, value in sorted(vars(ops).items()):
-        if isinstance(value, type) and issubclass(value, ops.Primitive) and find_twin(PRIMITIVE, f"{name}.{name}"):
-            if runner_of("mindspore").find(PRIMITIVE, f"{name}.{name}"):
-                yield PRIMITIVE, f"{name}.{name}"
+        api = f"{name}.{name}"
+        is_primitive = isinstance(value, type) and issubclass(value, ops.Primitive)
+        if is_primitive and find_twin(PRIMITIVE, api) and runner_of("mindspore").find(PRIMITIVE, api):
+            yield PRIMITIVE, api
 
 
 def sweep(framework: str, apis: Sequence[str]) -> Iterator[tuple[str, list[Found]]]:
@@ -85,8 +87,9 @@ def sweep(framework: str, apis: Sequence[str]) -> Iterator[tuple[str, list[Found
         command = [sys.executable, "-m", "torture.api_sweep", framework, "--worker"]
         worker = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert worker.stdin is not None and worker.stdout is not None
-        worker.stdin.write("\n".join(waiting))
-        worker.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            worker.stdin.write("\n".join(waiting))
+            worker.stdin.close()
         while waiting:
             ready, _, _ = select.select([worker.stdout], [], [], PATIENCE)
             line = worker.stdout.readline() if ready else ""
@@ -113,22 +116,11 @@ def worst(found: Sequence[Found]) -> Found:
     return min(found, key=lambda each: (_ORDER.index(each.forward), _ORDER.index(each.backward)))
 
 
-def known_differences() -> dict[str, str]:
-    """Return the direction in which MindSpore is known to differ, by ``Prefix.name``; a primitive's has its class twice."""
-    listed = yaml.safe_load(KNOWN.read_text(encoding="utf-8"))
-    found = {name: each["direction"] for names, each in listed.items() for name in names.split(", ")}
-    return {_full(name): direction for name, direction in found.items()}
-
-
-def _full(name: str) -> str:
-    prefix, _, operator = name.partition(".")
-    return f"{name}.{operator}" if prefix == PRIMITIVE else name
-
-
-def is_unknown(name: str, told: Found, known: dict[str, str]) -> bool:
-    """Whether something is wrong that the list does not hold."""
-    direction = "forward" if told.forward in FAULTS else "backward" if told.backward in FAULTS else None
-    return direction is not None and known.get(name) != direction
+def is_known(name: str, told: Found) -> bool:
+    """Whether MindSpore is known to be wrong where something was found to be."""
+    known = known_difference(*name.split(".", 1))
+    direction = "forward" if told.forward in FAULTS else "backward"
+    return known is not None and known.direction == direction
 
 
 def main() -> int:
@@ -141,22 +133,23 @@ def main() -> int:
     if options.worker:
         _work(options.framework)
         return 0
-    known = known_differences() if options.framework == "mindspore" else {}
     counts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
-    results, unknown, seen = {}, 0, set()
+    results, unknown, gone = {}, 0, []
     for name, found in sweep(options.framework, options.apis or [".".join(each) for each in names(options.framework)]):
         results[name] = [list(each) for each in found]
         told = worst(found)
         counts[0][told.forward] += 1
         counts[1][told.backward] += 1
-        wrong = is_unknown(name, told, known)
-        unknown += wrong
+        of_mindspore = options.framework == "mindspore"
         if {told.forward, told.backward} & {*FAULTS}:
-            seen.add(name)
-            print(f"{name}: {told.forward} / {told.backward}{'' if wrong else ' (known)'} {told.detail}")
+            known = of_mindspore and is_known(name, told)
+            unknown += not known
+            print(f"{name}: {told.forward} / {told.backward}{' (known)' if known else ''} {told.detail}")
+        elif of_mindspore and known_difference(*name.split(".", 1)) is not None:
+            gone.append(name)
     print("forward: ", dict(counts[0].most_common()))
     print("backward:", dict(counts[1].most_common()))
-    if gone := [name for name in known if name in results and name not in seen]:
+    if gone:
         print("known differences that are none any more:", *gone)
     if options.json:
         options.json.write_text(json.dumps(results, indent=0))

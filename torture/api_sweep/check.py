@@ -14,7 +14,7 @@ from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.dump.dialects import PRIMITIVE
 from msprobe_ms.frameworks import runner
 from msprobe_ms.frameworks.api_calls import ApiOutcome, ApiRunner, Arguments, NoGradientError, NoKernelError
-from torture.api_sweep import convolution, elementwise, structural
+from torture.api_sweep import convolution, elementwise, pytorch_only, structural
 from torture.api_sweep.examples import Example, examples_of
 
 #: Error, as a share of the largest value, that single precision may have in an API that is right.
@@ -35,7 +35,8 @@ class Found(NamedTuple):
 
 @cache
 def tables() -> Mapping[str, tuple[Example, ...]]:
-    found = [*elementwise.EXAMPLES.items(), *structural.EXAMPLES.items(), *convolution.EXAMPLES.items()]
+    modules = (elementwise, structural, convolution, pytorch_only)
+    found = [item for module in modules for item in module.EXAMPLES.items()]
     merged = dict(found)
     if len(merged) != len(found):
         raise ValueError("examples of one name are in two tables")

@@ -25,7 +25,9 @@ EXAMPLES = table(
         "conv3d": Example(VOLUME, floats(3, 2, 3, 3, 3)),
         "conv3d_transpose conv_transpose3d": Example(VOLUME, floats(2, 3, 3, 3, 3)),
         "conv_transpose1d": Example(LINE, floats(4, 3, 3)),
-        "conv_transpose2d": (Example(IMAGE, floats(4, 3, 3, 3), floats(3)), Example(IMAGE, floats(4, 3, 3, 3), stride=2)),
+        "conv_transpose2d": (
+            Example(IMAGE, floats(4, 3, 3, 3), floats(3)), Example(IMAGE, floats(4, 3, 3, 3), stride=2),
+        ),
         "conv_tbc": Example(floats(5, 2, 4), floats(3, 4, 6), floats(6)),
         "avg_pool1d": (Example(LINE, 3, 2), Example(LINE, 3, 2, 1)),
         "avg_pool2d": (Example(IMAGE, 3, 2), Example(IMAGE, 3, 2, 1, False, False)),

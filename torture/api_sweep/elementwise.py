@@ -25,13 +25,13 @@ INT = integers(3, 4, low=1, high=9, dtype="int32")
 EXAMPLES = table(
     {
         "abs absolute angle asinh arcsinh atan arctan ceil cos cosh deg2rad erf erfc exp exp2 expm1 fix floor frac i0 "
-        "isfinite isinf isnan isneginf isposinf isreal log_softmax neg negative positive rad2deg round sgn sigmoid sign "
-        "signbit sin sinc sinh square tan tanh tanhshrink trunc relu relu6 selu silu softsign mish hardswish hardsigmoid "
-        "logsigmoid elu celu gelu hardshrink softshrink soft_shrink hardtanh softplus leaky_relu rrelu fast_gelu "
-        "bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 conj ones_like zeros_like isnan_ext npu_gelu "
-        "tensor_exp tensor_expm1 inplace_sigmoid inplace_silu inplace_elu elu_ext adjoint argwhere nonzero "
-        "conj_physical __abs__ __neg__ __pos__ clone copy double float half bfloat16 int long short byte bool stop_gradient_ "
-        "zero_ detach ravel frexp": Example(X),
+        "isfinite isinf isnan isneginf isposinf isreal log_softmax neg negative positive rad2deg round sgn sigmoid "
+        "sign signbit sin sinc sinh square tan tanh tanhshrink trunc relu relu6 selu silu softsign mish hardswish "
+        "hardsigmoid logsigmoid elu celu gelu hardshrink softshrink soft_shrink hardtanh softplus leaky_relu "
+        "rrelu fast_gelu bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 conj ones_like zeros_like "
+        "isnan_ext npu_gelu tensor_exp tensor_expm1 inplace_sigmoid inplace_silu inplace_elu elu_ext adjoint argwhere "
+        "nonzero conj_physical __abs__ __neg__ __pos__ clone copy double float half bfloat16 int long short byte bool "
+        "stop_gradient_ zero_ detach ravel frexp": Example(X),
         "inv reciprocal rsqrt sqrt log log10 log2 digamma lgamma bessel_k0 bessel_k0e bessel_k1 bessel_k1e bessel_y0 "
         "bessel_y1 log_": Example(positive(3, 4)),
         "log1p": Example(floats(3, 4, low=-0.8)),
@@ -155,6 +155,9 @@ EXAMPLES = table(
             Example(log_distribution(4, 5), integers(4, high=5, dtype="int32"), positive(5), label_smoothing=0.2),
         ),
         "torch.Functional.nll_loss": Example(log_distribution(4, 5), integers(4, high=5)),
+        "torch.Torch.kl_div": Example(log_distribution(4, 5), distribution(4, 5)),
+        "torch.Tensor.float_power_": Example(given([[0.5, 1.5]], "float64"), 2.0),
+        "torch.Tensor.log_softmax": Example(X, -1),
         "kl_div": (
             Example(log_distribution(4, 5), distribution(4, 5)),
             Example(log_distribution(4, 5), distribution(4, 5), reduction="batchmean"),
@@ -166,7 +169,9 @@ EXAMPLES = table(
         "multilabel_margin_loss": Example(
             floats(2, 4), given([[3, 0, -1, 1], [1, 2, 0, -1]], "int32")
         ),
-        "torch.Functional.multilabel_margin_loss": Example(floats(2, 4), given([[3, 0, -1, 1], [1, 2, 0, -1]], "int64")),
+        "torch.Functional.multilabel_margin_loss": Example(
+            floats(2, 4), given([[3, 0, -1, 1], [1, 2, 0, -1]], "int64")
+        ),
         "multilabel_soft_margin_loss": Example(X, given([[1, 0, 1, 0], [1, 1, 0, 0], [0, 1, 1, 1]])),
         "triplet_margin_loss triplet_margin_with_distance_loss": Example(floats(4, 5), floats(4, 5), floats(4, 5)),
         "gaussian_nll_loss": Example(X, floats(3, 4), positive(3, 4)),

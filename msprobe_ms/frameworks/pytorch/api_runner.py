@@ -71,7 +71,7 @@ class PyTorchRunner(FrameworkRunner):
         self, function: Callable[..., Any], call: Call, output_gradients: Sequence[TypedArray | None]
     ) -> ApiOutcome:
         leaves = call.floats
-        chosen = range(len(leaves))
+        chosen: Sequence[int] = range(len(leaves))
         try:
             outputs, gradients = self._derived(function, call, chosen, output_gradients)
         except (RuntimeError, NotImplementedError) as error:

@@ -23,8 +23,10 @@ from msprobe_ms.frameworks.pytorch.mindspore_twins import (
     indexing,
     linear_algebra,
     losses,
+    ordering,
     primitives,
     reductions,
+    scattering,
     shapes,
     special_functions,
 )
@@ -38,8 +40,10 @@ __all__ = [
     "indexing",
     "linear_algebra",
     "losses",
+    "ordering",
     "primitives",
     "reductions",
+    "scattering",
     "shapes",
     "special_functions",
 ]
@@ -82,7 +86,10 @@ def _with_names(function: Callable[..., Any], names: Mapping[str, str]) -> Calla
 
 
 def _of_primitive(operator: str) -> Callable[..., Any] | None:
-    """The primitive's own twin, or that of the function of its name, ``ReLU`` and ``relu``: with the same arguments."""
+    """The primitive's own twin, or that of the function of its name, ``ReLU`` and ``relu``.
+
+    Both take the same arguments in the same order.
+    """
     return TWINS.get(f"{PRIMITIVE}.{operator}") or _functions().get(operator.lower())
 
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import torch
 
+#: Its overloads tell apart what comes as a plain value here.
+functional: Any = torch.nn.functional
+
 #: An axis, several, or none, which means all, as empty ones do.
 Axes = int | Sequence[int] | None
 
@@ -20,7 +23,7 @@ def dims(tensor: Any, axis: Axes) -> tuple[int, ...]:
 
 def sizes(values: Sequence[Any]) -> tuple[int, ...]:
     """Return sizes that came one by one or as one sequence, some perhaps as tensors."""
-    if len(values) == 1 and (isinstance(values[0], (tuple, list)) or getattr(values[0], "ndim", 0)):
+    if len(values) == 1 and (isinstance(values[0], (tuple, list)) or bool(getattr(values[0], "ndim", False))):
         values = values[0]
     return tuple(int(value) for value in values)
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.nn import functional
 
-from msprobe_ms.frameworks.pytorch.mindspore_twins.common import several, sizes
+from msprobe_ms.frameworks.pytorch.mindspore_twins.common import functional, several, sizes
 from msprobe_ms.frameworks.pytorch.mindspore_twins.registry import twin
 
 Sizes = int | Sequence[int]

@@ -31,6 +31,16 @@ def lstsq(input: Any, A: Any) -> Any:
     return torch.linalg.lstsq(input, right).solution
 
 
+@twin("Tensor.lu_solve")
+def lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
+    return torch.lu_solve(self, LU_data, LU_pivots)
+
+
+@twin("Mint.addr_")
+def addr_in_place(input: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    return input.addr_(vec1, vec2, beta=beta, alpha=alpha)
+
+
 @twin("Functional.pinv")
 def pinv(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
     return torch.linalg.pinv(x, atol=atol, rtol=rtol, hermitian=hermitian)

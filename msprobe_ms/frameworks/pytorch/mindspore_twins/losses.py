@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.nn import functional
 
+from msprobe_ms.frameworks.pytorch.mindspore_twins.common import functional
 from msprobe_ms.frameworks.pytorch.mindspore_twins.registry import twin
 
 
@@ -74,6 +74,11 @@ def npu_gelu(input: Any, approximate: str = "none") -> Any:
 def gelu_by_tanh(x: Any) -> Any:
     """The primitive takes the approximation, other than the function."""
     return functional.gelu(x, approximate="tanh")
+
+
+@twin("MintFunctional.inplace_silu")
+def silu_in_place(input: Any) -> Any:
+    return functional.silu(input, inplace=True)
 
 
 @twin("Functional.swiglu")

@@ -48,7 +48,8 @@ def tensor_flatten(self: Any, *positional: Any, order: str = "C", start_dim: int
     """``flatten(start_dim=0, end_dim=-1)`` or ``flatten(order="C", *, start_dim=0, end_dim=-1)``."""
     if positional and isinstance(positional[0], str):
         order, positional = positional[0], positional[1:]
-    start, end = (*positional, *(start_dim, end_dim)[len(positional) :])
+    start = positional[0] if positional else start_dim
+    end = positional[1] if len(positional) > 1 else end_dim
     if order == "F":
         self = self.permute(*range(self.dim() - 1, -1, -1))
     return torch.flatten(self, start, end)
