@@ -8,9 +8,11 @@ from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 
-import yaml
-
 from msprobe_ms.accuracy.judging.model import ApiKey
+from msprobe_ms.support.yaml_files import read_texts
+
+#: Bytes that the lists may have.
+_LARGEST_FILE = 2**18
 
 
 class Kind(str, Enum):
@@ -64,8 +66,8 @@ def _plain(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _kinds() -> Mapping[str, Mapping[str, Kind]]:
-    content = yaml.safe_load(Path(__file__).with_name("kinds.yaml").read_text(encoding="utf-8"))
+    content = read_texts(Path(__file__).with_name("kinds.yaml"), _LARGEST_FILE)
     return {
-        direction: {_plain(api): Kind(kind) for kind, apis in kinds.items() for api in map(str, apis)}
+        direction: {_plain(api): Kind(kind) for kind, apis in kinds.items() for api in apis}
         for direction, kinds in content.items()
     }

@@ -27,6 +27,9 @@ from msprobe_ms.arrays.typed import TypedArray, rounded
 #: Error of the worst element, what it is allowed, and the first over the second.
 ULP, ALLOWED, EXCESS = "ulp", "allowed_ulp", "error_over_allowed"
 
+#: With so many more bits a reference is exact.
+_EXACT_BITS = 20
+
 #: Dtypes whose smallest numbers many devices take for zero.
 _FLUSHED = frozenset({"float64", "float32", "bfloat16", "complex64", "complex128"})
 
@@ -64,25 +67,51 @@ def judge_own(
     kind = kind_of(api)
     format_ = float_format(device.dtype)
     if format_ is None or kind is Kind.EXACT:
+        bench = bench if format_ is None else _with_limits_of(bench, device, format_)
         return _exact(bench, device, None if kind is Kind.EXACT else expected)
     if not device.values.size:
         return Finding(Status.PASS, "no elements", "", {ULP: 0.0, ALLOWED: 0.0, EXCESS: 0.0})
-    explained = _explained(expected, bench.values.shape)
-    b, d = (_wide(each) for each in (rounded_range(bench, device.dtype), device.values))
-    if (misplaced := _misplaced(b, d, np.isinf(explained))) is not None:
+    bench = _with_limits_of(bench, device, format_)
+    explained = None if expected is None else _explained(expected, bench.values.shape)
+    b, d = _wide(rounded_range(bench, device.dtype)), _wide(device.values)
+    finite = np.isfinite(b) & np.isfinite(d)
+    if not finite.all() and (misplaced := _misplaced(b, d, explained)) is not None:
         return misplaced
-    return _rounding(api, kind, format_, bench, device, thresholds, size, explained)
+    scales = _Scales(np.where(finite, np.abs(b), 0.0), finite, explained)
+    return _rounding(api, kind, bench, device, thresholds, size, scales)
+
+
+class _Scales(NamedTuple):
+    """Of each element: its size in the reference, whether it is finite on both sides, what explains an error of it."""
+
+    magnitudes: np.ndarray
+    finite: np.ndarray
+    explained: np.ndarray | None
 
 
 def rounded_range(bench: TypedArray, dtype: str) -> np.ndarray:
     """The reference with what ``dtype`` cannot hold made infinite, as a device's results are."""
-    if np.iscomplexobj(bench.values):
-        parts = [rounded_range(TypedArray("float64", part), dtype) for part in (bench.values.real, bench.values.imag)]
+    values = bench.values
+    if np.iscomplexobj(values):
+        parts = [rounded_range(TypedArray("float64", part), dtype) for part in (values.real, values.imag)]
         return parts[0] + 1j * parts[1]
-    name = parse_dtype(dtype).name
-    part = {"complex64": "float32", "complex128": "float64", "complex32": "float16"}.get(name, name)
-    near = rounded(bench.values, part).values
-    return np.where(np.isinf(near), near, bench.values)
+    format_ = float_format(dtype)
+    largest = np.max(np.abs(values), initial=0.0)
+    if format_ is not None and largest <= format_.largest:  # not so where it is NaN
+        return values
+    near = rounded(values, _real_dtype(dtype)).values
+    return np.where(np.isinf(near), near, values)
+
+
+def _with_limits_of(bench: TypedArray, device: TypedArray, format_: FloatFormat) -> TypedArray:
+    """The reference with the largest number of its dtype, which may stand for "none is larger", as the device's."""
+    own = float_format(bench.dtype)
+    if own is None or own == format_ or np.iscomplexobj(bench.values):
+        return bench
+    limits = (np.abs(bench.values) == own.largest) & (np.abs(device.values) == format_.largest)
+    if not limits.any():
+        return bench
+    return TypedArray(bench.dtype, np.where(limits, np.copysign(format_.largest, bench.values), bench.values))
 
 
 def _exact(bench: TypedArray, device: TypedArray, expected: np.ndarray | float | None) -> Finding:
@@ -122,10 +151,10 @@ def unequal_elements(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return unequal
 
 
-def _misplaced(b: np.ndarray, d: np.ndarray, explained: np.ndarray) -> Finding | None:
+def _misplaced(b: np.ndarray, d: np.ndarray, explained: np.ndarray | None) -> Finding | None:
     """The verdict where NaN and infinities do not stand in the same places; None where they do."""
     same = np.where(np.isfinite(b), np.isfinite(d), (b == d) | (np.isnan(b) & np.isnan(d)))
-    wrong = ~same & ~explained
+    wrong = ~same if explained is None else ~same & ~np.isinf(explained)
     count = int(np.count_nonzero(wrong))
     if not count:
         return None
@@ -138,33 +167,28 @@ def _misplaced(b: np.ndarray, d: np.ndarray, explained: np.ndarray) -> Finding |
 def _rounding(
     api: ApiKey,
     kind: Kind,
-    format_: FloatFormat,
     bench: TypedArray,
     device: TypedArray,
     thresholds: Thresholds,
     size: Size,
-    explained: np.ndarray,
+    scales: _Scales,
 ) -> Finding:
-    b, d = (np.asarray(_wide(each.values)) for each in (bench, device))
-    finite = np.isfinite(b) & np.isfinite(d)
-    magnitudes = np.where(finite, np.abs(b), 0.0)
-    scales = np.maximum(magnitudes, _floor(api, kind, magnitudes, finite, size))
-    units = spacing(scales, format_)
-    own = float_format(bench.dtype)
+    b, d, format_ = _wide(bench.values), _wide(device.values), float_format(device.dtype)
+    assert format_ is not None
     roundings, rule = _roundings(api, kind, device, thresholds, size)
-    allowed = roundings * (units + (spacing(scales, own) if own is not None else 0.0) + explained)
+    allowed = roundings * _steps(bench, device, scales, _floor(kind, scales, size))
     if parse_dtype(device.dtype).name in _FLUSHED:
-        allowed = allowed + format_.smallest_normal
+        allowed += format_.smallest_normal
     with np.errstate(all="ignore"):
-        errors = np.where(finite, np.abs(d - b), 0.0)
+        errors = np.where(scales.finite, np.abs(d - b), 0.0)
         excess = np.where(np.isinf(allowed), 0.0, errors / allowed)
     worst = _place_of(int(np.argmax(excess)), excess.shape)
     most = float(excess[worst])
-    unit = float(spacing(magnitudes[worst], format_))
+    unit = float(spacing(scales.magnitudes[worst], format_))
     found = {ULP: float(errors[worst]) / unit, ALLOWED: float(allowed[worst]) / unit, EXCESS: most}
     if most <= 1.0:
         return Finding(Status.PASS, rule, "", found)
-    status = Status.ERROR if most > thresholds.number("own", "error") else Status.WARNING
+    status = Status.ERROR if most > thresholds.number("own", "error", _real_dtype(device.dtype)) else Status.WARNING
     count = _counted(int(np.count_nonzero(excess > 1.0)), excess.size)
     message = (
         f"{count} off by more than is allowed; most at {_place(worst)}: {_beside(b, d, worst)}, "
@@ -173,30 +197,48 @@ def _rounding(
     return Finding(status, rule, message, found)
 
 
-def _floor(api: ApiKey, kind: Kind, magnitudes: np.ndarray, finite: np.ndarray, size: Size) -> float:
+def _steps(bench: TypedArray, device: TypedArray, scales: _Scales, floor: float) -> np.ndarray:
+    """By how much one rounding may set each element off: that of the device, of the reference, of their inputs."""
+    of, own = float_format(device.dtype), float_format(bench.dtype)
+    assert of is not None
+    sizes = np.maximum(scales.magnitudes, floor) if floor else scales.magnitudes
+    steps = spacing(sizes, of)
+    if own is not None and own.mantissa - of.mantissa < _EXACT_BITS:
+        steps = steps + spacing(sizes, own)
+    return steps if scales.explained is None else steps + scales.explained
+
+
+def _floor(kind: Kind, scales: _Scales, size: Size) -> float:
     """The least size at which the ULP of an element is taken."""
-    if kind is Kind.POINTWISE and terms(kind, size.elements, magnitudes.size) <= 1:
+    if kind is Kind.POINTWISE and terms(kind, size.elements, scales.magnitudes.size) <= 1:
         return 0.0
-    largest = float(magnitudes.max(initial=0.0))
-    if not largest:
-        mean = 0.0
-    else:
-        mean = largest * math.sqrt(float(np.sum(np.square(magnitudes / largest))) / max(1, np.count_nonzero(finite)))
+    flat = scales.magnitudes.ravel()
+    largest = float(flat.max(initial=0.0))
+    mean = 0.0
+    if largest:
+        parts = flat / largest  # their squares overflow no more
+        mean = largest * math.sqrt(float(parts @ parts) / max(1, np.count_nonzero(scales.finite)))
     return max(mean, size.magnitude) if kind is Kind.CANCELLING else mean
 
 
 def _roundings(api: ApiKey, kind: Kind, device: TypedArray, thresholds: Thresholds, size: Size) -> tuple[float, str]:
     """How many roundings a correct result may carry, and the rule in words."""
-    name = parse_dtype(device.dtype).name
-    dtype = {"complex64": "float32", "complex128": "float64", "complex32": "float16"}.get(name, name)
+    dtype = _real_dtype(device.dtype)
     one = thresholds.number("own", "roundings", dtype)
-    if kind is Kind.OTHER:
-        one *= thresholds.number("own", "composite")
     count = terms(kind, size.elements, device.values.size)
     grown = thresholds.number("own", "growth", dtype) * math.sqrt(count) if count > 1 else 0.0
+    if kind is Kind.OTHER:
+        one *= thresholds.number("own", "composite")
+        grown *= thresholds.number("own", "composite_growth")
     times = thresholds.table("own", "apis").get(api.last, 1.0)
     rule = f"{kind}: {one:g} ULP" if count <= 1 else f"{kind}: {one + grown:.4g} ULP for sums of {count:.0f} terms"
     return (one + grown) * times, rule if times == 1.0 else f"{rule}, {times:g} times for {api.last}"
+
+
+def _real_dtype(dtype: str) -> str:
+    """The dtype of the parts of complex numbers; every other is its own."""
+    name = parse_dtype(dtype).name
+    return {"complex64": "float32", "complex128": "float64", "complex32": "float16"}.get(name, name)
 
 
 def _explained(expected: np.ndarray | float | None, shape: tuple[int, ...]) -> np.ndarray:
@@ -206,7 +248,7 @@ def _explained(expected: np.ndarray | float | None, shape: tuple[int, ...]) -> n
 
 
 def _wide(values: np.ndarray) -> np.ndarray:
-    return np.asarray(values).astype(np.complex128 if np.iscomplexobj(values) else np.float64)
+    return np.asarray(values, np.complex128 if np.iscomplexobj(values) else np.float64)
 
 
 def _counted(count: int, total: int) -> str:

@@ -8,6 +8,9 @@ import numpy as np
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 
+#: Of float64: bits behind the point, and what its exponents are stored with.
+_BITS, _BIAS = 52, 1023
+
 
 class FloatFormat(NamedTuple):
     """A binary float: bits behind the point of its mantissa, exponent of its smallest normal number, largest number."""
@@ -49,6 +52,8 @@ def spacing(values: np.ndarray, of: FloatFormat) -> np.ndarray:
     >>> float(spacing(np.array(1.0), FloatFormat(10, -14, 65504.0)))
     0.0009765625
     """
-    _, exponents = np.frexp(np.abs(values, dtype=np.float64))
-    floors = np.where(values == 0, of.smallest_exponent, exponents - 1)  # frexp's mantissas are below 1
-    return np.ldexp(1.0, np.maximum(floors, of.smallest_exponent) - of.mantissa)
+    magnitudes = np.abs(np.asarray(values, np.float64))
+    if of.mantissa == _BITS:
+        return np.spacing(magnitudes)
+    exponents = magnitudes.view(np.int64) >> _BITS  # of all numbers that narrower formats hold, none is subnormal here
+    return ((np.maximum(exponents, of.smallest_exponent + _BIAS) - of.mantissa) << _BITS).view(np.float64)

@@ -57,9 +57,11 @@ def test_what_is_correctly_rounded_passes(dtype: str, data: st.DataObject) -> No
 def test_a_pointwise_result_may_be_off_by_few_ulp(dtype: str) -> None:
     epsilon = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23}[dtype]
     few = load_thresholds().number("own", "roundings", dtype)
-    steps = {count: judged("exp", 1.0, 1.0 + count * epsilon, dtype) for count in (1, few, few + 1, 4 * few + 1)}
+    many = few * load_thresholds().number("own", "error", dtype)
+    counts = (1, few, few + 1, many, many + 1)
+    steps = {count: judged("exp", 1.0, 1.0 + count * epsilon, dtype) for count in counts}
     statuses = [found.status for found in steps.values()]
-    assert statuses == [Status.PASS, Status.PASS, Status.WARNING, Status.ERROR]
+    assert statuses == [Status.PASS, Status.PASS, Status.WARNING, Status.WARNING, Status.ERROR]
     assert [found.figures[ULP] for found in steps.values()] == list(steps)
     assert steps[few + 1].figures[ALLOWED] == pytest.approx(few)
     assert steps[few + 1].rule == f"pointwise: {few:g} ULP"
@@ -161,6 +163,15 @@ def test_nan_and_infinity_are_compared_by_position(bench: list[float], device: l
 def test_what_a_dtype_cannot_hold_is_infinite() -> None:
     assert judged("exp", [1e6, -1e6, 1.0], [math.inf, -math.inf, 1.0], "float16").status is Status.PASS
     assert judged("exp", [1e6, 1.0], [65504.0, 1.0], "float16").status is Status.ERROR
+
+
+def test_the_largest_number_of_the_reference_stands_for_that_of_the_dtype() -> None:
+    lowest = float(np.finfo(np.float64).min)
+    for api in ("relu", "segment_max"):
+        assert judged(api, [lowest, 1.0], [-65504.0, 1.0], "float16").status is Status.PASS
+        assert judged(api, [lowest, 1.0], [-65472.0, 1.0], "float16").status is Status.ERROR
+        assert judged(api, [lowest, 1.0], [-math.inf, 1.0], "float16").status is Status.PASS
+        assert judged(api, [lowest, 1.0], [65504.0, 1.0], "float16").status is Status.ERROR
 
 
 def test_expected_errors_that_are_infinite_explain_anything() -> None:
