@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msprobe_ms.accuracy.judging import figures as fig
-from msprobe_ms.accuracy.judging import own_rules as own
+from msprobe_ms.accuracy.judging import findings as own
 from msprobe_ms.accuracy.judging.compare_rules import TITLES as VERDICT_TITLES
 from msprobe_ms.accuracy.judging.compare_rules import Cells, Side, judge_pair
 from msprobe_ms.accuracy.judging.model import Profile, Status, gravest

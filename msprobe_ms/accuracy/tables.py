@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from msprobe_ms.accuracy.judging import figures as fig
-from msprobe_ms.accuracy.judging import own_rules as own
+from msprobe_ms.accuracy.judging import findings as own
 from msprobe_ms.accuracy.judging.model import ApiResult, Judged, Profile, Status
 from msprobe_ms.comparison.reporting.csv_table import Cell, without_guard, write_csv
 from msprobe_ms.comparison.reporting.files import writing

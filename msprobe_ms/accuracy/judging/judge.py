@@ -10,8 +10,10 @@ import numpy as np
 
 from msprobe_ms.accuracy.judging import figures as fig
 from msprobe_ms.accuracy.judging import peer_rules as peer
+from msprobe_ms.accuracy.judging.exact import unequal_elements
+from msprobe_ms.accuracy.judging.findings import Finding
 from msprobe_ms.accuracy.judging.model import ApiKey, Judged, Profile, Status
-from msprobe_ms.accuracy.judging.own_rules import Finding, Size, judge_own, unequal_elements
+from msprobe_ms.accuracy.judging.own_rules import Size, judge_own
 from msprobe_ms.accuracy.judging.standards import Standard, standard_of
 from msprobe_ms.accuracy.judging.thresholds import Thresholds
 from msprobe_ms.arrays.dtypes import parse_dtype

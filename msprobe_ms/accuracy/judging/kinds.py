@@ -54,13 +54,14 @@ def terms(kind: Kind, elements: int | None, outputs: int) -> float:
 
 def _find(name: str, direction: str) -> Kind:
     found = _kinds()[direction]
-    plain = _plain(name)
+    plain = plain_name(name)
     if plain not in found and name.startswith("__") and name[2:3] in ("i", "r"):
         plain = plain[1:]  # __iadd__, __radd__
     return found.get(plain, Kind.OTHER)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return what is the same for ``masked_fill``, ``masked_fill_`` and ``MaskedFill``."""
     return name.replace("_", "").lower()
 
 
@@ -68,6 +69,6 @@ def _plain(name: str) -> str:
 def _kinds() -> Mapping[str, Mapping[str, Kind]]:
     content = read_texts(Path(__file__).with_name("kinds.yaml"), _LARGEST_FILE)
     return {
-        direction: {_plain(api): Kind(kind) for kind, apis in kinds.items() for api in apis}
+        direction: {plain_name(api): Kind(kind) for kind, apis in kinds.items() for api in apis}
         for direction, kinds in content.items()
     }

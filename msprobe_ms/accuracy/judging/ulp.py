@@ -40,10 +40,15 @@ _FORMATS = {
 _PARTS = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 
 
+def real_dtype(dtype: str) -> str:
+    """Return the dtype of the parts of complex numbers; every other dtype is its own. In numpy's spelling."""
+    name = parse_dtype(dtype).name
+    return _PARTS.get(name, name)
+
+
 def float_format(dtype: str) -> FloatFormat | None:
     """Return the format of a float dtype, of a complex one that of its parts; None for all others."""
-    name = parse_dtype(dtype).name
-    return _FORMATS.get(_PARTS.get(name, name))
+    return _FORMATS.get(real_dtype(dtype))
 
 
 def spacing(values: np.ndarray, of: FloatFormat) -> np.ndarray:

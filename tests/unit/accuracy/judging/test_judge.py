@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from msprobe_ms.accuracy.judging import figures as fig
-from msprobe_ms.accuracy.judging import own_rules as own
+from msprobe_ms.accuracy.judging import findings as own
 from msprobe_ms.accuracy.judging.judge import equal_values, judge_output, judge_outputs, skipped
 from msprobe_ms.accuracy.judging.model import PROFILES, ApiKey, Judged, Profile, Status, api_status
 from msprobe_ms.accuracy.judging.thresholds import load_thresholds
