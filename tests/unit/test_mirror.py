@@ -13,8 +13,10 @@ UNIT = Path(__file__).parent
 
 #: Folder → modules that other files test: frameworks by tests/frameworks, others by those of what uses them.
 WITHOUT = """
+accuracy: error_data options overflow summary
+accuracy/execution: check companion messages recorded roles run runnable server sides single_call
 arrays: dtypes npy torch_file torch_pickle
-cli: compare compare_kernels dump_files run view weights
+cli: acc_check compare compare_kernels dump_files precision_compare run single_api view weights
 comparison/api: compared notebook
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend
@@ -42,6 +44,8 @@ frameworks/mindspore: api_runner arrays autograd callbacks device_statistics dro
     graph_compilation graph_runs graph_source jit kernels modes optimizers tensor_dump tensor_dump_files
     tensor_dump_names training
 frameworks/pytorch: api_runner autograd device_statistics framework modes training
+frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses primitives
+    reductions registry shapes special_functions
 recording: auto context_manager debugger dynamic_step kernel_recorder modes recorder saved_values script step updates
 recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
 recording/hooks: apis communication compiled early_imports losses modules operators optimizers

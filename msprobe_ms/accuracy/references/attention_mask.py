@@ -14,9 +14,9 @@ import numpy as np
 from msprobe_ms.accuracy.references.reference import Array, NotReproducible
 
 #: What stands for no bound; operators have 65536 and more in older defaults, which no sequence of theirs reached.
-_UNBOUNDED = 2147483647
+UNBOUNDED = 2147483647
 #: Side of the compressed mask: 1 above the diagonal. That of mode 6 has rows for the prefix below it.
-_COMPRESSED = 2048
+COMPRESSED = 2048
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Mask:
         if self.given.ndim not in (2, 4):
             raise NotReproducible(f"a mask of shape {self.given.shape}")
         if self._is_compressed():
-            upper = np.triu(np.ones((_COMPRESSED, _COMPRESSED), bool), 1)
-            if not np.array_equal(self.given[:_COMPRESSED] != 0, upper):
+            upper = np.triu(np.ones((COMPRESSED, COMPRESSED), bool), 1)
+            if not np.array_equal(self.given[:COMPRESSED] != 0, upper):
                 raise NotReproducible(f"a compressed mask of sparse mode {self.mode} that is not the upper triangle")
 
     def _is_compressed(self) -> bool:
-        rows = _COMPRESSED * 3 // 2 if self.mode == 6 else _COMPRESSED
-        return self.mode > 1 and self.given is not None and self.given.shape == (rows, _COMPRESSED)
+        rows = COMPRESSED * 3 // 2 if self.mode == 6 else COMPRESSED
+        return self.mode > 1 and self.given is not None and self.given.shape == (rows, COMPRESSED)
 
     def rows(self, batch: int, head: int, rows: slice, sizes: tuple[int, int]) -> Array | None:
         """The dropped elements of some rows of one head, (rows, S2); None where none is.
@@ -74,8 +74,12 @@ class Mask:
             raise NotReproducible(f"the mask given is not that of sparse mode {self.mode}")
         return dropped
 
+    def by_mode(self, batch: int, sizes: tuple[int, int]) -> Array:
+        """What the mode alone drops of all rows."""
+        return self._by_mode(batch, np.arange(sizes[0])[:, np.newaxis], np.arange(sizes[1]), sizes[1] - sizes[0])
+
     def _by_mode(self, batch: int, i: Array, j: Array, shift: int) -> Array:
-        """What the mode alone drops; ``shift`` is S2 - S1."""
+        """What the mode drops of some rows; ``shift`` is S2 - S1."""
         left_up, right_down = j > i, j > i + shift
         if self.mode == 0:
             return self._outside_band(i, j)
@@ -91,9 +95,9 @@ class Mask:
 
     def _outside_band(self, i: Array, j: Array) -> Array:
         outside = np.zeros(np.broadcast_shapes(i.shape, j.shape), bool)
-        if self.after < _UNBOUNDED:
+        if self.after < UNBOUNDED:
             outside |= j > i + self.after
-        if self.before < _UNBOUNDED:
+        if self.before < UNBOUNDED:
             outside |= j < i - self.before
         return outside
 

@@ -20,7 +20,7 @@ from msprobe_ms.accuracy.references.normalization import (
     layer_norm,
     rms_norm,
 )
-from msprobe_ms.accuracy.references.optimizer import adam_w_in_arguments, adam_weight_decay
+from msprobe_ms.accuracy.references.optimizer import adam_w_by_step, adam_w_in_arguments, adam_weight_decay
 from msprobe_ms.accuracy.references.reference import Computed, FusedReference, NotReproducible
 from msprobe_ms.accuracy.references.rotary import rotary
 from msprobe_ms.accuracy.references.signatures import operator
@@ -52,7 +52,7 @@ _ADAM_W = (
 _MODES = {"modes": 6}
 
 
-def _needs_attributes(**_: Any) -> Computed:
+def needs_attributes(**_: Any) -> Computed:
     """Stands for primitives some of whose settings were given when they were made.
 
     :raises NotReproducible: always
@@ -130,13 +130,17 @@ def _primitives() -> Iterable[FusedReference]:
     yield operator("MoeTokenUnpermute", token_unpermute, _UNPERMUTE)
     yield operator("MoeGatingTopKSoftmax", gating_top_k_softmax, "x, finished=None, k=1")
     yield operator("ApplyAdamW", adam_w_in_arguments, _ADAM_W)
+    yield operator(
+        "AdamW", adam_w_by_step,
+        "var, m, v, max_v, gradient, step, lr, beta1, beta2, decay, eps, amsgrad=False, maximize=False",
+    )  # fmt: skip
     yield operator("AdamWeightDecay", adam_weight_decay, "var, m, v, lr, beta1, beta2, epsilon, decay, gradient")
     yield operator(
         "SpeedFusionAttention", flash_attention,
         f"query, key, value, head_num, input_layout: layout, seed: unread, offset: unread, {_SPEED}", _MODES,
     )  # fmt: skip
-    yield operator("RmsNorm", _needs_attributes, "x, gamma")
-    yield operator("FlashAttentionScore", _needs_attributes, f"query, key, value, {_FLASH_MASKS}, {_LENGTHS}")
+    yield operator("RmsNorm", needs_attributes, "x, gamma")
+    yield operator("FlashAttentionScore", needs_attributes, f"query, key, value, {_FLASH_MASKS}, {_LENGTHS}")
 
 
 def operators() -> Mapping[tuple[str, str], FusedReference]:

@@ -71,6 +71,27 @@ def adam_w_in_arguments(var: Array, m: Array, v: Array, **others: Any) -> Comput
     return adam_w([var, m, v], **others)
 
 
+def adam_w_by_step(
+    var: Array,
+    m: Array,
+    v: Array,
+    max_v: Array,
+    gradient: Array,
+    step: Any,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    decay: float,
+    eps: float,
+    amsgrad: Any = False,
+    maximize: Any = False,
+) -> Computed:
+    """``adam_w`` at step t = ``step`` + 1: the first is 0."""
+    powers = {"beta1_power": beta1**step, "beta2_power": beta2**step}
+    rates = {"lr": lr, "weight_decay": decay, "beta1": beta1, "beta2": beta2, "epsilon": eps}
+    return adam_w([var, m, v], gradient, **powers, **rates, largest=max_v, amsgrad=amsgrad, maximize=maximize)
+
+
 def adam_weight_decay(
     var: Array,
     m: Array,

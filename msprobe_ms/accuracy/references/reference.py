@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.arrays.typed import TypedArray
-from msprobe_ms.frameworks.api_calls import ApiOutcome, Arguments
+from msprobe_ms.frameworks.api_calls import ApiOutcome, Arguments, NotJudged
+
+__all__ = ["Computed", "FusedReference", "NotJudged", "NotReproducible"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -22,12 +24,6 @@ class NotReproducible(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-class NotJudged(NamedTuple):
-    """Stands for an output or a gradient that is not to be compared."""
-
-    reason: str
 
 
 #: A gradient of an argument: an array of its shape; None where none reaches it; ``NotJudged``; a list of a list's.
@@ -49,6 +45,9 @@ class Computed:
 
 #: A formula: floats arrive as float64 arrays, integers and bools as they are, plain values plain.
 Formula: TypeAlias = Callable[..., Computed]
+
+
+_FIRST_TENSOR = frozenset({"self", "input", "x"})
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,7 @@ class FusedReference:
 
         :raises NotReproducible: the arguments are not the operator's, or nothing can stand for the call
         """
-        given = self._bound(arguments)
-        values = {self.names[name]: as_float64(value) for name, value in given.items() if name in self.names}
+        values = {name: as_float64(value) for name, value in self.named(arguments).items()}
         try:
             with np.errstate(all="ignore"):
                 computed = self.formula(**values, **self.constants)
@@ -87,28 +85,38 @@ class FusedReference:
             raise
         except Exception as error:
             raise NotReproducible(f"the reference of {self.name} cannot take it: {error}") from error
-        outputs = tuple(map(_typed, computed.outputs))
+        outputs = tuple(map(typed, computed.outputs))
         if gradients is None:
             return ApiOutcome(outputs)
         return ApiOutcome(outputs, tuple(self._in_order(arguments, gradients)))
 
-    def _bound(self, arguments: Arguments) -> dict[str, Any]:
+    def named(self, arguments: Arguments) -> dict[str, Any]:
+        """Return what the formula reads, by its names, defaults included.
+
+        :raises NotReproducible: the arguments are not the operator's
+        """
+        keywords = {self.own_name(name): value for name, value in arguments.keywords.items()}
         try:
-            bound = self.signature.bind(*arguments.positional, **arguments.keywords)
+            bound = self.signature.bind(*arguments.positional, **keywords)
         except TypeError as error:
             raise NotReproducible(f"{error}; the signature known is {self.name}{self.signature}") from None
         for name in self.unused & bound.arguments.keys():
             if not _equal(bound.arguments[name], self.signature.parameters[name].default):
                 raise NotReproducible(f"the reference of {self.name} has no {name}")
         bound.apply_defaults()
-        return dict(bound.arguments)
+        return {self.names[own]: value for own, value in bound.arguments.items() if own in self.names}
+
+    def own_name(self, name: str) -> str:
+        """Return the name of an argument here; documents and versions call an operator's first tensor differently."""
+        first = next(iter(self.signature.parameters))
+        return first if {name, first} <= _FIRST_TENSOR else name
 
     def _in_order(self, arguments: Arguments, gradients: Mapping[str, Gradient]) -> Iterator[Any]:
         """The gradients as ``ApiOutcome`` has them: one for each floating-point tensor, as the call passed it."""
         positional = zip(self.signature.parameters, arguments.positional, strict=False)
-        named = [*positional, *arguments.keywords.items()]
-        for name, value in named:
-            yield from _of_leaves(value, gradients.get(self.names.get(name, "")))
+        for name, value in (*positional, *arguments.keywords.items()):
+            for _, gradient in _float_leaves(value, gradients.get(self.names.get(self.own_name(name), ""))):
+                yield typed(gradient)
 
 
 def as_float64(value: Any) -> Any:
@@ -120,6 +128,19 @@ def as_float64(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: as_float64(each) for key, each in value.items()}
     return value
+
+
+def typed(value: Any) -> Any:
+    """An array with its dtype; anything else as it is."""
+    if isinstance(value, (TypedArray, NotJudged)) or not isinstance(value, (np.ndarray, np.generic)):
+        return value
+    return TypedArray(value.dtype.name, np.asarray(value))
+
+
+def float_tensors(arguments: Arguments) -> Iterator[TypedArray]:
+    """The floating-point tensors of a call, as ``ApiOutcome.gradients`` has them."""
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        yield from (leaf for leaf, _ in _float_leaves(value, None))
 
 
 def is_float(tensor: TypedArray) -> bool:
@@ -151,22 +172,17 @@ def _output_gradient(output: Any, given: TypedArray | NotJudged | None) -> Array
     return np.asarray(given.values, np.float64)
 
 
-def _of_leaves(value: Any, gradient: Any) -> Iterator[Any]:
+def _float_leaves(value: Any, gradient: Gradient) -> Iterator[tuple[TypedArray, Gradient]]:
+    """The floating-point tensors in an argument, depth first, each with its gradient."""
     if isinstance(value, TypedArray):
         if is_float(value):
-            yield _typed(gradient)
+            yield value, gradient
     elif isinstance(value, (list, tuple)):
         for place, each in enumerate(value):
-            yield from _of_leaves(each, gradient[place] if isinstance(gradient, list) else None)
+            yield from _float_leaves(each, gradient[place] if isinstance(gradient, list) else None)
     elif isinstance(value, dict):
         for each in value.values():
-            yield from _of_leaves(each, None)
-
-
-def _typed(value: Any) -> Any:
-    if isinstance(value, (TypedArray, NotJudged)) or not isinstance(value, (np.ndarray, np.generic)):
-        return value
-    return TypedArray(value.dtype.name, np.asarray(value))
+            yield from _float_leaves(each, None)
 
 
 def _equal(value: Any, default: Any) -> bool:
