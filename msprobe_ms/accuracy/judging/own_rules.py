@@ -17,7 +17,7 @@ import numpy as np
 
 from msprobe_ms.accuracy.judging.exact import explained_errors, judge_exact, misplaced, wide
 from msprobe_ms.accuracy.judging.findings import ALLOWED, EXCESS, ULP, Finding, beside, counted, place, place_of
-from msprobe_ms.accuracy.judging.kinds import Kind, kind_of, terms
+from msprobe_ms.accuracy.judging.kinds import Kind, kind_of, plain_name, terms
 from msprobe_ms.accuracy.judging.known_errors import known_error
 from msprobe_ms.accuracy.judging.model import ApiKey, Status
 from msprobe_ms.accuracy.judging.thresholds import Thresholds
@@ -62,7 +62,8 @@ def judge_own(
         return Finding(Status.PASS, "no elements", "", {ULP: 0.0, ALLOWED: 0.0, EXCESS: 0.0})
     bench = _with_limits_of(bench, device, format_)
     explained = None if expected is None else explained_errors(expected, bench.values.shape)
-    b, d = wide(rounded_range(bench, device.dtype)), wide(device.values)
+    bench = TypedArray(bench.dtype, rounded_range(bench, device.dtype))
+    b, d = wide(bench.values), wide(device.values)
     finite = np.isfinite(b) & np.isfinite(d)
     elsewhere = None if finite.all() else misplaced(b, d, explained, format_.largest)
     if elsewhere is not None and elsewhere.status is Status.ERROR:
@@ -81,7 +82,7 @@ class _Scales(NamedTuple):
 
 
 def rounded_range(bench: TypedArray, dtype: str) -> np.ndarray:
-    """The reference with what ``dtype`` cannot hold made infinite, as a device's results are."""
+    """Return the reference with what ``dtype`` cannot hold as a device gives it: infinite, or the largest number."""
     values = bench.values
     if np.iscomplexobj(values):
         parts = [rounded_range(TypedArray("float64", part), dtype) for part in (values.real, values.imag)]
@@ -91,7 +92,7 @@ def rounded_range(bench: TypedArray, dtype: str) -> np.ndarray:
     if format_ is not None and largest <= format_.largest:  # not so where it is NaN
         return values
     near = rounded(values, real_dtype(dtype)).values
-    return np.where(np.isinf(near), near, values)
+    return values if format_ is None else np.where(np.abs(values) > format_.largest, near, values)
 
 
 def _with_limits_of(bench: TypedArray, device: TypedArray, format_: FloatFormat) -> TypedArray:
@@ -185,6 +186,7 @@ def _roundings(api: ApiKey, kind: Kind, device: TypedArray, thresholds: Threshol
     if kind is Kind.OTHER:
         one *= thresholds.number("own", "composite")
         grown *= thresholds.number("own", "composite_growth")
-    times = thresholds.table("own", "apis").get(api.last, 1.0)
+    allowed = thresholds.table("own", "apis")
+    times = next((allowed[name] for name in allowed if plain_name(name) == plain_name(api.last)), 1.0)
     rule = f"{kind}: {one:g} ULP" if count <= 1 else f"{kind}: {one + grown:.4g} ULP for sums of {count:.0f} terms"
     return (one + grown) * times, rule if times == 1.0 else f"{rule}, {times:g} times for {api.last}"

@@ -189,6 +189,11 @@ def test_what_a_dtype_cannot_hold_is_infinite() -> None:
     assert judged("exp", [1e6, 1.0], [65504.0, 1.0], "float16").status is Status.ERROR
 
 
+def test_dtypes_without_infinity_hold_their_largest_number_instead() -> None:
+    assert judged("exp", [1e6, 1.0], [448.0, 1.0], "float8_e4m3fn").status is Status.PASS
+    assert judged("exp", [1e6, 1.0], [256.0, 1.0], "float8_e4m3fn").status is Status.ERROR
+
+
 def test_the_largest_number_of_the_reference_stands_for_that_of_the_dtype() -> None:
     lowest = float(np.finfo(np.float64).min)
     for api in ("relu", "segment_max"):
@@ -254,3 +259,5 @@ def test_the_user_allows_an_api_more() -> None:
     tables["own"] = {**tables["own"], "apis": {"exp": 10.0}}
     found = judged("exp", [1.0], [1 + 30 * 2.0**-23], thresholds=Thresholds(tables))
     assert (found.status, found.rule) == (Status.PASS, "pointwise: 4 ULP, 10 times for exp")
+    found = judged("exp_.Exp", [1.0], [1 + 30 * 2.0**-23], thresholds=Thresholds(tables))
+    assert (found.status, found.rule) == (Status.PASS, "pointwise: 4 ULP, 10 times for Exp")
