@@ -33,6 +33,7 @@ class RecordedTensor(NamedTuple):
     ``maximum`` … ``norm``  as recorded; None where they were not
     ``finite_maximum``, ``finite_minimum``  of the finite elements, where the dump tells them
     ``data_name``         the file with its values; None where there is none
+    ``requires_grad``     whether the dump says that a gradient may flow through it
     ``place``             where it stands, ``forward.input.0``: the same call has no other of that place
     """
 
@@ -46,6 +47,7 @@ class RecordedTensor(NamedTuple):
     finite_minimum: Statistic = None
     data_name: str | None = None
     place: str = ""
+    requires_grad: bool = False
 
 
 class Unknown(NamedTuple):
@@ -211,6 +213,7 @@ class _Leaves:
             **{field: leaf.get(key) for field, key in _STATISTICS.items()},
             data_name=file if isinstance(file, str) and file not in ("", "-1") else None,
             place=f"{self._direction}.{place}",
+            requires_grad=leaf.get("requires_grad") is True,
         )
 
 

@@ -24,7 +24,9 @@ class Options:
     ``seed``         of what is drawn
     ``timeout``      seconds for one call
     ``references``   a yaml with references of the user's own
+    ``reference_python``  the Python that references run in, where it is not this one
     ``same_library`` a library may judge itself, in higher precision
+    ``all_gradients`` check gradients of calls, too, that have no backward entry
     ``save_errors``  keep the tensors of calls that do not pass
     ``devices``      numbers of the devices that workers share; none: the one that the framework takes
     ``thresholds``, ``profile``  of judging
@@ -38,7 +40,9 @@ class Options:
     seed: int = SEED
     timeout: float = TIMEOUT
     references: Path | None = None
+    reference_python: str | None = None
     same_library: bool = False
+    all_gradients: bool = False
     save_errors: bool = False
     devices: tuple[int, ...] = ()
     thresholds: Thresholds = field(default_factory=load_thresholds)

@@ -12,7 +12,7 @@ from msprobe_ms.support.errors import UsageError
 
 if TYPE_CHECKING:
     from msprobe_ms.accuracy.calls import Calls
-    from msprobe_ms.accuracy.execution.run import Checked
+    from msprobe_ms.accuracy.checked import Checked
     from msprobe_ms.accuracy.options import Options
     from msprobe_ms.accuracy.selection import Selection
 
@@ -44,6 +44,7 @@ def add_acc_check(commands: Any) -> None:
             "-csv_path", "--result_csv_path", type=Path, metavar="FILE",
             help="accuracy_checking_result_<time>.csv of a run that was ended: its calls are not checked again",
         )  # fmt: skip
+        parser.add_argument("--no-html", action="store_true", help="write no page to look at")
 
 
 def add_dump(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
@@ -63,6 +64,7 @@ def add_dump(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
 
 
 def _add_selection(group: Any) -> None:
+    group.add_argument("--backward", action="store_true", help="check gradients where the dump has no backward, too")
     group.add_argument("-f", "--filter_api", action="store_true", help="of calls with like arguments, the first")
     group.add_argument(
         "--white_list", nargs="+", default=[], metavar="API", help="only these: sub, Mint.sub, Mint.sub.0"
@@ -81,6 +83,10 @@ def _add_judging(group: Any) -> None:
     group.add_argument("--profile", choices=("own", "latest", "v110"), default="own", help="whose rules and columns")
     group.add_argument("--thresholds", type=Path, metavar="FILE", help="yaml that changes what passes")
     group.add_argument("--references", type=Path, metavar="FILE", help="yaml that names references of your own")
+    group.add_argument(
+        "--reference-python", metavar="PROGRAM",
+        help="the Python that has PyTorch, where this one has MSAdapter in its place (it needs numpy and PyYAML, too)",
+    )  # fmt: skip
     group.add_argument("--self", action="store_true", help="let a library be its own reference, in higher precision")
 
 
@@ -149,7 +155,7 @@ def _acc_check(options: argparse.Namespace) -> int:
 
         checked = check_calls(
             calls, wanted, selection, options.out_path, workers=options.num_splits, pool=pool,
-            resumed=options.result_csv_path, progress=progress,
+            resumed=options.result_csv_path, page=not options.no_html, progress=progress,
         )  # fmt: skip
     print_verdict(summary_lines(calls.path, checked))
     return _status(options, checked)
@@ -182,7 +188,9 @@ def options_for(options: argparse.Namespace, calls: Calls) -> Options:
         seed=options.seed,
         timeout=options.timeout,
         references=options.references and options.references.absolute(),
+        reference_python=options.reference_python,
         same_library=options.self,
+        all_gradients=options.backward,
         save_errors=options.save_error_data,
         devices=tuple(options.device),
         thresholds=load_thresholds(options.thresholds),

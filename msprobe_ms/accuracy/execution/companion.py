@@ -8,11 +8,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from msprobe_ms.accuracy.execution.messages import Answer, Raised, Request
+from msprobe_ms.accuracy.execution.messages import REFERENCE, Answer, Raised, Request
+from msprobe_ms.dump.dialects import MINDTORCH
+from msprobe_ms.support.files import PACKAGE_FOLDER
 from msprobe_ms.support.text import printable
 
 #: Seconds that importing a framework may take.
@@ -31,10 +34,20 @@ class CannotStart(Exception):
 class Companion:
     """One role's process. ``ask`` and ``answer`` alternate; an answer that does not come costs the process, not us."""
 
-    def __init__(self, role: str, framework: str, references: str | None = None, device: int | None = None) -> None:
+    def __init__(
+        self,
+        role: str,
+        framework: str,
+        *,
+        references: str | None = None,
+        device: int | None = None,
+        interpreter: str | None = None,
+    ) -> None:
+        """``references`` is a file of the user's; ``interpreter`` a Python other than this one."""
         self._arguments = (role, framework)
-        self._devices = {} if device is None else dict.fromkeys(_VISIBLE, str(device))
         self._references = references
+        self._interpreter = interpreter
+        self._devices = {} if device is None else dict.fromkeys(_VISIBLE, str(device))
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._failed: Raised | None = None
@@ -103,15 +116,20 @@ class Companion:
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        with theirs:
-            command = [sys.executable, "-m", "msprobe_ms.accuracy.execution.server", *self._arguments]
+        with theirs, self._startable(ours):
+            command = [
+                self._interpreter or sys.executable,
+                "-m",
+                "msprobe_ms.accuracy.execution.server",
+                *self._arguments,
+            ]
             command += [str(theirs.fileno()), *([self._references] if self._references else [])]
             self._process = subprocess.Popen(
                 command,
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stderr=self._said,
-                env={**_ONE_THREAD, **os.environ, **self._devices},
+                env=self._environment(),
                 start_new_session=True,
             )
         self._connection = Connection(ours.detach())
@@ -123,6 +141,22 @@ class Companion:
             reason = self._ended().reason
             role, framework = self._arguments
             raise CannotStart(f"the {role} of {framework} does not start: {self._last_words() or reason}")
+
+    @contextmanager
+    def _startable(self, ours: socket.socket) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            ours.close()
+            raise CannotStart(f"{self._interpreter or sys.executable}: {error.strerror or error}") from error
+
+    def _environment(self) -> dict[str, str]:
+        found = {**_ONE_THREAD, **os.environ, **self._devices}
+        role, framework = self._arguments
+        if self._interpreter is not None or (role == REFERENCE and framework == MINDTORCH.name):
+            # What makes MSAdapter importable as torch, or belongs to this interpreter, is not for that process.
+            found["PYTHONPATH"] = os.path.dirname(PACKAGE_FOLDER.rstrip(os.sep))
+        return found
 
     def _last_words(self) -> str:
         """The last line that the process wrote."""

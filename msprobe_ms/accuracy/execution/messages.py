@@ -9,6 +9,9 @@ from typing import TypeAlias
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.frameworks.api_calls import ApiOutcome, Arguments, Value
 
+#: Roles of processes: the framework's own APIs; the references that stand for them.
+DEVICE, REFERENCE = "device", "reference"
+
 
 @dataclass(frozen=True, slots=True)
 class Request:

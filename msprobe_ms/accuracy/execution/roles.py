@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msprobe_ms.accuracy.execution.messages import DEVICE
 from msprobe_ms.accuracy.execution.runnable import Find, Runnable
 from msprobe_ms.accuracy.judging.reasons import NO_REFERENCE
 from msprobe_ms.accuracy.references.user import find_reference, user_references
@@ -18,8 +19,6 @@ from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.dump.dialects import PRIMITIVE, PYTORCH, apis_of
 from msprobe_ms.frameworks import runner
 from msprobe_ms.frameworks.api_calls import ApiOutcome, ApiRunner, Arguments, Value
-
-DEVICE, REFERENCE = "device", "reference"
 
 
 def finder(role: str, framework: str, references: str | None) -> tuple[Find, Callable[[int], None]]:

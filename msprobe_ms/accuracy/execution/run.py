@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from msprobe_ms.accuracy.calls import Calls
+from msprobe_ms.accuracy.checked import Checked
 from msprobe_ms.accuracy.execution.check import Task, check, skipped
 from msprobe_ms.accuracy.execution.journal import SUFFIX, Journal, run_key, unfinished_run
 from msprobe_ms.accuracy.judging.model import ApiResult, Status
 from msprobe_ms.accuracy.judging.reasons import LOST_WITH_WORKER
 from msprobe_ms.accuracy.options import Options
+from msprobe_ms.accuracy.page import write_check_page
 from msprobe_ms.accuracy.selection import Selection, select
+from msprobe_ms.accuracy.summary import verdict_line
 from msprobe_ms.accuracy.tables import write_tables
 from msprobe_ms.comparison.reporting.files import claimed_timestamp
 from msprobe_ms.support.errors import UsageError
@@ -31,40 +33,6 @@ _PREFIX = "accuracy_checking_"
 _BETWEEN_TABLES = 10.0
 
 
-@dataclass
-class Checked:
-    """What a pre-check found.
-
-    ``results``  one for each call, in the order of the dump; then one for each entry that is none
-    ``resumed``  results that an earlier run had left
-    """
-
-    results: list[ApiResult] = field(default_factory=list)
-    files: list[Path] = field(default_factory=list)
-    resumed: int = 0
-
-    @property
-    def statuses(self) -> Counter[Status]:
-        """How many directions of calls have each status."""
-        return Counter(
-            status for result in self.results for status in (result.forward, result.backward) if status is not None
-        )
-
-    @property
-    def failed(self) -> bool:
-        """Whether an API is wrong."""
-        return self.statuses[Status.ERROR] > 0
-
-    @property
-    def unchecked(self) -> Counter[str]:
-        """How many calls were not checked, forward or backward, by reason."""
-        return Counter(
-            result.message.partition(":")[0] or "not checked"
-            for result in self.results
-            if Status.SKIP in (result.forward, result.backward)
-        )
-
-
 def check_calls(
     calls: Calls,
     options: Options,
@@ -74,13 +42,14 @@ def check_calls(
     workers: int = 1,
     pool: Pool | None = None,
     resumed: Path | None = None,
+    page: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Checked:
     """Check the calls of a dump and write both tables to ``output``: as it goes what is known, at the end all.
 
     ``pool``: where calls are checked; without one, that many ``workers`` of this machine. ``resumed``: the result table
     of the run to go on with; without one, the latest in ``output`` of the same dump and options, if it was ended.
-    ``progress`` is told how many calls are done, of how many.
+    ``page``: write the page to look at as well. ``progress`` is told how many calls are done, of how many.
 
     :raises MsprobeError: the dump or the output folder cannot be used, or there is no such run
     """
@@ -107,6 +76,10 @@ def check_calls(
                 written = time.monotonic()
         checked.results = list(_in_order(calls, chosen.skipped, done))
         checked.files = write()
+        if page:
+            file = journal.path.with_name(f"{_PREFIX}report_{timestamp}.html")
+            write_check_page(file, calls.path, checked.results, verdict_line(calls.path, checked))
+            checked.files.append(file)
         journal.remove()
     return checked
 

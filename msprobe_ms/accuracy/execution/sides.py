@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 from msprobe_ms.accuracy.calls import ApiCall, RecordedTensor, argument_leaves, map_arguments
 from msprobe_ms.accuracy.data import CannotDraw, drawn, generator
 from msprobe_ms.accuracy.execution.companion import CannotStart, Companion
-from msprobe_ms.accuracy.execution.messages import Answer, Raised, Ran, Refused, Request
+from msprobe_ms.accuracy.execution.messages import DEVICE, REFERENCE, Answer, Raised, Ran, Refused, Request
 from msprobe_ms.accuracy.execution.recorded import aligned_gradients, recorded_source
 from msprobe_ms.accuracy.judging.reasons import DATA_FILE_MISSING, NO_REFERENCE
 from msprobe_ms.accuracy.options import Options
 from msprobe_ms.accuracy.precision import moved, perturbed, raise_leaf, reference_dtype
 from msprobe_ms.accuracy.references import NotReproducible, fused_reference, with_valid_contents
+from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.dump.dialects import apis_of
 from msprobe_ms.frameworks.api_calls import Arguments, Value
@@ -52,13 +53,9 @@ class Run(NamedTuple):
 
 
 @cache
-def _companion_of(thread: int, role: str, framework: str, references: str | None, device: int | None) -> Companion:
-    return Companion(role, framework, references, device)
-
-
-def _companion(role: str, framework: str, references: str | None = None, device: int | None = None) -> Companion:
+def _companion(thread: int, role: str, framework: str, **how: str | int | None) -> Companion:
     """The process of a role that this thread of this process asks; it ends with this one."""
-    return _companion_of(get_ident(), role, framework, references, device)
+    return Companion(role, framework, **how)  # type: ignore[arg-type]
 
 
 def _device_of(options: Options) -> int | None:
@@ -73,9 +70,16 @@ class Sides:
 
     def __init__(self, call: ApiCall, options: Options) -> None:
         self._call, self._options = call, options
-        references = None if options.references is None else str(options.references)
-        self._reference = _companion("reference", options.framework, references)
-        self._device = None if options.recorded else _companion("device", options.framework, device=_device_of(options))
+        self._reference = _companion(
+            get_ident(),
+            REFERENCE,
+            options.framework,
+            references=None if options.references is None else str(options.references),
+            interpreter=options.reference_python,
+        )
+        self._device = None
+        if not options.recorded:
+            self._device = _companion(get_ident(), DEVICE, options.framework, device=_device_of(options))
 
     @property
     def runs_device(self) -> bool:
@@ -111,8 +115,9 @@ class Sides:
 
         try:
             gradients = None
-            if call.output_gradients is not None and any(isinstance(g, RecordedTensor) for g in call.output_gradients):
-                gradients = tuple(value(leaf) for leaf in self._padded(call.output_gradients))
+            if (incoming := self._incoming()) is not None:
+                source = source if call.output_gradients is not None else drawn(call, options.seed)
+                gradients = tuple(source(leaf) if isinstance(leaf, RecordedTensor) else None for leaf in incoming)
             return Data(self._valid(map_arguments(self._arguments(), value)), gradients)
         except MissingTensorError as error:
             raise Skip(f"{DATA_FILE_MISSING}: {error}") from error
@@ -130,6 +135,29 @@ class Sides:
             return arguments
         reference = fused_reference(apis_of(self._options.framework), call.prefix, call.api)
         return arguments if reference is None else with_valid_contents(reference, arguments)
+
+    def _incoming(self) -> Sequence[Value] | None:
+        """What is known of the gradients with respect to the results; None: none are computed.
+
+        Where none came although an argument is part of a gradient graph, or all are asked for, they are made up: an
+        operator without a gradient, or with one of zeros, leaves no trace in a dump.
+        """
+        call = self._call
+        if call.output_gradients is not None:
+            known = any(isinstance(gradient, RecordedTensor) for gradient in call.output_gradients)
+            return self._padded(call.output_gradients) if known else None
+        floats = [leaf if isinstance(leaf, RecordedTensor) and parse_dtype(leaf.dtype).kind == "float" else None
+                  for leaf in call.outputs or ()]  # fmt: skip
+        arguments = argument_leaves(self._arguments())
+        asked = self._options.all_gradients or any(
+            isinstance(leaf, RecordedTensor) and leaf.requires_grad for leaf in arguments
+        )
+        if self._options.recorded or not asked or not any(floats):
+            return None
+        return [
+            None if leaf is None else RecordedTensor(leaf.dtype, leaf.shape, 1.0, -1.0, place=f"backward.input.{place}")
+            for place, leaf in enumerate(floats)
+        ]
 
     def _padded(self, gradients: Sequence[Value]) -> list[Value]:
         """One for each result: some tools leave out those of results without a gradient."""

@@ -10,12 +10,12 @@ from typing import Any
 
 import yaml
 
-from msprobe_ms.frameworks.base import Framework, Removable
+from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.calls import Subject
 from msprobe_ms.recording.hooks.communication import CollectiveOperator
 from msprobe_ms.recording.kernel_recorder import KernelRecorder
 from msprobe_ms.recording.recorder import Recorder
-from msprobe_ms.support.patching import Patch, do_all
+from msprobe_ms.support.patching import Hooks, Patch, do_all
 
 PREFIX = "Primitive"
 
@@ -96,11 +96,14 @@ class PrimitiveHooks:
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def wrapper(operator: Any, /, *args: Any, **kwargs: Any) -> Any:
-            recorder = self._recorder
-            subject = None if recorder is None else self._subject_of(operator)
-            if recorder is None or subject is None:
-                return original(operator, *args, **kwargs)
-            return recorder.run(subject, functools.partial(original, operator), args, kwargs)
+            recorder, subject = self._recorder, None
+            try:
+                if recorder is not None and (subject := self._subject_of(operator)) is not None:
+                    return recorder.run(subject, functools.partial(original, operator), args, kwargs)
+            except (MemoryError, RecursionError) as error:
+                if subject is not None and error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                    raise
+            return original(operator, *args, **kwargs)  # also where not even the recorder can be called
 
         return wrapper
 
@@ -124,11 +127,12 @@ class KernelHooks:
         self._framework = framework
         self._recorder = recorder
         self._left_out = left_out(framework)
-        self._interception: Removable | None = None
+        self._interception: Hooks | None = None
 
     def install(self) -> None:
         if self._interception is None:
             self._interception = self._framework.intercept_kernels(self._launched)
+            self._interception.install()
 
     def _launched(self, operator: str, inputs: Sequence[Any], launch: Callable[[], Any]) -> Any:
         return launch() if operator in self._left_out else self._recorder.kernel(operator, inputs, launch)

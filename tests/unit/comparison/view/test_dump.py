@@ -5,15 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
-from rank_dumps import call, write_dump, write_run
+from rank_dumps import call, write_dump
 from report_page import Page, is_missing
 from repository import DATA
 
-from msprobe_ms.cli.main import main
-from msprobe_ms.comparison.view import view
+from msprobe_ms.comparison.view.view import view
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.support.errors import DumpFormatError
 
 LENET = DATA / "golden" / "mindspore_lenet_L1_tensor" / "proc16362"
 
@@ -44,16 +41,3 @@ def test_the_first_that_is_not_finite_is_named(tmp_path: Path) -> None:
     assert page.names()[origin["row"]] == "Cell.b.Dense.forward.0.output.0"
     assert "<h1>NaN first at Cell.b.Dense.forward.0.output.0</h1>" in page.static
     assert page.column("row_flags")[origin["row"]] & 32
-
-
-def test_every_step_and_rank_has_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_run(tmp_path / "dump", steps=2, ranks=1)
-    assert main(["view", str(tmp_path / "dump"), "-o", str(tmp_path / "out")]) == 0
-    names = sorted(path.name.rpartition("_")[0] for path in (tmp_path / "out").iterdir())
-    assert names == ["dump_view_step0_rank0", "dump_view_step1_rank0"]
-    assert capsys.readouterr().out.count("page: ") == 2
-
-
-def test_where_there_is_no_dump_it_is_said(tmp_path: Path) -> None:
-    with pytest.raises(DumpFormatError):
-        list(view(tmp_path, tmp_path, "1"))

@@ -1,8 +1,7 @@
-"""What `torture.interrupts` records in MindSpore: dynamic graphs, kernels launched one by one."""
+"""What is recorded in MindSpore: dynamic graphs, kernels launched one by one."""
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,6 +31,8 @@ class Training:
         mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
         mindspore.runtime.launch_blocking()
         mindspore.set_seed(1)
+        self.ways = ("plain",)
+        self.way = "plain"
         self._x = Tensor(np.ones((3, 4), np.float32))
         self._renew()
 
@@ -62,8 +63,8 @@ class Training:
         return {
             "hooks": sum(len(table) for each in self._cells() for table in _tables(each)),
             "hooks on parameters": sum(len(each.hooks()) for each in self.net.trainable_params()),
-            "garbage collection": gc.isenabled(), "seed": mindspore.get_seed(),
-            "random state": str(mindspore.get_rng_state()),
+            "seed": mindspore.get_seed(),
+            "random state": str(mindspore.get_rng_state()), "lockstep": _in_lockstep(),
         }  # fmt: skip
 
     def _cells(self) -> list[Any]:
@@ -72,6 +73,14 @@ class Training:
     def restore(self) -> None:
         for table in [table for each in self._cells() for table in _tables(each)]:
             table.clear()
+
+
+def _in_lockstep() -> bool:
+    """Whether MindSpore may not run ahead of Python."""
+    was = bool(_pynative_executor._executor.disable_frontend_and_bprop_pipeline())
+    if not was:
+        _pynative_executor._executor.enable_frontend_and_bprop_pipeline()
+    return was
 
 
 def _tables(cell: nn.Cell) -> list[Any]:

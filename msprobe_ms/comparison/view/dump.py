@@ -3,66 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 from typing import BinaryIO
 
-from msprobe_ms.comparison.kernels.first_nonfinite import (
-    FirstNonFinite,
-    NonFiniteValue,
-    answer_lines,
-    dumps_in,
-    search,
-)
+from msprobe_ms.comparison.kernels.first_nonfinite import FirstNonFinite, NonFiniteValue, answer_lines, search
 from msprobe_ms.comparison.model import Comparison, Pair, Row
 from msprobe_ms.comparison.page.calls import Calls
 from msprobe_ms.comparison.page.content import Content
 from msprobe_ms.comparison.page.rows import Rows
-from msprobe_ms.comparison.page.verdict import dump_text, made_by, provenance_html
-from msprobe_ms.comparison.reporting.files import writing
+from msprobe_ms.comparison.page.verdict import dump_text, made_by, provenance_html, without_paths
 from msprobe_ms.comparison.terms import Mode
 from msprobe_ms.dump.columns import ItemSlice
 from msprobe_ms.dump.model import Dump, Entry
-from msprobe_ms.dump.reading.locate import find_places
-from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.page.template import escaped, write_page
-from msprobe_ms.support.errors import DumpFormatError
 
 _SENTENCE = 2_000
 
 
-def view(path: Path, folder: Path, timestamp: str, *, all_rows: bool = False) -> Iterator[Path]:
-    """Write ``dump_view{_step_rank}_{timestamp}.html`` of each dump below ``path``; yield what was written.
-
-    Raw files of kernels are a dump, too.
-
-    :raises MsprobeError: there is no dump, one cannot be read, or the folder cannot be written
-    """
-    for place, dump in _dumps(path):
-        suffix = f"_{'_'.join(place.split())}" if place else ""
-        file = folder / f"dump_view{suffix}_{timestamp}.html"
-        with writing(file) as opened:
-            write_dump(opened, dump, all_rows=all_rows)
-        yield file
-
-
-def _dumps(path: Path) -> Iterator[tuple[str, Dump]]:
-    """The dumps below a path, each with its place where there are several."""
-    try:
-        places = find_places(path)
-    except DumpFormatError:
-        for number, (_, dump) in enumerate(dumps_in(path)):
-            yield (f"part{number}" if number else ""), dump
-        return
-    for place, found in places.items():
-        yield (str(place) if len(places) > 1 else ""), read_dump(found, sketches=False)
-
-
-def write_dump(file: BinaryIO, dump: Dump, *, all_rows: bool = False, stacks: bool = True) -> None:
-    """Write the page of a dump; ``all_rows`` and ``stacks`` as of a comparison's."""
+def write_dump(file: BinaryIO, dump: Dump, *, all_rows: bool = False, stacks: bool = True) -> FirstNonFinite:
+    """Write the page of a dump; return where it is not finite first. The others as of a comparison."""
     comparison = Comparison(Mode(dump.mode), [Pair(entry, None, list(_rows(entry))) for entry in dump.entries.values()])
     answer = search(dump)
     content = Content(comparison, dump, all_rows=all_rows, stacks=stacks)
-    about = [("dump", dump_text(dump)), ("made by", made_by())]
+    damage = dump.damage if stacks else without_paths(dump.damage, {"dump": dump})
+    if not stacks:
+        answer = _without_places(answer)
+    about = [("dump", dump_text(dump, path=stacks)), ("made by", made_by())]
     title = f"{dump.path.parent.name}: {_headline(dump, answer)}"
     found = (answer.first, answer.first_nan, answer.outside)
     index = {
@@ -73,9 +39,18 @@ def write_dump(file: BinaryIO, dump: Dump, *, all_rows: bool = False, stacks: bo
         "provenance": about,
     }
     write_page(
-        file, title=title, header=_header(dump, answer), provenance=provenance_html(about),
+        file, title=title, header=_header(dump, answer, damage), provenance=provenance_html(about, stacks=stacks),
         index=index, columns=content.columns,
     )  # fmt: skip
+    return answer
+
+
+def _without_places(answer: FirstNonFinite) -> FirstNonFinite:
+    """Return an answer without files and lines of source code."""
+    first, first_nan, outside = (
+        each and replace(each, file="", called="") for each in (answer.first, answer.first_nan, answer.outside)
+    )
+    return replace(answer, dump="dump", first=first, first_nan=first_nan, outside=outside)
 
 
 def _rows(entry: Entry) -> Iterator[Row]:
@@ -96,15 +71,15 @@ def _headline(dump: Dump, answer: FirstNonFinite) -> str:
     return f"{len(dump.entries)} entries, every value finite"
 
 
-def _header(dump: Dump, answer: FirstNonFinite) -> str:
+def _header(dump: Dump, answer: FirstNonFinite, damage: str) -> str:
     """The static part: what was recorded, and the first value that is not finite."""
     first, *others = answer_lines(answer)
     told = "".join(f"<li>{escaped(line.strip(), _SENTENCE)}</li>" for line in others)
     kind = "divergent" if answer.entries else "consistent"
-    damage = f'<p class="reason">{escaped(dump.damage, _SENTENCE)}</p>\n' if dump.damage else ""
+    lost = f'<p class="reason">{escaped(damage, _SENTENCE)}</p>\n' if damage else ""
     return (
         f'<header id="verdict" class="{kind}">\n<h1>{escaped(_headline(dump, answer), _SENTENCE)}</h1>\n'
-        f'{damage}<ul class="facts"><li>{escaped(first, _SENTENCE)}</li>{told}</ul>\n</header>'
+        f'{lost}<ul class="facts"><li>{escaped(first, _SENTENCE)}</li>{told}</ul>\n</header>'
     )
 
 

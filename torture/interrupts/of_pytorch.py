@@ -1,8 +1,7 @@
-"""What `torture.interrupts` records in PyTorch: half of the trials inside a dispatch mode of the user's."""
+"""What is recorded in PyTorch: alone, and inside a dispatch mode of the user's."""
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -35,12 +34,13 @@ class Training:
 
     def __init__(self) -> None:
         torch.manual_seed(1)
-        self.net, self._x, self._calls = Net(), torch.randn(3, 4), 0
+        self.net, self._x = Net(), torch.randn(3, 4)
+        self.ways = ("plain", "mode")
+        self.way = "plain"
         self._functions = torch._C._get_torch_function_state()
 
     def _around(self) -> AbstractContextManager[Any]:
-        self._calls += 1
-        return Mode() if self._calls % 4 < 2 else nullcontext()
+        return Mode() if self.way == "mode" else nullcontext()
 
     def forward(self) -> Any:
         with self._around():
@@ -67,9 +67,10 @@ class Training:
         return {
             "hooks": sum(len(table) for each in self.net.modules() for table in _tables(each)),
             "hooks on parameters": sum(len(each._backward_hooks or ()) for each in self.net.parameters()),
-            "grad mode": torch.is_grad_enabled(), "garbage collection": gc.isenabled(),
+            "grad mode": torch.is_grad_enabled(),
             "random state": torch.get_rng_state().tolist()[:64], "modes": len(_get_current_dispatch_mode_stack()),
             "functions": torch._C._is_torch_function_enabled(),
+            "function modes": torch._C._len_torch_function_stack(), "profiler": torch.autograd._profiler_enabled(),
         }  # fmt: skip
 
     def restore(self) -> None:
