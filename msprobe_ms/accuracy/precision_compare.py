@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msprobe_ms.accuracy.judging import figures as fig
-from msprobe_ms.accuracy.judging import own_rules as own
+from msprobe_ms.accuracy.judging import findings as own
 from msprobe_ms.accuracy.judging.compare_rules import TITLES as VERDICT_TITLES
 from msprobe_ms.accuracy.judging.compare_rules import Cells, Side, judge_pair
 from msprobe_ms.accuracy.judging.model import Profile, Status, gravest
@@ -209,7 +209,7 @@ def _sides(table: Table) -> dict[str, list[Side]]:
     seen: dict[str, list[Mapping[str, str]]] = {}
     titles = _figure_titles(table.titles)
     for row in table.rows:
-        name = row[NAME].strip()
+        name = row.get(NAME, "").strip()
         if name and row not in seen.setdefault(name, []):
             seen[name].append(row)
             found.setdefault(name, []).append(_side(row, dtype, titles))
@@ -238,13 +238,13 @@ def _side(row: Mapping[str, str], dtype: str, titles: Mapping[str, str]) -> Side
     numbers: dict[str, float | None] = {}
     wrong = ""
     for key, title in titles.items():
-        text = row[title].strip()
+        text = row.get(title, "").strip()
         try:
             numbers[key] = float(text) if text else None
         except ValueError:
             wrong = wrong or f"{title}: {text[:60]!r} is no number"
     if fig.MAX_NORMAL_RELATIVE not in titles:  # of msprobe's MindSpore checker
         numbers[fig.MAX_NORMAL_RELATIVE] = numbers.get(fig.MAX_RELATIVE)
-        if parse_dtype(row[dtype]).kind not in ("float", "complex") and numbers.get(fig.MAX_ABSOLUTE) is not None:
+        if parse_dtype(row.get(dtype)).kind not in ("float", "complex") and numbers.get(fig.MAX_ABSOLUTE) is not None:
             numbers[fig.UNEQUAL] = float(numbers[fig.MAX_ABSOLUTE] != 0)
-    return Side(row[dtype].strip(), numbers, row.get(STATUS, "").strip(), row.get(MESSAGE, "").strip(), wrong)
+    return Side(row.get(dtype, "").strip(), numbers, row.get(STATUS, "").strip(), row.get(MESSAGE, "").strip(), wrong)

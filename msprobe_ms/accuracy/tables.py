@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import TextIOWrapper
 from pathlib import Path
@@ -15,12 +16,13 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from msprobe_ms.accuracy.judging import figures as fig
-from msprobe_ms.accuracy.judging import own_rules as own
+from msprobe_ms.accuracy.judging import findings as own
 from msprobe_ms.accuracy.judging.model import ApiResult, Judged, Profile, Status
 from msprobe_ms.comparison.reporting.csv_table import Cell, without_guard, write_csv
 from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import open_regular
+from msprobe_ms.support.text import listed
 
 #: Names of the files begin so, and end in a time of 14 digits.
 RESULT, DETAILS = "accuracy_checking_result_", "accuracy_checking_details_"
@@ -183,7 +185,7 @@ def _dtype(name: str, package: str, profile: Profile) -> str:
 
 
 class Table(NamedTuple):
-    """A table that was read: its columns, and each row by them."""
+    """A table that was read: its columns, and each row's cells by them; a row may be short of some."""
 
     path: Path
     titles: tuple[str, ...]
@@ -191,7 +193,7 @@ class Table(NamedTuple):
 
 
 def read_table(path: Path) -> Table:
-    """Read a csv table of any generation. Cells of rows that are too short are empty; those too many are left out.
+    """Read a csv table of any generation. Cells beyond the last column are left out.
 
     :raises DumpFormatError: naming the file, the line and what is wrong
     """
@@ -212,16 +214,15 @@ def _table(path: Path, reader: Iterator[list[str]]) -> Table:
     number = 1
     try:
         titles = tuple(title.strip() for title in next(reader, []))
-        twice = sorted({title for title in titles if title and titles.count(title) > 1})
+        twice = [title for title, count in Counter(titles).items() if title and count > 1]
         if twice:
-            raise DumpFormatError(f"{path}: has several columns {', '.join(twice)}; one of each is needed")
+            raise DumpFormatError(f"{path}: has several columns {listed(twice)}; one of each is needed")
         rows: list[dict[str, str]] = []
         for number, row in enumerate(reader, 2):
             if number > _MOST_ROWS:
                 raise DumpFormatError(f"{path}: has more than {_MOST_ROWS} rows, the most that is read of a table")
             if any(row):
-                cells = [*map(without_guard, row), *[""] * (len(titles) - len(row))]
-                rows.append(dict(zip(titles, cells, strict=False)))
+                rows.append(dict(zip(titles, map(without_guard, row), strict=False)))
     except csv.Error as error:
         raise DumpFormatError(f"{path}: line {number + 1}: this is no csv table: {error}") from None
     return Table(path, titles, rows)

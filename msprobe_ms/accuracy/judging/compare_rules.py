@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from msprobe_ms.accuracy.judging import figures as fig
+from msprobe_ms.accuracy.judging.findings import EXCESS
 from msprobe_ms.accuracy.judging.model import Profile, Status, gravest
-from msprobe_ms.accuracy.judging.own_rules import EXCESS
 from msprobe_ms.accuracy.judging.peer_rules import generation_of
 from msprobe_ms.accuracy.judging.standards import FIGURES, STANDARD_DTYPES, Standard, level_of, standard_of
 from msprobe_ms.accuracy.judging.thresholds import Thresholds

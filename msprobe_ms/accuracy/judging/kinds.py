@@ -8,9 +8,11 @@ from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 
-import yaml
-
 from msprobe_ms.accuracy.judging.model import ApiKey
+from msprobe_ms.support.yaml_files import read_texts
+
+#: Bytes that the lists may have.
+_LARGEST_FILE = 2**18
 
 
 class Kind(str, Enum):
@@ -52,20 +54,21 @@ def terms(kind: Kind, elements: int | None, outputs: int) -> float:
 
 def _find(name: str, direction: str) -> Kind:
     found = _kinds()[direction]
-    plain = _plain(name)
+    plain = plain_name(name)
     if plain not in found and name.startswith("__") and name[2:3] in ("i", "r"):
         plain = plain[1:]  # __iadd__, __radd__
     return found.get(plain, Kind.OTHER)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return what is the same for ``masked_fill``, ``masked_fill_`` and ``MaskedFill``."""
     return name.replace("_", "").lower()
 
 
 @lru_cache(maxsize=1)
 def _kinds() -> Mapping[str, Mapping[str, Kind]]:
-    content = yaml.safe_load(Path(__file__).with_name("kinds.yaml").read_text(encoding="utf-8"))
+    content = read_texts(Path(__file__).with_name("kinds.yaml"), _LARGEST_FILE)
     return {
-        direction: {_plain(api): Kind(kind) for kind, apis in kinds.items() for api in map(str, apis)}
+        direction: {plain_name(api): Kind(kind) for kind, apis in kinds.items() for api in apis}
         for direction, kinds in content.items()
     }

@@ -26,12 +26,16 @@ class Status(str, Enum):
 
 
 class ApiKey(NamedTuple):
-    """Which API a result is of: the framework of its dump, and its entry's prefix, API and direction."""
+    """Which API a result is of: the framework of its dump, and its entry's prefix, API and direction.
+
+    ``device`` is the kind of device it ran on, ``cpu`` or ``ascend``; "" where that is not known.
+    """
 
     framework: str
     prefix: str
     api: str
     direction: str = "forward"
+    device: str = ""
 
     @property
     def last(self) -> str:

@@ -66,7 +66,7 @@ def compared(bench: TypedArray, device: TypedArray) -> Compared:
 def _real(values: np.ndarray) -> np.ndarray:
     if np.iscomplexobj(values):
         return np.stack([values.real, values.imag], axis=-1).astype(np.float64)
-    return np.asarray(values).astype(np.float64)
+    return np.asarray(values, np.float64)
 
 
 def all_figures(

@@ -8,11 +8,13 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
-import yaml
-
 from msprobe_ms.accuracy.judging import figures
 from msprobe_ms.accuracy.judging.model import Profile
 from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.support.yaml_files import read_texts
+
+#: Bytes that the lists may have.
+_LARGEST_FILE = 2**18
 
 
 class Standard(str, Enum):
@@ -94,5 +96,5 @@ def _is_narrow(dtype: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _lists() -> Mapping[str, Mapping[str, frozenset[str]]]:
-    text = Path(__file__).with_name("standards.yaml").read_text(encoding="utf-8")
-    return {part: {key: frozenset(apis) for key, apis in of.items()} for part, of in yaml.safe_load(text).items()}
+    content = read_texts(Path(__file__).with_name("standards.yaml"), _LARGEST_FILE)
+    return {part: {key: frozenset(apis) for key, apis in of.items()} for part, of in content.items()}

@@ -8,6 +8,9 @@ import numpy as np
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 
+#: Of float64: bits behind the point, and what its exponents are stored with.
+_BITS, _BIAS = 52, 1023
+
 
 class FloatFormat(NamedTuple):
     """A binary float: bits behind the point of its mantissa, exponent of its smallest normal number, largest number."""
@@ -37,10 +40,15 @@ _FORMATS = {
 _PARTS = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 
 
+def real_dtype(dtype: str) -> str:
+    """Return the dtype of the parts of complex numbers; every other dtype is its own. In numpy's spelling."""
+    name = parse_dtype(dtype).name
+    return _PARTS.get(name, name)
+
+
 def float_format(dtype: str) -> FloatFormat | None:
     """Return the format of a float dtype, of a complex one that of its parts; None for all others."""
-    name = parse_dtype(dtype).name
-    return _FORMATS.get(_PARTS.get(name, name))
+    return _FORMATS.get(real_dtype(dtype))
 
 
 def spacing(values: np.ndarray, of: FloatFormat) -> np.ndarray:
@@ -49,6 +57,8 @@ def spacing(values: np.ndarray, of: FloatFormat) -> np.ndarray:
     >>> float(spacing(np.array(1.0), FloatFormat(10, -14, 65504.0)))
     0.0009765625
     """
-    _, exponents = np.frexp(np.abs(values, dtype=np.float64))
-    floors = np.where(values == 0, of.smallest_exponent, exponents - 1)  # frexp's mantissas are below 1
-    return np.ldexp(1.0, np.maximum(floors, of.smallest_exponent) - of.mantissa)
+    magnitudes = np.abs(np.asarray(values, np.float64))
+    if of.mantissa == _BITS:
+        return np.spacing(magnitudes)
+    exponents = magnitudes.view(np.int64) >> _BITS  # of all numbers that narrower formats hold, none is subnormal here
+    return ((np.maximum(exponents, of.smallest_exponent + _BIAS) - of.mantissa) << _BITS).view(np.float64)

@@ -8,8 +8,8 @@ import pytest
 
 from msprobe_ms.accuracy.judging import figures as fig
 from msprobe_ms.accuracy.judging.compare_rules import NOT_SUPPORTED, TITLES, Side, Verdict, judge_pair
+from msprobe_ms.accuracy.judging.findings import EXCESS
 from msprobe_ms.accuracy.judging.model import Profile, Status
-from msprobe_ms.accuracy.judging.own_rules import EXCESS
 from msprobe_ms.accuracy.judging.standards import FIGURES, Standard
 from msprobe_ms.accuracy.judging.thresholds import load_thresholds
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from msprobe_ms.accuracy.judging import figures as fig
-from msprobe_ms.accuracy.judging import own_rules as own
+from msprobe_ms.accuracy.judging import findings as own
 from msprobe_ms.accuracy.judging.judge import equal_values, judge_output, judge_outputs, skipped
 from msprobe_ms.accuracy.judging.model import PROFILES, ApiKey, Judged, Profile, Status, api_status
 from msprobe_ms.accuracy.judging.thresholds import load_thresholds
-from msprobe_ms.arrays.typed import TypedArray
+from msprobe_ms.arrays.typed import TypedArray, rounded
 
 THRESHOLDS = load_thresholds()
 FRAMEWORKS = ("mindspore", "mindtorch", "pytorch")
@@ -139,6 +139,15 @@ def test_no_gradient_is_a_gradient_of_zeros() -> None:
     assert judged(f64([0.0]), None).status is Status.ERROR
 
 
+def test_gradients_of_what_the_reference_cannot_differentiate_are_not_compared() -> None:
+    key = ApiKey("mindspore", "Functional", "bessel_j0", "backward")
+    for device in ([f32(X)], [f32(X), None]):
+        rows = judge_outputs(key, "Functional.bessel_j0.0.backward", [None] * len(device), device, THRESHOLDS)
+        assert {row.status for row in rows} == {Status.SKIP} and rows[0].message == "no gradient of the reference"
+    rows = judge_outputs(key, "Functional.bessel_j0.0.backward", [None, f64(X)], [f32(X), f32(X)], THRESHOLDS)
+    assert [row.status for row in rows] == [Status.ERROR, Status.PASS]
+
+
 def test_dropout_is_judged_by_zeros_in_ours_too() -> None:
     half = np.arange(200) % 2.0
     assert judged(f64(half), f32(1 - half), api="dropout").status is Status.PASS
@@ -191,3 +200,33 @@ def test_equal_values(one: Any, other: Any) -> None:
 def test_float8_arguments_choose_the_standard_of_26() -> None:
     assert judged(f64(X), f32(X), "latest", float8_arguments=True).standard == "absolute"
     assert judged(f64(X), f32(X), "latest").standard == "benchmark"
+
+
+LARGE = np.linspace(10.0, 90.0, 400)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("api", ["softmax", "matmul", "add", "gelu"])
+def test_a_mantissa_of_bfloat16_in_float32_is_found(api: str, framework: str) -> None:
+    device = f32(rounded(LARGE, "bfloat16").values)
+    row = judged(f64(LARGE), device, framework=framework, api=api, elements=10**6, magnitude=90.0)
+    assert (row.status, row.peer_status) == (Status.ERROR, Status.ERROR)
+    assert row.figures[fig.WITHIN_HUNDREDTH] == 1.0 and (row.figures[fig.WITHIN_THOUSANDTH] or 0) < 0.9
+    narrow = TypedArray("bfloat16", device.values)
+    assert judged(f64(LARGE), narrow, framework=framework, api=api).status is Status.PASS
+
+
+@pytest.mark.parametrize("api", ["softmax", "matmul", "add", "gelu", "gather"])
+@pytest.mark.parametrize("planted", [math.nan, math.inf, -math.inf])
+def test_one_planted_nan_or_infinity_is_found(api: str, planted: float) -> None:
+    device = LARGE.copy()
+    device[int(np.argmax(device))] = planted
+    assert judged(f64(LARGE), f32(device), api=api).status is Status.ERROR
+
+
+def test_an_index_off_by_one_is_found() -> None:
+    table, index = np.linspace(0.1, 1.0, 50), np.arange(40)
+    shifted = table[np.where(index == 7, 8, index)]
+    for profile in PROFILES[:2]:
+        assert judged(f64(table[index]), f32(table[index].astype(np.float32)), profile, api="gather").status == "pass"
+    assert judged(f64(table[index]), f32(shifted), api="gather").status is Status.ERROR
