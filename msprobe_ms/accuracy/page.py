@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from msprobe_ms.accuracy.judging.findings import ALLOWED, EXCESS, ULP
 from msprobe_ms.accuracy.judging.model import ApiResult, Judged, Status
-from msprobe_ms.accuracy.judging.own_rules import ALLOWED, EXCESS, ULP
 from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.page.template import escaped, write_static_page
 

@@ -66,8 +66,10 @@ def _is_float(name: str) -> bool:
     return parse_dtype(name).kind == "float"
 
 
-def perturbed(arguments: Arguments, seed: int, call: str, repetition: int) -> Arguments:
+def perturbed(arguments: Arguments, seed: int, call: str, sign: int = 1) -> Arguments:
     """Move each float of the arguments by up to half a unit in its last place, at random, and give them in float64.
+
+    With ``sign`` -1 each goes the other way: a kink, such as that of a clamp, is met from one side or the other.
 
     How far a correct result moves under this is the error that no implementation which rounds can be blamed for (the
     backward error of N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 1.5).
@@ -78,17 +80,16 @@ def perturbed(arguments: Arguments, seed: int, call: str, repetition: int) -> Ar
         place = next(places)
         if not isinstance(leaf, TypedArray) or not _is_float(leaf.dtype):
             return leaf
-        random = generator(seed, call, "perturbed", str(repetition), str(place))
-        return TypedArray("float64", moved(leaf, random))
+        return TypedArray("float64", moved(leaf, generator(seed, call, "perturbed", str(place)), sign))
 
     return map_arguments(arguments, move)
 
 
-def moved(leaf: TypedArray, random: np.random.Generator) -> np.ndarray:
+def moved(leaf: TypedArray, random: np.random.Generator, sign: int = 1) -> np.ndarray:
     """Return float64 values, each of ``leaf`` moved by up to half a unit in its last place; zero stays zero."""
     half = parse_dtype(leaf.dtype).epsilon / 2
     values = leaf.values.astype(np.float64)
-    return values * (1 + half * random.uniform(-1, 1, values.shape))
+    return values * (1 + sign * half * random.uniform(-1, 1, values.shape))
 
 
 def to_dtype(values: np.ndarray, dtype: str) -> np.ndarray:

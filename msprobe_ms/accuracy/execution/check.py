@@ -55,11 +55,14 @@ class _Check:
     def __init__(self, call: ApiCall, options: Options) -> None:
         self._call, self._options = call, options
         self._sides = Sides(call, options)
+        #: Of the device that the API ran on; "" where its results were recorded elsewhere.
+        self._device_kind = ""
 
     def result(self, error_folder: Path | None) -> ApiResult:
         """Check the call. Raises Skip."""
         data = self._sides.data()
         reference, device = self._sides.both(data)
+        self._device_kind = device.how.rpartition(" on ")[2].lower() if self._sides.runs_device else ""
         judged = self._judged(data, reference, device)
         wrong = any(row.status is Status.ERROR for row in judged)
         if wrong and self._sides.runs_device:
@@ -107,17 +110,20 @@ class _Check:
         first = reference[0]
         if first is None or device is None:
             return ()
-        tensors = [leaf for leaf in (*argument_leaves(data.arguments), *(data.gradients or ()))
-                   if isinstance(leaf, TypedArray)]  # fmt: skip
+        arguments = [leaf for leaf in argument_leaves(data.arguments) if isinstance(leaf, TypedArray)]
+        incoming = [leaf for leaf in data.gradients or () if isinstance(leaf, TypedArray)]
+        magnitude = max(map(_magnitude, arguments), default=0.0)
+        if direction == BACKWARD:  # gradients are linear in what comes in
+            magnitude = max(1.0, magnitude) * max(map(_magnitude, incoming), default=0.0)
         rows = judge_outputs(
-            ApiKey(options.framework, call.prefix, call.api, direction),
+            ApiKey(options.framework, call.prefix, call.api, direction, self._device_kind),
             f"{call.name}.{direction}",
             first,
             device,
             options.thresholds,
             profile=options.profile,
-            elements=max((tensor.values.size for tensor in tensors), default=None),
-            magnitude=max(map(_magnitude, tensors), default=0.0),
+            elements=max((tensor.values.size for tensor in (*arguments, *incoming)), default=None),
+            magnitude=magnitude,
             expected=[_expected(bench, [_at(other, n) for other in reference[1:]]) for n, bench in enumerate(first)],
             reference=how,
         )

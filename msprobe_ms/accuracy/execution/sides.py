@@ -26,8 +26,6 @@ from msprobe_ms.frameworks.api_calls import Arguments, Value
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
 from msprobe_ms.support.workers import free_memory
 
-#: Runs of the reference on arguments that are moved within their last place: what rounding alone may do.
-_PERTURBATIONS = 2
 #: What a check holds at most of its arguments and results, as float64: sets of arguments, two sides, copies.
 _COPIES = 16
 
@@ -222,22 +220,22 @@ class Sides:
         dtype = reference_dtype(data.arguments, self._options.precision)
         arguments = [map_arguments(data.arguments, lambda leaf: raise_leaf(leaf, dtype))]
         gradients: list[Any] = [self._raised(data.gradients, dtype)]
-        for repetition in range(_PERTURBATIONS):
-            near = perturbed(data.arguments, self._options.seed, self._call.name, repetition)
+        for sign in (1, -1):
+            near = perturbed(data.arguments, self._options.seed, self._call.name, sign)
             arguments.append(map_arguments(near, lambda leaf: raise_leaf(leaf, "float64")))
-            gradients.append(self._moved(data.gradients, repetition))
+            gradients.append(self._moved(data.gradients, sign))
         return self._request(arguments, gradients)
 
     @staticmethod
     def _raised(gradients: Sequence[Any] | None, dtype: str | None) -> tuple[Any, ...] | None:
         return None if gradients is None else tuple(raise_leaf(gradient, dtype) for gradient in gradients)
 
-    def _moved(self, gradients: Sequence[Any] | None, repetition: int) -> tuple[Any, ...] | None:
+    def _moved(self, gradients: Sequence[Any] | None, sign: int) -> tuple[Any, ...] | None:
         if gradients is None:
             return None
-        words = (self._call.name, "perturbed gradient", str(repetition))
+        words = (self._call.name, "perturbed gradient")
         return tuple(
-            TypedArray("float64", moved(gradient, generator(self._options.seed, *words, str(number))))
+            TypedArray("float64", moved(gradient, generator(self._options.seed, *words, str(number)), sign))
             if isinstance(gradient, TypedArray)
             else None
             for number, gradient in enumerate(gradients)

@@ -37,9 +37,15 @@ def test_floats_and_dtypes_are_raised_and_nothing_else() -> None:
 
 def test_moved_arguments_stay_within_half_a_unit_in_the_last_place() -> None:
     exact = rounded(np.linspace(-3, 3, 1001), "bfloat16")
-    near = perturbed(Arguments((exact, TypedArray("int64", np.arange(3)))), 1, "Mint.add.0", 0)
+    near = perturbed(Arguments((exact, TypedArray("int64", np.arange(3)))), 1, "Mint.add.0")
     moved, index = near.positional
     assert moved.dtype == "float64" and index.dtype == "int64"
     errors = np.abs(moved.values - exact.values)
     assert (errors <= np.abs(exact.values) * 2.0**-8).all() and errors.max() > 0
     assert moved.values[500] == 0
+
+
+def test_the_other_sign_moves_the_other_way() -> None:
+    exact = rounded(np.linspace(1, 2, 50), "float32")
+    (up,), (down,) = (perturbed(Arguments((exact,)), 1, "Mint.add.0", sign).positional for sign in (1, -1))
+    np.testing.assert_allclose(up.values - exact.values, exact.values - down.values, atol=1e-12)
