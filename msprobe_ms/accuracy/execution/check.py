@@ -17,8 +17,10 @@ from msprobe_ms.accuracy.judging.model import ApiKey, ApiResult, Judged, Status,
 from msprobe_ms.accuracy.judging.reasons import NO_GRADIENT
 from msprobe_ms.accuracy.options import Options
 from msprobe_ms.arrays.typed import TypedArray
+from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.frameworks.api_calls import NotJudged, Value
+from msprobe_ms.frameworks.mindspore.known_differences import known_difference
 from msprobe_ms.support.log import logger
 
 #: Said of a result that is wrong, and another one the second time.
@@ -74,9 +76,20 @@ class _Check:
         status, message = None, ""
         if data.gradients is not None:
             status = api_status(backward)
-            if not backward:
-                message = device.reason or reference.reason or NO_GRADIENT
-        return ApiResult(self._call.name, api_status(forward), status, message, judged)
+            if status is Status.SKIP:
+                told = next((row.message for row in backward if row.message), "")
+                message = device.reason or reference.reason or told or NO_GRADIENT
+        return ApiResult(self._call.name, api_status(forward), status, message or self._known(judged), judged)
+
+    def _known(self, judged: Sequence[Judged]) -> str:
+        """What MindSpore is known to do wrong on the CPU, where this is wrong."""
+        wrong = {FORWARD if f".{FORWARD}." in row.name else BACKWARD for row in judged if row.status is Status.ERROR}
+        if not wrong or self._device_kind != "cpu" or self._options.framework != MINDSPORE.name:
+            return ""
+        known = known_difference(self._call.prefix, self._call.api)
+        return (
+            f"known of MindSpore on the CPU: {known.reason}" if known is not None and known.direction in wrong else ""
+        )
 
     def _save(self, folder: Path, data: Data, reference: Run, device: Run) -> None:
         sides = (reference, device)
