@@ -50,7 +50,7 @@ lint: .venv/installed-lint
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# First, that each fault of the catalogue changes something: the tests draw two of a net.
+# First, that each fault of the catalogue changes something: the tests draw one of a net.
 faults: .venv/installed-test
 	MSPROBE_FAULTS=999 $(BIN)/python -m pytest -q tests/process/test_faults.py -k every_fault
 	$(BIN)/python -m torture.faults fault_dumps --json fault_dumps/scores.json $(FAULTS_ARGS)
@@ -95,7 +95,9 @@ failing-disk: .venv/installed-test
 kills: .venv/installed-test
 	$(BIN)/python -m torture.kills killed_trainings $(KILLS_ARGS)
 
+# First, that nothing is left of recordings that end in any way, at every level: the tests walk the fullest two.
 interrupts: .venv/installed-test
+	MSPROBE_EVERY_WAY=1 $(BIN)/python -m pytest -q tests/process/test_nothing_left.py
 	$(BIN)/python -m torture.interrupts $(INTERRUPTS_ARGS)
 
 api-sweep: .venv/installed-test

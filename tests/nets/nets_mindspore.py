@@ -98,7 +98,7 @@ _BATCHES: dict[str, tuple[Callable[[], nn.Cell], Callable[[np.random.Generator],
     "lenet": (LeNet, lambda generator: _values((2, 1, 28, 28), generator)),
     "residual": (ResidualNet, lambda generator: _values((2, 3, 8, 8), generator)),
     "lstm": (Recurrent, lambda generator: _values((2, 5, 8), generator)),
-    "encoder": (partial(Encoder, 2, width=64), lambda generator: generator.integers(0, 50, (2, 12)).astype(np.int32)),
+    "encoder": (partial(Encoder, 1, width=64), lambda generator: generator.integers(0, 50, (2, 12)).astype(np.int32)),
 }
 
 NETS = tuple(_BATCHES)

@@ -54,7 +54,7 @@ def test_there_are_thirteen_nets_with_eight_faults_each_of_all_sorts() -> None:
 
 
 #: How many faults of each net are tried; `make faults` tries all.
-_TRIED = int(os.environ.get("MSPROBE_FAULTS", "2"))
+_TRIED = int(os.environ.get("MSPROBE_FAULTS", "1"))
 
 
 @pytest.mark.parametrize("name", NETS)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked import run_forked
 
 from torture.harness import environment
 
@@ -51,9 +52,8 @@ def test_an_interrupt_leaves_training_as_it_was(options: str) -> None:
 
 
 def test_debuggers_are_gone_with_their_users_and_end_with_the_process(tmp_path: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", DEBUGGERS], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
-    )
+    run = run_forked("-c", DEBUGGERS, framework="torch", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
     assert int(run.stdout) < 1000  # each has ten thousand
     dumps = list((tmp_path / "open").glob("step0/*/*"))
     assert {file.name for file in dumps} == {"dump.json", "stack.json", "construct.json"}

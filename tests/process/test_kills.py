@@ -27,7 +27,6 @@ SAMPLE = [
     *((PYTORCH, way) for way in ("kill", "term", "term handled", "term closing", "interrupt", "exit", "memory")),
     (Setting("mindspore", "jit", "L0", "md5"), "kill"),
     (Setting("mindspore", "dynamic", "L2", "statistics"), "kill at file"),
-    (Setting("mindspore", "graph", "L0", "tensor"), "kill"),
 ]
 
 

@@ -48,12 +48,12 @@ def blocking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def dumped(name: str, dump_path: Path, *, mode: Any, epsilon: float | None = None) -> Step:
-    """A net's step, recorded in this mode; with ``epsilon`` a fault in one of the encoder's layers."""
+    """A net's step, recorded in this mode; with ``epsilon`` a fault in the encoder's layer."""
     ms.set_context(mode=mode)
     try:
         net, x, labels = nets.make(name)
         if epsilon is not None:
-            norm = net.layers[1].norm1
+            norm = net.layers[0].norm1
             norm.layer_norm = ms.ops.LayerNorm(begin_norm_axis=-1, begin_params_axis=-1, epsilon=epsilon)
         return recorded(net, gradient_step(net, x, labels, loss=loss_of(net)), dump_path)
     finally:
@@ -84,7 +84,7 @@ def test_a_compiled_net_dumps_what_the_dynamic_one_does(
 def test_a_planted_epsilon_is_named(compiled_encoder: Step, tmp_path: Path) -> None:
     faulty = dumped("encoder", tmp_path / "faulty", mode=ms.PYNATIVE_MODE, epsilon=1e-2)
     outcome = compared(faulty.folder, compiled_encoder.folder, tmp_path / "report", Options(csv=True))
-    assert outcome.comparison.origins[0].target.startswith("Cell.layers.1.norm1.LayerNorm.forward.0")
+    assert outcome.comparison.origins[0].target.startswith("Cell.layers.0.norm1.LayerNorm.forward.0")
 
 
 def test_a_jitted_step_has_the_place_of_a_dynamic_one(tmp_path: Path) -> None:

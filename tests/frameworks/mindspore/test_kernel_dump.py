@@ -146,7 +146,7 @@ def test_kernels_belong_to_the_cells_of_the_model(every_net: Run) -> None:
             "Kernel.BiasAddGrad.1.backward": "Cell.fc1.Dense.backward.0",
         },
         "residual": {"Kernel.MatMul.0.forward": "Cell.head.Dense.forward.0"},
-        "encoder": {"Kernel.LayerNorm.4.forward": "Cell.norm.LayerNorm.forward.0"},
+        "encoder": {"Kernel.LayerNorm.2.forward": "Cell.norm.LayerNorm.forward.0"},
     }
     for name, kernels in expected.items():
         folder = step_folder(every_net.dump, nets.NETS.index(name))
@@ -158,8 +158,8 @@ def test_compare_names_the_kernel_and_the_cell_of_a_planted_fault(every_net: Run
     good, bad = (read_dump(step_folder(every_net.dump, nets.NETS.index("encoder") + more)) for more in (0, 1))
     origins = compare_dumps(bad, good, Options()).origins
     # The kernel's own argument differs, its tensors agree.
-    assert [origin.target for origin in origins[:1]] == ["Kernel.LayerNorm.3.forward.input.5"]
-    assert "Cell.layers.1.norm2.LayerNorm.forward.0" in origins[0].details[0]
+    assert [origin.target for origin in origins[:1]] == ["Kernel.LayerNorm.1.forward.input.5"]
+    assert "Cell.layers.0.norm2.LayerNorm.forward.0" in origins[0].details[0]
     assert not compare_dumps(good, good, Options()).origins
 
 
