@@ -288,7 +288,10 @@ class BaseDebugger(Travelling, ABC):
     @MethodOfCurrent
     def step(self) -> None:
         """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
+        steps = self._steps
         self._guarded("step", self._end_called_step, self._pause)
+        if self._steps == steps:  # nobody was told that it did not come to its end
+            self._guarded("step", self._end_called_step, self._pause)
 
     def _end_called_step(self) -> None:
         self._runs.remove()

@@ -91,8 +91,11 @@ class Descriptor:
         self.close()
 
     def __del__(self) -> None:
-        with suppress(Exception):  # at the end of the interpreter, even a module may be gone
+        try:
             self.close()
+        except Exception:  # of memory, there may be more again; at the end of the interpreter, even a module may be gone
+            with suppress(Exception):
+                self.close()
 
 
 def _place(number: int) -> tuple[int, int] | None:
