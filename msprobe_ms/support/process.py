@@ -93,7 +93,7 @@ class Descriptor:
     def __del__(self) -> None:
         try:
             self.close()
-        except Exception:  # of memory, there may be more again; at the end of the interpreter, even a module may be gone
+        except Exception:  # of memory there may be more again; in the end of all, even a module may be gone
             with suppress(Exception):
                 self.close()
 
