@@ -69,8 +69,12 @@ class Descriptor:
 
     def as_file(self, mode: str) -> BinaryIO:
         """Return a file in its stead, which closes it."""
-        files: list[Any] = []
-        files.extend(map(open, map(self._numbers.pop, (0,)), (mode,)))
+        number, files = self.number, list[Any]()
+        try:
+            files.extend(map(open, map(self._numbers.pop, (0,)), (mode,)))
+        finally:
+            if not (files or self._numbers):
+                self._numbers.append(number)
         return files[0]
 
     def close(self) -> None:
