@@ -102,9 +102,11 @@ class ModuleHook(Registered):
         self._hook = hook
 
     def remove(self) -> None:
-        super().remove()
+        if self._handles:
+            return super().remove()
         tables = tables_of(vars(self._hook.module)).values()
         left = {key for table in tables for key, hook in list(table.items()) if hook is self._hook}
         for table in tables if left else ():
             for key in left:
                 table.pop(key, None)
+        return None

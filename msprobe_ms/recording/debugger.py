@@ -183,9 +183,7 @@ class BaseDebugger(Travelling, ABC):
             debuggers.recording._runs.remove()
             debuggers.recording._finish()
         self._rank.say_unselected(self.config.rank)
-        if not self._selected() or (self._open_step is None and (self._overflowed() or self._is_off())):
-            return None
-        if self._refused:
+        if self._refused or not self._selected() or (self._open_step is None and self._is_off()):
             return None
         if self._open_step is None:
             self._open_step = self._dumper.open(self.config, self._step, self._rank.known)
@@ -238,10 +236,8 @@ class BaseDebugger(Travelling, ABC):
             self.config = accept_changes(self.config, self._read_config)
 
     def _is_off(self) -> bool:
-        return self.config.dump_enable is False
-
-    def _overflowed(self) -> bool:
-        return self.config.task == "overflow_check" and self._quota.spent
+        """Whether no step is begun: recording is switched off, or as much has overflowed as is recorded."""
+        return self.config.dump_enable is False or (self.config.task == "overflow_check" and self._quota.spent)
 
     def _selected(self) -> bool:
         return (not self.config.step or self._step in self.config.step) and self._rank.is_selected(self.config.rank)
@@ -288,7 +284,10 @@ class BaseDebugger(Travelling, ABC):
     @MethodOfCurrent
     def step(self) -> None:
         """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
+        steps = self._steps
         self._guarded("step", self._end_called_step, self._pause)
+        if self._steps == steps:  # nobody was told that it did not come to its end
+            self._guarded("step", self._end_called_step, self._pause)
 
     def _end_called_step(self) -> None:
         self._runs.remove()

@@ -46,7 +46,7 @@ class StepRecorder:
         self._framework = framework
         self._sink = dump.sinks.first
         self._values = dump.values
-        self._errors = dump.errors
+        self.errors = dump.errors
         self._filter = CallFilter(config)
         self._counters: dict[str, int] = {}
         self._losses = 0
@@ -131,11 +131,11 @@ class Recorder(StepRecorder):
         """
         if quiet is not None:
             quiet.restore()
-        self._errors.report(error, where)
+        self.errors.report(error, where)
 
     def failed(self, error: Exception, where: str) -> None:
         """Report an error of a hook's own."""
-        self._errors.report(error, where)
+        self.errors.report(error, where)
 
     # -- forward ---------------------------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class Recorder(StepRecorder):
             thread.busy = True
             return self._enter(subject, thread.calls)
         except Exception as error:
-            self._errors.report(error, subject.base)
+            self.errors.report(error, subject.base)
             return None
         finally:
             thread.busy = False
@@ -220,7 +220,7 @@ class Recorder(StepRecorder):
                 return call
             self.abandon(call)
         except Exception as error:
-            self._errors.report(error, subject.base)
+            self.errors.report(error, subject.base)
         return None
 
     def before(
@@ -346,7 +346,7 @@ class Recorder(StepRecorder):
             self._close(call, self._thread.calls)
             self._sink.forget(call.forward)
         except Exception as error:
-            self._errors.report(error, call.forward)
+            self.errors.report(error, call.forward)
 
     def _close(self, call: Call, calls: list[Call], outputs: Sequence[Any] = ()) -> None:
         """End the call, and those in it that an exception left open."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
-from itertools import pairwise
-from types import CodeType, FrameType
+from types import CodeType
 
 
 def interrupts(error: BaseException) -> bool:
@@ -25,7 +23,7 @@ def interrupts(error: BaseException) -> bool:
 def _came_by_signal(error: Exception) -> bool:
     handlers, trace = frozenset(_handlers()), error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code in handlers or _is_given_a_frame(trace.tb_frame):
+        if trace.tb_frame.f_code in handlers:
             return True
         trace = trace.tb_next
     return False
@@ -39,14 +37,3 @@ def _handlers() -> Iterator[CodeType]:
             code = getattr(function, "__code__", None)
             if isinstance(code, CodeType):
                 yield code
-
-
-def _is_given_a_frame(frame: FrameType) -> bool:
-    """Whether it is that of a signal handler that is not set any more: it was given the frame that it interrupted."""
-    interrupted = frame.f_back
-    with suppress(Exception):
-        given = list(frame.f_locals.values())[: frame.f_code.co_argcount + 1]
-        unpacked = [*given, *(value for each in given if type(each) is tuple for value in each[:2])]
-        pairs = pairwise(unpacked)
-        return interrupted is not None and any(type(one) is int and other is interrupted for one, other in pairs)
-    return False

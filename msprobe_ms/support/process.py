@@ -69,8 +69,12 @@ class Descriptor:
 
     def as_file(self, mode: str) -> BinaryIO:
         """Return a file in its stead, which closes it."""
-        files: list[Any] = []
-        files.extend(map(open, map(self._numbers.pop, (0,)), (mode,)))
+        number, files = self.number, list[Any]()
+        try:
+            files.extend(map(open, map(self._numbers.pop, (0,)), (mode,)))
+        finally:
+            if not (files or self._numbers):
+                self._numbers.append(number)
         return files[0]
 
     def close(self) -> None:
@@ -91,8 +95,11 @@ class Descriptor:
         self.close()
 
     def __del__(self) -> None:
-        with suppress(Exception):  # at the end of the interpreter, even a module may be gone
+        try:
             self.close()
+        except Exception:  # of memory there may be more again; in the end of all, even a module may be gone
+            with suppress(Exception):
+                self.close()
 
 
 def _place(number: int) -> tuple[int, int] | None:

@@ -30,13 +30,13 @@ class Training:
     def __init__(self) -> None:
         mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
         mindspore.runtime.launch_blocking()
-        mindspore.set_seed(1)
         self.ways = ("plain",)
         self.way = "plain"
         self._x = Tensor(np.ones((3, 4), np.float32))
         self._renew()
 
     def _renew(self) -> None:
+        mindspore.set_seed(1)  # the same weights each time
         self.net = Net()
         self._step = mindspore.value_and_grad(self.net, None, self.net.trainable_params())
 

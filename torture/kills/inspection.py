@@ -26,8 +26,8 @@ from torture.kills.runs import Run
 from torture.kills.training import DUMP
 
 _JOURNAL, _LOG, _TENSORS = "dump.journal", "dump_error_info.log", "dump_tensor_data"
-#: How the tool's own errors end in the log; notes do not.
-_ERROR = re.compile(r"\((.+:\d+|unknown place)\)$")
+#: How the tool's own errors end in the log; notes do not. That a call was interrupted is no error.
+_ERROR = re.compile(r"^(?!.*: (KeyboardInterrupt|SystemExit): ).*\((.+:\d+|unknown place)\)$")
 
 
 @dataclass

@@ -107,7 +107,7 @@ class GraphRecorder(StepRecorder):
             try:
                 self._sink.entry(EntryPart(entry, fields, parent))
             except Exception as error:  # the next may find room
-                self._errors.report(error, entry)
+                self.errors.report(error, entry)
 
     # -- forward ---------------------------------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class GraphRecorder(StepRecorder):
         if isinstance(value, np.ndarray):
             if not self._budget.take_when_free(value.nbytes):
                 problem = OutOfMemory(f"{self._budget} was in use when the gradient came before its call had ended")
-                return self._errors.report(problem, flight.call.backward)
+                return self.errors.report(problem, flight.call.backward)
             value = value.copy()
         flight.early.append((place, value))
         return None
@@ -154,7 +154,7 @@ class GraphRecorder(StepRecorder):
         if isinstance(value, np.ndarray):
             return self._values.of_array(value, dtype, entry, category, path, save)
         if save:
-            self._errors.note("tensors whose shape only the running graph knows have figures, but no files")
+            self.errors.note("tensors whose shape only the running graph knows have figures, but no files")
         figures = (None,) * 4 if 0 in value.shape else value[1:]
         return TensorLeaf(self._framework.dialect.tensor_type, dtype, value.shape, *figures)
 

@@ -47,7 +47,7 @@ class JitKernelRecorder(KernelRecorder):
                 self._launched(launch, owner, direction or launch.direction)
         if not came and call is not None and direction == FORWARD and not self._kernels.came:
             why = self._kernels.problem or _NONE_CAME
-            self._errors.note(f"kernels inside of compiled functions are not recorded: {why}")
+            self.errors.note(f"kernels inside of compiled functions are not recorded: {why}")
 
     def _launched(self, launch: GraphKernel, call: Call | None, direction: str) -> None:
         base = f"{PREFIX}.{launch.operator}"

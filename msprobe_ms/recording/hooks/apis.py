@@ -230,6 +230,7 @@ class ApiHooks:
             except (MemoryError, RecursionError) as error:
                 if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                     raise
+                recorder.errors.untold = True
             return function(*args, **kwargs)  # where not even the recorder can be called
 
         return wrapper

@@ -103,6 +103,8 @@ class PrimitiveHooks:
             except (MemoryError, RecursionError) as error:
                 if subject is not None and error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                     raise
+                if recorder is not None:
+                    recorder.errors.untold = True  # there may be nothing left to call anything with
             return original(operator, *args, **kwargs)  # also where not even the recorder can be called
 
         return wrapper

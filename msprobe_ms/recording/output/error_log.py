@@ -34,8 +34,8 @@ class ErrorLog:
         self.count = 0
         #: Errors that cost something that should have been recorded, and the first of them.
         self._lost, self._first_lost = 0, ""
-        #: Whether something was lost and `on_loss` not told yet.
-        self._untold = False
+        #: Whether something was lost and `on_loss` not told yet; others may say so as well.
+        self.untold = False
         #: Why the error log lacks lines, and the first of those.
         self._unlogged = ""
 
@@ -73,7 +73,7 @@ class ErrorLog:
         if isinstance(error, ClosedError):
             return
         self.count += 1
-        self._untold = self._untold or lost
+        self.untold = self.untold or lost
         try:
             self._report(error, where, lost=lost)
             passes = interrupts(error)
@@ -104,8 +104,8 @@ class ErrorLog:
 
     def tell_losses(self) -> None:
         """Tell of what was lost where not even that could be said then."""
-        if self._untold:
-            self._untold = False
+        if self.untold:
+            self.untold = False
             self._on_loss(self._first_lost or "some calls: memory or stack was used up")
 
     def _is_new(self, error: BaseException, kind: str) -> bool:
@@ -122,7 +122,7 @@ class ErrorLog:
         self._first_lost = self._first_lost or line
         times = "" if self._lost == 1 else f" (the first of {self._lost} problems)"
         self._on_loss(f"{self._first_lost}{times}; see {ERROR_LOG}")
-        self._untold = False
+        self.untold = False
 
     def _write_or_remember(self, line: str) -> None:
         try:

@@ -177,7 +177,7 @@ class StepDump:
     @property
     def is_empty(self) -> bool:
         """Whether there is neither an entry nor an error that explains why."""
-        return not (self.store.entries or self.sinks.waits or self.errors.count)
+        return not (self.store.entries or self.sinks.waits or self.errors.count or self.errors.untold)
 
     @property
     def is_bare(self) -> bool:

@@ -96,3 +96,27 @@ def test_a_log_takes_over_the_lines_of_another(tmp_path: Path) -> None:
     kept.absorb(empty)
     kept.absorb(discarded)
     assert [line.rpartition(" ")[2] for line in lines(tmp_path / "kept")] == ["one", "two"]
+
+
+def test_what_must_arrive_at_the_script_is_raised_once_it_is_said(tmp_path: Path, losses: list[str]) -> None:
+    errors = ErrorLog(Folder(tmp_path), set(), losses.append)
+    with pytest.raises(KeyboardInterrupt):
+        errors.report(KeyboardInterrupt(), "Cell.fc.Dense.forward.0")
+    assert losses == [f"Cell.fc.Dense.forward.0: KeyboardInterrupt: ; see {ERROR_LOG}"] and len(lines(tmp_path)) == 1
+
+
+def test_a_loss_that_could_not_be_said_is_said_later(tmp_path: Path) -> None:
+    """As where the stack is used up."""
+    told: list[str] = []
+
+    def on_loss(text: str) -> None:
+        told.append(text)
+        if len(told) == 1:
+            raise RecursionError
+
+    errors = ErrorLog(Folder(tmp_path), set(), on_loss)
+    errors.report(RecursionError("of the call"), "Cell.fc.Dense.forward.0")
+    errors.tell_losses()
+    errors.tell_losses()
+    assert told == [f"Cell.fc.Dense.forward.0: RecursionError: of the call; see {ERROR_LOG}", told[1]]
+    assert told[1].startswith("Cell.fc.Dense.forward.0: RecursionError: of the call")
