@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from msprobe_ms.dump.model import Dump, Entry, Item
@@ -13,6 +13,8 @@ from msprobe_ms.page.template import escaped
 #: Calls of the table; the rest is counted.
 _MOST = 100
 _TITLES = ("call", "gives", "type", "max", "min", "mean", "norm")
+#: The first of them are texts, which notebooks would align at their right.
+_TEXTS, _LEFT = 3, ' style="text-align:left"'
 _NOT_FINITE = "background:#d5500033"
 
 
@@ -21,7 +23,7 @@ def recording_html(dump: Dump) -> str:
     lines = [line for entry in islice(dump.entries.values(), _MOST) for line in _lines(entry)]
     head = f"<div><b>{escaped(counted_entries(len(dump.entries)))}</b> in {escaped(str(dump.path.parent))}</div>"
     more = f"<div>and {len(dump.entries) - _MOST} more</div>" if len(dump.entries) > _MOST else ""
-    titles = "".join(f"<th>{title}</th>" for title in _TITLES)
+    titles = "".join(_cells("th", _TITLES))
     return f"{head}<table><thead><tr>{titles}</tr></thead><tbody>{''.join(lines)}</tbody></table>{more}"
 
 
@@ -31,8 +33,13 @@ def _lines(entry: Entry) -> Iterator[str]:
         figures = (item.maximum, item.minimum, item.mean, item.norm)
         finite = all(math.isfinite(figure) for figure in figures if isinstance(figure, (int, float)))
         cells = ("" if place else entry.name, item.suffix, _type(item), *map(_figure, figures))
-        row = "".join(f"<td>{escaped(cell)}</td>" for cell in cells)
+        row = "".join(_cells("td", cells))
         yield f"<tr>{row}</tr>" if finite else f'<tr style="{_NOT_FINITE}">{row}</tr>'
+
+
+def _cells(tag: str, texts: Iterable[str]) -> Iterator[str]:
+    for place, text in enumerate(texts):
+        yield f"<{tag}{_LEFT if place < _TEXTS else ''}>{escaped(text)}</{tag}>"
 
 
 def _type(item: Item) -> str:

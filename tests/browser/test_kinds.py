@@ -28,7 +28,9 @@ def test_a_comparison(opened: Open, tmp_path: Path) -> None:
     assert page.node == "Cell.fc.Dense.forward.0"
     assert "DIVERGENT" in page.text("#verdict") and "settings" in page.text(".origin-box")
     page.until("document.querySelector('.asked')")
-    assert "explanations tried: " in page.text(".asked") and "nothing by" in page.text(".asked")
+    assert page.text(".asked") == "explanations tried: nothing explains it"
+    page.page.locator(".asked summary").press("Enter")
+    assert "allowed by rounding up to" in page.text(".asked") and "nothing by" in page.text(".asked")
     told = json.loads((tmp_path / "bad" / "rank0" / "dump.json").read_text())["data"]["Cell.fc.Dense.forward.0"][
         "output"
     ][0]

@@ -68,7 +68,7 @@ def test_a_healthy_page_is_calm(opened: Open) -> None:
 
 def test_a_page_without_a_row_is_no_error(opened: Open) -> None:
     page = opened(Builder([], None, 1, False, None).page().html())
-    assert "No value passes" in page.text(".grid")
+    assert "There are no values" in page.text(".grid")
 
 
 def test_it_works_in_a_frame_that_may_do_nothing_but_run(opened: Open) -> None:

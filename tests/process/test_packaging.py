@@ -7,6 +7,7 @@ import email.parser
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -146,6 +147,17 @@ def test_continuous_integration_runs_make_test() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     assert script.read_text(encoding="utf-8").splitlines()[-1] == "make test"
+
+
+def test_the_browser_lane_fails_where_there_is_no_browser(tmp_path: Path) -> None:
+    (tmp_path / "bash").symlink_to(shutil.which("bash") or "")
+    (tmp_path / "dirname").symlink_to(shutil.which("dirname") or "")
+    done = subprocess.run(
+        [tmp_path / "bash", ROOT / ".ci" / "browser"], env={"PATH": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "apt-get install chromium nodejs npm" in done.stderr
+    assert "MSPROBE_BROWSER=required make browser" in (ROOT / ".ci" / "browser").read_text("utf-8")
 
 
 @pytest.mark.parametrize("target", ["demo", "test", "lint"])

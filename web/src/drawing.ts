@@ -34,15 +34,15 @@ export function drawPlot(
   const wide = view.width / (view.to - view.from);
   for (let column = 0; column < view.width; column++) {
     if (bins.worst[column] < 0) continue;
-    const x = MARGIN.left + column;
-    const size = wide > 3 ? Math.min(7, wide) : 1;
+    // Where a value has many columns of pixels, it stands in the middle of them.
+    const size = wide > 3 ? Math.min(7, wide) : 1, x = MARGIN.left + column + (wide > 3 ? wide / 2 : 0.5);
     for (const band of [QUIET, LOUD]) {
       const low = bins.low[band][column], high = bins.high[band][column];
       if (low > high) continue;
       const outcome = band === LOUD ? bins.outcome[column] : quietest(bins.outcome[column]);
       context.fillStyle = colours[COLOURS[outcome]];
       const top = yOf(view, high);
-      context.fillRect(x - (wide > 3 ? size / 2 - wide / 2 : 0), top - 1.5, size, Math.max(3, yOf(view, low) - top + 3));
+      context.fillRect(x - size / 2, top - 1.5, size, Math.max(3, yOf(view, low) - top + 3));
     }
     if (bins.beyond[column]) {
       context.fillStyle = colours[COLOURS[Math.max(bins.outcome[column], Outcome.UNMATCHED)]];
@@ -50,7 +50,7 @@ export function drawPlot(
     }
     if (bins.alone[column]) {
       context.fillStyle = colours.unmatched;
-      context.fillRect(x, bottom + 2, Math.max(2, size), 5);
+      context.fillRect(x - size / 2, bottom + 2, Math.max(2, size), 5);
     }
   }
 }

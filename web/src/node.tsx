@@ -86,7 +86,7 @@ function Why({ call }: { call: number }) {
   const { model, state } = usePage();
   const reasons = useLoaded(() => loadReasons(model), model);
   const asked = useLoaded(() => askedOf(model, state.row), state.row);
-  const told = asked && <p class="muted asked">explanations tried: {shortened(asked, 1500)}</p>;
+  const told = asked && <details class="muted asked"><summary>explanations tried: {shortened(asked.split("; ")[0], 100)}</summary>{shortened(asked.split("; ").slice(1).join("; "), 1500)}</details>;
   const origin = model.originOfCall.get(call);
   if (origin) {
     return (
@@ -94,7 +94,7 @@ function Why({ call }: { call: number }) {
         <p><Label outcome={Outcome.ORIGIN} /> <span class="chip">{printable(origin.kind)}</span> {shortened(origin.reason, 600)}</p>
         {origin.details.length > 0 && <ul>{origin.details.slice(0, 8).map((each, place) => <li key={place}>{shortened(each, 600)}</li>)}</ul>}
         {origin.site && <p class="muted">called at <bdi>{shortened(origin.site, 300)}</bdi></p>}
-        {origin.command && <p class="command">all that is known of it: the same command with <code>{shortened(origin.command, 300)}</code> <CopyButton text={() => origin.command}>copy</CopyButton></p>}
+        {origin.command && <p class="command">all that is known: the same command with <code>{shortened(origin.command, 300)}</code> <CopyButton text={() => origin.command}>copy</CopyButton></p>}
         {told}
         {!model.alone && <Before call={call} />}
       </div>

@@ -145,7 +145,7 @@ function Grid({ rows, select }: { rows: Uint32Array; select: (row: number) => vo
         {COLUMNS.map((column) => <Title key={column[0]} column={column} sort={state.sort} set={(sort) => set({ sort })} />)}
       </div>
       <div ref={spacer} class="spacer" role="presentation"><div ref={body} class="body" role="rowgroup">{shown.map(line)}</div></div>
-      {!rows.length && <p class="empty">No value passes the filter.</p>}
+      {!rows.length && <p class="empty">{model.rows ? "No value passes the filter." : "There are no values."}</p>}
     </div>
   );
 }

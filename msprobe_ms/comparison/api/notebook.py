@@ -16,6 +16,11 @@ from msprobe_ms.support.text import printable
 
 #: Lines of a table; the rest is counted.
 _MOST = 20
+#: Notebooks may be dark, and align cells at their right.
+_TEXT = "color:#111"
+_CELL = "text-align:left;vertical-align:top"
+#: Texts from so many characters on may be broken anywhere: names of modules have no spaces.
+_LONG = 24
 _FRAME = "width:100%;height:720px;border:1px solid #8888;margin-top:6px"
 
 
@@ -65,16 +70,21 @@ def _page(
     verdict: Verdict, texts: Iterable[str], titles: Sequence[str], rows: Sequence[tuple[Sequence[str], str]]
 ) -> str:
     told = "".join(f"<div>{escape(printable(text))}</div>" for text in texts)
-    head = f'<div style="background:{VERDICTS[verdict]};padding:2px 6px"><b>{escape(verdict.upper())}</b>{told}</div>'
+    style = f"background:{VERDICTS[verdict]};{_TEXT};padding:2px 6px"
+    head = f'<div style="{style}"><b>{escape(verdict.upper())}</b>{told}</div>'
     if not rows:
         return head
-    cells = "".join(f"<th>{escape(title)}</th>" for title in titles)
+    cells = "".join(f'<th style="{_CELL}">{escape(title)}</th>' for title in titles)
     body = "".join(
-        f'<tr style="background:{colour}">{"".join(f"<td>{escape(printable(cell))}</td>" for cell in row)}</tr>'
-        for row, colour in rows[:_MOST]
+        f'<tr style="background:{colour};{_TEXT}">{"".join(map(_cell, row))}</tr>' for row, colour in rows[:_MOST]
     )
     more = f"<div>and {len(rows) - _MOST} more</div>" if len(rows) > _MOST else ""
     return f"{head}<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _cell(text: str) -> str:
+    style = _CELL if len(text) < _LONG else f"{_CELL};overflow-wrap:anywhere"
+    return f'<td style="{style}">{escape(printable(text))}</td>'
 
 
 def imported_pandas() -> ModuleType:

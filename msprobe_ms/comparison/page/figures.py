@@ -14,10 +14,12 @@ from msprobe_ms.comparison.page.rows import Rows, SideOfRows
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS
 from msprobe_ms.dump.columns import Sort
 from msprobe_ms.dump.model import Item
-from msprobe_ms.page.columns import Codes, Columns, floats
+from msprobe_ms.page.columns import Codes, Columns, floats, rounded
 
 #: Names of the statistics in columns.
 _NAMES = ("max", "min", "mean", "norm")
+#: Bits of the fraction of a metric: it is told in three digits.
+_BITS = 15
 #: Longest text of a plain value, in characters.
 _LONGEST = 200
 #: Dtypes of numbers that a float32 does not hold as they are.
@@ -69,7 +71,7 @@ class Figures:
             relative[(theirs == 0) & (ours == ours)] = np.inf
             relative[(ours == theirs) | (np.isnan(ours) & np.isnan(theirs))] = 0.0
             column = f"metric_{name}"
-            columns.add(column, floats(relative, missing))
+            columns.add(column, rounded(floats(relative, missing), _BITS))
             yield {"name": name, "title": f"relative error of {STATISTICS[place]}", "column": column}
 
     def _add_measured(self, columns: Columns) -> Iterator[dict[str, str]]:
@@ -85,7 +87,7 @@ class Figures:
                     found[name][place], missing[name][place] = value, False
         for name, values in found.items():
             column = f"metric_{name}"
-            columns.add(column, floats(values, missing[name]))
+            columns.add(column, rounded(floats(values, missing[name]), _BITS))
             yield {"name": name, "title": name.replace("_", " "), "column": column}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import BinaryIO
 
-from msprobe_ms.comparison.kernels.first_nonfinite import FirstNonFinite, NonFiniteValue, answer_lines, search
+from msprobe_ms.comparison.kernels.first_nonfinite import FirstNonFinite, NonFiniteValue, search
 from msprobe_ms.comparison.model import Comparison, Pair, Row
 from msprobe_ms.comparison.page.calls import Calls
 from msprobe_ms.comparison.page.content import Content
@@ -15,6 +15,7 @@ from msprobe_ms.comparison.page.verdict import dump_text, made_by, provenance_ht
 from msprobe_ms.comparison.terms import Mode
 from msprobe_ms.dump.columns import ItemSlice
 from msprobe_ms.dump.model import Dump, Entry
+from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.page.template import escaped, write_page
 
 _SENTENCE = 2_000
@@ -68,19 +69,45 @@ def _headline(dump: Dump, answer: FirstNonFinite) -> str:
         return f"{answer.first.holds} first at {answer.first.entry}.{answer.first.item}"
     if answer.entries:
         return f"{answer.entries} entries hold what is not finite"
-    return f"{len(dump.entries)} entries, every value finite"
+    if dump.task == "overflow_check":
+        return "overflow_check found no NaN and no infinity"
+    return f"{counted_entries(len(dump.entries))}, every value finite"
 
 
 def _header(dump: Dump, answer: FirstNonFinite, damage: str) -> str:
     """The static part: what was recorded, and the first value that is not finite."""
-    first, *others = answer_lines(answer)
-    told = "".join(f"<li>{escaped(line.strip(), _SENTENCE)}</li>" for line in others)
     kind = "divergent" if answer.entries else "consistent"
-    lost = f'<p class="reason">{escaped(damage, _SENTENCE)}</p>\n' if damage else ""
+    told = "".join(f'<p class="reason">{escaped(text, _SENTENCE)}</p>\n' for text in _sentences(answer, damage))
     return (
         f'<header id="verdict" class="{kind}">\n<h1>{escaped(_headline(dump, answer), _SENTENCE)}</h1>\n'
-        f'{lost}<ul class="facts"><li>{escaped(first, _SENTENCE)}</li>{told}</ul>\n</header>'
+        f"{told}{_places(answer)}</header>"
     )
+
+
+def _sentences(answer: FirstNonFinite, damage: str) -> Iterator[str]:
+    if damage:
+        yield damage
+    if answer.first is not None:
+        yield f"{answer.first.item} holds {answer.first.holds}, although what the call takes in is finite"
+    if answer.first_nan is not None:
+        where = f"{answer.first_nan.entry}.{answer.first_nan.item}"
+        yield f"the first NaN made of values that hold none is {where} (an infinity may be meant, as in a mask)"
+    if answer.outside is not None:
+        where = f"{answer.outside.entry}.{answer.outside.item}"
+        yield f"{answer.outside.holds} came in from outside at {where}: data, a weight, or code that was not recorded"
+    if answer.entries:
+        verb = "hold" if answer.entries > 1 else "holds"
+        yield f"{counted_entries(answer.entries)} of the dump {verb} what is not finite"
+
+
+def _places(answer: FirstNonFinite) -> str:
+    """Where the first of them is."""
+    first = answer.first or answer.first_nan or answer.outside
+    if first is None:
+        return ""
+    places = (("in", first.cell), ("scope", first.scope), ("file", first.file), ("called at", first.called))
+    told = "".join(f"<dt>{name}</dt><dd><bdi>{escaped(text)}</bdi></dd>" for name, text in places if text)
+    return f'<dl class="places">{told}</dl>\n'
 
 
 def _origin(value: NonFiniteValue, calls: Calls, rows: Rows) -> dict[str, object]:

@@ -111,7 +111,7 @@ def _change(figures: list[float]) -> float:
 def _reason(answer: FirstNonFinite) -> str:
     if not answer.entries:
         return ""
-    held = f"{answer.entries} of its entries hold what is not finite"
+    held = f"{answer.entries} of its entries {'hold' if answer.entries > 1 else 'holds'} what is not finite"
     if answer.first is not None:
         return f"{answer.first.item} holds {answer.first.holds}, although what the call takes in is finite; {held}"
     if answer.outside is not None:

@@ -10,6 +10,7 @@ from msprobe_ms.recording.notebook import recording_html
 
 def test_results_stand_with_their_figures() -> None:
     shown = recording_html(dump([tensor("input.0", [1.0]), tensor("output.0", [[1.0, -2.5]]), value("output.1", 3)]))
+    shown = shown.replace(' style="text-align:left"', "")
     assert "<td>Functional.op.0.forward</td><td>output.0</td><td>Float64 [1, 2]</td><td>1</td><td>-2.5</td>" in shown
     assert "<td></td><td>output.1</td><td>int</td><td>3</td>" in shown
     assert "input.0" not in shown

@@ -102,7 +102,7 @@ def test_every_figure_is_that_of_the_dumps(outcome: Outcome, page: Page) -> None
     for row, found in zip(rows, relative, strict=True):
         expected = row.metrics.get(RELATIVES[3])
         if expected is not None and (row.target or row.golden).kind == "tensor":
-            assert found == pytest.approx(expected, rel=1e-5)
+            assert found == pytest.approx(expected, rel=1e-4)
 
 
 def test_the_origin_stands_in_the_index_and_in_the_static_part(tmp_path: Path) -> None:

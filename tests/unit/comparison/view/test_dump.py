@@ -41,3 +41,15 @@ def test_the_first_that_is_not_finite_is_named(tmp_path: Path) -> None:
     assert page.names()[origin["row"]] == "Cell.b.Dense.forward.0.output.0"
     assert "<h1>NaN first at Cell.b.Dense.forward.0.output.0</h1>" in page.static
     assert page.column("row_flags")[origin["row"]] & 32
+
+
+def test_overflow_check_says_what_it_found_first_and_where_it_found_nothing(tmp_path: Path) -> None:
+    ones, bad = np.ones(4, np.float32), np.array([1, np.inf, 1, 1], np.float32)
+    write_dump(tmp_path / "dump" / "step0" / "rank0", {}, "overflow_check")
+    found = {"Cell.b.Dense.forward.0": call(ones, bad), "Cell.c.Dense.forward.0": call(bad, bad)}
+    write_dump(tmp_path / "dump" / "step1" / "rank0", found, "overflow_check")
+    nothing, first, both = map(Page.of, view(tmp_path / "dump", tmp_path, "1"))
+    assert "<h1>overflow_check found no NaN and no infinity</h1>" in nothing.static
+    assert "<h1>inf first at Cell.b.Dense.forward.0.output.0</h1>" in first.static
+    assert "although what the call takes in is finite" in first.static and "2 entries of the dump hold" in first.static
+    assert "first in step 1, rank0, at Cell.b.Dense.forward.0.output.0" in both.static
