@@ -10,7 +10,7 @@
 # make bounded       what recording holds in memory at most: large tensors, a stalled disk, long steps, many steps
 # make failing-disk  let every call of recorded trainings that touches their dumps fail (FAILING_DISK_ARGS="--every 47")
 # make kills         end 500 trainings at random moments; nothing that had finished may be lost (KILLS_ARGS="--runs 50")
-# make interrupts    interrupt recordings at every line of the package (INTERRUPTS_ARGS="--every 97 --framework pytorch")
+# make interrupts    interrupt recordings at every line of the package (INTERRUPTS_ARGS="--every 20 --framework pytorch")
 # make fuzz          damage every kind of file at random, try every attack on every command (EXAMPLES=500)
 # make api-sweep     every API of MindSpore against its twin in PyTorch, a minute (API_SWEEP_ARGS="--apis Functional.selu")
 # make browser  the report page in a real Chromium; what it takes besides: apt-get install chromium nodejs npm

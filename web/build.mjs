@@ -25,7 +25,20 @@ await build({
 });
 await build({
   absWorkingDir: here,
-  entryPoints: { report: "src/report.css" },
+  entryPoints: { check: "src/check.ts" },
+  outdir: out,
+  bundle: true,
+  minify: true,
+  format: "iife",
+  charset: "ascii",
+  legalComments: "none",
+  target: ["chrome103", "firefox113", "safari16.4"],
+  tsconfig: "tsconfig.json",
+  logLevel: "warning",
+});
+await build({
+  absWorkingDir: here,
+  entryPoints: { report: "src/report.css", check: "src/check.css" },
   outdir: out,
   bundle: true,
   minify: true,
@@ -34,6 +47,6 @@ await build({
   target: ["chrome103", "firefox113", "safari16.4"],
   logLevel: "warning",
 });
-for (const name of ["report.js", "report.css"]) {
+for (const name of ["report.js", "report.css", "check.js", "check.css"]) {
   if (/<\/(script|style)|<!--/i.test(await readFile(`${out}/${name}`, "utf8"))) throw new Error(`${name} would end its element`);
 }

@@ -93,6 +93,7 @@ def _add_report(report: Any) -> None:
     report.add_argument(
         "--html-rows", choices=("all",), help="figures of all values in the page, however many (default: 12 MB at most)"
     )
+    report.add_argument("--html-no-stacks", action="store_true", help="no call sites and no paths in the page")
     report.add_argument(
         "--profile",
         choices=("v110", "latest", "own"),
@@ -187,6 +188,7 @@ def _compare(options: argparse.Namespace) -> int:
         advice=profile != "latest" and not options.compare_only,
         html=not options.no_html,
         html_rows=options.html_rows,
+        html_stacks=not options.html_no_stacks,
     ).options()
     if options.node is not None and sides.ranks is None and sides.steps is None:
         return _print_node(sides, settings, options)
@@ -225,7 +227,7 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
     with (
         claimed_timestamp(output) as timestamp,
         cluster(options.scheduler) if options.scheduler else nullcontext() as pool,
-        Gathering(plan, output, timestamp, html=settings.html) as gathering,
+        Gathering(plan, output, timestamp, html=settings.html, stacks=settings.html_stacks) as gathering,
         tqdm(total=number, unit="dump", disable=None, leave=not few) as bar,
     ):
         for found in compare_all(plan, output, settings, timestamp, pool):

@@ -7,13 +7,16 @@ import sys
 from collections.abc import Callable, Sequence
 
 from msprobe_ms import __version__
+from msprobe_ms.cli.acc_check import add_acc_check
 from msprobe_ms.cli.common import FAILED
 from msprobe_ms.cli.compare import add_compare, add_merge_result
 from msprobe_ms.cli.compare_kernels import add_overflow_check
 from msprobe_ms.cli.dump_files import add_convert, add_index, add_recover
 from msprobe_ms.cli.export import add_export
 from msprobe_ms.cli.output import lasting_output
+from msprobe_ms.cli.precision_compare import add_api_precision_compare
 from msprobe_ms.cli.run import add_run
+from msprobe_ms.cli.single_api import add_op_generate, add_run_overflow_check
 from msprobe_ms.cli.view import add_view
 from msprobe_ms.cli.weights import add_compare_weights
 from msprobe_ms.compat.neighbour import warn_of_conflict
@@ -71,4 +74,8 @@ def _parser() -> argparse.ArgumentParser:
     add_run(commands)
     add_index(commands)
     add_overflow_check(commands)
+    add_api_precision_compare(commands)
+    add_acc_check(commands)
+    add_run_overflow_check(commands)
+    add_op_generate(commands)
     return parser

@@ -26,15 +26,17 @@ def add_view(commands: Any) -> None:
     parser.add_argument(
         "--html-rows", choices=("all",), help="figures of all values, however many (default: 12 MB at most)"
     )
+    parser.add_argument("--html-no-stacks", action="store_true", help="no call sites and no paths in the page")
 
 
 def _view(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` needs none of it.
     from msprobe_ms.comparison.reporting.files import claimed_timestamp
-    from msprobe_ms.comparison.view import view
+    from msprobe_ms.comparison.view.view import view
 
     folder = output_folder(options)
     with claimed_timestamp(folder, "dump_view_") as timestamp:
-        for file in view(options.dump, folder, timestamp, all_rows=options.html_rows == "all"):
+        all_rows, stacks = options.html_rows == "all", not options.html_no_stacks
+        for file in view(options.dump, folder, timestamp, all_rows=all_rows, stacks=stacks):
             print_lines([f"page: {file}"])
     return DONE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -280,6 +280,7 @@ class Comparison:
     ``far_apart``  how many inputs of calls lie further apart than any drift; 0 where an origin is known
     ``growth``   where error grows most, in words, if inputs lie far apart and nothing is the origin; else ""
     ``shares``   how much was paired
+    ``asked``    what each explanation that was asked of a row allowed, of the first rows beyond their tolerance
     ``verdict``  ``divergent``, ``incomplete`` or ``consistent``, once it was judged
     """
 
@@ -292,6 +293,7 @@ class Comparison:
     far_apart: int = 0
     growth: str = ""
     shares: Shares = Shares()
+    asked: Mapping[Row, list[tuple[str, Allowance | None]]] = field(default_factory=dict)
     verdict: Verdict = Verdict.UNJUDGED
 
     @property

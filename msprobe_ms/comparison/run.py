@@ -57,7 +57,7 @@ class Options:
     ``align`` finds out which module is which, for those that the mappings say nothing of.
     ``profile`` names the columns and rules: ``v110``, ``latest`` or ``own``; ``thresholds`` are changes to its figures
     and to the tolerances; ``algorithms`` are the user's own metrics of real data. ``html`` writes the page to look at,
-    ``html_rows`` with the figures of all rows, however many.
+    ``html_rows`` with the figures of all rows, however many, ``html_stacks`` with call sites and paths.
     """
 
     mappings: Mappings = field(default_factory=Mappings)
@@ -71,6 +71,7 @@ class Options:
     advice: bool = False
     html: bool = False
     html_rows: Literal["all"] | None = None
+    html_stacks: bool = True
 
     @property
     def report(self) -> Profile:
@@ -112,7 +113,7 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: 
     origins = origins if options.fuzzy else note_shifted_calls(origins, pairs)
     origins = name_fused_parts(origins, pairs, target, golden)
     ends = [] if damage else early_ends(pairs, target, golden)
-    comparison = Comparison(mode, pairs, origins, random, damage, ends, far, growth, shares_of(pairs))
+    comparison = Comparison(mode, pairs, origins, random, damage, ends, far, growth, shares_of(pairs), evidence.asked)
     comparison.verdict = verdict_of(comparison)
     judge(comparison, profile)
     return comparison
@@ -197,7 +198,8 @@ def compare_one(
 
         beside = [file.with_name(without_time(file, timestamp)) for file in files]
         told = Outcome(suffix.removeprefix("_"), ours, theirs, comparison, beside)
-        files.insert(0, write_report(told, output, timestamp, suffix, all_rows=options.html_rows == "all"))
+        all_rows, stacks = options.html_rows == "all", options.html_stacks
+        files.insert(0, write_report(told, output, timestamp, suffix, all_rows=all_rows, stacks=stacks))
     proposed = _proposed_mapping(ours, theirs, comparison.pairs)
     files.append(write_summary(comparison, output, timestamp, suffix, files=files, proposed=proposed))
     return Outcome(suffix.removeprefix("_"), ours, theirs, comparison, files)

@@ -25,6 +25,7 @@ class Settings:
     ``algorithms``  the user's own metrics, each ``FILE.py:FUNCTION``
     ``csv``, ``stack``, ``advice``  tables as csv, with call sites, and an advisor file
     ``html``, ``html_rows``  the page to look at; "all": with the figures of all rows, however many
+    ``html_stacks``  with call sites and paths
     """
 
     layer_mapping: Path | Literal[True] | None = None
@@ -40,6 +41,7 @@ class Settings:
     advice: bool = False
     html: bool = False
     html_rows: Literal["all"] | None = None
+    html_stacks: bool = True
 
     def options(self) -> Options:
         """Read the files and return the options of a run. Raises MsprobeError: what cannot be read."""
@@ -57,4 +59,5 @@ class Settings:
             advice=self.advice,
             html=self.html,
             html_rows=self.html_rows,
+            html_stacks=self.html_stacks,
         )

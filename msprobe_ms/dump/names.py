@@ -30,6 +30,9 @@ LOSS = "loss"
 #: A further key of a forward entry, true where the call only recomputed in backward what an earlier one had computed.
 RECOMPUTE = "recompute"
 
+#: A further key of a forward entry: what an operator object was made with, by the names of its constructor's arguments.
+ATTRIBUTES = "attributes"
+
 #: A further key of a tensor's leaf, true where the kernel has room for the result and never writes it.
 UNWRITTEN = "unwritten"
 

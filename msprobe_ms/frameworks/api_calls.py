@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from msprobe_ms.arrays.typed import TypedArray
@@ -19,9 +20,19 @@ class DtypeArgument(NamedTuple):
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class NotJudged:
+    """Stands in a reference for an output or a gradient that is not to be compared."""
+
+    reason: str
+
+
 #: An argument: a tensor, a dtype, a plain value (None, bool, int, float, complex, str, slice, Ellipsis), or a list,
 #: tuple or dictionary of these. In results containers are as the framework returned them.
 Value: TypeAlias = Any
+
+#: No attributes.
+NOTHING: Mapping[str, Value] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +68,18 @@ class NoGradientError(NoKernelError):
 class ApiRunner(ABC):
     """Calls single APIs of one framework."""
 
-    #: The framework's name and version, for reports: ``mindspore 2.10.0``.
+    #: The framework's name, version and device, for reports: ``mindspore 2.10.0 on CPU``.
     version: str
 
+    def use_accelerator(self) -> None:  # noqa: B027 (most frameworks choose by themselves)
+        """Run on the accelerator from here on, where there is one."""
+
     @abstractmethod
-    def find(self, prefix: str, api: str) -> Callable[..., Any] | None:
-        """Return what entries ``{prefix}.{api}.{n}`` call (docs/format.md, "Entry names"); None if there is none."""
+    def find(self, prefix: str, api: str, attributes: Mapping[str, Value] = NOTHING) -> Callable[..., Any] | None:
+        """Return what entries ``{prefix}.{api}.{n}`` call (docs/format.md, "Entry names"); None if there is none.
+
+        ``attributes``: what a primitive is made with, by the names of its constructor's arguments.
+        """
 
     @abstractmethod
     def run(

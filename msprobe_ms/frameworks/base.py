@@ -6,7 +6,7 @@ Everything else in the package works through this interface; only the modules be
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,9 @@ from msprobe_ms.frameworks.compiled_call import CompiledCall, ExecutionMode, Gra
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
+from msprobe_ms.frameworks.quiet import Quiet
 from msprobe_ms.support.files import DEFAULT, Permissions
+from msprobe_ms.support.patching import Hooks
 
 #: Is told of an exception that comes no further.
 Failed = Callable[[Exception], None]
@@ -31,12 +33,6 @@ OnGradients = Callable[[Sequence[Any] | Exception], None]
 OnInputGradients = Callable[[Sequence[Any] | Exception | None], None]
 #: Is told the tensors that gradients are about to be computed of.
 OnRoots = Callable[[Sequence[Any] | Exception], None]
-
-
-class Removable(Protocol):
-    """A hook that can be taken off again."""
-
-    def remove(self) -> None: ...
 
 
 #: ``before(args, kwargs) -> (args, kwargs)`` and ``after(args, kwargs, output) -> output`` of one module call.
@@ -82,13 +78,6 @@ class InputWatch:
 
     def settle(self, outputs: Sequence[Any]) -> None:
         """The call is over: ``outputs`` are the tensors it returned, none when it raised."""
-
-
-class Quiet(nullcontext[None]):
-    """A context for what is computed, with nothing to do where that enters no gradient graph anyway."""
-
-    def restore(self) -> None:
-        """Put back what was there when it was made: something may have interrupted its end or that of `unseen`."""
 
 
 class Framework(ABC):
@@ -197,19 +186,19 @@ class Framework(ABC):
         return None
 
     @abstractmethod
-    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Iterator[Removable]:
-        """Report the parameter's accumulated gradient; yields what to remove, as soon as it is there."""
+    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Hooks | None:
+        """Return what reports the parameter's accumulated gradient; None for one that has none."""
 
     @abstractmethod
-    def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
-        """Report the whole gradient of a tensor that ``can_watch``; what to remove afterwards, if anything."""
+    def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Hooks | None:
+        """Return what reports the whole gradient of a tensor that ``can_watch``; None where the graph alone has it."""
 
     def gradient_calls(self, on_roots: OnRoots) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
         """Return ``(holder, attribute, wrap)`` of what computes gradients; wrapped, it tells of what, after forward."""
         return ()
 
-    def watch_optimizers(self, before: BeforeUpdates, after: AfterUpdates) -> Removable | None:
-        """Have ``before`` and ``after`` called around each call of an optimizer; None where that cannot be."""
+    def watch_optimizers(self, before: BeforeUpdates, after: AfterUpdates) -> Hooks | None:
+        """Return what calls ``before`` and ``after`` around each call of an optimizer; None where that cannot be."""
         return None
 
     # -- kernels (level L2) ----------------------------------------------------------------------------------------
@@ -217,8 +206,8 @@ class Framework(ABC):
     #: Why single kernels cannot be recorded here, a sentence; None where they can.
     no_kernels: str | None = "Level L2 records kernels of MindSpore 2.9 and later; use one of L0, L1, mix"
 
-    def intercept_kernels(self, on_kernel: OnKernel) -> Removable:
-        """Bring every kernel that this thread launches from here on to ``on_kernel``. Only without `no_kernels`."""
+    def intercept_kernels(self, on_kernel: OnKernel) -> Hooks:
+        """Return what brings every kernel that this thread launches to ``on_kernel``. Only without `no_kernels`."""
         raise NotImplementedError
 
     def observe_nodes(
@@ -263,14 +252,14 @@ class Framework(ABC):
         return ((name, module) for name, module in modules if name or own)
 
     @abstractmethod
-    def hook_module(self, module: Any, before: Before, after: After, failed: Failed) -> Iterator[Removable]:
-        """Call ``before`` and ``after`` around each call; ``after`` too when it raises, where the framework can.
+    def hook_module(self, module: Any, before: Before, after: After, failed: Failed) -> Sequence[Hooks]:
+        """Return what calls ``before`` and ``after`` around each call; ``after`` too when it raises, where it can.
 
-        ``failed`` is told of what they raise, which goes no further. Yields each thing to remove, at once.
+        ``failed`` is told of what they raise, which goes no further.
         """
 
-    def clean_copies(self) -> Removable | None:
-        """Have deep copies and pickles of modules hold genuine functions where these hold wrappers, until removed."""
+    def clean_copies(self) -> Hooks | None:
+        """Return what has deep copies and pickles of modules hold genuine functions where these hold wrappers."""
         return None
 
     # -- APIs ------------------------------------------------------------------------------------------------------
@@ -302,6 +291,10 @@ class Framework(ABC):
         """What an operator object is, ``MatMul``; its class, as a rule."""
         return type(operator).__name__
 
+    def operator_attributes(self, operator: Any) -> Mapping[str, Any]:
+        """What an operator object was made with, by the names of its constructor's arguments."""
+        return {}
+
     def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
         """Attribute and operator object of those that the module itself holds."""
         return ()
@@ -326,8 +319,8 @@ class Framework(ABC):
         """Describe what ``executor`` runs when called with ``args``; None where that is no call of a graph."""
         return None
 
-    def watch_graph_runs(self, before: Callable[[GraphRun], None]) -> Removable | None:
-        """Have ``before`` told of each compiled graph that the script runs; None where there are no such."""
+    def watch_graph_runs(self, before: Callable[[GraphRun], None]) -> Hooks | None:
+        """Return what tells ``before`` of each compiled graph that the script runs; None where there are no such."""
         return None
 
     def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
@@ -349,11 +342,11 @@ class Framework(ABC):
         """Called at every start, before anything is put in place."""
         return None
 
-    def enter_lockstep(self) -> Removable | None:
-        """Keep the framework in lockstep with Python: calls that are recorded wait for their tensors one by one.
+    def lockstep(self) -> Hooks | None:
+        """Return what keeps the framework in lockstep with Python: recorded calls wait for their tensors one by one.
 
-        Returns a handle whose ``remove`` lets it run ahead again and may be called repeatedly, until it could; None
-        where there is nothing to do.
+        Its ``remove`` may be called repeatedly, until the framework could run ahead again. None where there is nothing
+        to do.
         """
         return None
 

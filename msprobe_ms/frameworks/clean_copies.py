@@ -1,52 +1,19 @@
-"""Hooks on modules; and modules copied, pickled or sent to another process without what recording put into them."""
+"""Modules copied, pickled or sent to another process without what recording put into them."""
 
 from __future__ import annotations
 
 import copy
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
 from functools import partial, wraps
 from types import FunctionType
 from typing import Any
+from weakref import WeakSet
 
-from msprobe_ms.frameworks.base import Removable
-from msprobe_ms.support.patching import Patch, Patches, wrapped_by_us
+from msprobe_ms.frameworks.own_hooks import OwnHook, tables_of
+from msprobe_ms.support.patching import Hooks, Patch, Patches, wrapped_by_us
 
 _SHALLOW, _DEEP, _COPYING = copy.copy.__code__, copy.deepcopy.__code__, copy._reconstruct.__code__  # type: ignore[attr-defined]
-
-#: How frameworks begin the names of the attributes in which a module keeps forward hooks, and what is to be known of
-#: them, by their numbers.
-_TABLES = ("_forward_", "_lazy_forward_")
-
-
-def _pass(error: Exception) -> None:
-    """Say nothing."""
-
-
-class OwnHook:
-    """A hook on one module; called with another, such as a copy that shares its table of hooks, it does nothing."""
-
-    __slots__ = ("_call", "_failed", "_module")
-
-    def __init__(self, module: Any, call: Callable[..., Any], failed: Callable[[Exception], None] = _pass) -> None:
-        """``call`` takes what the framework hands to the hook after the module; ``failed`` is told what it raises."""
-        self._module = module
-        self._call = call
-        self._failed = failed
-
-    def __call__(self, module: Any, /, *given: Any) -> Any:
-        # Replicas of PyTorch's DataParallel share the tables of the module, and their calls are the module's.
-        try:
-            if module is self._module or "_is_replica" in vars(module):
-                return self._call(*given)
-        except Exception as error:
-            self._failed(error)
-        return None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return, for who copies the table itself, what does nothing and loads where this package is not installed."""
-        return getattr, (nullcontext(), "__exit__")
 
 
 class CleanCopies:
@@ -61,20 +28,23 @@ class CleanCopies:
         if hasattr(base, "__setstate__"):
             patches.append(Patch(base, "__setstate__", _loading_genuine_functions))
         self._patches = Patches(patches)
-        #: By identity; one that nobody refers to any more, as its maker was interrupted, holds nothing.
-        self._holders: set[int] = set()
+        #: One whose maker has forgotten it holds nothing.
+        self._holders: WeakSet[_Holder] = WeakSet()
         self._in_place = False
 
-    def hold(self) -> Removable:
-        """Begin, for one module or all; what to remove with the hooks or wrappers."""
-        holder = _Holder(self._let_go)
-        self._holders.add(id(holder))
+    def hold(self) -> Hooks:
+        """Return what begins it, for one module or all, and ends it, with the hooks or wrappers."""
+        return _Holder(self)
+
+    def begin(self, holder: _Holder) -> None:
+        """Have it last for ``holder``."""
+        self._holders.add(holder)
         if not self._in_place:
             self._patches.apply()
             self._in_place = True
-        return holder
 
-    def _let_go(self, holder: int) -> None:
+    def end(self, holder: _Holder) -> None:
+        """It lasts for ``holder`` no more; may be repeated."""
         self._holders.discard(holder)
         if not self._holders and self._patches.applied:
             self._in_place = False
@@ -82,15 +52,14 @@ class CleanCopies:
 
 
 class _Holder:
-    def __init__(self, let_go: Callable[[int], None]) -> None:
-        self._let_go = let_go
+    def __init__(self, copies: CleanCopies) -> None:
+        self._copies = copies
+
+    def install(self) -> None:
+        self._copies.begin(self)
 
     def remove(self) -> None:
-        self._let_go(id(self))
-
-    def __del__(self) -> None:
-        with suppress(Exception):  # at the end of the interpreter, even a module may be gone
-            self._let_go(id(self))
+        self._copies.end(self)
 
 
 def _leaving_ours_out(base: type, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -136,11 +105,7 @@ def _without_ours(part: Any, *, pickled: bool) -> Any:
 def _cleaned(state: Any, *, pickled: bool) -> Any:
     if not isinstance(state, dict):
         return state
-    tables = {
-        name: table
-        for name, table in state.items()
-        if isinstance(name, str) and name.startswith(_TABLES) and isinstance(table, dict)
-    }
+    tables = tables_of(state)
     ours = {key for table in tables.values() for key, hook in table.items() if type(hook) is OwnHook}
     changed: dict[Any, Any] = {}
     if ours:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,14 @@ import numpy as np
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.frameworks.api_calls import (
+    NOTHING,
     ApiOutcome,
     ApiRunner,
     Arguments,
     DtypeArgument,
     NoGradientError,
     NoKernelError,
+    Value,
 )
 from msprobe_ms.frameworks.api_values import Call, attribute, flattened
 from msprobe_ms.frameworks.base import Framework, Namespace
@@ -35,7 +37,7 @@ class FrameworkRunner(ApiRunner):
         self._framework = framework
         self._namespaces: Sequence[Namespace] = framework.namespaces()
 
-    def find(self, prefix: str, api: str) -> Callable[..., Any] | None:
+    def find(self, prefix: str, api: str, attributes: Mapping[str, Value] = NOTHING) -> Callable[..., Any] | None:
         """As in ``ApiRunner``; what exchanges tensors with other processes is not found."""
         for namespace in self._namespaces:
             if namespace.prefix == prefix and not namespace.communicates:

@@ -12,7 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from msprobe_ms.frameworks.base import InputWatch, NodeObserver, OnGradients, OnInputGradients, Removable
+from msprobe_ms.frameworks.base import InputWatch, NodeObserver, OnGradients, OnInputGradients
+from msprobe_ms.support.patching import Hooks, install, remove
 
 #: A node of the graph and which of its forward results is meant.
 Edge = tuple[Any, int]
@@ -38,7 +39,7 @@ class Graph(ABC):
 
     def __init__(self) -> None:
         #: Hooks that stay with the script's own tensors until they are taken off.
-        self._on_leaves: list[Removable] = []
+        self._on_leaves: list[Hooks] = []
 
     @abstractmethod
     def edge(self, tensor: Any) -> Edge | None:
@@ -77,21 +78,19 @@ class Graph(ABC):
     def hook_tensor(self, tensor: Any, hook: Callable[[Any], None]) -> None:
         """Tell ``hook`` the tensor's gradient; of a leaf until `leave_leaves`."""
         if self.edge(tensor) is None:
-            self._on_leaves.append(self.hook_leaf(tensor, hook))
+            install([self.hook_leaf(tensor, hook)], self._on_leaves)
         else:
             self.hook_result(tensor, hook)
 
     @abstractmethod
-    def hook_leaf(self, tensor: Any, hook: Callable[[Any], None]) -> Removable: ...
+    def hook_leaf(self, tensor: Any, hook: Callable[[Any], None]) -> Hooks: ...
 
     @abstractmethod
     def hook_result(self, tensor: Any, hook: Callable[[Any], None]) -> None: ...
 
     def leave_leaves(self) -> None:
         """Take every hook off leaves."""
-        hooks, self._on_leaves = self._on_leaves, []
-        for each in hooks:
-            each.remove()
+        remove(self._on_leaves)
 
     def viewed(self, tensor: Any) -> tuple[Edge, Part] | None:
         """Of a view: where the tensor hangs that it shows, and what gives the view's part of that one's gradient.

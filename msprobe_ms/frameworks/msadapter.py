@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mindspore import Tensor
 
 from msprobe_ms.dump.dialects import MINDTORCH
-from msprobe_ms.frameworks.base import Namespace, OnRoots, Removable
+from msprobe_ms.frameworks.base import Namespace, OnRoots
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
+from msprobe_ms.frameworks.own_hooks import Registered, telling
 from msprobe_ms.frameworks.torch_modules import TorchModules
 from msprobe_ms.support.files import DEFAULT, Permissions
+from msprobe_ms.support.patching import Hooks
 
 #: MindSpore's own tensor class, below the Python one whose attributes the provider replaces.
 _NATIVE = next(kind for kind in reversed(Tensor.__mro__) if "register_hook" in vars(kind))
@@ -69,18 +72,11 @@ class MSAdapter(TorchModules, MindSpore):
     def _takes_gradient(self, tensor: Any) -> bool:
         return self.requires_grad(tensor)
 
-    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Iterator[Removable]:
-        def report(gradient: Any) -> None:
-            try:
-                on_gradient(gradient)
-            except Exception as error:  # the framework would end the backward
-                on_gradient(error)
+    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Hooks | None:
+        return _native_hook(parameter, on_gradient) if parameter.requires_grad else None
 
-        if parameter.requires_grad:
-            yield _ParameterHook(parameter, report)
-
-    def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
-        return _ParameterHook(tensor, on_gradient)
+    def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Hooks | None:
+        return _native_hook(tensor, on_gradient)
 
     torch_gradients = (*TorchModules.torch_gradients, ("Tensor", "backward"))
 
@@ -100,14 +96,9 @@ class MSAdapter(TorchModules, MindSpore):
         return [*super().namespaces(), *([] if npu is None else [Namespace("torch_npu", "NPU", npu)])]
 
 
-class _ParameterHook:
-    """A hook on a parameter; providers replace ``Tensor.register_hook``, one of them by a method that cannot work."""
-
-    def __init__(self, parameter: Any, hook: Callable[[Any], None]) -> None:
-        self._number = _NATIVE.register_hook(parameter, hook)
-
-    def remove(self) -> None:
-        _NATIVE.remove_hook(self._number)
+def _native_hook(tensor: Any, on_gradient: Callable[[Any], None]) -> Hooks:
+    """Return what hooks a tensor; providers replace ``Tensor.register_hook``, one of them by what cannot work."""
+    return Registered((partial(_NATIVE.register_hook, tensor), telling(on_gradient)), take_off=_NATIVE.remove_hook)
 
 
 def _dtype_text(dtype: Any) -> str:

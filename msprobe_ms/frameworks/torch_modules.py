@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.frameworks.base import After, Before, Failed, Framework, Namespace, OnRoots, Removable
-from msprobe_ms.frameworks.clean_copies import CleanCopies, OwnHook
+from msprobe_ms.frameworks.base import After, Before, Failed, Framework, Namespace, OnRoots
+from msprobe_ms.frameworks.clean_copies import CleanCopies
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates, ParameterUpdate, plain, settings
+from msprobe_ms.frameworks.own_hooks import ModuleHook, OwnHook, Registered
+from msprobe_ms.support.patching import Hooks
 
 #: Sizes of a tensor; what has more is a tuple of numbers.
 _MOST_SIZES = 64
@@ -24,17 +26,6 @@ _RUNNING = ("running_mean", "running_var")
 
 class _Nested(threading.local):
     value = False
-
-
-class _Both:
-    """Two hooks, removed together."""
-
-    def __init__(self, *hooks: Removable) -> None:
-        self._hooks = hooks
-
-    def remove(self) -> None:
-        for hook in self._hooks:
-            hook.remove()
 
 
 class TorchModules(Framework):
@@ -91,12 +82,16 @@ class TorchModules(Framework):
         found += [(name, buffers[name]) for name in _RUNNING if buffers.get(name) is not None]
         return found
 
-    def hook_module(self, module: Any, before: Before, after: After, failed: Failed) -> Iterator[Removable]:
-        yield self._copies.hold()
-        yield module.register_forward_pre_hook(OwnHook(module, before, failed), with_kwargs=True)
-        yield module.register_forward_hook(OwnHook(module, after, failed), **self._hook_options)
+    def hook_module(self, module: Any, before: Before, after: After, failed: Failed) -> Sequence[Hooks]:
+        put_before = functools.partial(module.register_forward_pre_hook, with_kwargs=True)
+        put_after = functools.partial(module.register_forward_hook, **self._hook_options)
+        return (
+            self._copies.hold(),
+            ModuleHook(OwnHook(module, before, failed), put_before),
+            ModuleHook(OwnHook(module, after, failed), put_after),
+        )
 
-    def clean_copies(self) -> Removable:
+    def clean_copies(self) -> Hooks:
         return self._copies.hold()
 
     #: Attributes of ``torch`` that compute gradients of their first argument; not all are there everywhere.
@@ -126,7 +121,7 @@ class TorchModules(Framework):
 
         return [(holder, name, wrap) for holder, name in places if callable(getattr(holder, name, None))]
 
-    def watch_optimizers(self, before: BeforeUpdates, after: AfterUpdates) -> Removable | None:
+    def watch_optimizers(self, before: BeforeUpdates, after: AfterUpdates) -> Hooks | None:
         hooks = sys.modules.get(self._torch.optim.Optimizer.__module__)  # torch.optim hides it
         if hooks is None or not hasattr(hooks, "register_optimizer_step_pre_hook"):
             return None
@@ -137,7 +132,9 @@ class TorchModules(Framework):
         def ends(optimizer: Any, *_: Any) -> None:
             after(optimizer)
 
-        return _Both(hooks.register_optimizer_step_pre_hook(begins), hooks.register_optimizer_step_post_hook(ends))
+        return Registered(
+            (hooks.register_optimizer_step_pre_hook, begins), (hooks.register_optimizer_step_post_hook, ends)
+        )
 
     def _updates_of(self, optimizer: Any) -> Iterator[ParameterUpdate]:
         """Yield the updates that an optimizer is about to make; a parameter without a gradient has none."""

@@ -47,6 +47,20 @@ def write_page(
     file.write(f"<script>{script}</script>\n</body></html>\n".encode())
 
 
+def write_static_page(file: BinaryIO, *, title: str, body: str, assets: str) -> None:
+    """Write a page that reads without its script. ``body`` is HTML whose texts went through `escaped`; ``assets`` is
+    the name of its script and style."""
+    script, style = _asset(f"{assets}.js"), _asset(f"{assets}.css")
+    policy = _POLICY.format(script=_digest(script), style=_digest(style))
+    file.write(
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escaped(title)}</title>\n<style>{style}</style></head>\n<body>\n"
+        f"<main>\n{body}\n</main>\n<script>{script}</script>\n</body></html>\n".encode()
+    )
+
+
 def escaped(text: str, longest: int = _LONGEST) -> str:
     """Return text as HTML shows it: nothing in it is markup, and what is not printable is shown as its escape."""
     shown = printable(text if len(text) <= longest else f"{text[:longest]}…")

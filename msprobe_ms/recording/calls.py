@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ Parameters = Callable[[], Iterable[tuple[str, Any]]]
 class Subject:
     """What is called: a module (``Cell.fc1.Dense``) or an API (``Functional.relu``), with its name grammar."""
 
-    __slots__ = ("base", "communication", "compiled", "is_module", "scratch", "writes_in_place")
+    __slots__ = ("attributes", "base", "communication", "compiled", "is_module", "scratch", "writes_in_place")
 
     def __init__(
         self,
@@ -40,8 +40,11 @@ class Subject:
         scratch: frozenset[int] = frozenset(),
         communication: Communication | CollectiveOperator | None = None,
         compiled: bool = False,
+        attributes: Mapping[str, Any] | None = None,
     ) -> None:
         self.base = base
+        #: What an operator object was made with; None for all else.
+        self.attributes = attributes
         self.is_module = is_module
         #: Arguments of such an API must be the caller's own objects, so their gradients are not watched.
         self.writes_in_place = writes_in_place

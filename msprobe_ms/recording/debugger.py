@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.config.reload import FileChanges, accept_changes
-from msprobe_ms.config.values import is_range, unknown_arguments
+from msprobe_ms.config.values import unknown_arguments
 from msprobe_ms.config.vocabulary import API_LEVELS, MODULE_LEVELS
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
@@ -23,12 +23,15 @@ from msprobe_ms.recording.graphs.run_steps import RunSteps
 from msprobe_ms.recording.hooks.apis import ApiHooks, ApiList, check_custom_api
 from msprobe_ms.recording.modes import Dumpers
 from msprobe_ms.recording.output.overflow import OverflowQuota
+from msprobe_ms.recording.process_rank import ProcessRank
 from msprobe_ms.recording.progress import speaks
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.start_arguments import check_start
 from msprobe_ms.recording.step import Step
 from msprobe_ms.recording.travelling import Travelling
 from msprobe_ms.support.errors import MsprobeError, UsageError
-from msprobe_ms.support.log import logger
+from msprobe_ms.support.interruptions import interrupts
+from msprobe_ms.support.log import LogOnce, logger
 from msprobe_ms.support.process import no_garbage_collection
 
 if TYPE_CHECKING:
@@ -77,8 +80,8 @@ class BaseDebugger(Travelling, ABC):
         self._quota = OverflowQuota(self.config.overflow_nums)
         self._dumpers = Dumpers(self.config, self._framework, self._apis, self._quota)
         self._dumper = self._dumpers.now("PrecisionDebugger")
-        self._rank_id: int | None = None
-        self._said: set[str] = set()
+        self._say_once = LogOnce()
+        self._rank = ProcessRank(self._framework, self._say_once)
         self._started = False
         #: Whether `start` (or `save`) came in a step that is selected; None while it has not come at all.
         self._reached: bool | None = None
@@ -131,19 +134,20 @@ class BaseDebugger(Travelling, ABC):
 
         Raises UsageError when the call cannot work.
         """
-        self._guarded("start", partial(self._start, model, token_range, rank_id, sys._getframe(1)))
+        self._guarded("start", partial(self._start, model, token_range, rank_id, sys._getframe(1)), self._pause)
 
     def _start(self, model: Any, token_range: Sequence[int] | None, rank_id: int | None, caller: FrameType) -> None:
         self._end_interrupted_step()
         self._reread_config()
-        self._check_start(model, token_range, rank_id)
+        check_start(self._framework, self.config.level, model, token_range, rank_id)
+        self._follow_mode()
         self._started = True
         self._note_step()
         if self._open_step is not None and self._open_step.saw_backward and not self.starts_again:
             goes_on = f"start: called again before step(), so that step {self._step} goes on"
             self._say_once(logging.WARNING, f"{goes_on}; call step() after each training step")
         self.model = weakly(model)
-        self._rank_id = rank_id
+        self._rank.given = rank_id
         self._dumper.announce(model if isinstance(model, (list, tuple)) else [] if model is None else [model])
         self._begin(model, token_range)
         if self._dumper.in_graphs and not self.steps_are_called:
@@ -178,14 +182,13 @@ class BaseDebugger(Travelling, ABC):
         if debuggers.recording is not None and debuggers.recording is not self:
             debuggers.recording._runs.remove()
             debuggers.recording._finish()
-        self._warn_of_unselected_rank()
-        if not self._selected(self._rank_id) or (self._open_step is None and (self._overflowed() or self._is_off())):
+        self._rank.say_unselected(self.config.rank)
+        if not self._selected() or (self._open_step is None and (self._overflowed() or self._is_off())):
             return None
         if self._refused:
             return None
         if self._open_step is None:
-            rank = self._rank(self._rank_id)
-            self._open_step = self._dumper.open(self.config, self._step, rank)
+            self._open_step = self._dumper.open(self.config, self._step, self._rank.known)
             self._refused = self._open_step is None
             if self._open_step is not None and not self._announced:
                 self._open_step.status.begin(self._open_step.folder)
@@ -221,23 +224,6 @@ class BaseDebugger(Travelling, ABC):
     def _note_step(self) -> None:
         self._reached = self._reached or not self.config.step or self._step in self.config.step
 
-    def _check_start(self, model: Any, token_range: Sequence[int] | None, rank_id: int | None) -> None:
-        framework, level = self._framework, self.config.level
-        models = model if isinstance(model, (list, tuple)) else [] if model is None else [model]
-        for index, each in enumerate(models):
-            if not framework.is_module(each):
-                where = f"model[{index}]" if isinstance(model, (list, tuple)) else "model"
-                raise UsageError(
-                    f"start: {where} is a {type(each).__name__}; give a {framework.module_type} or a list of them"
-                )
-        if not models and level in MODULE_LEVELS:
-            raise UsageError(f"start: level {level} records modules and needs the network: start(model)")
-        if token_range is not None and not (models and is_range(token_range)):
-            raise UsageError(f"start: token_range {token_range!r} is not accepted; give [first, last] and a model")
-        if rank_id is not None and (not isinstance(rank_id, int) or rank_id < 0):
-            raise UsageError(f"start: rank_id {rank_id!r} is not accepted; give an integer from 0 up")
-        self._follow_mode()
-
     def _follow_mode(self) -> None:
         """A script may change the execution mode at any time; what cannot be recorded in it is refused."""
         dumper = self._dumpers.now("start")
@@ -257,39 +243,23 @@ class BaseDebugger(Travelling, ABC):
     def _overflowed(self) -> bool:
         return self.config.task == "overflow_check" and self._quota.spent
 
-    def _rank(self, rank_id: int | None) -> int | None:
-        return self._framework.rank() if rank_id is None else rank_id
-
-    def _warn_of_unselected_rank(self) -> None:
-        """Other ranks record where this is one of several; alone, taken for rank 0, it would be silence."""
-        known, ranks = self._rank(self._rank_id), self.config.rank
-        if not ranks or (known or 0) in ranks:
-            return
-        selected = ", ".join(map(str, sorted(ranks)[:10]))
-        if known is not None:
-            self._say_once(logging.DEBUG, f"rank: this process is rank {known}, recorded are {selected}")
-        else:
-            self._say_once(
-                logging.WARNING,
-                f"rank: nothing is recorded: this process is part of no distributed job that is initialised, and "
-                f"taken for rank 0; the configuration selects {selected}. "
-                f"Remove the key or add 0, or name this process's rank: start(model, rank_id={min(ranks)})",
-            )
-
-    def _selected(self, rank_id: int | None) -> bool:
-        steps, ranks = self.config.step, self.config.rank
-        return (not steps or self._step in steps) and (not ranks or (self._rank(rank_id) or 0) in ranks)
+    def _selected(self) -> bool:
+        return (not self.config.step or self._step in self.config.step) and self._rank.is_selected(self.config.rank)
 
     @MethodOfCurrent
     def stop(self) -> None:
         """Pause recording: every hook is gone until ``start``. Gradients of recorded calls still come in."""
-        self._guarded("stop", self._stop)
+        self._guarded("stop", self._stop, self._pause)
 
-    def _stop(self) -> None:
+    def _pause(self) -> None:
+        """Take off whatever is put on; may be repeated."""
         self._runs.remove()
         self._end_interrupted_step()
         if self._open_step is not None:
             self._open_step.stop()
+
+    def _stop(self) -> None:
+        self._pause()
         if not self._started and self.config.level != "debug":
             self._say_once(logging.WARNING, "stop: nothing to stop, start was not called since the last step()")
 
@@ -318,7 +288,7 @@ class BaseDebugger(Travelling, ABC):
     @MethodOfCurrent
     def step(self) -> None:
         """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
-        self._guarded("step", self._end_called_step)
+        self._guarded("step", self._end_called_step, self._pause)
 
     def _end_called_step(self) -> None:
         self._runs.remove()
@@ -338,8 +308,11 @@ class BaseDebugger(Travelling, ABC):
             self._started = False
             self._end_step()
 
-    def _guarded(self, where: str, action: Callable[[], None]) -> None:
-        """Run ``action``; only what it says of the user's mistakes, and what interrupts the process, goes on."""
+    def _guarded(self, where: str, action: Callable[[], None], instead: Callable[[], None] | None = None) -> None:
+        """Run ``action``; only what it says of the user's mistakes, and what interrupts the process, goes on.
+
+        Where it does not come to its end, do what comes ``instead``.
+        """
         quiet = None
         try:
             quiet = self._framework.quiet()
@@ -347,8 +320,22 @@ class BaseDebugger(Travelling, ABC):
         except BaseException as error:
             if quiet is not None:
                 quiet.restore()  # something may have interrupted what keeps our own work unseen
-            if isinstance(error, MsprobeError) or not isinstance(error, Exception):
+            if isinstance(error, MsprobeError):
                 raise
+            try:
+                if isinstance(error, Exception):
+                    self._say_failed(error, where)
+            finally:
+                if instead is not None:
+                    with suppress(Exception):
+                        instead()
+            if interrupts(error):
+                raise
+
+    def _say_failed(self, error: Exception, where: str) -> None:
+        if self._open_step is not None:
+            self._open_step.failed(error, where)
+        else:
             self._say_once(logging.WARNING, f"{where}: {type(error).__name__}: {error}; training goes on")
 
     @MethodOfCurrent
@@ -361,7 +348,7 @@ class BaseDebugger(Travelling, ABC):
     @property
     def speaks(self) -> bool:
         """Whether this process tells the user how it goes, for all ranks."""
-        return speaks(self.config, self._rank(self._rank_id))
+        return speaks(self.config, self._rank.known)
 
     @property
     def folder(self) -> Path:
@@ -412,8 +399,3 @@ class BaseDebugger(Travelling, ABC):
         if self._debuggers.recording is self:
             self._debuggers.recording = None
         self._step, self._steps, self._open_step = self._step + steps, self._steps + steps, None
-
-    def _say_once(self, level: int, text: str) -> None:
-        if text.partition(":")[0] not in self._said:
-            self._said.add(text.partition(":")[0])
-            logger.log(level, "%s", text)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.config.vocabulary import KERNEL_KEYS, MODULE_LEVELS
 from msprobe_ms.dump.writing.memory_budget import MIB, MemoryBudget
 from msprobe_ms.dump.writing.writer import process_folder
-from msprobe_ms.frameworks.base import Framework, Removable
+from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.graph_observer import GraphTaps
 from msprobe_ms.recording.graphs.graph_recorder import tapped_by
 from msprobe_ms.recording.graphs.graph_step import TAPPED_TASKS, GraphStep
@@ -34,7 +34,7 @@ from msprobe_ms.recording.selection.unused_settings import UnusedSettings, why_e
 from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.patching import do_all, insist
+from msprobe_ms.support.patching import Hooks, do_all, insist
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -102,7 +102,10 @@ class DynamicStep(Step):
         self._model_calls = itertools.count()
         self._recording = self._opened = False
         #: Holds the framework in lockstep with Python while calls are recorded.
-        self._lockstep: Removable | None = None
+        self._lockstep: Hooks | None = None
+
+    def failed(self, error: Exception, where: str) -> None:
+        self._errors.report(error, where)
 
     def start(self, model: Any, token_range: Sequence[int] | None) -> None:
         if self._compiler_calls is not None:
@@ -170,7 +173,9 @@ class DynamicStep(Step):
             if self._graphs is not None:
                 self._graphs.start(self._model)
             self._leave_lockstep()
-            self._lockstep = self._framework.enter_lockstep()
+            self._lockstep = self._framework.lockstep()
+            if self._lockstep is not None:
+                self._lockstep.install()
         except Exception as error:
             self._errors.report(error, "start")
         except BaseException:
@@ -180,7 +185,7 @@ class DynamicStep(Step):
     def _remove_hooks(self) -> None:
         """Take them away again."""
         if self._recording:
-            self._dump.guard(partial(insist, self._take_hooks_off), "stop", lost=False)
+            insist(self._take_hooks_off, partial(self._errors.report, where="stop", lost=False))
             self._recording = False
 
     def _take_hooks_off(self) -> None:
@@ -203,7 +208,7 @@ class DynamicStep(Step):
             self._lockstep.remove()
 
     def _pause(self) -> None:
-        self._dump.guard(partial(insist, self._pause_all), "stop", lost=False)
+        insist(self._pause_all, partial(self._errors.report, where="stop", lost=False))
 
     def _pause_all(self) -> None:
         outer = [each.remove for each in (self._compiler_calls, self._window) if each is not None]
@@ -246,7 +251,7 @@ class DynamicStep(Step):
         if without_calls and (self._graphs is None or not self._graphs.has_entries):
             self._warn_of_emptiness()
         self._model = None
-        self._dump.guard(partial(insist, self._release_all), "step", lost=False)
+        insist(self._release_all, partial(self._errors.report, where="step", lost=False))
 
     def _release_all(self) -> None:
         optimizers = [] if self._optimizers is None else [self._optimizers.remove]

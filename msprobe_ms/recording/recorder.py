@@ -21,10 +21,11 @@ from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.dump.names import DEBUG, FORWARD, LOSS, PARAMETERS_GRAD, RECOMPUTE
+from msprobe_ms.dump.names import ATTRIBUTES, DEBUG, FORWARD, LOSS, PARAMETERS_GRAD, RECOMPUTE
 from msprobe_ms.dump.writing.json_text import Whole
 from msprobe_ms.dump.writing.writer import EntryPart
-from msprobe_ms.frameworks.base import Framework, Quiet
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.quiet import Quiet
 from msprobe_ms.recording.calls import Call, CallSites, OpenCalls, Parameters, Recomputation, Subject
 from msprobe_ms.recording.containers import results
 from msprobe_ms.recording.gradients import Backward, Watch
@@ -124,11 +125,12 @@ class Recorder(StepRecorder):
             self._thread.busy = was_busy
 
     def _failed(self, error: BaseException, where: str, quiet: Quiet | None = None) -> None:
-        """Report an error of ours; raise what is none but interrupts the process, maybe as ``quiet`` began or ended."""
+        """Report what recording did not come to its end for; raises what must arrive at the script.
+
+        That may have come as ``quiet`` began or ended.
+        """
         if quiet is not None:
             quiet.restore()
-        if not isinstance(error, Exception):
-            raise error
         self._errors.report(error, where)
 
     def failed(self, error: Exception, where: str) -> None:
@@ -371,6 +373,10 @@ class Recorder(StepRecorder):
             fields.append(("parameters", self._values.build(own, call.forward, "parameters", (), save)))
         if call.recomputed:
             fields.append((RECOMPUTE, True))
+        if call.subject.attributes:
+            fields.append(
+                (ATTRIBUTES, self._values.build(call.subject.attributes, call.forward, ATTRIBUTES, (), False))
+            )
         self._sink.entry(EntryPart(call.forward, fields, call.parent_entry(FORWARD), call.site))
         call.inputs = []
 

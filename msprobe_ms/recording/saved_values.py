@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.dump.names import DEBUG, NAMES_ACCEPTED, is_name
 from msprobe_ms.dump.writing.json_text import Value, Whole
 from msprobe_ms.dump.writing.writer import EntryPart
-from msprobe_ms.frameworks.base import Framework, Removable
+from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.containers import Walk
 from msprobe_ms.recording.gradients import Plan, fill
 from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.selection.filters import NameList
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.patching import do_all
+from msprobe_ms.support.patching import Hooks, install, remove
 from msprobe_ms.support.process import ThisProcess
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class SavePoints:
         self._save_some = NameList(config.tensor_list) if config.tensor_list else None
         self._counters: dict[str, int] = {}
         self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
-        self._hooks: list[Removable] = []
+        self._hooks: list[Hooks] = []
         self._closed = False
         self._process = ThisProcess()
 
@@ -71,8 +71,7 @@ class SavePoints:
     def close(self) -> None:
         """The step is over: gradients that come later belong to nothing."""
         self._closed = True
-        do_all(hook.remove for hook in self._hooks)
-        self._hooks.clear()
+        remove(self._hooks)
 
     def _is_open(self) -> bool:
         return not self._closed and self._process.is_mine
@@ -83,7 +82,7 @@ class SavePoints:
     def watch(self, tensor: Any, on_gradient: Any) -> None:
         hook = self.framework.watch_gradient(tensor, on_gradient)
         if hook is not None:
-            self._hooks.append(hook)
+            install([hook], self._hooks)
 
     def gradient_leaf(self, gradient: Any, entry: str, path: tuple[str, ...]) -> Value:
         with self.framework.unseen(), self.framework.quiet():

@@ -49,6 +49,10 @@ class Step(ABC):
         """Whether gradients have come back since the last ``start``."""
         return False
 
+    def failed(self, error: Exception, where: str) -> None:
+        """Say that ``where`` did not come to its end, to readers of the dump as well where they are told of errors."""
+        logger.warning("%s: %s: %s; training goes on", where, type(error).__name__, error)
+
     @abstractmethod
     def start(self, model: Any, token_range: Sequence[int] | None) -> None:
         """Record from here on. Raises UsageError where that cannot work."""

@@ -15,6 +15,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EINVAL, EISDIR
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -74,15 +75,12 @@ class Permissions(NamedTuple):
                     os.chmod(path, self.folder, dir_fd=folder)
 
     def _opened(self, path: Path, flags: int, mode: str, folder: int | None) -> BinaryIO:
-        number = os.open(path, os.O_WRONLY | os.O_CREAT | flags, self.file, dir_fd=folder)
-        try:
-            if self.exact and os.fstat(number).st_size == 0:
+        opening = partial(os.open, path, os.O_WRONLY | os.O_CREAT | flags, self.file, dir_fd=folder)
+        with Descriptor(opening) as opened:
+            if self.exact and os.fstat(opened.number).st_size == 0:
                 with suppress(PermissionError):
-                    os.fchmod(number, self.file)
-            return os.fdopen(number, mode)  # type: ignore[return-value]
-        except BaseException:
-            os.close(number)
-            raise
+                    os.fchmod(opened.number, self.file)
+            return opened.as_file(mode)
 
 
 def _is_folder(path: Path, folder: int | None) -> bool:
@@ -99,19 +97,16 @@ DEFAULT = Permissions()
 def open_regular(path: Path, folder: int | None = None) -> BinaryIO:
     """Open a regular file to read. Raises OSError, also for a folder, pipe or device; never waits."""
     try:
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder)
+        opened = Descriptor(partial(os.open, path, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder))
     except ValueError as error:  # NUL in a name
         raise OSError(EINVAL, str(error), str(path)) from None
-    try:
-        kind = os.fstat(number).st_mode
+    with opened:
+        kind = os.fstat(opened.number).st_mode
         if stat.S_ISDIR(kind):
             raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
         if not stat.S_ISREG(kind):
             raise OSError(EINVAL, "not a regular file", str(path))
-        return os.fdopen(number, "rb")
-    except BaseException:
-        os.close(number)
-        raise
+        return opened.as_file("rb")
 
 
 def leads_out(path: Path, folder: Path) -> bool:

@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from errno import EBADF, EEXIST, ENOENT, ENOTEMPTY
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 from weakref import WeakValueDictionary
@@ -33,7 +34,7 @@ class Folder:
         """Open a folder that is there. ``permissions`` are those of what is made in it."""
         self.permissions = permissions
         self._path = path
-        self._opened: Descriptor | None = Descriptor(os.open(path, os.O_RDONLY | os.O_DIRECTORY))
+        self._opened: Descriptor | None = Descriptor(partial(os.open, path, os.O_RDONLY | os.O_DIRECTORY))
 
     @property
     def path(self) -> Path:
@@ -153,9 +154,9 @@ class Folder:
             with suppress(FileNotFoundError):
                 self.unlink(name)
         with suppress(FileNotFoundError), self._held() as number:
-            folder = Descriptor(os.open(inner, os.O_RDONLY | os.O_DIRECTORY, dir_fd=number))
-            for name in os.listdir(folder.number):
-                os.unlink(name, dir_fd=folder.number)
+            with Descriptor(partial(os.open, inner, os.O_RDONLY | os.O_DIRECTORY, dir_fd=number)) as folder:
+                for name in os.listdir(folder.number):
+                    os.unlink(name, dir_fd=folder.number)
             os.rmdir(inner, dir_fd=number)
         try:
             self._find().rmdir()

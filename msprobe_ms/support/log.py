@@ -39,3 +39,16 @@ def _configured() -> logging.Logger:
 
 #: Shared by all modules; messages may span lines.
 logger = _configured()
+
+
+class LogOnce:
+    """Logs texts; of those that begin alike, up to a colon, the first."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def __call__(self, level: int, text: str) -> None:
+        kind = text.partition(":")[0]
+        if kind not in self._said:
+            self._said.add(kind)
+            logger.log(level, "%s", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import FunctionType
 from typing import Any, Protocol
 
@@ -20,9 +20,9 @@ class Patch:
         self._holder = holder
         self._name = name
         self._wrap = wrap
-        self._before: Any = None
-        self._original: Any = None
-        self._wrapper: Any = None
+        #: What was there, the function of it that is wrapped (none of static and class methods), and what is there now;
+        #: one value, so that nothing comes between its parts.
+        self._made: tuple[Any, Any, Any] | None = None
         self.in_module = not isinstance(holder, type)
         self.applied = False
 
@@ -30,7 +30,7 @@ class Patch:
         """Replace the attribute, unless it is; interrupted at any line, `undo` knows what to put back."""
         before = vars(self._holder).get(self._name, _INHERITED)
         # Made again only if somebody else replaced the attribute since it was applied last.
-        if self._wrapper is None or (before is not self._before and before is not self._wrapper):
+        if self._made is None or (before is not self._made[0] and before is not self._made[2]):
             original = None
             if isinstance(before, (staticmethod, classmethod)):
                 wrapper: Any = type(before)(self._wrap(before.__func__))
@@ -38,25 +38,25 @@ class Patch:
                 original = getattr(self._holder, self._name)
                 wrapper = self._wrap(original)
                 _name_after_place(wrapper, self._holder, self._name)
-            self._before, self._original, self._wrapper = before, original, wrapper
+            self._made = before, original, wrapper
         self.applied = True
-        setattr(self._holder, self._name, self._wrapper)
+        setattr(self._holder, self._name, self._made[2])
 
     @property
     def replaced(self) -> tuple[Any, Any] | None:
         """The function replaced and its wrapper, while applied; None for static and class methods."""
-        if not self.applied or isinstance(self._before, (staticmethod, classmethod)):
+        if not self.applied or self._made is None or self._made[1] is None:
             return None
-        return self._original, self._wrapper
+        return self._made[1:]
 
     def undo(self) -> None:
         """Put back what was there; may be repeated."""
         # Whoever replaced our wrapper meanwhile keeps what they put there.
-        if self._wrapper is not None and vars(self._holder).get(self._name) is self._wrapper:
-            if self._before is _INHERITED:
+        if self._made is not None and vars(self._holder).get(self._name) is self._made[2]:
+            if self._made[0] is _INHERITED:
                 delattr(self._holder, self._name)
             else:
-                setattr(self._holder, self._name, self._before)
+                setattr(self._holder, self._name, self._made[0])
         self.applied = False
 
 
@@ -94,11 +94,28 @@ class Patches:
 
 
 class Hooks(Protocol):
-    """What can be put on and taken off again."""
+    """What can be put on and taken off again.
+
+    Whoever puts it on notes it first: `remove` takes off whatever is there, wherever something interrupted `install`,
+    and may be repeated.
+    """
 
     def install(self) -> None: ...
 
     def remove(self) -> None: ...
+
+
+def install(hooks: Iterable[Hooks], noted: list[Hooks]) -> None:
+    """Put hooks on, each of them ``noted`` before it is."""
+    for each in hooks:
+        noted.append(each)
+        each.install()
+
+
+def remove(noted: list[Hooks]) -> None:
+    """Take off what is ``noted``, which may be repeated; none is forgotten before it is gone."""
+    do_all(each.remove for each in reversed(noted))
+    noted.clear()
 
 
 @contextmanager
@@ -141,10 +158,18 @@ def do_all(actions: Iterable[Callable[[], object]]) -> None:
         raise failed
 
 
-def insist(action: Callable[[], object]) -> None:
-    """Do what may be repeated, and all of it once more where something interrupts it, which is raised in the end."""
+def insist(action: Callable[[], object], failed: Callable[[Exception], object]) -> None:
+    """Do what may be repeated, and all of it once more where it does not come to its end.
+
+    ``failed`` is told of an error that comes; what is none, but interrupts the process, is raised in the end.
+    """
+    done = False
     try:
         action()
-    except BaseException:
-        action()
-        raise
+        done = True
+    except Exception as error:
+        failed(error)
+    finally:
+        if not done:
+            with suppress(Exception):
+                action()

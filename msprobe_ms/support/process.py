@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from errno import EBADF
+from itertools import starmap
+from typing import Any, BinaryIO
 from weakref import WeakSet
 
 
@@ -37,22 +40,68 @@ class Descriptor:
     would go on holding the one of its parent.
     """
 
-    __slots__ = ("__weakref__", "number")
+    __slots__ = ("__weakref__", "_numbers", "_place")
 
-    def __init__(self, number: int) -> None:
-        #: -1 once it is closed.
-        self.number = number
+    def __init__(self, opening: Callable[[], int]) -> None:
+        """``opening`` gives the number, and is written in C: ``partial(os.open, path, flags)``. Raises what it raises.
+
+        What a signal brings is raised between two steps of Python. There is none from the opening to the list, nor from
+        the list to the closing, so that no number is lost, and none closed twice.
+        """
+        self._numbers: list[int] = []
+        self._place: tuple[int, int] | None = None
         _descriptors.add(self)
+        self._numbers.extend(starmap(opening, ((),)))
+        self._place = _place(self._numbers[0])
+
+    @property
+    def number(self) -> int:
+        """-1 once it is closed.
+
+        Raises OSError where somebody else has closed it, as who becomes a daemon closes all that is open: the number is
+        none, or that of another file.
+        """
+        if not (numbers := self._numbers):
+            return -1
+        if self._is_elsewhere(number := numbers[0]):
+            raise OSError(EBADF, "something else has closed it")
+        return number
+
+    def as_file(self, mode: str) -> BinaryIO:
+        """Return a file in its stead, which closes it."""
+        files: list[Any] = []
+        files.extend(map(open, map(self._numbers.pop, (0,)), (mode,)))
+        return files[0]
 
     def close(self) -> None:
         """Close it, unless that is done. Raises OSError, and is closed all the same."""
-        number, self.number = self.number, -1
-        if number >= 0:
-            os.close(number)
+        if self._numbers and self._is_elsewhere(self._numbers[0]):
+            self._numbers.clear()
+        with suppress(IndexError):
+            list(map(os.close, map(self._numbers.pop, (0,))))
+
+    def _is_elsewhere(self, number: int) -> bool:
+        place = _place(number)
+        return place is not None and self._place is not None and place != self._place
+
+    def __enter__(self) -> Descriptor:
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self.close()
 
     def __del__(self) -> None:
         with suppress(Exception):  # at the end of the interpreter, even a module may be gone
             self.close()
+
+
+def _place(number: int) -> tuple[int, int] | None:
+    """Tells the file of a descriptor from others, and from none; None where the disk does not say."""
+    try:
+        state = os.fstat(number)
+    except OSError as error:
+        return (-1, -1) if error.errno == EBADF else None
+    return state.st_dev, state.st_ino
 
 
 #: All that are open in this process.

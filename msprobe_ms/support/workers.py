@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
@@ -69,13 +71,14 @@ class Pool:
         return True
 
 
-def processes(tasks: int, largest: int = 0) -> Pool:
-    """Make a pool of processes: no more than there are cores and tasks, or than memory allows.
+def processes(tasks: int, largest: int = 0, most: int | None = None) -> Pool:
+    """Make a pool of processes: no more than there are tasks, or than memory allows.
 
-    ``largest``: bytes of memory that the largest of the tasks takes.
+    ``largest``: bytes of memory that the largest of the tasks takes. ``most``: processes at most; as a rule, as many as
+    there are cores.
     """
     need = _BASE_MEMORY + largest
-    width = max(1, min(_cores(), tasks, _free_memory() // need))
+    width = max(1, min(most or _cores(), tasks, free_memory() // need))
 
     def make() -> Executor:
         return _Processes(width, mp_context=get_context("spawn"), initializer=_begin_worker)
@@ -193,14 +196,22 @@ def _no_main() -> Iterator[None]:
 
 def _begin_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupted comparison ends without a word from every worker
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after the one that began it: nobody would take its results, or end it."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _free_memory() -> int:
-    """Bytes this process may still take; where the system does not tell, as good as all."""
+def free_memory() -> int:
+    """Return the bytes this process may still take; where the system does not tell, as good as all."""
     return min(_available(), _left_in_group())
 
 

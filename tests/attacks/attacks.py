@@ -323,6 +323,14 @@ CKPT: dict[str, bytes] = {
 
 _STATISTIC = sound.STATISTIC_TITLES.rstrip("\n")
 _SIZES = "999999999999999999, " * 5000
+
+
+def _checks(text: str) -> bytes:
+    """A table of pre-checks in which every cell is this text."""
+    row = ",".join([f'"{text}"'] * len(sound.PRECHECK_TITLES))
+    return f"{','.join(sound.PRECHECK_TITLES)}\r\n{row}\r\n".encode()
+
+
 CSV: dict[str, bytes] = {
     "empty": b"",
     "not text": bytes(range(256)) * 40,
@@ -347,6 +355,9 @@ CSV: dict[str, bytes] = {
     "names with escapes": f'1234567.npy,"{ESCAPES}"\n1234567.npy,"R.{ESCAPES}.0.0.1.output.0.D.Float32.npy"\n'.encode(),
     "names of a million parts": b"1234567.npy,ReLU" + b".1" * 50_000 + b".input.0.npy\n",
     "paths of a million parts": b"Default" + b"/a-B" * 300_000 + b"\n",
+    "checks with escapes": _checks(ESCAPES),
+    "checks with formulas": _checks("=cmd|calc!A1.0.forward.output.0"),
+    "checks of a million parts": _checks("Torch" + ".forward.output" * 50_000),
     "paths with escapes": f"Default/{ESCAPES}/fc-Dense/MatMul-op0\n".encode(),
 }
 
@@ -484,8 +495,9 @@ FORMS: dict[str, dict[str, bytes]] = {
     "npy": NPY, "kernel npy": NPY, "bin": BIN, "kernel bin": BIN,
     "pt": PT, "state dict": PT, "npz": NPZ, "safetensors": SAFETENSORS, "ckpt": CKPT,
     "layer mapping": YAML, "cell mapping": YAML, "data mapping": YAML, "api mapping": YAML, "thresholds": YAML,
-    "merge config": YAML,
+    "merge config": YAML, "precheck thresholds": YAML,
     "csv table": CSV, "mapping.csv": CSV, "statistic.csv": CSV, "execution order": CSV,
+    "precheck table": CSV,
     "xlsx table": XLSX,
     "graph": IR,
 }  # fmt: skip

@@ -258,6 +258,7 @@ GRAMMARS: dict[str, Callable[[], Bytes]] = {
     "safetensors": safetensors, "ckpt": ckpts,
     "layer mapping": lambda: mappings(2), "cell mapping": lambda: mappings(1), "data mapping": lambda: mappings(1),
     "csv table": lambda: tables(["NPU Name", "Bench Name", "Max diff", "Result"]),
+    "precheck table": lambda: tables(sound.PRECHECK_TITLES),
     "statistic.csv": lambda: tables(_STATISTICS),
     "mapping.csv": lambda: tables(["1234567.npy", "ReLU.a.0.0.1.output.0.npy"]),
 }  # fmt: skip

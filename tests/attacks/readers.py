@@ -177,6 +177,27 @@ def _of_kernels(folder: Path) -> Commands:
     ]
 
 
+def _precheck(name: str, content: bytes) -> Callable[[Path], Path]:
+    def lay(folder: Path) -> Path:
+        for side in ("target.csv", "golden.csv"):
+            (folder / side).write_bytes(sound.precheck_csv())
+        (folder / "t.yaml").write_bytes(sound.PRECHECK_THRESHOLDS)
+        (folder / name).write_bytes(content)
+        return folder / name
+
+    return lay
+
+
+def _of_precheck(folder: Path) -> Commands:
+    sides = f"{folder}/target.csv", f"{folder}/golden.csv"
+    more = ["-o", f"{folder}/out", "--thresholds", f"{folder}/t.yaml"]
+    return [
+        ["api_precision_compare", "-tp", one, "-gp", other, *more, "--profile", profile]
+        for one, other in (sides, sides[::-1])
+        for profile in ("own", "v110", "latest")
+    ]
+
+
 _FIRST = "dump_tensor_data/0.input"
 
 READERS: Sequence[Reader] = (
@@ -201,6 +222,8 @@ READERS: Sequence[Reader] = (
     Reader("merge config", _merge_yaml, _of_tables),
     Reader("csv table", _tables("compare_result_rank0_20260101000000.csv", sound.table_csv), _of_tables),
     Reader("xlsx table", _tables("compare_result_rank0_20260101000000.xlsx", sound.table_xlsx), _of_tables),
+    Reader("precheck table", _precheck("target.csv", sound.precheck_csv()), _of_precheck),
+    Reader("precheck thresholds", _precheck("t.yaml", sound.PRECHECK_THRESHOLDS), _of_precheck),
     Reader("config", _config, _of_config),
     Reader("kernel npy", _kernel_file("Net/0/0/*.1000.*.npy"), _of_kernels),
     Reader("kernel bin", _kernel_file("Net/0/0/*.1000.*.bin", "bin"), _of_kernels),

@@ -166,11 +166,26 @@ def table_xlsx() -> bytes:
     return file.getvalue()
 
 
+#: Columns of the details of an accuracy pre-check.
+PRECHECK_TITLES = [
+    "API Name", "DEVICE Dtype", "小值域错误占比", "均方根误差", "相对误差最大值", "相对误差平均值", "误差均衡性",
+    "二进制一致错误率", "inf/nan错误率", "相对误差错误率", "绝对误差错误率", "ULP误差平均值", "ULP误差大于阈值占比",
+    "双千指标", "Status", "Message",
+]  # fmt: skip
+
+
+def precheck_csv() -> bytes:
+    figures = ["0.5"] * (len(PRECHECK_TITLES) - 4)
+    row = ["Torch.exp.0.forward.output.0", "torch.float32", *figures, "pass", ""]
+    return f"\ufeff{','.join(PRECHECK_TITLES)}\r\n{','.join(row)}\r\n".encode()
+
+
 LAYER_MAPPING = b"TopLayer:\n  fc1: fc1\nDense:\n  a + b: ab\n"
 CELL_MAPPING = b"fc1.Dense: fc1.Dense\n"
 DATA_MAPPING = b"Cell.fc1.Dense.forward.0.input.0: Cell.fc1.Dense.forward.0.input.0\n"
 API_MAPPING = b"- ms_api: Functional.relu\n  pt_api: Torch.relu\n  ms_args: [0, 1]\n  pt_args: [0, 1]\n"
 THRESHOLDS = b"latest:\nv110:\ntolerances:\n"
+PRECHECK_THRESHOLDS = b"own:\nverdict:\n"
 MERGE_CONFIG = b"api:\n  - Cell.fc\ncompare_index:\n  - Max diff\n"
 CONFIG = (
     b'{"task": "statistics", "dump_path": "dump", "level": "L1", "step": [0, "2-4"], "statistics": {"list": ["relu"]}}'

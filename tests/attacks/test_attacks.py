@@ -174,7 +174,7 @@ _FORMULAS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "name"), _FORMULAS)
+@pytest.mark.parametrize(("kind", "name"), [*_FORMULAS, ("precheck table", "checks with formulas")])
 def test_reports_compute_nothing(kind: str, name: str, tmp_path: Path) -> None:
     folder = emptied(tmp_path / "laid")
     BY_KIND[kind].lay(folder).write_bytes(FORMS[kind][name])

@@ -21,7 +21,7 @@ SOURCES = sorted((WEB / "src").iterdir())
 def test_the_sources_make_the_committed_assets(tmp_path: Path) -> None:
     done = node("build.mjs", str(tmp_path))
     assert done.returncode == 0, done.stderr
-    for name in ("report.js", "report.css"):
+    for name in ("report.js", "report.css", "check.js", "check.css"):
         assert (tmp_path / name).read_bytes() == (PACKAGE / name).read_bytes(), f"npm run build makes another {name}"
 
 
@@ -41,7 +41,7 @@ def test_no_text_becomes_markup_or_code(source: Path) -> None:
 
 
 def test_the_assets_end_no_element_and_load_nothing() -> None:
-    for name in ("report.js", "report.css"):
+    for name in ("report.js", "report.css", "check.js", "check.css"):
         text = (PACKAGE / name).read_text("ascii")
         assert not re.search(r"</(?:script|style)|<!--", text, re.IGNORECASE)
         assert not re.search(r"https?://(?!www\.w3\.org/)|@import|url\(", text)
@@ -49,8 +49,9 @@ def test_the_assets_end_no_element_and_load_nothing() -> None:
 
 
 def test_the_sources_stay_small() -> None:
-    lines = [line.strip() for source in SOURCES for line in source.read_text("utf-8").splitlines()]
-    assert len([line for line in lines if line and not line.startswith(("//", "/*", "*"))]) <= 3_400
+    report = [source for source in SOURCES if source.stem != "check"]  # which is a page of its own
+    lines = [line.strip() for source in report for line in source.read_text("utf-8").splitlines()]
+    assert len([line for line in lines if line and not line.startswith(("//", "/*", "*"))]) <= 3_000
 
 
 def test_the_lock_names_few_packages_for_both_machines() -> None:

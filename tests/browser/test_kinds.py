@@ -27,6 +27,8 @@ def test_a_comparison(opened: Open, tmp_path: Path) -> None:
     page.settled()
     assert page.node == "Cell.fc.Dense.forward.0"
     assert "DIVERGENT" in page.text("#verdict") and "settings" in page.text(".origin-box")
+    page.until("document.querySelector('.asked')")
+    assert "explanations tried: " in page.text(".asked") and "nothing by" in page.text(".asked")
     told = json.loads((tmp_path / "bad" / "rank0" / "dump.json").read_text())["data"]["Cell.fc.Dense.forward.0"][
         "output"
     ][0]
@@ -74,3 +76,37 @@ def test_many_ranks_and_steps(opened: Open, tmp_path: Path, one_worker: None, op
     assert "error ratio of" in str(page.page.locator("canvas").first.get_attribute("aria-label"))
     assert violations(page) == []
     assert page.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_steps_and_ranks_of_a_dump_alone(opened: Open, tmp_path: Path) -> None:
+    for step, size in enumerate((0.0, 9.0, 99.0, float("nan"))):
+        write_step(tmp_path / "dump" / f"step{step}", 2, {1: size})
+    assert main(["view", str(tmp_path / "dump"), "-o", str(tmp_path / "out")]) == 0
+    page = opened(page_of(tmp_path / "out", "dump_view_2*.html"))
+    page.settled()
+    first = page.page.locator('.matrix [aria-pressed="true"]')
+    assert first.get_attribute("aria-label") == "step 3, rank1: not finite, the first"
+    assert (tmp_path / "out" / (page.page.locator(".why a").get_attribute("href") or "")).exists()
+    panel = page.page.locator('section[aria-label="rank1 over the steps"]')
+    line = panel.locator("tbody tr", has_text="Cell.fc.Dense.forward.0.output.0").first.locator("canvas")
+    norms = (line.get_attribute("aria-label") or "").removeprefix("over the steps: ").split(", ")
+    assert norms[3] == "NaN" and float(norms[2]) > 5 * float(norms[1]) > 5 * float(norms[0])
+    panel.locator("button", has_text="magnitude").press("Enter")
+    panel.locator("input").fill("head")
+    page.settled()
+    assert "largest magnitude" in panel.locator("h2").inner_text()
+    assert all("head" in name for name in panel.locator("tbody tr").all_inner_texts())
+    assert violations(page) == []
+
+
+def test_the_page_of_ranks_has_help_and_both_colours(opened: Open, tmp_path: Path) -> None:
+    write_run(tmp_path / "dump", steps=2, ranks=1)
+    main(["view", str(tmp_path / "dump"), "-o", str(tmp_path / "out")])
+    page = opened(page_of(tmp_path / "out", "dump_view_2*.html"))
+    page.page.locator('.tools [aria-label="help"]').press("Enter")
+    assert "each field a step" in page.text("dialog")
+    page.press("Escape")
+    assert page.page.locator("dialog").count() == 0
+    ink = page.page.evaluate("getComputedStyle(document.body).color")
+    page.page.locator('.tools [aria-label="dark colours"]').press("Enter")
+    assert page.page.evaluate("getComputedStyle(document.body).color") != ink

@@ -5,12 +5,15 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from repository import DATA
 
+import msprobe_ms
+from msprobe_ms.comparison.api.compared import ComparedRanks
 from msprobe_ms.comparison.model import Comparison, Outcome, Pair, Row
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
@@ -110,3 +113,11 @@ def compared(target: Path, golden: Path, output: Path, options: Options) -> Outc
     """Compare two dumps of one rank and step, given by any folder above them, and write their reports."""
     (ours,), (theirs,) = find_places(target).values(), find_places(golden).values()
     return compare_one(ours, theirs, output, options, "now")
+
+
+def compared_steps(target: Path, golden: Path) -> ComparedRanks:
+    """`msprobe_ms.compare` of two roots, in this process: others take longer to start than a few steps to compare."""
+    with ThreadPoolExecutor(1) as thread:
+        results = msprobe_ms.compare(target, golden, executor=thread)
+    assert isinstance(results, ComparedRanks)
+    return results

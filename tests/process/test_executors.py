@@ -128,13 +128,13 @@ def test_an_executor_that_was_shut_down_is_told(tmp_path: Path) -> None:
 
 def test_no_more_processes_than_memory_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_cores", lambda: 64)
-    monkeypatch.setattr(workers, "_free_memory", lambda: 10 * 2**30)
+    monkeypatch.setattr(workers, "free_memory", lambda: 10 * 2**30)
     assert (processes(5).width, processes(1000).width) == (5, 34)
     assert (processes(1000, largest=3 * 2**30).width, processes(1000, largest=3 * 2**34).width) == (3, 1)
 
 
 def test_the_memory_that_is_left_is_known() -> None:
-    assert 2**20 < workers._free_memory() < 2**50
+    assert 2**20 < workers.free_memory() < 2**50
 
 
 SCRIPT = """

@@ -13,8 +13,10 @@ UNIT = Path(__file__).parent
 
 #: Folder → modules that other files test: frameworks by tests/frameworks, others by those of what uses them.
 WITHOUT = """
+accuracy: checked error_data options overflow summary
+accuracy/execution: check companion messages recorded roles run runnable server sides single_call
 arrays: dtypes npy torch_file torch_pickle
-cli: compare compare_kernels dump_files run view weights
+cli: acc_check compare compare_kernels dump_files run single_api view weights
 comparison/api: compared notebook
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend
@@ -43,7 +45,7 @@ frameworks/mindspore: api_runner arrays autograd callbacks device_statistics dro
     tensor_dump_names training
 frameworks/pytorch: api_runner autograd device_statistics framework modes training
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
-    reductions registry scattering shapes special_functions
+    primitives reductions registry scattering shapes special_functions
 recording: auto context_manager debugger dynamic_step kernel_recorder modes recorder saved_values script step updates
 recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
 recording/hooks: apis communication compiled early_imports losses modules operators optimizers

@@ -1,12 +1,9 @@
 /** The state of the page in its address, so that a link shows what its sender saw. */
 
-export interface Address {
-  node: string;
+const TEXTS = ["node", "q", "tab", "colour", "view"] as const;
+
+export interface Address extends Record<(typeof TEXTS)[number], string> {
   x: [number, number] | null;
-  q: string;
-  tab: string;
-  colour: string;
-  view: string;
 }
 
 export const NOWHERE: Address = { node: "", x: null, q: "", tab: "", colour: "", view: "" };
@@ -15,34 +12,30 @@ export const NOWHERE: Address = { node: "", x: null, q: "", tab: "", colour: "",
 export function parseAddress(hash: string): { address: Address; note: string } {
   const address = { ...NOWHERE };
   const ignored: string[] = [];
-  for (const part of hash.replace(/^#/, "").split("&")) {
-    if (!part) continue;
-    const equals = part.indexOf("=");
-    const key = equals < 0 ? part : part.slice(0, equals);
-    let value: string;
-    try {
-      value = decodeURIComponent(part.slice(equals + 1));
-    } catch {
-      ignored.push(key);
-      continue;
-    }
-    if (equals > 0 && key === "x") {
-      const range = /^(\d{1,9})-(\d{1,9})$/.exec(value);
-      if (range && Number(range[1]) < Number(range[2])) address.x = [Number(range[1]), Number(range[2])];
-      else ignored.push(key);
-    } else if (equals > 0 && (key === "node" || key === "q" || key === "tab" || key === "colour" || key === "view")) {
-      address[key] = value;
-    } else ignored.push(key);
+  for (const part of hash.replace(/^#/, "").split("&").filter(Boolean)) {
+    const [key] = part.split("=", 1);
+    const value = part === key ? null : decoded(part.slice(key.length + 1));
+    const range = key === "x" && /^(\d{1,9})-(\d{1,9})$/.exec(value ?? "");
+    const text = TEXTS.find((each) => each === key);
+    if (text && value !== null) address[text] = value;
+    else if (range && Number(range[1]) < Number(range[2])) address.x = [Number(range[1]), Number(range[2])];
+    else ignored.push(key);
   }
   const note = ignored.length ? `The address has parts that mean nothing here: ${ignored.join(", ").slice(0, 200)}.` : "";
   return { address, note };
 }
 
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
 export function formatAddress(address: Address): string {
-  const parts: string[] = [];
-  if (address.node) parts.push(`node=${encoded(address.node)}`);
-  if (address.x) parts.push(`x=${address.x[0]}-${address.x[1]}`);
-  for (const key of ["q", "tab", "colour", "view"] as const) if (address[key]) parts.push(`${key}=${encoded(address[key])}`);
+  const parts = TEXTS.filter((key) => address[key]).map((key) => `${key}=${encoded(address[key])}`);
+  if (address.x) parts.push(`x=${address.x.join("-")}`);
   return parts.length ? `#${parts.join("&")}` : "";
 }
 

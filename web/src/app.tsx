@@ -1,20 +1,20 @@
 /** The page: its state, its panels, its address. */
 
-import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatAddress, writeAddress } from "./address.ts";
-import { copyText, Segmented } from "./controls.tsx";
-import { Goto } from "./goto.tsx";
-import { Icicle } from "./icicle.tsx";
+import { around, zoomed } from "./bins.ts";
+import { CopyButton, Glyph, Goto, Segmented, ThemeButton, Tools } from "./controls.tsx";
+import { largest } from "./data.ts";
+import { SIDES } from "./figures.ts";
+import { Icicle, LEGENDS } from "./icicle.tsx";
 import { Keys } from "./keys.tsx";
-import { CallFlag, GLYPHS, type Model, Outcome, WORDS } from "./model.ts";
+import { CallFlag, type Model, Outcome, WORDS } from "./model.ts";
 import { NodePanel } from "./node.tsx";
-import { addressOf, ALL, type ColourBy, type PageContext, PageProvider, type State, stateFrom, usePage } from "./page.ts";
-import { ExecutionPlot, ratioText } from "./plot.tsx";
+import { addressOf, ALL, COLOUR_BY, type ColourBy, type PageContext, PageProvider, type State, stateFrom, usePage } from "./page.ts";
+import { ExecutionPlot } from "./plot.tsx";
 import { Paper } from "./paper.tsx";
 import { Table } from "./table.tsx";
 import { grouped, plural, shortened } from "./text.ts";
-import { isDark, setTheme } from "./theme.ts";
 import { type Direction } from "./tree.ts";
 import { Trees } from "./trees.tsx";
 
@@ -25,15 +25,9 @@ function initial(model: Model): State {
   };
   if (model.alone) state.colour = "finite";
   if (state.call >= 0) return state;
-  const first = model.originOfCall.keys().next().value ?? largest(model);
+  // Without an origin a page begins at the largest error ratio.
+  const first = model.originOfCall.keys().next().value ?? largest(model.calls, 1, (call) => model.callWorst[call])[0] ?? -1;
   return first < 0 ? state : { ...state, call: first, row: model.tellingRow(first) };
-}
-
-/** The call with the largest error ratio: what a page without an origin begins with. */
-function largest(model: Model): number {
-  let best = -1;
-  for (let call = 0; call < model.calls; call++) if (best < 0 || model.callWorst[call] > model.callWorst[best]) best = call;
-  return best;
 }
 
 export function App({ model }: { model: Model }) {
@@ -44,36 +38,28 @@ export function App({ model }: { model: Model }) {
     select: (call, row) => setState((before) => {
       const chosen = row ?? model.tellingRow(call);
       const inside = !before.x || chosen < 0 || (chosen >= before.x[0] && chosen < before.x[1]);
-      return { ...before, call, row: chosen, note: "", x: inside ? before.x : shifted(before.x!, chosen, model.rows) };
+      return { ...before, call, row: chosen, note: "", x: inside ? before.x : around(chosen, before.x![1] - before.x![0], model.rows) };
     }),
+    zoom: (factor) => setState((before) => ({ ...before, x: zoomed(model, before.row, before.x, factor) })),
   }), [model, state]);
   const written = useRef(location.hash);
   useEffect(() => {
-    const onHash = () => {
-      if (location.hash === written.current) return;
-      written.current = location.hash;
-      setState((before) => ({ ...before, ...stateFrom(location.hash, model) }));
-    };
+    const onHash = () => location.hash !== written.current && setState((before) => ({ ...before, ...stateFrom(written.current = location.hash, model) }));
     addEventListener("hashchange", onHash);
     return () => removeEventListener("hashchange", onHash);
   }, [model]);
   // Not at once: browsers stop pages that change their address many times a second.
   const address = formatAddress(addressOf(state, model));
-  const settled = useRef(false);
+  const shown = useRef(address);
   useEffect(() => {
-    if (!settled.current) {
-      settled.current = true;
-      return undefined;
-    }
-    const later = setTimeout(() => {
-      written.current = address;
-      writeAddress(address);
-    }, 200);
+    if (shown.current === address) return undefined;
+    shown.current = address;
+    const later = setTimeout(() => writeAddress(written.current = address), 200);
     return () => clearTimeout(later);
   }, [address]);
   return (
     <PageProvider value={page}>
-      <Tools address={address} />
+      <Tools><Buttons page={page} link={location.href.split("#")[0] + address} /></Tools>
       {state.note && <p class="note" role="alert">{state.note} <button type="button" onClick={() => page.set({ note: "" })}>dismiss</button></p>}
       <ExecutionPlot />
       <div class="columns"><ModelPanel /><NodePanel /></div>
@@ -85,70 +71,31 @@ export function App({ model }: { model: Model }) {
   );
 }
 
-/** The part shown, moved so that a row is in its middle. */
-function shifted([from, to]: [number, number], row: number, rows: number): [number, number] {
-  const size = to - from;
-  const start = Math.max(0, Math.min(rows - size, Math.round(row - size / 2)));
-  return [start, start + size];
-}
-
 function selectionText(model: Model, { row, call }: State): string {
   if (call < 0) return "";
   if (row < 0) return shortened(model.names[call]);
-  return `${WORDS[model.outcome[row]]}: ${shortened(model.rowName(row))}, error ratio ${ratioText(model, row)}`;
-}
-
-/** Buttons in the header, which is not ours to render: they have an element of their own there. */
-function Tools({ address }: { address: string }) {
-  const page = usePage();
-  const holder = useRef<HTMLElement | null>(null);
-  useEffect(() => {
-    const element = document.createElement("div");
-    element.className = "tools";
-    document.getElementById("verdict")?.append(element);
-    holder.current = element;
-    return () => element.remove();
-  }, []);
-  useEffect(() => {
-    if (holder.current) render(<Buttons page={page} link={location.href.split("#")[0] + address} />, holder.current);
-  });
-  return null;
+  return `${WORDS[model.outcome[row]]}: ${shortened(model.rowName(row))}, error ratio ${model.ratioText(row)}`;
 }
 
 function Buttons({ page: { model, state, set, select }, link }: { page: PageContext; link: string }) {
-  const [done, setDone] = useState("");
-  const [dark, setDark] = useState(isDark());
-  const origins = [...model.originOfCall.keys()];
-  const at = origins.indexOf(state.call);
-  const copy = async () => {
-    setDone((await copyText(link)) ? "copied" : "not copied");
-    setTimeout(() => setDone(""), 1500);
-  };
-  const toggle = () => {
-    setTheme(dark ? "light" : "dark");
-    setDark(!dark);
-  };
+  const { origins } = model, at = origins.indexOf(state.call);
   return (
     <>
-      {origins.length > 0 && <button type="button" class="primary" onClick={() => select(origins[(at + 1) % origins.length])}>
+      {origins.length > 0 && <button type="button" class="primary" onClick={() => select(model.originFrom(state.call, 1))}>
         {origins.length === 1 ? "show origin" : `origin ${at >= 0 ? `${at + 1} of ` : ""}${origins.length} ▸`}</button>}
-      <button type="button" onClick={copy}><span role="status">{done || "copy link"}</span></button>
-      <button type="button" onClick={toggle} aria-label={dark ? "light colours" : "dark colours"} title={dark ? "light" : "dark"}>◐</button>
+      <CopyButton text={() => link}>copy link</CopyButton>
+      <ThemeButton />
       <button type="button" onClick={() => set({ help: true })} aria-label="keys" title="keys">?</button>
     </>
   );
 }
 
-const COLOUR_TITLES: readonly (readonly [ColourBy, string])[] = [
-  ["added", "added error"], ["worst", "largest error"], ["outcome", "result"], ["finite", "NaN, infinity"],
-];
-
 function ModelPanel() {
   const { model, state, set } = usePage();
-  const backward = state.call >= 0 && model.phase(state.call) === "backward";
-  const [chosen, setChosen] = useState<Direction>(backward ? "backward" : "forward");
+  const phase = state.call >= 0 ? model.phase(state.call) : "value";
+  const [chosen, setChosen] = useState<Direction>("forward");
   useEffect(() => {
-    if (state.call >= 0 && (model.phase(state.call) === "backward" || model.phase(state.call) === "forward")) setChosen(backward ? "backward" : "forward");
+    if (phase === "backward" || phase === "forward") setChosen(phase);
   }, [state.call]);
   const both = useMemo(() => model.callFlags.some((flags) => flags & CallFlag.BACKWARD && !(flags & CallFlag.GRADIENT)), [model]);
   return (
@@ -161,7 +108,7 @@ function ModelPanel() {
         {state.view === "icicle" && (
           <label class="check">colour{" "}
             <select value={state.colour} onChange={(event) => set({ colour: event.currentTarget.value as ColourBy })}>
-              {COLOUR_TITLES.filter(([each]) => !model.alone || each === "finite").map(([each, title]) => <option value={each} key={each}>{title}</option>)}
+              {COLOUR_BY.filter((each) => !model.alone || each === "finite").map((each) => <option value={each} key={each}>{LEGENDS[each][0]}</option>)}
             </select>
           </label>
         )}
@@ -175,25 +122,19 @@ function ModelPanel() {
 /** Calls without a counterpart, on both sides. */
 function Unmatched() {
   const { model, set } = usePage();
-  const alone = useMemo(() => {
-    const sides: [number[], number[]] = [[], []];
-    for (let call = 0; call < model.calls; call++) {
-      const flags = model.callFlags[call] & 3;
-      if (flags !== 3 && flags) sides[flags - 1].push(call);
-    }
-    return sides;
-  }, [model]);
-  if (model.alone || (!alone[0].length && !alone[1].length)) return null;
+  const calls = useMemo(() => model.names.map((_, call) => call).filter((call) => model.isAlone(call)), [model]);
+  const alone = SIDES.map((_, side) => calls.filter((call) => model.callFlags[call] & (side + 1)));
+  if (!calls.length) return null;
   return (
     <div class="unmatched-strip">
-      <span class="outcome unmatched"><span class="glyph" aria-hidden="true">{GLYPHS[Outcome.UNMATCHED]}</span> no counterpart</span>
-      {(["target", "golden"] as const).map((side, place) => alone[place].length > 0 && (
+      <span class="outcome unmatched"><Glyph outcome={Outcome.UNMATCHED} /> no counterpart</span>
+      {SIDES.map((side, place) => alone[place].length > 0 && (
         <details key={side}><summary>{plural(alone[place].length, "call")} of the {side}</summary>
           <ul>{alone[place].slice(0, 50).map((call) => <li key={call}><Goto call={call} /></li>)}</ul>
           {alone[place].length > 50 && <p class="muted">and {grouped(alone[place].length - 50)} more, in the table</p>}
         </details>
       ))}
-      <button type="button" onClick={() => set({ facets: { ...ALL, outcome: Outcome.UNMATCHED }, q: "" })}>in the table</button>
+      <button type="button" onClick={() => set({ facets: { ...ALL, outcome: String(Outcome.UNMATCHED) }, q: "" })}>in the table</button>
     </div>
   );
 }

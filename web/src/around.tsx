@@ -1,25 +1,19 @@
 /** What is around the selected call: its neighbours, the lines that made it, all that the page holds of it. */
 
 import { useMemo } from "preact/hooks";
-import { CopyButton } from "./controls.tsx";
+import { CopyButton, Glyph, Goto } from "./controls.tsx";
 import { aligned } from "./diff.ts";
-import { STATISTICS } from "./figures.ts";
-import { Glyph, Goto } from "./goto.tsx";
+import { type Figures, STATISTICS } from "./figures.ts";
 import { type Model } from "./model.ts";
 import { consumers, type Neighbour, producers } from "./neighbours.ts";
-import { useFigures, useLoaded, usePage } from "./page.ts";
-import { ratioText } from "./plot.tsx";
+import { useLoaded, usePage } from "./page.ts";
 import { figure, short, shortened } from "./text.ts";
 
-export function NeighboursTab() {
+export function NeighboursTab({ figures }: { figures: Figures }) {
   const { model, state } = usePage();
-  const figures = useFigures(model);
-  const found = useMemo(
-    () => figures && { before: producers(model, figures, state.call), after: consumers(model, figures, state.call) },
-    [figures, model, state.call],
-  );
+  const found = useMemo(() => ({ before: producers(model, figures, state.call), after: consumers(model, figures, state.call) }),
+    [figures, model, state.call]);
   const above = model.parent[state.call] - 1;
-  if (!found) return <p class="muted">decoding…</p>;
   return (
     <div class="neighbours">
       <Side title="comes from  ( [ )" list={found.before} empty="No earlier call gave out a tensor of the same figures." />
@@ -27,7 +21,8 @@ export function NeighboursTab() {
         <h3>here</h3>
         <p><bdi>{shortened(model.names[state.call], 160)}</bdi></p>
         <p class="muted">in {short(model.taken[state.call])} → out {short(model.given[state.call])}</p>
-        {above >= 0 && <p class="muted">inside of <Goto call={above} /></p>}</div>
+        {above >= 0 && <p class="muted">inside of <Goto call={above} /></p>}
+      </div>
       <Side title="goes to  ( ] )" list={found.after} empty="No later call took in a tensor of the same figures." />
       <p class="muted wide">Tensors known again by equal figures of the target: dumps hold no edges.</p>
     </div>
@@ -41,7 +36,7 @@ function Side({ title, list, empty }: { title: string; list: Neighbour[]; empty:
       {!list.length && <p class="muted">{empty}</p>}
       <ul>{list.map((each) => (
         <li key={each.call}><Glyph outcome={model.outcome[each.row]} /> <Goto call={each.call} row={each.row} />
-          <span class="muted"> {shortened(model.slotOf(each.row), 40)} = {shortened(model.slotOf(each.by), 40)}, {ratioText(model, each.row)}</span></li>
+          <span class="muted"> {shortened(model.slotOf(each.row), 40)} = {shortened(model.slotOf(each.by), 40)}, {model.ratioText(each.row)}</span></li>
       ))}</ul></div>
   );
 }
@@ -51,7 +46,7 @@ async function loadStacks(model: Model, call: number): Promise<[string[], string
   const side = async (column: string) => {
     if (!model.columns.has(column)) return [];
     const frames = model.columns.has("frames") ? await model.columns.json<string>("frames") : [];
-    const stack = (await model.columns.dictionary<(number | string)[]>(column))[(await model.columns.integers(column))[call]] ?? [];
+    const stack = (await model.columns.dictionary<(number | string)[]>(column))[(await model.columns.numbers(column))[call]] ?? [];
     return stack.map((frame) => (typeof frame === "number" ? (frames[frame] ?? "") : frame));
   };
   return [await side("call_stack"), await side("call_golden_stack")];
@@ -62,9 +57,7 @@ export function StackTab() {
   const stacks = useLoaded(() => loadStacks(model, state.call), state.call);
   if (!stacks) return <p class="muted">decoding…</p>;
   if (!stacks[0].length && !stacks[1].length) return <p class="empty">The dumps hold no stack of this call.</p>;
-  const frame = (text: string | null) => text !== null && frameParts(text).map((each, place) => (
-    <div key={place} class={place ? "code" : ""}>{shortened(each, 300)}</div>
-  ));
+  const frame = (text: string | null) => text !== null && frameParts(text).map((each, place) => <div key={place} class={place ? "code" : ""}>{shortened(each, 300)}</div>);
   return (
     <table class="stacks"><caption class="hidden">stack of the call on both sides, innermost first</caption>
       <thead><tr><th scope="col"><span class="hidden">differs</span></th><th scope="col">target</th><th scope="col">golden</th></tr></thead>
@@ -80,18 +73,17 @@ function frameParts(frame: string): string[] {
   return parts ? [`${parts[1]}:${parts[2]} in ${parts[3]}`, ...(parts[4] ? [parts[4]] : [])] : [frame];
 }
 
-export function RawTab() {
+export function RawTab({ figures }: { figures: Figures }) {
   const { model, state: { call, row } } = usePage();
-  const figures = useFigures(model);
   if (row < 0) return <p class="empty">Select a value.</p>;
   const side = (name: "target" | "golden") => ({
-    type: figures?.type(name, row), text: figures?.text(name, row),
-    ...Object.fromEntries(STATISTICS.map((each) => [each, plain(figures?.value(`${name}_${each}`, row))])),
+    type: figures.type(name, row), text: figures.text(name, row),
+    ...Object.fromEntries(STATISTICS.map((each) => [each, plain(figures.value(`${name}_${each}`, row))])),
   });
   const raw = {
     call, entry: model.names[call], golden: model.golden(call) || null, paired_by: model.hows[model.how[call]],
     call_flags: model.callFlags[call], taken: plain(model.taken[call]), given: plain(model.given[call]),
-    row, slot: model.slotOf(row), flags: model.flags[row], deviation: model.hasDeviation(row) ? plain(model.deviation[row]) : null,
+    row, slot: model.slotOf(row), flags: model.flags[row], deviation: plain(model.deviationOf(row)),
     tolerance: model.tolerance(row), error_ratio: plain(model.ratio[row]),
     inherited_from: model.names[model.inherited[row] - 1] ?? null, target_figures: side("target"), golden_figures: side("golden"),
   };

@@ -57,11 +57,21 @@ export function bin(model: Model, values: Float32Array, from: number, to: number
   return { low, high, outcome, worst, beyond, alone, least, most };
 }
 
-export interface Stretch {
-  phase: Phase;
-  from: number;
-  to: number;
+/** So many rows around a place, as far as there are rows. */
+export function around(place: number, size: number, rows: number): [number, number] {
+  const start = Math.max(0, Math.min(rows - size, Math.round(place - size / 2)));
+  return [start, start + size];
 }
+
+/** The part of the rows that a zoom by a factor shows, around the selected row; null for all. */
+export function zoomed(model: Model, row: number, x: [number, number] | null, factor: number): [number, number] | null {
+  const [from, to] = x ?? [0, model.rows];
+  const size = Math.max(8, Math.round((to - from) * factor));
+  return size >= model.rows ? null : around(row >= from && row < to ? row : (from + to) / 2, size, model.rows);
+}
+
+/** The rows of a part of a step. */
+export interface Stretch { phase: Phase; from: number; to: number }
 
 /** The parts of a step in execution order; short ones inside of others are left out. */
 export function stretches(model: Model): Stretch[] {

@@ -1,45 +1,18 @@
 /** The page's index, and its columns: decoded when they are asked for, once. The format is in docs/report_page.md. */
 
-export interface Column {
-  type: "u8" | "u16" | "u32" | "f32" | "json";
-  length: number;
-  chunks: string[];
-  transform?: string;
-  dictionary?: string;
-}
+export interface Column { type: "u8" | "u16" | "u32" | "f32" | "json"; length: number; chunks: string[]; transform?: string; dictionary?: string }
 
-export interface Origin {
-  call: number | null;
-  row: number | null;
-  kind: string;
-  stage: string | null;
-  reason: string;
-  details: string[];
-  site: string;
-  command: string;
-}
+export interface Origin { call: number | null; row: number | null; kind: string; reason: string; details: string[]; site: string; command: string }
 
-export interface Side {
-  path: string;
-  framework: string;
-  level: string;
-  task: string;
-}
-
+/** What the script reads of a page's index. */
 export interface Index {
   format: number;
   kind: "comparison" | "dump" | "ranks";
   mode: "statistics" | "md5" | "tensor";
-  title: string;
-  verdict: string;
-  calls: number;
-  rows: number;
   columns: Record<string, Column>;
   origins: Origin[];
   tolerated: string[];
   truncated: { rows: number; command: string } | null;
-  sides: Side[];
-  provenance: [string, string][];
   metrics?: { name: string; title: string; column: string }[];
 }
 
@@ -59,11 +32,7 @@ export const NO_NUMBER = 0x7fc00001;
 
 export function fromBase64(text: string): Uint8Array {
   const decode = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array }).fromBase64;
-  if (decode) return decode(text);
-  const binary = atob(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
-  return bytes;
+  return decode ? decode(text) : Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 
 /** Undo the shuffle: all first bytes, then all second ones, become numbers of so many bytes. */
@@ -83,11 +52,6 @@ export function undelta(numbers: Numbers): void {
   for (let i = 1; i < numbers.length; i++) numbers[i] += numbers[i - 1];
 }
 
-async function unpack(bytes: Uint8Array): Promise<Uint8Array> {
-  const stream = new Blob([bytes as BlobPart]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
 const KINDS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array } as const;
 
 export class Columns {
@@ -104,22 +68,7 @@ export class Columns {
   }
 
   json<T>(name: string): Promise<T[]> {
-    return this.once(name, async (column) => {
-      const bytes = await unpack(fromBase64(this.text(column.chunks[0])));
-      return JSON.parse(new TextDecoder().decode(bytes)) as T[];
-    });
-  }
-
-  bytes(name: string): Promise<Uint8Array> {
-    return this.numbers(name) as Promise<Uint8Array>;
-  }
-
-  integers(name: string): Promise<Uint16Array | Uint32Array> {
-    return this.numbers(name) as Promise<Uint16Array | Uint32Array>;
-  }
-
-  floats(name: string): Promise<Float32Array> {
-    return this.numbers(name) as Promise<Float32Array>;
+    return this.once(name, async ({ chunks }) => JSON.parse(new TextDecoder().decode(await this.unpacked(chunks[0]))) as T[]);
   }
 
   /** The texts of a column of codes. */
@@ -128,11 +77,11 @@ export class Columns {
     return dictionary === undefined ? Promise.resolve([]) : this.json<T>(dictionary);
   }
 
-  private numbers(name: string): Promise<Numbers> {
+  numbers<T extends Numbers = Uint8Array | Uint16Array | Uint32Array>(name: string): Promise<T> {
     return this.once(name, async (column) => {
       const kind = KINDS[column.type as keyof typeof KINDS];
       const all = new kind(column.length);
-      const chunks = await Promise.all(column.chunks.map((id) => unpack(fromBase64(this.text(id)))));
+      const chunks = await Promise.all(column.chunks.map((id) => this.unpacked(id)));
       let place = 0;
       for (const chunk of chunks) {
         const bytes = unshuffle(chunk, kind.BYTES_PER_ELEMENT);
@@ -143,22 +92,51 @@ export class Columns {
       }
       if (place !== column.length) throw new Error(`column ${name} has ${place} numbers, not ${column.length}`);
       if (column.transform?.startsWith("xor:")) {
-        const other = bits(await this.floats(column.transform.slice(4)));
+        const other = bits(await this.numbers<Float32Array>(column.transform.slice(4)));
         const own = bits(all as Float32Array);
         for (let i = 0; i < own.length; i++) own[i] ^= other[i];
       }
-      return all;
+      return all as Numbers as T;
     });
   }
 
-  private once<T>(name: string, decode: (column: Column) => Promise<T>): Promise<T> {
-    const known = this.decoded.get(name);
-    if (known) return known as Promise<T>;
-    const column = this.columns.get(name);
-    const made = column ? decode(column) : Promise.reject(new Error(`the page has no column ${name}`));
-    this.decoded.set(name, made);
-    return made;
+  private async unpacked(id: string): Promise<Uint8Array> {
+    const stream = new Blob([fromBase64(this.text(id)) as BlobPart]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
   }
+
+  private once<T>(name: string, decode: (column: Column) => Promise<T>): Promise<T> {
+    const column = this.columns.get(name);
+    if (!this.decoded.has(name)) this.decoded.set(name, column ? decode(column) : Promise.reject(new Error(`the page has no column ${name}`)));
+    return this.decoded.get(name) as Promise<T>;
+  }
+}
+
+/** Of the numbers 0 to ``count`` those with the largest scores, the largest first; none whose score is NaN. */
+export function largest(count: number, most: number, score: (number: number) => number): number[] {
+  const best: number[] = [], scores: number[] = [];
+  for (let number = 0; number < count; number++) {
+    const own = score(number);
+    if (Number.isNaN(own) || (best.length === most && own <= scores[most - 1])) continue;
+    let place = best.length;
+    while (place > 0 && scores[place - 1] < own) place--;
+    best.splice(place, 0, number);
+    scores.splice(place, 0, own);
+    best.length = scores.length = Math.min(best.length, most);
+  }
+  return best;
+}
+
+/** The place of a number in an ascending list; -1 where it has none. */
+export function placeIn(numbers: ArrayLike<number>, wanted: number): number {
+  let low = 0, high = numbers.length - 1;
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle] === wanted) return middle;
+    if (numbers[middle] < wanted) low = middle + 1;
+    else high = middle - 1;
+  }
+  return -1;
 }
 
 /** The same memory as whole numbers: only so is "no number" told from NaN. */

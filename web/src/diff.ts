@@ -1,6 +1,6 @@
 /** Two stacks of frames beside each other: equal frames in one line, the others marked. */
 
-export type Beside = [left: string | null, right: string | null];
+type Beside = [left: string | null, right: string | null];
 
 /** Align two lists by their longest common subsequence; what is left over between stands side by side. */
 export function aligned(left: readonly string[], right: readonly string[]): Beside[] {
@@ -14,19 +14,17 @@ export function aligned(left: readonly string[], right: readonly string[]): Besi
   }
   const lines: Beside[] = [];
   let i = 0, j = 0;
-  let ours: string[] = [], theirs: string[] = [];
-  const flush = () => {
-    for (let k = 0; k < Math.max(ours.length, theirs.length); k++) lines.push([ours[k] ?? null, theirs[k] ?? null]);
-    ours = [];
-    theirs = [];
-  };
+  // Where the next line of a side goes: what differs stands beside what differs.
+  let ours = 0, theirs = 0;
   while (i < left.length || j < right.length) {
-    if (i < left.length && j < right.length && left[i] === right[j]) {
-      flush();
-      lines.push([left[i++], right[j++]]);
-    } else if (j >= right.length || (i < left.length && longest[(i + 1) * width + j] >= longest[i * width + j + 1])) ours.push(left[i++]);
-    else theirs.push(right[j++]);
+    if (i < left.length && j < right.length && left[i] === right[j]) ours = theirs = lines.push([left[i++], right[j++]]);
+    else if (j >= right.length || (i < left.length && longest[(i + 1) * width + j] >= longest[i * width + j + 1])) {
+      lines[ours] = [left[i++], lines[ours]?.[1] ?? null];
+      ours++;
+    } else {
+      lines[theirs] = [lines[theirs]?.[0] ?? null, right[j++]];
+      theirs++;
+    }
   }
-  flush();
   return lines;
 }

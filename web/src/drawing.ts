@@ -5,23 +5,20 @@ import { COLOURS, type Model, Outcome } from "./model.ts";
 import type { Measure } from "./page.ts";
 import { shortened } from "./text.ts";
 import type { Palette } from "./theme.ts";
+import { pathOf } from "./tree.ts";
 
 export const HEIGHT = 232;
 export const MARGIN = { left: 76, right: 10, top: 40, bottom: 30 };
 
-export interface View {
-  from: number;
-  to: number;
-  low: number;
-  high: number;
-  width: number;
-}
+/** Rows ``from`` to ``to`` and logarithms ``low`` to ``high``, over so many pixels. */
+export interface View { from: number; to: number; low: number; high: number; width: number }
 
 export function viewOf(bins: Bins, from: number, to: number, width: number, measure: Measure): View {
   const most = Math.max(bins.most, measure === "ratio" ? 3 : 0) || 1;
   const high = Math.log10(most) + 0.15;
   const least = Number.isFinite(bins.least) ? Math.log10(bins.least) - 0.1 : high - 3;
-  return { from, to, width, high, low: Math.max(least, high - (measure === "ratio" ? 7 : 10), -30) };
+  // The tolerance is always seen.
+  return { from, to, width, high, low: measure === "ratio" ? Math.min(-0.3, Math.max(least, high - 7)) : Math.max(least, high - 10, -30) };
 }
 
 const bottom = HEIGHT - MARGIN.bottom;
@@ -47,7 +44,10 @@ export function drawPlot(
       const top = yOf(view, high);
       context.fillRect(x - (wide > 3 ? size / 2 - wide / 2 : 0), top - 1.5, size, Math.max(3, yOf(view, low) - top + 3));
     }
-    if (bins.beyond[column]) diamond(context, colours[COLOURS[Math.max(bins.outcome[column], Outcome.UNMATCHED)]], x, MARGIN.top - 12, 4);
+    if (bins.beyond[column]) {
+      context.fillStyle = colours[COLOURS[Math.max(bins.outcome[column], Outcome.UNMATCHED)]];
+      path(context, [x, MARGIN.top - 16], [x + 4, MARGIN.top - 12], [x, MARGIN.top - 8], [x - 4, MARGIN.top - 12]).fill();
+    }
     if (bins.alone[column]) {
       context.fillStyle = colours.unmatched;
       context.fillRect(x, bottom + 2, Math.max(2, size), 5);
@@ -63,26 +63,24 @@ function quietest(outcome: number): number {
 function drawAxis(context: CanvasRenderingContext2D, colours: Palette, view: View, measure: Measure): void {
   context.textAlign = "right";
   context.textBaseline = "middle";
+  const across = (logarithm: number, colour: string, text: string, textColour: string) => {
+    const y = Math.round(yOf(view, logarithm)) + 0.5;
+    context.strokeStyle = colour;
+    path(context, [MARGIN.left, y], [MARGIN.left + view.width, y]).stroke();
+    context.fillStyle = textColour;
+    context.fillText(text, MARGIN.left - 7, y);
+  };
+  const tolerance = measure === "ratio" && view.low < 0;
   const step = Math.ceil((view.high - view.low) / 6);
   for (let power = Math.ceil(view.low); power <= view.high; power++) {
-    if (power % step) continue;
-    const y = Math.round(yOf(view, power)) + 0.5;
-    context.strokeStyle = colours.faint;
-    line(context, MARGIN.left, y, MARGIN.left + view.width, y);
-    context.fillStyle = colours.muted;
-    if (power !== 0 || measure === "deviation") context.fillText(powerText(power), MARGIN.left - 7, y);
+    if (power % step === 0 && !(tolerance && power === 0)) across(power, colours.faint, powerText(power), colours.muted);
   }
   context.fillStyle = colours.muted;
   context.fillText("∞, NaN", MARGIN.left - 7, MARGIN.top - 12);
-  if (measure === "ratio" && view.low < 0) {
-    const y = Math.round(yOf(view, 0)) + 0.5;
-    context.strokeStyle = colours.ink;
-    context.setLineDash([6, 4]);
-    line(context, MARGIN.left, y, MARGIN.left + view.width, y);
-    context.setLineDash([]);
-    context.fillStyle = colours.ink;
-    context.fillText("tolerance 1", MARGIN.left - 7, y);
-  }
+  if (!tolerance) return;
+  context.setLineDash([6, 4]);
+  across(0, colours.ink, "tolerance 1", colours.ink);
+  context.setLineDash([]);
 }
 
 function powerText(power: number): string {
@@ -99,7 +97,7 @@ function drawParts(context: CanvasRenderingContext2D, colours: Palette, model: M
     const right = Math.min(MARGIN.left + view.width, xOf(view, part.to - 0.5));
     if (right <= left || model.rows === 0) continue;
     context.strokeStyle = colours.line;
-    if (part.from > view.from) line(context, left, MARGIN.top - 20, left, bottom + 20);
+    if (part.from > view.from) path(context, [left, MARGIN.top - 20], [left, bottom + 20]).stroke();
     const text = `${part.phase} ▸`;
     if (context.measureText(text).width + 8 > right - left) continue;
     context.fillStyle = colours.muted;
@@ -117,10 +115,16 @@ export function drawMarks(context: CanvasRenderingContext2D, colours: Palette, m
     const x = xOf(view, row);
     context.strokeStyle = context.fillStyle = colours.origin;
     context.setLineDash([2, 3]);
-    line(context, x, 18, x, bottom);
+    path(context, [x, 18], [x, bottom]).stroke();
     context.setLineDash([]);
     const value = values[row];
-    if (value > 0 && value < Infinity && view.high < 30) disc(context, x, yOf(view, Math.log10(value)), 4.5, colours.surface);
+    if (value > 0 && value < Infinity && view.high < 30) {
+      context.beginPath();
+      context.arc(x, yOf(view, Math.log10(value)), 4.5, 0, 7);
+      context.fill();
+      context.strokeStyle = colours.surface;
+      context.stroke();
+    }
     if (x < free) continue;
     const text = `✖ ${brief(model.names[call])}`;
     const wide = context.measureText(text).width;
@@ -132,50 +136,23 @@ export function drawMarks(context: CanvasRenderingContext2D, colours: Palette, m
   }
   for (const [row, width] of [[hovered, 1], [selected, 2]]) {
     if (row < view.from || row >= view.to) continue;
+    const x = xOf(view, row);
     context.strokeStyle = context.fillStyle = row === selected ? colours.accent : colours.muted;
     context.lineWidth = width;
-    line(context, xOf(view, row), MARGIN.top - 20, xOf(view, row), bottom + 7);
+    path(context, [x, MARGIN.top - 20], [x, bottom + 7]).stroke();
     context.lineWidth = 1;
-    if (row === selected) {
-      context.beginPath();
-      context.moveTo(xOf(view, row), bottom + 3);
-      context.lineTo(xOf(view, row) - 5, bottom + 10);
-      context.lineTo(xOf(view, row) + 5, bottom + 10);
-      context.fill();
-    }
+    if (row === selected) path(context, [x, bottom + 3], [x - 5, bottom + 10], [x + 5, bottom + 10]).fill();
   }
 }
 
 /** The parts of an entry's name that tell it from others, without its prefix, class and numbers. */
 export function brief(name: string): string {
-  const parts = shortened(name, 200).split(".");
-  const direction = parts.findIndex((part) => part === "forward" || part === "backward" || part === "parameters_grad");
-  const module = direction > 1 && /^(Cell|Module)$/.test(parts[0]);
-  const path = module ? parts.slice(1, Math.max(2, direction - 1)).join(".") : parts.slice(0, 3).join(".");
-  return shortened(path, 60);
+  return shortened(pathOf(shortened(name, 200), 3), 60);
 }
 
-function line(context: CanvasRenderingContext2D, x0: number, y0: number, x1: number, y1: number): void {
+/** Points, from one to the next: to be stroked or filled. */
+function path(context: CanvasRenderingContext2D, ...points: [x: number, y: number][]): CanvasRenderingContext2D {
   context.beginPath();
-  context.moveTo(x0, y0);
-  context.lineTo(x1, y1);
-  context.stroke();
-}
-
-function disc(context: CanvasRenderingContext2D, x: number, y: number, radius: number, ring: string): void {
-  context.beginPath();
-  context.arc(x, y, radius, 0, 7);
-  context.fill();
-  context.strokeStyle = ring;
-  context.stroke();
-}
-
-function diamond(context: CanvasRenderingContext2D, colour: string, x: number, y: number, size: number): void {
-  context.fillStyle = colour;
-  context.beginPath();
-  context.moveTo(x, y - size);
-  context.lineTo(x + size, y);
-  context.lineTo(x, y + size);
-  context.lineTo(x - size, y);
-  context.fill();
+  for (const [x, y] of points) context.lineTo(x, y);
+  return context;
 }

@@ -1,5 +1,6 @@
 /** Where in a tensor the two differ: a map of the difference, value against value, histograms, the worst elements. */
 
+import type { ComponentChildren } from "preact";
 import { useCallback, useMemo } from "preact/hooks";
 import { Canvas, type Draw } from "./canvas.tsx";
 import { fromBase64, type Picture } from "./data.ts";
@@ -36,6 +37,11 @@ export function Elements() {
   );
 }
 
+/** A picture with its title above and what its axes mean below. */
+function Drawing({ title, draw, label, children }: { title: ComponentChildren; draw: Draw; label: string; children: ComponentChildren }) {
+  return <figure><figcaption>{title}</figcaption><Canvas draw={draw} height={SIZE} label={label} /><p class="muted">{children}</p></figure>;
+}
+
 function Tiles({ map, shape }: { map: NonNullable<Picture["map"]>; shape: number[] }) {
   const bytes = useMemo(() => fromBase64(map.data), [map]);
   const draw = useCallback<Draw>((context, width, height, colours) => {
@@ -46,11 +52,9 @@ function Tiles({ map, shape }: { map: NonNullable<Picture["map"]>; shape: number
     });
   }, [bytes, map]);
   return (
-    <figure>
-      <figcaption>|target − golden|</figcaption>
-      <Canvas draw={draw} height={SIZE} label={`map of the difference, ${map.of}; from ${short(map.low)} to ${short(map.high)}`} />
-      <p class="muted">{short(map.low)} <span class="ramp" aria-hidden="true" /> {short(map.high)} · grey equal · <b class="ink">■</b> NaN<br />{printable(map.of)}; shape [{shape.join(", ")}]</p>
-    </figure>
+    <Drawing title="|target − golden|" draw={draw} label={`map of the difference, ${map.of}; from ${short(map.low)} to ${short(map.high)}`}>
+      {short(map.low)} <span class="ramp" aria-hidden="true" /> {short(map.high)} · grey equal · <b class="ink">■</b> NaN<br />{printable(map.of)}; shape [{shape.join(", ")}]
+    </Drawing>
   );
 }
 
@@ -74,11 +78,9 @@ function Density({ scatter }: { scatter: NonNullable<Picture["scatter"]> }) {
     context.strokeRect(0.5, 0.5, width - 1, height - 1);
   }, [bytes, scatter]);
   return (
-    <figure>
-      <figcaption>target ↑ against golden →</figcaption>
-      <Canvas draw={draw} height={SIZE} label={`target value against golden value of every element, from ${short(scatter.low)} to ${short(scatter.high)}`} />
-      <p class="muted">{short(scatter.low)} to {short(scatter.high)}, logarithmic on both sides of 0; on the dashed line both are equal</p>
-    </figure>
+    <Drawing title="target ↑ against golden →" draw={draw} label={`target value against golden value of every element, from ${short(scatter.low)} to ${short(scatter.high)}`}>
+      {short(scatter.low)} to {short(scatter.high)}, logarithmic on both sides of 0; on the dashed line both are equal
+    </Drawing>
   );
 }
 
@@ -99,11 +101,10 @@ function Histograms({ histograms: { target, golden, low, high } }: { histograms:
     context.stroke();
   }, [target, golden]);
   return (
-    <figure>
-      <figcaption>values: <span class="origin">— target</span>, <span class="agrees">▮ golden</span></figcaption>
-      <Canvas draw={draw} height={SIZE} label={`histograms of ${grouped(golden.reduce((a, b) => a + b, 0))} elements of both sides`} />
-      <p class="muted">{short(low)} to {short(high)}; heights are logarithmic</p>
-    </figure>
+    <Drawing title={<>values: <span class="origin">— target</span>, <span class="agrees">▮ golden</span></>} draw={draw}
+      label={`histograms of ${grouped(golden.reduce((a, b) => a + b, 0))} elements of both sides`}>
+      {short(low)} to {short(high)}; heights are logarithmic
+    </Drawing>
   );
 }
 

@@ -1,10 +1,10 @@
 /** Figures of values: decoded when a panel first needs them. */
 
-import { bits, type Columns, type Index, NO_NUMBER } from "./data.ts";
+import { bits, type Columns, type Index, NO_NUMBER, placeIn } from "./data.ts";
 
 export const STATISTICS = ["max", "min", "mean", "norm"] as const;
-export type Statistic = (typeof STATISTICS)[number];
-export type SideName = "target" | "golden";
+export const SIDES = ["target", "golden"] as const;
+export type SideName = (typeof SIDES)[number];
 
 export class Figures {
   private constructor(
@@ -16,35 +16,26 @@ export class Figures {
   ) {}
 
   static async load(index: Index, columns: Columns): Promise<Figures> {
-    const sides: SideName[] = index.kind === "dump" ? ["target"] : ["target", "golden"];
     const metrics = index.metrics ?? [];
-    const floats = sides.flatMap((side) => STATISTICS.map((name) => `${side}_${name}`));
+    const floats = SIDES.flatMap((side) => STATISTICS.map((name) => `${side}_${name}`));
     const numbers = new Map<string, Float32Array>();
     const codes = new Map<string, ArrayLike<number>>();
     const texts = new Map<string, string[]>();
     await Promise.all([
       ...[...floats, ...metrics.map((metric) => metric.column)].filter((name) => columns.has(name))
-        .map(async (name) => void numbers.set(name, await columns.floats(name))),
-      ...sides.flatMap((side) => [`${side}_type`, `${side}_text`]).filter((name) => columns.has(name)).map(async (name) => {
-        codes.set(name, await columns.integers(name));
+        .map(async (name) => void numbers.set(name, await columns.numbers<Float32Array>(name))),
+      ...SIDES.flatMap((side) => [`${side}_type`, `${side}_text`]).filter((name) => columns.has(name)).map(async (name) => {
+        codes.set(name, await columns.numbers(name));
         texts.set(name, await columns.dictionary(name));
       }),
     ]);
-    const places = columns.has("figure_rows") ? await columns.integers("figure_rows") : null;
+    const places = columns.has("figure_rows") ? await columns.numbers("figure_rows") : null;
     return new Figures(numbers, codes, texts, places, metrics);
   }
 
   /** Where the figures of a row stand; -1 where the page has none of it. */
   place(row: number): number {
-    if (!this.places) return row;
-    let low = 0, high = this.places.length - 1;
-    while (low <= high) {
-      const middle = (low + high) >> 1;
-      if (this.places[middle] === row) return middle;
-      if (this.places[middle] < row) low = middle + 1;
-      else high = middle - 1;
-    }
-    return -1;
+    return this.places ? placeIn(this.places, row) : row;
   }
 
   /** The row whose figures stand at a place. */

@@ -3,18 +3,13 @@
 import type { Model } from "./model.ts";
 
 /** Longest expression, and longest part of a name that it is tried on. */
-const LONGEST = 200;
-const LONGEST_NAME = 300;
+const LONGEST = 200, LONGEST_NAME = 300;
 /** Milliseconds after which an expression is given up. */
 const TIME = 500;
 const UNBOUNDED = 3;
 
-export interface Filter {
-  /** For each row 1 where it passes; null where all do. */
-  passes: Uint8Array | null;
-  /** What is wrong with the text, for the user. */
-  problem: string;
-}
+/** ``passes``: for each row 1 where it passes, null where all do; ``problem``: what is wrong with the text, for the user. */
+interface Filter { passes: Uint8Array | null; problem: string }
 
 /** Compile an expression between slashes; a text where it is refused. */
 export function guardedExpression(text: string): RegExp | string {
@@ -24,17 +19,13 @@ export function guardedExpression(text: string): RegExp | string {
   const plain = source.replace(/\\./g, "_").replace(/\[(?:[^\]])*\]/g, "_");
   if (/\\[1-9k]/.test(source)) return "no back references, please: they can take forever";
   // Repetition in repetition, and choices in repetition, can take exponential time.
-  if (repeatsGroup(plain)) return "a group that repeats is refused, as it can take forever";
+  if (/\)(?:[*+]|\{)/.test(plain)) return "a group that repeats is refused, as it can take forever";
   if ((plain.match(/[*+]|\{\d+,\d*\}/g) ?? []).length > UNBOUNDED) return `at most ${UNBOUNDED} repetitions`;
   try {
     return new RegExp(source, "i");
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
-}
-
-function repeatsGroup(plain: string): boolean {
-  return /\)(?:[*+]|\{)/.test(plain);
 }
 
 /** Which rows have a name that a text asks for. Entries are looked at, and slots; not rows, of which there are many. */
@@ -93,12 +84,8 @@ const lowered = new WeakMap<Model, string[]>();
 
 /** Names of both sides in lower case, the target's last: so a word may end at its slot. */
 function lowerNames(model: Model): string[] {
-  let names = lowered.get(model);
-  if (!names) {
-    names = model.names.map((_, call) => bothNames(model, call).toLowerCase());
-    lowered.set(model, names);
-  }
-  return names;
+  if (!lowered.has(model)) lowered.set(model, model.names.map((_, call) => bothNames(model, call).toLowerCase()));
+  return lowered.get(model)!;
 }
 
 function bothNames(model: Model, call: number): string {

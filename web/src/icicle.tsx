@@ -2,26 +2,20 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Canvas, type Draw, useWidth } from "./canvas.tsx";
-import { Glyph, Goto } from "./goto.tsx";
+import { Glyph, Goto } from "./controls.tsx";
+import { largest } from "./data.ts";
 import { COLOURS, GLYPHS, type Model, Outcome, WORDS } from "./model.ts";
 import { type ColourBy, usePage } from "./page.ts";
 import { short, shortened } from "./text.ts";
 import type { Colour, Palette } from "./theme.ts";
-import { buildTree, type Direction, type TreeNode } from "./tree.ts";
+import { buildTree, type Direction, lineOf, type TreeNode } from "./tree.ts";
 
 /** Height of a level: more where there are few. */
 const LOWEST = 24, HIGHEST = 46, WANTED = 300;
-const MOST_LEVELS = 11;
-const MOST_ADDERS = 6;
+const MOST_LEVELS = 11, MOST_ADDERS = 6;
 
-interface Box {
-  node: TreeNode;
-  level: number;
-  x: number;
-  width: number;
-  /** How many nodes share the box, where each is narrower than a pixel. */
-  many: number;
-}
+/** ``many``: how many nodes share the box, where each is narrower than a pixel. */
+interface Box { node: TreeNode; level: number; x: number; width: number; many: number }
 
 export function Icicle({ direction }: { direction: Direction }) {
   const { model, state, select } = usePage();
@@ -32,39 +26,31 @@ export function Icicle({ direction }: { direction: Direction }) {
   const pressed = useRef<TreeNode | null>(null);
   useEffect(() => setTop(only(root)), [root]);
   // What is selected elsewhere comes into view.
+  const selected = ofCall.get(state.call);
   useEffect(() => {
-    const selected = ofCall.get(state.call);
-    if (!selected) return;
-    for (let at: TreeNode | null = selected; at; at = at.parent) if (at === top) return;
-    setTop(only(root));
-  }, [state.call, ofCall]);
+    if (selected && !lineOf(selected).includes(top)) setTop(only(root));
+  }, [selected]);
   const boxes = useMemo(() => layout(model, top, width), [model, top, width]);
   const levels = boxes.reduce((most, each) => Math.max(most, each.level + 1), 1);
   const tall = Math.max(LOWEST, Math.min(HIGHEST, Math.floor(WANTED / levels)));
   const draw = useCallback<Draw>((context, _width, _height, colours) => {
-    const last = (each: Box) => Number(each.node.call === state.call) + Number(each.node.origins > 0 && each.width < 8);
-    for (const each of [...boxes].sort((a, b) => last(a) - last(b))) {
-      drawBox(context, colours, model, each, tall, state.colour, each.node.call === state.call && state.call >= 0);
-    }
-  }, [boxes, model, tall, state.colour, state.call]);
+    const last = (each: Box) => Number(each.node === selected) + Number(each.node.origins > 0 && each.width < 8);
+    for (const each of [...boxes].sort((a, b) => last(a) - last(b))) drawBox(context, colours, model, each, tall, state.colour, each.node === selected);
+  }, [boxes, model, tall, state.colour, selected]);
   const boxAt = (event: MouseEvent) => {
     const place = (event.currentTarget as HTMLElement).getBoundingClientRect();
     const x = event.clientX - place.left, level = Math.floor((event.clientY - place.top) / tall);
     return boxes.find((each) => each.level === level && x >= each.x && x < each.x + Math.max(1, each.width)) ?? null;
   };
-  const path: TreeNode[] = [];
-  for (let at: TreeNode | null = top; at; at = at.parent) path.unshift(at);
+  const path = lineOf(top).reverse();
   const zoom = (node: TreeNode | undefined) => node?.children.length && setTop(node);
   return (
     <div class="icicle">
       <div class="bar crumbs">
         {path.map((each) => (
-          <button type="button" key={each.label + each.depth} onClick={() => setTop(each)} aria-current={each === top ? "true" : undefined}>
-            {shortened(each.label || "…", 40)}
-          </button>
+          <button type="button" key={each.label + each.depth} onClick={() => setTop(each)} aria-current={each === top ? "true" : undefined}>{shortened(each.label || "…", 40)}</button>
         ))}
-        <button type="button" disabled={!ofCall.get(state.call)?.children.length || ofCall.get(state.call) === top}
-          onClick={() => zoom(ofCall.get(state.call))}>zoom to selected</button>
+        <button type="button" disabled={!selected?.children.length || selected === top} onClick={() => zoom(selected)}>zoom to selected</button>
       </div>
       <div class="canvas" ref={box}>
         <Canvas draw={draw} height={levels * tall} label={icicleLabel(model, root, direction)} id="icicle"
@@ -79,7 +65,7 @@ export function Icicle({ direction }: { direction: Direction }) {
           }}
           onDblClick={() => zoom(pressed.current ?? undefined)} />
       </div>
-      <p class="muted told" aria-live="off">{hover ? told(model, hover) : legend(state.colour)}</p>
+      <p class="muted told" aria-live="off">{hover ? told(model, hover) : LEGENDS[state.colour][1]}</p>
       {!model.alone && <Adders direction={direction} />}
     </div>
   );
@@ -88,30 +74,16 @@ export function Icicle({ direction }: { direction: Direction }) {
 /** The calls that add most error of their own. */
 function Adders({ direction }: { direction: Direction }) {
   const { model } = usePage();
-  const most = useMemo(() => {
-    const best: number[] = [];
-    for (let call = 0; call < model.calls; call++) {
-      if (model.phase(call) !== direction || model.added(call) <= 1) continue;
-      let place = best.length;
-      while (place > 0 && model.added(best[place - 1]) < model.added(call)) place--;
-      if (place < MOST_ADDERS) best.splice(place, 0, call);
-      best.length = Math.min(best.length, MOST_ADDERS);
-    }
-    return best;
-  }, [model, direction]);
+  const adds = (call: number) => (model.phase(call) === direction && model.added(call) > 1 ? model.added(call) : NaN);
+  const most = useMemo(() => largest(model.calls, MOST_ADDERS, adds), [model, direction]);
   if (!most.length) return <p class="muted">No call gives out more error than it takes in and its tolerance allows.</p>;
   return (
     <table class="adders">
-      <thead><tr>
-        <th scope="col">adds most error</th>
-        {["in", "out", "adds"].map((title) => <th scope="col" class="number" key={title}>{title}</th>)}
-      </tr></thead>
+      <thead><tr><th scope="col">adds most error</th>{["in", "out", "adds"].map((title) => <th scope="col" class="number" key={title}>{title}</th>)}</tr></thead>
       <tbody>{most.map((call) => (
         <tr key={call}>
           <td><Glyph outcome={model.callOutcome[call]} /> <Goto call={call} /></td>
-          <td class="number">{short(model.taken[call])}</td>
-          <td class="number">{short(model.given[call])}</td>
-          <td class="number">×{short(model.added(call))}</td>
+          <td class="number">{short(model.taken[call])}</td><td class="number">{short(model.given[call])}</td><td class="number">×{short(model.added(call))}</td>
         </tr>
       ))}</tbody>
     </table>
@@ -157,15 +129,14 @@ function severity(model: Model, node: TreeNode): number {
 }
 
 /** The colour of a call; ``surface`` where there is nothing to say. */
-export function colourOf(model: Model, call: number, by: ColourBy): Colour {
+function colourOf(model: Model, call: number, by: ColourBy): Colour {
   if (call < 0) return "surface";
   const outcome = model.callOutcome[call];
   if (outcome === Outcome.ORIGIN) return "origin";
-  if (outcome === Outcome.UNMATCHED && !model.alone && (model.callFlags[call] & 3) !== 3) return "unmatched";
+  if (outcome === Outcome.UNMATCHED && model.isAlone(call)) return "unmatched";
   if (by === "outcome") return outcome <= Outcome.NOT_COMPARED ? "passes" : COLOURS[outcome];
   if (by === "finite") {
-    for (let row = model.firstRow[call]; row < model.endRow(call); row++) if (model.nonFinite(row)) return "differs";
-    return "passes";
+    return model.rowsOf(call).some((row) => model.nonFinite(row)) ? "differs" : "passes";
   }
   const value = by === "added" ? model.added(call) : model.callWorst[call];
   return value <= 1 ? (by === "added" && model.given[call] > 1 ? "heat0" : "passes") : value <= 10 ? "heat1" : "heat2";
@@ -176,7 +147,7 @@ function drawBox(context: CanvasRenderingContext2D, colours: Palette, model: Mod
   const colour = colourOf(model, box.node.call, by);
   context.fillStyle = colours[colour];
   context.fillRect(box.x, y, width, tall - 1);
-  if (colour === "surface") {
+  if (colours[colour] === colours.surface) {
     context.strokeStyle = colours.line;
     context.strokeRect(box.x + 0.5, y + 0.5, width - 1, tall - 2);
   }
@@ -194,20 +165,16 @@ function drawBox(context: CanvasRenderingContext2D, colours: Palette, model: Mod
   context.textBaseline = "middle";
   const inside = box.node.origins - (colour === "origin" ? 1 : 0);
   let right = box.x + width - 5;
-  if (inside > 0 && box.node.children.length) {
-    const badge = `✖${inside}`;
-    const wide = context.measureText(badge).width;
-    if (wide + 6 < width) {
-      context.fillStyle = solid ? text : colours.origin;
-      context.fillText(badge, right - wide, y + tall / 2);
-      right -= wide + 6;
-    }
+  const badge = `✖${inside}`, wide = context.measureText(badge).width;
+  if (inside > 0 && box.node.children.length && wide + 6 < width) {
+    context.fillStyle = solid ? text : colours.origin;
+    context.fillText(badge, right - wide, y + tall / 2);
+    right -= wide + 6;
   }
   context.fillStyle = text;
   const room = right - box.x - 5, glyph = colour === "origin" ? "✖ " : "", full = glyph + box.node.label;
   const fits = context.measureText(full).width <= room;
-  const label = fitting(context, fits ? full : glyph + box.node.label.slice(box.node.label.lastIndexOf(".") + 1), room);
-  if (label) context.fillText(label, box.x + 5, y + tall / 2);
+  context.fillText(fits ? full : fitting(context, glyph + box.node.label.slice(box.node.label.lastIndexOf(".") + 1), room), box.x + 5, y + tall / 2);
 }
 
 /** The ink or the surface, whichever stands out more on a colour. */
@@ -224,28 +191,26 @@ function lightness(colour: string): number {
 /** As much of a text as fits, its end first to go; nothing where that would be a letter or two. */
 function fitting(context: CanvasRenderingContext2D, text: string, width: number): string {
   if (context.measureText(text).width <= width) return text;
-  let low = 0, high = Math.min(text.length, Math.ceil(width / 3));
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (context.measureText(`${text.slice(0, middle)}…`).width <= width) low = middle;
-    else high = middle - 1;
-  }
-  return low > 1 ? `${text.slice(0, low)}…` : low === 1 && text.length < 3 ? text[0] : "";
+  let length = Math.min(text.length, Math.ceil(width / 3));
+  while (length > 0 && context.measureText(`${text.slice(0, length)}…`).width > width) length--;
+  return length > 1 ? `${text.slice(0, length)}…` : "";
 }
 
 function told(model: Model, box: Box): string {
-  const call = box.node.call;
+  const { call } = box.node;
   if (box.many > 1) return `${box.many} calls that are too narrow to draw; click to see them`;
   if (call < 0) return `${box.node.label}: ${box.node.leaves} calls inside`;
   return `${GLYPHS[model.callOutcome[call]]} ${shortened(model.names[call], 160)} · takes in ${short(model.taken[call])}, gives out ` +
     `${short(model.given[call])}, adds ×${short(model.added(call))}`;
 }
 
-function legend(by: ColourBy): string {
-  if (by === "added") return "Colour: what a call adds, given ÷ max(taken, 1). Blue hands on what came in, amber adds up to 10 times, red more.";
-  if (by === "worst") return "Colour: the largest error ratio of a call. Amber up to 10, red more.";
-  return by === "outcome" ? "Colour: the most severe result of a call." : "Colour: calls with NaN or infinity.";
-}
+/** What a colour shows: in the menu, and below the icicle. */
+export const LEGENDS: Record<ColourBy, readonly [string, string]> = {
+  added: ["added error", "Colour: what a call adds, out ÷ max(in, 1). Blue hands on what came in, amber adds up to 10 times, red more."],
+  worst: ["largest error", "Colour: the largest error ratio of a call. Amber up to 10, red more."],
+  outcome: ["result", "Colour: the most severe result of a call."],
+  finite: ["NaN, infinity", "Colour: calls with NaN or infinity."],
+};
 
 function icicleLabel(model: Model, root: TreeNode, direction: Direction): string {
   const origins = [...model.originOfCall.keys()].map((call) => shortened(model.names[call], 100)).slice(0, 3).join(", ");

@@ -1,35 +1,28 @@
 /** Keys of the page. Those that are a single letter count only while no field has the focus, and can be switched off. */
 
 import { useEffect, useRef } from "preact/hooks";
-import { copyText } from "./controls.tsx";
+import { copyText, Dialog } from "./controls.tsx";
 import { Figures } from "./figures.ts";
 import { type Model } from "./model.ts";
-import { loadFigures, type PageContext, usePage } from "./page.ts";
+import { loadFigures, type PageContext, TABS, usePage } from "./page.ts";
 import { consumers, producers } from "./neighbours.ts";
-import { zoomed } from "./plot.tsx";
 
-interface Key {
-  keys: string[];
-  shown: string;
-  does: string;
-  run: (page: PageContext) => void | Promise<void>;
-}
-
-export const KEYS: readonly Key[] = [
+const KEYS: readonly { keys: string[]; shown: string; does: string; run: (page: PageContext) => void | Promise<void> }[] = [
   { keys: ["?"], shown: "?", does: "show or hide this help", run: ({ state, set }) => set({ help: !state.help }) },
   { keys: ["/"], shown: "/", does: "go to the filter", run: () => document.getElementById("filter")?.focus() },
-  { keys: ["o"], shown: "o", does: "next origin", run: (page) => goTo(page, nextOrigin(page, 1)) },
-  { keys: ["O"], shown: "O", does: "previous origin", run: (page) => goTo(page, nextOrigin(page, -1)) },
+  { keys: ["o"], shown: "o", does: "next origin", run: (page) => goTo(page, page.model.originFrom(page.state.call, 1)) },
+  { keys: ["O"], shown: "O", does: "previous origin", run: (page) => goTo(page, page.model.originFrom(page.state.call, -1)) },
   { keys: ["n"], shown: "n", does: "next value that is NaN or infinite", run: nextNonFinite },
   { keys: ["ArrowLeft"], shown: "←", does: "previous call", run: (page) => goTo(page, page.state.call - 1) },
   { keys: ["ArrowRight"], shown: "→", does: "next call", run: (page) => goTo(page, page.state.call + 1) },
   { keys: ["["], shown: "[", does: "what made the inputs of the call", run: (page) => neighbour(page, producers) },
   { keys: ["]"], shown: "]", does: "what takes in its outputs", run: (page) => neighbour(page, consumers) },
-  { keys: ["+", "="], shown: "+", does: "zoom in at the selection", run: ({ model, state, set }) => set({ x: zoomed(model, state.row, state.x, 0.5) }) },
-  { keys: ["-"], shown: "−", does: "zoom out", run: ({ model, state, set }) => set({ x: zoomed(model, state.row, state.x, 2) }) },
+  { keys: ["+", "="], shown: "+", does: "zoom in at the selection", run: ({ zoom }) => zoom(0.5) },
+  { keys: ["-"], shown: "−", does: "zoom out", run: ({ zoom }) => zoom(2) },
   { keys: ["0"], shown: "0", does: "show the whole execution", run: ({ set }) => set({ x: null }) },
   { keys: ["t"], shown: "t", does: "go to the table (↑ ↓ and Enter select)", run: () => document.getElementById("grid")?.focus() },
   { keys: ["m"], shown: "m", does: "icicle or trees", run: ({ state, set }) => set({ view: state.view === "icicle" ? "trees" : "icicle" }) },
+  { keys: ["v"], shown: "v", does: "next view of the node: figures, elements, neighbours, stack", run: ({ state, set }) => set({ tab: TABS[(TABS.indexOf(state.tab) + 1) % TABS.length] }) },
   { keys: ["c"], shown: "c", does: "copy a link to what is shown", run: () => void copyText(location.href) },
   { keys: ["Escape"], shown: "Esc", does: "close, or take back the filter and the zoom", run: escape },
 ];
@@ -44,8 +37,7 @@ export function Keys() {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       const target = event.target as HTMLElement;
-      const field = target.matches?.("input:not([type=checkbox]), textarea, select");
-      if (field) {
+      if (target.matches?.("input:not([type=checkbox]), textarea, select")) {
         // Out of the field first; what was typed stays.
         if (event.key === "Escape") target.blur(), event.preventDefault();
         return;
@@ -64,35 +56,17 @@ export function Keys() {
 }
 
 function Help({ page: { state, set } }: { page: PageContext }) {
-  const box = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const before = document.activeElement as HTMLElement | null;
-    box.current!.showModal();
-    return () => before?.focus();
-  }, []);
-  const close = () => set({ help: false });
   return (
-    <dialog ref={box} class="help" aria-labelledby="help-title" onClose={close}
-      onKeyDown={(event) => { if (event.key === "?") { event.stopPropagation(); close(); } }}>
-      <h2 id="help-title">Keys</h2>
+    <Dialog title="Keys" close={() => set({ help: false })}>
       <dl>{KEYS.map((key) => <div key={key.shown}><dt><kbd>{key.shown}</kbd></dt><dd>{key.does}</dd></div>)}</dl>
       <p>In the plot: drag to zoom, click to select, double click to see all.</p>
       <label><input type="checkbox" checked={state.shortcuts} onChange={(event) => set({ shortcuts: event.currentTarget.checked })} /> keys of a single letter</label>
-      <p><button type="button" onClick={close}>close</button></p>
-    </dialog>
+    </Dialog>
   );
 }
 
 function goTo(page: PageContext, call: number): void {
   if (call >= 0 && call < page.model.calls) page.select(call);
-}
-
-/** The next origin in the order of execution, around its end. */
-export function nextOrigin({ model, state }: Pick<PageContext, "model" | "state">, step: 1 | -1): number {
-  const calls = [...model.originOfCall.keys()].sort((a, b) => a - b);
-  if (!calls.length) return -1;
-  const ordered = step > 0 ? calls : calls.reverse();
-  return ordered.find((call) => (step > 0 ? call > state.call : call < state.call)) ?? ordered[0];
 }
 
 function nextNonFinite({ model, state, select, set }: PageContext): void {

@@ -1,14 +1,15 @@
 /** The comparison as the panels see it: calls and their rows, error ratios, and what became of each. */
 
 import { bits, type Columns, type Index, NO_NUMBER, type Origin } from "./data.ts";
+import { short } from "./text.ts";
 
 /** What became of a value, the more severe the larger: so the largest of a pixel column or a call is shown. */
 export const Outcome = { AGREES: 0, NOT_COMPARED: 1, EXPLAINED: 2, UNMATCHED: 3, INHERITED: 4, DIFFERS: 5, ORIGIN: 6 } as const;
 export const GLYPHS = ["✓", "–", "~", "∅", "↳", "≠", "✖"];
 export const WORDS = ["agrees", "not compared", "explained", "unmatched", "inherited", "differs", "origin"];
-/** Names of colours of the style sheet, by outcome. */
 /** What they mean in a dump alone. */
-export const ALONE_WORDS = ["finite", "finite", "finite", "finite", "not finite", "not finite", "first not finite"];
+const ALONE_WORDS = ["finite", "finite", "finite", "finite", "not finite", "not finite", "first not finite"];
+/** Names of colours of the style sheet, by outcome. */
 export const COLOURS = ["agrees", "agrees", "explained", "unmatched", "inherited", "differs", "origin"] as const;
 
 /** Results of the table of ``own``; of other tables the flags tell. */
@@ -23,6 +24,42 @@ const NONFINITE = RowFlag.TARGET_NONFINITE | RowFlag.GOLDEN_NONFINITE;
 
 export type Phase = "forward" | "backward" | "gradient" | "update" | "value";
 
+/** The columns that every panel needs, decoded before the page is shown. */
+async function loadParts(columns: Columns) {
+  return settled({
+    names: columns.json<string>("call_names"),
+    goldens: columns.json<string | 0 | null>("call_goldens"),
+    callFlags: columns.numbers("call_flags"),
+    parent: columns.numbers("call_parent"),
+    firstRow: columns.numbers("call_rows"),
+    taken: columns.numbers<Float32Array>("call_taken"),
+    given: columns.numbers<Float32Array>("call_given"),
+    how: columns.numbers("call_how"),
+    hows: columns.dictionary("call_how"),
+    slot: columns.numbers("row_slot"),
+    goldenSlot: columns.numbers("row_golden_slot"),
+    slots: columns.dictionary("row_slot"),
+    flags: columns.numbers("row_flags"),
+    deviation: columns.numbers<Float32Array>("row_deviation"),
+    toleranceCode: columns.numbers("row_tolerance"),
+    tolerances: columns.dictionary<number | null>("row_tolerance"),
+    explained: columns.numbers("row_explained"),
+    inherited: columns.numbers("row_inherited"),
+    result: columns.numbers("row_result"),
+    results: columns.dictionary("row_result"),
+  });
+}
+
+/** What promises give, by their names. */
+async function settled<T extends object>(promises: T): Promise<{ [name in keyof T]: Awaited<T[name]> }> {
+  const values = await Promise.all(Object.values(promises));
+  return Object.fromEntries(Object.keys(promises).map((name, place) => [name, values[place]])) as { [name in keyof T]: Awaited<T[name]> };
+}
+
+type Parts = Awaited<ReturnType<typeof loadParts>>;
+
+export interface Model extends Readonly<Parts> {}
+
 export class Model {
   readonly rowCall: Uint32Array;
   /** Error ratio of each row: 0 where nothing differs, NaN where nothing was compared. */
@@ -31,42 +68,28 @@ export class Model {
   readonly callWorst: Float32Array;
   readonly callOutcome: Uint8Array;
   readonly originOfCall = new Map<number, Origin>();
+  readonly rows: number;
+  readonly calls: number;
+  /** Whether this is one dump alone, with nothing to compare it to. */
+  readonly alone: boolean;
+  /** What outcomes are called: of a dump alone there is less to say. */
+  readonly words: readonly string[];
   private byName: Map<string, number> | null = null;
 
-  constructor(
-    readonly index: Index,
-    readonly columns: Columns,
-    readonly names: string[],
-    readonly goldens: (string | 0 | null)[],
-    readonly callFlags: Uint8Array,
-    readonly parent: ArrayLike<number>,
-    readonly firstRow: ArrayLike<number>,
-    readonly taken: Float32Array,
-    readonly given: Float32Array,
-    readonly how: ArrayLike<number>,
-    readonly hows: string[],
-    readonly slot: ArrayLike<number>,
-    readonly goldenSlot: ArrayLike<number>,
-    readonly slots: string[],
-    readonly flags: Uint8Array,
-    readonly deviation: Float32Array,
-    readonly toleranceCode: ArrayLike<number>,
-    readonly tolerances: (number | null)[],
-    readonly explained: ArrayLike<number>,
-    readonly inherited: ArrayLike<number>,
-    result: ArrayLike<number>,
-    results: string[],
-  ) {
-    this.rowCall = new Uint32Array(flags.length);
-    for (let call = 0; call < names.length; call++) this.rowCall.fill(call, firstRow[call], this.endRow(call));
+  constructor(readonly index: Index, readonly columns: Columns, parts: Parts) {
+    Object.assign(this, parts);
+    [this.rows, this.calls, this.alone] = [parts.flags.length, parts.names.length, index.kind === "dump"];
+    this.words = this.alone ? ALONE_WORDS : WORDS;
+    this.rowCall = new Uint32Array(this.rows);
+    for (let call = 0; call < this.calls; call++) this.rowCall.fill(call, this.firstRow[call], this.endRow(call));
     this.ratio = this.ratios();
     for (const origin of index.origins) {
       if (origin.call !== null && !this.originOfCall.has(origin.call)) this.originOfCall.set(origin.call, origin);
     }
-    this.outcome = this.outcomes(result, results.map((text) => RESULTS.get(text) ?? -1));
-    this.callWorst = new Float32Array(names.length);
-    this.callOutcome = new Uint8Array(names.length);
-    for (let row = 0; row < flags.length; row++) {
+    this.outcome = this.outcomes(parts.result, parts.results.map((text) => RESULTS.get(text) ?? -1));
+    this.callWorst = new Float32Array(this.calls);
+    this.callOutcome = new Uint8Array(this.calls);
+    for (let row = 0; row < this.rows; row++) {
       const call = this.rowCall[row];
       if (this.ratio[row] > this.callWorst[call]) this.callWorst[call] = this.ratio[row];
       if (this.outcome[row] > this.callOutcome[call]) this.callOutcome[call] = this.outcome[row];
@@ -74,29 +97,27 @@ export class Model {
     for (const call of this.originOfCall.keys()) this.callOutcome[call] = Outcome.ORIGIN;
   }
 
-  /** Whether this is one dump alone, with nothing to compare it to. */
-  get alone(): boolean {
-    return this.index.kind === "dump";
-  }
-
-  get rows(): number {
-    return this.flags.length;
-  }
-
-  get calls(): number {
-    return this.names.length;
-  }
-
   endRow(call: number): number {
-    return call + 1 < this.names.length ? this.firstRow[call + 1] : this.rows;
+    return call + 1 < this.calls ? this.firstRow[call + 1] : this.rows;
+  }
+
+  /** The rows of a call. */
+  rowsOf(call: number): number[] {
+    return Array.from({ length: this.endRow(call) - this.firstRow[call] }, (_, place) => this.firstRow[call] + place);
   }
 
   tolerance(row: number): number | null {
     return this.tolerances[this.toleranceCode[row]] ?? null;
   }
 
-  hasDeviation(row: number): boolean {
-    return bits(this.deviation)[row] !== NO_NUMBER;
+  /** How far apart a row's two sides are; null where nothing was compared. */
+  deviationOf(row: number): number | null {
+    return bits(this.deviation)[row] === NO_NUMBER ? null : this.deviation[row];
+  }
+
+  /** Error ratio of a row as it is shown. */
+  ratioText(row: number): string {
+    return short(this.deviationOf(row) === null ? null : this.ratio[row]);
   }
 
   rowName(row: number): string {
@@ -112,6 +133,22 @@ export class Model {
   golden(call: number): string {
     const name = this.goldens[call];
     return name === 0 || !(this.callFlags[call] & CallFlag.TARGET) ? this.names[call] : (name ?? "");
+  }
+
+  /** Whether a call of a comparison is on one side only. */
+  isAlone(call: number): boolean {
+    return !this.alone && (this.callFlags[call] & 3) !== 3;
+  }
+
+  /** The calls of origins in execution order. */
+  get origins(): number[] {
+    return [...this.originOfCall.keys()].sort((a, b) => a - b);
+  }
+
+  /** The next origin after a call, or the one before it, around the end; -1 where there is none. */
+  originFrom(call: number, step: 1 | -1): number {
+    const ordered = step > 0 ? this.origins : this.origins.reverse();
+    return ordered.find((each) => (each - call) * step > 0) ?? ordered[0] ?? -1;
   }
 
   nonFinite(row: number): boolean {
@@ -211,16 +248,5 @@ export class Model {
 }
 
 export async function loadModel(index: Index, columns: Columns): Promise<Model> {
-  const [names, goldens, callFlags, parent, firstRow, taken, given, how, hows, slot, goldenSlot, slots, flags, deviation,
-    toleranceCode, tolerances, explained, inherited, result, results] = await Promise.all([
-    columns.json<string>("call_names"), columns.json<string | 0 | null>("call_goldens"), columns.bytes("call_flags"),
-    columns.integers("call_parent"), columns.integers("call_rows"), columns.floats("call_taken"),
-    columns.floats("call_given"), columns.bytes("call_how"), columns.dictionary("call_how"), columns.integers("row_slot"),
-    columns.integers("row_golden_slot"),
-    columns.dictionary("row_slot"), columns.bytes("row_flags"), columns.floats("row_deviation"),
-    columns.integers("row_tolerance"), columns.dictionary<number | null>("row_tolerance"), columns.bytes("row_explained"),
-    columns.integers("row_inherited"), columns.bytes("row_result"), columns.dictionary("row_result"),
-  ]);
-  return new Model(index, columns, names, goldens, callFlags, parent, firstRow, taken, given, how, hows, slot, goldenSlot, slots,
-    flags, deviation, toleranceCode, tolerances, explained, inherited, result, results);
+  return new Model(index, columns, await loadParts(columns));
 }

@@ -7,12 +7,8 @@ const MOST = 12;
 /** Values of a call that are looked for: each takes a walk through all rows. */
 const MOST_VALUES = 32;
 
-export interface Neighbour {
-  call: number;
-  row: number;
-  /** The row of the selected call that has the same figures. */
-  by: number;
-}
+/** ``by``: the row of the selected call that has the same figures. */
+export interface Neighbour { call: number; row: number; by: number }
 
 const isOutput = (model: Model, row: number) => model.slotOf(row).startsWith("output");
 const isInput = (model: Model, row: number) => model.slotOf(row).startsWith("input");

@@ -1,32 +1,26 @@
 /** Everything known of the selected call: its values on both sides, why, its neighbours, its stacks. */
 
-import type { JSX } from "preact";
+import type { ComponentType } from "preact";
 import { useMemo } from "preact/hooks";
 import { NeighboursTab, RawTab, StackTab } from "./around.tsx";
-import { CopyButton, Label } from "./controls.tsx";
+import { CopyButton, Goto, Label } from "./controls.tsx";
 import { Elements } from "./elements.tsx";
-import { Goto } from "./goto.tsx";
+import type { Figures } from "./figures.ts";
 import { CallFlag, Outcome, RowFlag } from "./model.ts";
 import { type Tab, TABS, useFigures, useLoaded, usePage } from "./page.ts";
-import { loadReasons } from "./rows.ts";
+import { askedOf, loadReasons } from "./rows.ts";
 import { dtypeMeaning, plural, printable, short, shortened } from "./text.ts";
 import { FiguresTab } from "./values.tsx";
 
-const CONTENTS: Record<Tab, () => JSX.Element> = {
+const CONTENTS: Record<Tab, ComponentType<{ figures: Figures }>> = {
   figures: FiguresTab, elements: Elements, neighbours: NeighboursTab, stack: StackTab, raw: RawTab,
 };
 
 export function NodePanel() {
   const { model, state, set, select } = usePage();
+  const figures = useFigures(model);
   const { call } = state;
-  if (call < 0) {
-    return (
-      <section class="panel node" aria-labelledby="node-title">
-        <h2 id="node-title">Node</h2>
-        <p class="empty">Select a value in the plot, the model or the table.</p>
-      </section>
-    );
-  }
+  if (call < 0) return <section class="panel node"><h2>Node</h2><p class="empty">Select a value in the plot, the model or the table.</p></section>;
   const go = (step: number) => call + step >= 0 && call + step < model.calls && select(call + step);
   const Contents = CONTENTS[state.tab];
   const onKeyDown = (event: KeyboardEvent) => {
@@ -60,7 +54,7 @@ export function NodePanel() {
             tabIndex={tab === state.tab ? 0 : -1} onClick={() => set({ tab })}>{tab}</button>
         ))}
       </div>
-      <div class="tabpanel" role="tabpanel" id="tabpanel" aria-labelledby={`tab-${state.tab}`} tabIndex={0}><Contents /></div>
+      <div class="tabpanel" role="tabpanel" id="tabpanel" aria-labelledby={`tab-${state.tab}`} tabIndex={0}>{figures ? <Contents figures={figures} /> : <p class="muted">decoding…</p>}</div>
     </section>
   );
 }
@@ -82,27 +76,26 @@ function Flow({ call }: { call: number }) {
     if (element) element.style.width = `${Math.max(2, Math.min(100, (Math.log10(1 + Math.min(value, 1e6)) / 6) * 100))}%`;
   };
   const bar = (name: string, value: number) => (
-    <span class="flow">
-      <span class="muted">{name}</span>
-      <span class="track"><span ref={width(value)} class={value > 1 ? "loud" : ""} /></span>
-      <b>{short(value)}</b>
-    </span>
+    <span class="flow"><span class="muted">{name}</span><span class="track"><span ref={width(value)} class={value > 1 ? "loud" : ""} /></span><b>{short(value)}</b></span>
   );
-  return <div class="flows">{bar("in", model.taken[call])}{bar("out", model.given[call])}<span class="muted">adds ×{short(model.added(call))}</span></div>;
+  return <div class="flows">{bar("error in", model.taken[call])}{bar("out", model.given[call])}<span class="muted">adds ×{short(model.added(call))}</span></div>;
 }
 
 /** Why the selection is what it is: an origin, inherited, explained. */
 function Why({ call }: { call: number }) {
   const { model, state } = usePage();
   const reasons = useLoaded(() => loadReasons(model), model);
+  const asked = useLoaded(() => askedOf(model, state.row), state.row);
+  const told = asked && <p class="muted asked">explanations tried: {shortened(asked, 1500)}</p>;
   const origin = model.originOfCall.get(call);
   if (origin) {
     return (
       <div class="why origin-box">
-        <p><Label outcome={Outcome.ORIGIN} alone={model.alone} /> <span class="chip">{printable(origin.kind)}</span> {shortened(origin.reason, 600)}</p>
+        <p><Label outcome={Outcome.ORIGIN} /> <span class="chip">{printable(origin.kind)}</span> {shortened(origin.reason, 600)}</p>
         {origin.details.length > 0 && <ul>{origin.details.slice(0, 8).map((each, place) => <li key={place}>{shortened(each, 600)}</li>)}</ul>}
         {origin.site && <p class="muted">called at <bdi>{shortened(origin.site, 300)}</bdi></p>}
-        {origin.command && <p class="command"><code>{shortened(origin.command, 300)}</code> <CopyButton text={() => origin.command}>copy</CopyButton></p>}
+        {origin.command && <p class="command">all that is known of it: the same command with <code>{shortened(origin.command, 300)}</code> <CopyButton text={() => origin.command}>copy</CopyButton></p>}
+        {told}
         {!model.alone && <Before call={call} />}
       </div>
     );
@@ -114,9 +107,10 @@ function Why({ call }: { call: number }) {
   const reason = reasons?.texts[reasons.codes[row]] ?? "";
   return (
     <div class="why">
-      <p><Label outcome={model.outcome[row]} alone={model.alone} /> {shortened(model.slotOf(row), 80)}
+      <p><Label outcome={model.outcome[row]} /> {shortened(model.slotOf(row), 80)}
         {from > 0 && <> from <Goto call={from - 1} /></>}
         {explained && <> by {printable(explained)}</>}{reason && reason !== explained && <>: {shortened(reason, 600)}</>}</p>
+      {told}
     </div>
   );
 }
@@ -125,32 +119,28 @@ function Why({ call }: { call: number }) {
 function Before({ call }: { call: number }) {
   const { model } = usePage();
   const figures = useFigures(model);
-  const counted = useMemo(() => {
-    const kinds = new Map([["parameter", [0, 0]], ["input", [0, 0]], ["output", [0, 0]]]);
-    let dtypes = 0, typed = 0;
-    const last = model.firstRow[call];
-    for (let row = 0; row < last; row++) {
+  const counts = useMemo(() => {
+    const counts = new Map<string, { all: number; bad: number[] }>();
+    const count = (kind: string, good: boolean, row: number) => {
+      const known = counts.get(kind) ?? { all: 0, bad: [] };
+      counts.set(kind, known);
+      known.all++;
+      if (!good) known.bad.push(row);
+    };
+    for (let row = 0; row < model.firstRow[call]; row++) {
       if ((model.flags[row] & 3) !== 3) continue;
       const slot = model.slotOf(row);
-      const kind = kinds.get(slot.startsWith("parameter") ? "parameter" : slot.startsWith("input") ? "input" : "output")!;
-      kind[0]++;
-      if (!(model.flags[row] & RowFlag.DIFFERS)) kind[1]++;
-      if (figures && model.flags[row] & RowFlag.TENSOR && figures.place(row) >= 0) {
-        typed++;
-        if (dtypeMeaning(figures.type("target", row)) === dtypeMeaning(figures.type("golden", row))) dtypes++;
-      }
+      count(["parameter", "input"].find((kind) => slot.startsWith(kind)) ?? "output", !(model.flags[row] & RowFlag.DIFFERS), row);
+      if (!figures || !(model.flags[row] & RowFlag.TENSOR) || figures.place(row) < 0) continue;
+      count("dtype", dtypeMeaning(figures.type("target", row)) === dtypeMeaning(figures.type("golden", row)), row);
     }
-    return { kinds: [...kinds].filter(([, [all]]) => all), dtypes, typed };
+    return [...counts];
   }, [model, figures, call]);
-  if (!counted.kinds.length) return <p class="muted">Nothing was compared before it.</p>;
-  const { dtypes, typed } = counted;
+  if (!counts.length) return <p class="muted">Nothing was compared before it.</p>;
   return (
     <p class="before muted">before it:{" "}
-      {counted.kinds.map(([kind, [all, good]]) => (
-        all === good ? <span key={kind}>✓ {plural(all, kind)} agree </span>
-          : <span key={kind} class="differs">≠ {all - good} of {plural(all, kind)} differ </span>
-      ))}
-      {typed > 0 && (dtypes === typed ? <span>✓ dtypes equal</span> : <span class="differs">≠ dtypes differ in {typed - dtypes}</span>)}
+      {counts.map(([kind, { all, bad }]) => (!bad.length ? <span key={kind}>✓ {plural(all, kind)} agree </span>
+        : <span key={kind} class="differs">≠ {bad.length} of {plural(all, kind)} differ: <Goto call={model.rowCall[bad[0]]} row={bad[0]} /> </span>))}
     </p>
   );
 }

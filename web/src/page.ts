@@ -2,7 +2,7 @@
 
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
-import { NOWHERE, parseAddress, type Address } from "./address.ts";
+import { parseAddress, type Address } from "./address.ts";
 import { Figures } from "./figures.ts";
 import type { Model } from "./model.ts";
 
@@ -15,17 +15,15 @@ export type View = (typeof VIEWS)[number];
 export type Measure = "ratio" | "deviation";
 export type Sort = "order" | "ratio" | "deviation" | "name";
 
-export interface Facets {
-  outcome: number;
-  phase: string;
-  kind: string;
-  type: string;
-}
+/** What rows are narrowed to, by menu; "" is all. */
+export type Facets = Record<"outcome" | "phase" | "kind" | "type", string>;
 
 export interface State {
   call: number;
   row: number;
+  /** The rows that the plot shows; null for all. */
   x: [number, number] | null;
+  /** The filter of the table. */
   q: string;
   tab: Tab;
   colour: ColourBy;
@@ -38,7 +36,7 @@ export interface State {
   shortcuts: boolean;
 }
 
-export const ALL: Facets = { outcome: -1, phase: "", kind: "", type: "" };
+export const ALL: Facets = { outcome: "", phase: "", kind: "", type: "" };
 
 export interface PageContext {
   model: Model;
@@ -46,6 +44,8 @@ export interface PageContext {
   set: (patch: Partial<State>) => void;
   /** Select a call and one of its rows: the one that says most where none is given. */
   select: (call: number, row?: number) => void;
+  /** Show another share of what is shown, around the selection. */
+  zoom: (factor: number) => void;
 }
 
 const Context = createContext<PageContext | null>(null);
@@ -60,9 +60,9 @@ export function stateFrom(hash: string, model: Model): Partial<State> {
   const { address, note } = parseAddress(hash);
   const patch: Partial<State> = { note, q: address.q, x: null };
   if (address.x && address.x[0] < model.rows) patch.x = [address.x[0], Math.min(address.x[1], model.rows)];
-  patch.tab = TABS.find((each) => each === address.tab) ?? "figures";
-  patch.colour = COLOUR_BY.find((each) => each === address.colour) ?? "added";
-  patch.view = VIEWS.find((each) => each === address.view) ?? "icicle";
+  patch.tab = TABS.find((each) => each === address.tab) ?? TABS[0];
+  patch.colour = COLOUR_BY.find((each) => each === address.colour) ?? COLOUR_BY[0];
+  patch.view = VIEWS.find((each) => each === address.view) ?? VIEWS[0];
   if (address.node) {
     const found = model.find(address.node);
     if (found) Object.assign(patch, { call: found.call, row: found.row >= 0 ? found.row : model.tellingRow(found.call) });
@@ -72,15 +72,9 @@ export function stateFrom(hash: string, model: Model): Partial<State> {
 }
 
 export function addressOf(state: State, model: Model): Address {
-  return {
-    ...NOWHERE,
-    node: state.row >= 0 ? model.rowName(state.row) : state.call >= 0 ? model.names[state.call] : "",
-    x: state.x,
-    q: state.q,
-    tab: state.tab === "figures" ? "" : state.tab,
-    colour: state.colour === "added" ? "" : state.colour,
-    view: state.view === "icicle" ? "" : state.view,
-  };
+  const usual = [TABS[0], COLOUR_BY[0], VIEWS[0]] as readonly string[];
+  const [tab, colour, view] = [state.tab, state.colour, state.view].map((each) => (usual.includes(each) ? "" : each));
+  return { node: state.row >= 0 ? model.rowName(state.row) : (model.names[state.call] ?? ""), x: state.x, q: state.q, tab, colour, view };
 }
 
 /** What a promise gives, once it does; null before, and where it fails. */
@@ -89,9 +83,7 @@ export function useLoaded<T>(load: () => Promise<T>, key: unknown): T | null {
   useEffect(() => {
     let current = true;
     load().then((loaded) => current && setValue(() => loaded), () => undefined);
-    return () => {
-      current = false;
-    };
+    return () => void (current = false);
   }, [key]);
   return value;
 }
@@ -100,12 +92,8 @@ const loading = new WeakMap<Model, Promise<Figures>>();
 
 /** The figures of a page, decoded when they are first asked for. */
 export function loadFigures(model: Model): Promise<Figures> {
-  let figures = loading.get(model);
-  if (!figures) {
-    figures = Figures.load(model.index, model.columns);
-    loading.set(model, figures);
-  }
-  return figures;
+  if (!loading.has(model)) loading.set(model, Figures.load(model.index, model.columns));
+  return loading.get(model)!;
 }
 
 export function useFigures(model: Model): Figures | null {

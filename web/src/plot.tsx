@@ -1,16 +1,16 @@
 /** Error along execution order: what is seen second, after the verdict. */
 
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
-import { bin, type Bins, type Stretch, stretches } from "./bins.ts";
+import { around, bin, type Bins, stretches } from "./bins.ts";
 import { Canvas, type Draw, useWidth } from "./canvas.tsx";
 import { Label, Segmented } from "./controls.tsx";
 import { brief, drawMarks, drawPlot, HEIGHT, MARGIN, viewOf } from "./drawing.ts";
-import { COLOURS, type Model, Outcome, WORDS } from "./model.ts";
+import { COLOURS, type Model, Outcome } from "./model.ts";
 import { loadFigures, useLoaded, usePage } from "./page.ts";
 import { grouped, plural, short, shortened } from "./text.ts";
 
 export function ExecutionPlot() {
-  const { model, state, set, select } = usePage();
+  const { model, state, set, select, zoom } = usePage();
   const [box, width] = useWidth<HTMLDivElement>();
   const [from, to] = state.x ?? [0, Math.max(1, model.rows)];
   const inner = Math.max(1, Math.round(width - MARGIN.left - MARGIN.right));
@@ -22,24 +22,24 @@ export function ExecutionPlot() {
   const parts = useMemo(() => stretches(model), [model]);
   const view = useMemo(() => viewOf(bins, from, to, inner, measure), [bins, from, to, inner, measure]);
   const [hover, setHover] = useState(-1);
+  const hovered = hover >= 0 ? bins.worst[hover] : -1;
   const [brush, setBrush] = useState<[number, number] | null>(null);
   const dragged = useRef(-1);
   const draw = useCallback<Draw>((context, _width, _height, colours) => {
     drawPlot(context, colours, model, bins, view, parts, measure);
-    drawMarks(context, colours, model, values, view, state.row, hover >= 0 ? bins.worst[hover] : -1);
+    drawMarks(context, colours, model, values, view, state.row, hovered);
     if (brush) {
       context.fillStyle = colours.accent;
       context.globalAlpha = 0.2;
       context.fillRect(MARGIN.left + Math.min(...brush), MARGIN.top, Math.abs(brush[1] - brush[0]), HEIGHT - MARGIN.top - MARGIN.bottom);
       context.globalAlpha = 1;
     }
-  }, [model, bins, view, parts, state.row, values, hover, brush]);
+  }, [model, bins, view, parts, state.row, values, hovered, brush]);
 
   const columnAt = (event: PointerEvent) => {
     const left = (event.currentTarget as HTMLElement).getBoundingClientRect().left;
     return Math.max(0, Math.min(inner - 1, Math.round(event.clientX - left - MARGIN.left)));
   };
-  const rowAt = (column: number) => nearest(bins, column);
   const release = (event: PointerEvent) => {
     const start = dragged.current, column = columnAt(event);
     dragged.current = -1;
@@ -49,11 +49,10 @@ export function ExecutionPlot() {
       const rows = [start, column].sort((a, b) => a - b).map((each) => from + Math.round((each / inner) * (to - from)));
       if (rows[1] - rows[0] > 1) set({ x: [rows[0], rows[1]] });
     } else {
-      const found = rowAt(column);
+      const found = nearest(bins, column);
       if (found >= 0) select(model.rowCall[bins.worst[found]], bins.worst[found]);
     }
   };
-  const hovered = hover >= 0 ? bins.worst[hover] : -1;
   return (
     <section class="panel plot" aria-labelledby="plot-title">
       <div class="bar">
@@ -64,8 +63,8 @@ export function ExecutionPlot() {
         {!model.alone && <Segmented label="Scale" value={state.measure} set={(measure) => set({ measure })}
           options={[["ratio", "error ratio"], ["deviation", "deviation"]]} />}
         <span class="group">
-          <button type="button" onClick={() => set({ x: zoomed(model, state.row, state.x, 0.5) })} aria-label="zoom in">+</button>
-          <button type="button" onClick={() => set({ x: zoomed(model, state.row, state.x, 2) })} disabled={!state.x} aria-label="zoom out">−</button>
+          <button type="button" onClick={() => zoom(0.5)} aria-label="zoom in">+</button>
+          <button type="button" onClick={() => zoom(2)} disabled={!state.x} aria-label="zoom out">−</button>
           <button type="button" onClick={() => set({ x: null })} disabled={!state.x}>all</button>
         </span>
       </div>
@@ -79,13 +78,13 @@ export function ExecutionPlot() {
           onPointerMove={(event) => {
             const column = columnAt(event);
             if (dragged.current >= 0 && Math.abs(column - dragged.current) > 5) setBrush([dragged.current, column]);
-            setHover(rowAt(column));
+            setHover(nearest(bins, column));
           }}
           onPointerUp={release} onPointerCancel={() => { dragged.current = -1; setBrush(null); }}
           onPointerLeave={() => setHover(-1)} onDblClick={() => set({ x: null })} />
-        {hovered >= 0 && !brush && <Tip model={model} row={hovered} x={MARGIN.left + hover} width={width} />}
+        {hovered >= 0 && !brush && <Tip row={hovered} x={MARGIN.left + hover} width={width} />}
       </div>
-      {state.x && <Minimap bins={model} values={values} parts={parts} />}
+      {state.x && <Minimap values={values} inner={inner} />}
     </section>
   );
 }
@@ -93,35 +92,30 @@ export function ExecutionPlot() {
 function Legend() {
   const { model } = usePage();
   const shown = useMemo(() => {
-    const counts = new Array<number>(WORDS.length).fill(0);
-    for (const outcome of model.outcome) counts[outcome]++;
-    return [Outcome.AGREES, Outcome.EXPLAINED, Outcome.INHERITED, Outcome.DIFFERS, Outcome.ORIGIN]
-      .filter((each) => counts[each]).map((each) => [each, counts[each]] as const);
+    const counts = new Map<number, number>();
+    for (const outcome of model.outcome) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+    return [...counts].filter(([each]) => each !== Outcome.NOT_COMPARED && each !== Outcome.UNMATCHED).sort(([a], [b]) => a - b);
   }, [model]);
-  return (
-    <span class="legend">
-      {shown.map(([outcome, count]) => <Label outcome={outcome} count={count} alone={model.alone} key={outcome} />)}
-    </span>
-  );
+  return <span class="legend">{shown.map(([outcome, count]) => <Label outcome={outcome} count={count} key={outcome} />)}</span>;
 }
 
-function Tip({ model, row, x, width }: { model: Model; row: number; x: number; width: number }) {
+function Tip({ row, x, width }: { row: number; x: number; width: number }) {
+  const { model } = usePage();
   const place = (element: HTMLElement | null) => {
     if (!element) return;
     element.style.left = `${Math.max(0, Math.min(x - 20, width - element.offsetWidth))}px`;
   };
   return (
     <div class="tip" ref={place}>
-      <Label outcome={model.outcome[row]} alone={model.alone} /> {!model.alone && <b>{ratioText(model, row)}</b>}
+      <Label outcome={model.outcome[row]} /> {!model.alone && <b>{model.ratioText(row)}</b>}
       <bdi>{shortened(model.rowName(row), 120)}</bdi>
     </div>
   );
 }
 
-function Minimap({ bins: model, values, parts }: { bins: Model; values: Float32Array; parts: Stretch[] }) {
-  const { state, set } = usePage();
-  const [box, width] = useWidth<HTMLDivElement>();
-  const inner = Math.max(1, Math.round(width - MARGIN.left - MARGIN.right));
+/** All rows in small, and what of them is shown above. */
+function Minimap({ values, inner }: { values: Float32Array; inner: number }) {
+  const { model, state, set } = usePage();
   const all = useMemo(() => bin(model, values, 0, model.rows, inner), [model, values, inner]);
   const [from, to] = state.x!;
   const draw = useCallback<Draw>((context, _width, height, colours) => {
@@ -135,33 +129,14 @@ function Minimap({ bins: model, values, parts }: { bins: Model; values: Float32A
     context.lineWidth = 2;
     const left = MARGIN.left + (from / model.rows) * inner;
     context.strokeRect(left, 1, Math.max(4, ((to - from) / model.rows) * inner), height - 2);
-  }, [all, from, to, inner, model, parts]);
+  }, [all, from, to, inner, model]);
   const move = (event: PointerEvent) => {
     if (event.type === "pointermove" && !(event.buttons & 1)) return;
     const left = (event.currentTarget as HTMLElement).getBoundingClientRect().left;
     const middle = ((event.clientX - left - MARGIN.left) / inner) * model.rows;
-    const start = Math.max(0, Math.min(model.rows - (to - from), Math.round(middle - (to - from) / 2)));
-    set({ x: [start, start + to - from] });
+    set({ x: around(middle, to - from, model.rows) });
   };
-  return (
-    <div class="canvas" ref={box}>
-      <Canvas draw={draw} height={22} label="the whole execution; the part above is framed" onPointerDown={move} onPointerMove={move} />
-    </div>
-  );
-}
-
-/** The part of the rows that a zoom by a factor shows, around the selected row; null for all. */
-export function zoomed(model: Model, row: number, x: [number, number] | null, factor: number): [number, number] | null {
-  const [from, to] = x ?? [0, model.rows];
-  const size = Math.max(8, Math.round((to - from) * factor));
-  if (size >= model.rows) return null;
-  const middle = row >= from && row < to ? row : (from + to) / 2;
-  const start = Math.max(0, Math.min(model.rows - size, Math.round(middle - size / 2)));
-  return [start, start + size];
-}
-
-export function ratioText(model: Model, row: number): string {
-  return model.hasDeviation(row) ? short(model.ratio[row]) : "–";
+  return <Canvas draw={draw} height={22} label="the whole execution; the part above is framed" onPointerDown={move} onPointerMove={move} />;
 }
 
 function plotLabel(model: Model, from: number, to: number): string {

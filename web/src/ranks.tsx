@@ -1,142 +1,195 @@
-/** Many ranks and steps: a cell for each pair of dumps, and the error of nodes over the steps. */
+/** Many ranks and steps: a cell for each of them, and how nodes fare over the steps. */
 
-import { useCallback, useState } from "preact/hooks";
+import { useCallback, useMemo, useState } from "preact/hooks";
 import { Canvas, type Draw } from "./canvas.tsx";
-import { type Columns, type Index } from "./data.ts";
+import { Dialog, Segmented, ThemeButton, Tools } from "./controls.tsx";
+import { bits, type Columns, type Index, largest, NO_NUMBER } from "./data.ts";
 import { useLoaded } from "./page.ts";
 import type { Colour } from "./theme.ts";
 import { plural, printable, short, shortened } from "./text.ts";
 
-export interface PairTold {
-  step: number | null;
-  rank: string;
-  verdict: string;
-  origin: string;
-  reason: string;
-  handed_by: string;
-  page: string;
-}
+/** A pair of dumps that were compared, or a dump that was looked at. */
+interface Told { step: number | null; rank: string; verdict: string; origin: string; reason: string; handed_by: string; page: string }
 
-interface TrendTold {
-  rank: string;
-  steps: number[];
-  names: string;
-  matrix: string;
-}
+/** Figures of the nodes of a rank over its steps, a column for each ``measure``; ``growing``: names of nodes. */
+interface TrendTold { rank: string; steps: number[]; names: string; measures: { title: string; column: string }[]; growing: string[] }
 
-export interface RanksIndex extends Index {
-  pairs: PairTold[];
-  growing: { rank: string; node: string; first: number | string; last: number | string }[];
-  trends: TrendTold[];
-}
+export interface RanksIndex extends Index { of: "comparisons" | "dumps"; pairs: Told[]; trends: TrendTold[] }
 
-const GLYPH = new Map([["divergent", "✖"], ["consistent", "✓"], ["incomplete", "≠"], ["failed", "!"]]);
-const COLOUR = new Map([["divergent", "origin"], ["consistent", "explained"], ["incomplete", "inherited"], ["failed", "differs"]]);
+/** Glyph and colour of a verdict. */
+const VERDICTS = new Map([["divergent", ["✖", "origin"]], ["consistent", ["✓", "explained"]], ["incomplete", ["≠", "inherited"]],
+  ["failed", ["!", "differs"]], ["not finite", ["✖", "origin"]], ["finite", ["✓", "explained"]]]);
 /** Names of pages that may become links: files beside this one, as Python names them. */
 const PAGE = /^[\w][\w.+-]*\.html$/;
-const LINES = 40;
-/** Colours of error ratios, each up to a bound. */
-const BANDS: readonly (readonly [number, Colour])[] = [[0, "faint"], [0.1, "passes"], [1, "heat0"], [10, "heat1"], [Infinity, "heat2"]];
+const LINES = 12;
+/** What is told of error ratios, and of figures of dumps: colours, each up to a bound. */
+const KINDS: Record<RanksIndex["of"], { bands: readonly (readonly [number, Colour])[]; first: string; legend: string; most: string; field: string }> = {
+  comparisons: {
+    bands: [[0, "faint"], [0.1, "passes"], [1, "heat0"], [10, "heat1"], [Infinity, "heat2"]], most: "largest",
+    first: "the first that differs, and was handed its error by no other rank (←)", field: "its error ratio: 1 is as far apart as dtype and framework explain",
+    legend: "Colour: error ratio. Blue up to 1, amber up to 10, red more, ■ infinite.",
+  },
+  dumps: {
+    bands: [[0, "faint"], [2, "passes"], [10, "heat0"], [100, "heat1"], [Infinity, "heat2"]], most: "changes most",
+    first: "the first that holds NaN or infinity, not handed to it by another rank (←)", field: "how many times larger or smaller it is than in its first step",
+    legend: "Colour: times larger or smaller than in the first step. Blue up to 10, amber up to 100, red more, ■ NaN or infinite.",
+  },
+};
 
 export function Ranks({ index, columns }: { index: RanksIndex; columns: Columns }) {
-  const steps = [...new Set(index.pairs.map((pair) => pair.step))];
-  const ranks = [...new Set(index.pairs.map((pair) => pair.rank))];
-  const cells = new Map(index.pairs.map((pair) => [`${pair.step}/${pair.rank}`, pair]));
-  const firstBad = firstOf(index.pairs);
-  const [chosen, setChosen] = useState<PairTold | undefined>(firstBad ?? index.pairs[0]);
+  const [help, setHelp] = useState(false);
+  const glyphs = [...VERDICTS].filter(([verdict]) => index.pairs.some((pair) => pair.verdict === verdict));
   return (
     <>
-      <section class="panel" aria-labelledby="ranks-title">
-        <div class="bar"><h2 id="ranks-title">Steps × ranks</h2><span class="muted">{plural(index.pairs.length, "pair")} of dumps</span></div>
-        <div class="matrix" tabIndex={0} role="region" aria-label="steps and ranks">
-          <table>
-            <thead><tr><th scope="col">step</th>{ranks.map((rank) => <th scope="col" key={rank}>{shortened(rank, 40)}</th>)}</tr></thead>
-            <tbody>{steps.map((step) => (
-              <tr key={step}><th scope="row">{step ?? "–"}</th>{ranks.map((rank) => {
-                const pair = cells.get(`${step}/${rank}`);
-                return <td key={rank}>{pair && <button type="button" aria-pressed={pair === chosen} class={COLOUR.get(pair.verdict) ?? ""} onClick={() => setChosen(pair)}
-                  aria-label={`step ${step}, ${printable(rank)}: ${printable(pair.verdict)}${pair === firstBad ? ", the first" : ""}`}>
-                  {pair === firstBad ? "①" : ""}{GLYPH.get(pair.verdict) ?? "?"}{pair.handed_by ? "←" : ""}</button>}</td>;
-              })}</tr>
-            ))}</tbody>
-          </table>
-        </div>
-        {chosen && <div class="why" aria-live="polite">
-          <p>
-            <b class={COLOUR.get(chosen.verdict) ?? ""}>{GLYPH.get(chosen.verdict)} {printable(chosen.verdict)}</b>{" "}
-            step {chosen.step ?? "–"}, {shortened(chosen.rank, 60)} {chosen.origin && <>at <bdi>{shortened(chosen.origin)}</bdi></>}
-          </p>
-          {chosen.reason && <p>{shortened(chosen.reason, 600)}</p>}
-          {chosen.handed_by && <p>← handed to it by {shortened(chosen.handed_by, 200)}</p>}
-          {PAGE.test(chosen.page) && <p><a href={`./${chosen.page}`}>its own report</a></p>}
-        </div>}
-        <p class="muted">① the first that differs · ← handed by another rank · ✓ consistent · ≠ incomplete · ! not compared</p>
-      </section>
-      {index.growing.length > 0 && <section class="panel" aria-labelledby="growing-title">
-        <div class="bar"><h2 id="growing-title">Grows over the steps</h2></div>
-        <table class="adders">
-          <thead><tr>
-            <th scope="col">node</th><th scope="col">rank</th>
-            <th scope="col" class="number">first</th><th scope="col" class="number">last</th>
-          </tr></thead>
-          <tbody>{index.growing.slice(0, LINES).map((each, place) => (
-            <tr key={place}>
-              <td><bdi>{shortened(each.node)}</bdi></td><td>{shortened(each.rank, 60)}</td>
-              <td class="number">{short(Number(each.first))}</td><td class="number">{short(Number(each.last))}</td>
-            </tr>
-          ))}</tbody>
-        </table>
-      </section>}
-      {index.trends.map((trend) => <Trend key={trend.rank} trend={trend} columns={columns} />)}
+      <Tools><ThemeButton /><button type="button" onClick={() => setHelp(true)} aria-label="help" title="help">?</button></Tools>
+      <Matrix pairs={index.pairs} of={index.of} />
+      {index.trends.map((trend) => <Trend key={trend.rank} trend={trend} columns={columns} of={index.of} />)}
+      {help && <Dialog title="How to read this page" close={() => setHelp(false)}>
+        <dl>{glyphs.map(([verdict, [glyph]]) => <div key={verdict}><dt>{glyph}</dt><dd>{verdict}</dd></div>)}<div><dt>①</dt><dd>{KINDS[index.of].first}: look there first; its own page tells the rest</dd></div></dl>
+        {index.trends.length > 0 && <p>Below, each line is a node and each field a step: {KINDS[index.of].field}.</p>}
+      </Dialog>}
     </>
   );
 }
 
-/** The pair where it begins: of the first step that differs, the rank that nobody handed the error to. */
-export function firstOf(pairs: PairTold[]): PairTold | undefined {
-  const first = pairs.find((pair) => pair.verdict === "divergent");
-  return pairs.find((pair) => pair.verdict === "divergent" && pair.step === first?.step && !pair.handed_by) ?? first;
-}
-
-/** Error ratio of the nodes of a rank (down) over the steps (to the right); the largest of each line of pixels. */
-function Trend({ trend, columns }: { trend: TrendTold; columns: Columns }) {
-  const loaded = useLoaded(() => Promise.all([columns.json<string>(trend.names), columns.bytes(trend.matrix)]), trend);
-  const [at, setAt] = useState("");
-  const [names, matrix] = loaded ?? [[], new Uint8Array()];
-  const count = trend.steps.length;
-  const height = Math.max(24, Math.min(360, names.length * 14));
-  const draw = useCallback<Draw>((context, width, tall, colours) => {
-    for (let line = 0; line < tall; line++) {
-      const from = Math.floor((line / tall) * names.length), to = Math.max(from + 1, Math.floor(((line + 1) / tall) * names.length));
-      for (let step = 0; step < count; step++) {
-        let most = 0;
-        for (let node = from; node < Math.min(to, names.length); node++) most = Math.max(most, matrix[node * count + step]);
-        const ratio = ratioOf(most);
-        context.fillStyle = colours[most === 255 ? "ink" : BANDS.find(([upTo]) => ratio <= upTo)![1]];
-        context.fillRect(Math.floor((step / count) * width), line, Math.ceil(width / count), 1);
-      }
-    }
-  }, [names, matrix, count]);
-  const onPointerMove = (event: PointerEvent) => {
-    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
-    const node = Math.min(names.length - 1, Math.floor(((event.clientY - box.top) / box.height) * names.length));
-    const step = Math.max(0, Math.min(count - 1, Math.floor(((event.clientX - box.left) / box.width) * count)));
-    setAt(names[node] === undefined ? "" : `step ${trend.steps[step]}: ${shortened(names[node], 160)}, error ratio ${short(ratioOf(matrix[node * count + step]))}`);
-  };
-  const most = (node: number) => matrix.subarray(node * count, (node + 1) * count).reduce((a, b) => Math.max(a, b), 0);
-  const worst = names.map((name, node) => [most(node), name] as const).sort((a, b) => b[0] - a[0]).slice(0, 3);
-  const largest = worst.map(([code, name]) => `${shortened(name, 100)} ${short(ratioOf(code))}`).join(", ");
+function Matrix({ pairs, of }: { pairs: Told[]; of: RanksIndex["of"] }) {
+  const steps = [...new Set(pairs.map((pair) => pair.step))];
+  const ranks = [...new Set(pairs.map((pair) => pair.rank))];
+  const cells = new Map(pairs.map((pair) => [`${pair.step}/${pair.rank}`, pair]));
+  const first = firstOf(pairs);
+  const [chosen, setChosen] = useState<Told | undefined>(first ?? pairs[0]);
+  const [glyph, colour] = [0, 1].map((place) => (pair: Told) => VERDICTS.get(pair.verdict)?.[place] ?? "");
   return (
-    <section class="panel" aria-label={`error of ${shortened(trend.rank, 60)} over the steps`}>
-      <div class="bar"><h2>{shortened(trend.rank, 60)}: nodes ↓ over steps {trend.steps[0]} to {trend.steps[count - 1]} →</h2></div>
-      <Canvas draw={draw} height={height} onPointerMove={onPointerMove} onPointerLeave={() => setAt("")}
-        label={`error ratio of ${plural(names.length, "node")} over ${plural(count, "step")}; the largest: ${largest}`} />
-      <p class="muted told">{at || <>Colour: error ratio. Blue up to 1, amber up to 10, red more, <b class="ink">■</b> infinite.</>}</p>
+    <section class="panel" aria-labelledby="ranks-title">
+      <div class="bar"><h2 id="ranks-title">Steps × ranks</h2><span class="muted">{plural(pairs.length, of === "dumps" ? "dump" : "comparison")}</span></div>
+      <div class="matrix" tabIndex={0} role="region" aria-label="steps and ranks">
+        <table>
+          <thead><tr><th scope="col">step</th>{ranks.map((rank) => <th scope="col" key={rank}>{shortened(rank, 40)}</th>)}</tr></thead>
+          <tbody>{steps.map((step) => (
+            <tr key={step}><th scope="row">{step ?? "–"}</th>{ranks.map((rank) => {
+              const pair = cells.get(`${step}/${rank}`);
+              return <td key={rank}>{pair && <button type="button" aria-pressed={pair === chosen} class={colour(pair)} onClick={() => setChosen(pair)}
+                aria-label={`step ${step}, ${printable(rank)}: ${printable(pair.verdict)}${pair === first ? ", the first" : ""}`}>
+                {pair === first ? "①" : ""}{glyph(pair)}{pair.handed_by ? "←" : ""}</button>}</td>;
+            })}</tr>
+          ))}</tbody>
+        </table>
+      </div>
+      {chosen && <div class="why" aria-live="polite">
+        <p>
+          <b class={colour(chosen)}>{glyph(chosen)} {printable(chosen.verdict)}</b>{" "}
+          step {chosen.step ?? "–"}, {shortened(chosen.rank, 60)} {chosen.origin && <>at <bdi>{shortened(chosen.origin)}</bdi></>}
+        </p>
+        {chosen.reason && <p>{shortened(chosen.reason, 600)}</p>}
+        {chosen.handed_by && <p>← handed to it by {shortened(chosen.handed_by, 200)}</p>}
+        {PAGE.test(chosen.page) && <p><a href={`./${chosen.page}`}>its own page</a></p>}
+      </div>}
+      <p class="muted">① {KINDS[of].first}</p>
     </section>
   );
 }
 
+/** Where it begins: of the first step that differs, the rank that nobody handed the error to. */
+function firstOf(pairs: Told[]): Told | undefined {
+  const differing = pairs.filter((pair) => VERDICTS.get(pair.verdict)?.[1] === "origin");
+  return differing.find((pair) => pair.step === differing[0].step && !pair.handed_by) ?? differing[0];
+}
+
+/** Nodes of a rank (down) over the steps (to the right), the largest of each line of pixels; below, the most telling as lines. */
+function Trend({ trend, columns, of }: { trend: TrendTold; columns: Columns; of: RanksIndex["of"] }) {
+  const [measure, setMeasure] = useState(trend.measures[0].title);
+  const [at, setAt] = useState("");
+  const [wanted, setWanted] = useState("");
+  const column = trend.measures.find((each) => each.title === measure)!.column;
+  const loaded = useLoaded(() => Promise.all([columns.json<string>(trend.names), columns.numbers<Uint8Array | Float32Array>(column)]), column);
+  const count = trend.steps.length, { bands, legend, most } = KINDS[of], rank = shortened(trend.rank, 60);
+  const { names, values, sizes } = useMemo(() => {
+    const [names, numbers] = loaded ?? [[], new Uint8Array()];
+    const values = numbers instanceof Float32Array ? numbersOf(numbers) : Array.from(numbers, ratioOf);
+    return { names, values, sizes: of === "dumps" ? changes(values, count) : (values as number[]) };
+  }, [loaded]);
+  const draw = useCallback<Draw>((context, width, tall, colours) => {
+    for (let line = 0; line < tall; line++) {
+      const from = Math.floor((line / tall) * names.length), to = Math.max(from + 1, Math.floor(((line + 1) / tall) * names.length));
+      for (let step = 0; step < count; step++) {
+        let size = 0;
+        for (let node = from; node < Math.min(to, names.length); node++) size = Math.max(size, sizes[node * count + step]);
+        context.fillStyle = colours[size === Infinity ? "ink" : bands.find(([upTo]) => size <= upTo)![1]];
+        context.fillRect(Math.floor((step / count) * width), line, Math.ceil(width / count), 1);
+      }
+    }
+  }, [names, sizes, count]);
+  const onPointerMove = (event: PointerEvent) => {
+    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    const node = Math.min(names.length - 1, Math.floor(((event.clientY - box.top) / box.height) * names.length));
+    const step = Math.max(0, Math.min(count - 1, Math.floor(((event.clientX - box.left) / box.width) * count)));
+    setAt(names[node] === undefined ? "" : `step ${trend.steps[step]}: ${shortened(names[node], 160)}, ${measure} ${short(values[node * count + step])}`);
+  };
+  const row = (node: number) => values.slice(node * count, (node + 1) * count);
+  const telling = useMemo(() => {
+    const growing = new Set(trend.growing), passes = names.map((name) => name.toLowerCase().includes(wanted.toLowerCase()));
+    return largest(names.length, LINES, (node) => (passes[node] ? Math.max(...sizes.slice(node * count, (node + 1) * count)) + (growing.has(names[node]) ? 1e30 : 0) : NaN))
+      .map((node) => ({ node, grows: growing.has(names[node]) }));
+  }, [names, sizes, wanted]);
+  const told = telling.slice(0, 3).map(({ node }) => `${shortened(names[node], 100)} ${row(node).map((each) => short(each)).join(", ")}`).join("; ");
+  return (
+    <section class="panel" aria-label={`${rank} over the steps`}>
+      <div class="bar">
+        <h2>{rank}: {measure} of nodes ↓ over steps {trend.steps[0]} to {trend.steps[count - 1]} →</h2><span class="spring" />
+        {trend.measures.length > 1 && <Segmented label="Figure" value={measure} set={setMeasure} options={trend.measures.map(({ title }) => [title, title] as const)} />}
+        <input type="search" placeholder="filter names" aria-label={`filter names of ${rank}`} value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
+      </div>
+      <Canvas draw={draw} height={Math.max(24, Math.min(360, names.length * 14))} onPointerMove={onPointerMove} onPointerLeave={() => setAt("")}
+        label={`${measure} of ${plural(names.length, "node")} over ${plural(count, "step")}; ${most}: ${told}`} />
+      <p class="muted told">{at || legend}</p>
+      <table class="adders">
+        <thead><tr><th scope="col">{most}</th><th scope="col">over the steps</th><th scope="col" class="number">first</th><th scope="col" class="number">last</th></tr></thead>
+        <tbody>{telling.map(({ node, grows }) => (
+          <tr key={node}>
+            <td><bdi>{shortened(names[node], 160)}</bdi>{grows && <b class="origin badge">↗ grows</b>}</td><td class="line"><Line values={row(node)} /></td>
+            <td class="number">{short(row(node)[0])}</td><td class="number">{short(row(node)[count - 1])}</td>
+          </tr>
+        ))}</tbody>
+      </table>
+    </section>
+  );
+}
+
+/** Values over the steps on a logarithmic scale: a line, which breaks where there is none, and marks of what is not finite. */
+function Line({ values }: { values: (number | null)[] }) {
+  const draw = useCallback<Draw>((context, width, height, colours) => {
+    const sizes = values.map((value) => (value !== null && Number.isFinite(value) ? Math.log10(Math.max(Math.abs(value), 1e-30)) : NaN));
+    const finite = sizes.filter((size) => !Number.isNaN(size)), low = Math.min(...finite), range = Math.max(...finite) - low || 1;
+    const x = (step: number) => 4 + (step / Math.max(1, values.length - 1)) * (width - 8), y = (size: number) => height - 4 - ((size - low) / range) * (height - 8);
+    sizes.forEach((size, step) => {
+      context.fillStyle = context.strokeStyle = Number.isNaN(size) ? colours.origin : colours.agrees;
+      if (values[step] !== null) context.fillRect(x(step) - 1.5, Number.isNaN(size) ? 0 : y(size) - 1.5, 3, Number.isNaN(size) ? height : 3);
+      if (!step || Number.isNaN(size + sizes[step - 1])) return;
+      context.beginPath();
+      context.moveTo(x(step - 1), y(sizes[step - 1]));
+      context.lineTo(x(step), y(size));
+      context.stroke();
+    });
+  }, [values.join()]);
+  return <Canvas draw={draw} height={22} label={`over the steps: ${values.map((value) => short(value)).join(", ")}`} />;
+}
+
+/** How many times each value is larger or smaller than the first of its node; 0 where there is none, infinite where it is not finite. */
+function changes(values: (number | null)[], count: number): number[] {
+  let first = 1;
+  return values.map((value, place) => {
+    if (place % count === 0) first = Math.abs(values.slice(place, place + count).find((each) => each && Number.isFinite(each)) ?? 1);
+    return value === null || value === 0 ? 0 : Number.isFinite(value) ? Math.max(Math.abs(value) / first, first / Math.abs(value)) : Infinity;
+  });
+}
+
+/** The numbers of a column; null where there is none. */
+function numbersOf(numbers: Float32Array): (number | null)[] {
+  const raw = bits(numbers);
+  return Array.from(numbers, (number, place) => (raw[place] === NO_NUMBER ? null : number));
+}
+
 /** The error ratio that a byte of a trend stands for. */
-export function ratioOf(code: number): number {
+function ratioOf(code: number): number {
   return code === 0 ? 0 : code === 255 ? Infinity : 10 ** (((code - 1) * 12) / 253 - 4);
 }

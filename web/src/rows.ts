@@ -1,6 +1,6 @@
 /** Rows of the table: which are left, in which order, and as text to copy. */
 
-import type { Figures } from "./figures.ts";
+import { type Figures, SIDES, STATISTICS } from "./figures.ts";
 import { CallFlag, type Model, WORDS } from "./model.ts";
 import type { Facets, Sort } from "./page.ts";
 import { figure, printable } from "./text.ts";
@@ -19,7 +19,7 @@ export function narrowed(model: Model, passes: Uint8Array | null, facets: Facets
     const bySlot = facets.kind === "input" || facets.kind === "output" || facets.kind === "parameter";
     for (let row = model.firstRow[call], to = model.endRow(call); row < to; row++) {
       if (passes && !passes[row]) continue;
-      if (facets.outcome >= 0 && model.outcome[row] !== facets.outcome) continue;
+      if (facets.outcome && model.outcome[row] !== Number(facets.outcome)) continue;
       if (bySlot && !slotIs[model.slot[row]]) continue;
       if (facets.kind === "nonfinite" && !model.nonFinite(row)) continue;
       if (typeIs && !(figures!.place(row) >= 0 && typeIs[types!.codes[figures!.place(row)]])) continue;
@@ -63,22 +63,25 @@ export interface Reasons {
   texts: string[];
 }
 
+/** What the explanations that were asked of a row allowed; "" where the page does not know. */
+export async function askedOf(model: Model, row: number): Promise<string> {
+  const all = model.columns.has("asked") ? await model.columns.json<{ row: number; text: string }>("asked") : [];
+  return all.find((each) => each.row === row)?.text ?? "";
+}
+
 export async function loadReasons(model: Model): Promise<Reasons> {
   if (!model.columns.has("row_reason")) return { codes: [], texts: [] };
-  return { codes: await model.columns.integers("row_reason"), texts: await model.columns.dictionary("row_reason") };
+  return { codes: await model.columns.numbers("row_reason"), texts: await model.columns.dictionary("row_reason") };
 }
 
 /** A row as text between tabs; what a spreadsheet would take for a formula begins with an apostrophe. */
 export function tabbed(model: Model, figures: Figures, reasons: Reasons, row: number): string {
   const call = model.rowCall[row];
   const golden = model.golden(call);
-  const numbers = (["max", "min", "mean", "norm"] as const).flatMap((name) => (["target", "golden"] as const).map((side) => {
-    const value = figures.value(`${side}_${name}`, row);
-    return value === null ? "" : figure(value);
-  }));
+  const numbers = STATISTICS.flatMap((name) => SIDES.map((side) => figure(figures.value(`${side}_${name}`, row))));
+  const deviation = model.deviationOf(row);
   return [
-    WORDS[model.outcome[row]], model.hasDeviation(row) ? String(model.ratio[row]) : "",
-    model.hasDeviation(row) ? figure(model.deviation[row]) : "", model.tolerance(row)?.toString() ?? "",
+    WORDS[model.outcome[row]], deviation === null ? "" : String(model.ratio[row]), figure(deviation), model.tolerance(row)?.toString() ?? "",
     model.rowName(row), golden && `${golden}.${model.slots[model.goldenSlot[row]] || model.slotOf(row)}`, figures.type("target", row),
     figures.type("golden", row), ...numbers, reasons.texts[reasons.codes[row]] ?? "",
   ].map((text) => printable(text).replace(/^(?=[=+@\t]|-(?![\d.i]))/, "'")).join("\t");

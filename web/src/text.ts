@@ -24,8 +24,9 @@ export function shortened(text: string, most = 300): string {
   return `${shown.slice(0, half)}…${shown.slice(-half)}`;
 }
 
-/** Three significant digits: an error ratio, a deviation. */
-export function short(value: number): string {
+/** Three significant digits: an error ratio, a deviation; ``none`` where there is no number. */
+export function short(value: number | null | undefined, none = "–"): string {
+  if (value === null || value === undefined) return none;
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "-∞";
   if (value === 0) return "0";
@@ -40,8 +41,9 @@ export function grouped(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
-/** The shortest decimal that is the same 32-bit float. */
-export function figure(value: number): string {
+/** The shortest decimal that is the same 32-bit float; ``none`` where there is no number. */
+export function figure(value: number | null | undefined, none = ""): string {
+  if (value === null || value === undefined) return none;
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
   if (value === 0) return Object.is(value, -0) ? "-0" : "0";
   const exponential = Math.abs(value) >= 1e7 || Math.abs(value) < 1e-4;

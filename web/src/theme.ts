@@ -4,7 +4,7 @@ const NAMES = ["ink", "muted", "faint", "line", "surface", "agrees", "explained"
   "passes", "heat0", "heat1", "heat2", "accent"] as const;
 export type Colour = (typeof NAMES)[number];
 export type Palette = Record<Colour, string>;
-export type Theme = "" | "light" | "dark";
+type Theme = "" | "light" | "dark";
 
 const listeners = new Set<() => void>();
 let known: Palette | null = null;
@@ -19,8 +19,7 @@ export function palette(): Palette {
     colours[name] = getComputedStyle(probe).color;
   }
   probe.remove();
-  known = colours;
-  return colours;
+  return (known = colours);
 }
 
 /** Call back at once whenever colours change: for paper that is before the page is printed. */
@@ -48,9 +47,6 @@ export function watchTheme(): void {
     matchMedia(query).addEventListener("change", () => setTheme(chosen()));
   }
   let before: Theme = "";
-  addEventListener("beforeprint", () => {
-    before = chosen();
-    setTheme("light");
-  });
+  addEventListener("beforeprint", () => (before = chosen(), setTheme("light")));
   addEventListener("afterprint", () => setTheme(before));
 }

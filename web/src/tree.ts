@@ -37,7 +37,8 @@ export function buildTree(model: Model, direction: Direction): { root: TreeNode;
   for (const call of calls) {
     const own = ofCall.get(call)!;
     const above = ofCall.get(model.parent[call] - 1);
-    const parent = above && above !== own && !encloses(own, above) ? above : structured ? root : grouped(groups, root, model.names[call]);
+    // A dump from elsewhere may have circles.
+    const parent = above && !lineOf(above).includes(own) ? above : structured ? root : grouped(groups, root, model.names[call]);
     own.parent = parent;
     parent.children.push(own);
   }
@@ -50,10 +51,11 @@ function node(label: string, call: number, parent: TreeNode | null): TreeNode {
   return { label, call, parent, children: [], depth: 0, leaves: 0, origins: 0 };
 }
 
-/** Whether one node is above the other already: a dump from elsewhere may have circles. */
-function encloses(above: TreeNode, below: TreeNode): boolean {
-  for (let at: TreeNode | null = below; at; at = at.parent) if (at === above) return true;
-  return false;
+/** A node and all above it, itself first. */
+export function lineOf(node: TreeNode): TreeNode[] {
+  const line: TreeNode[] = [];
+  for (let at: TreeNode | null = node; at; at = at.parent) line.push(at);
+  return line;
 }
 
 function grouped(groups: Map<string, TreeNode>, root: TreeNode, name: string): TreeNode {
@@ -72,10 +74,10 @@ function grouped(groups: Map<string, TreeNode>, root: TreeNode, name: string): T
   return parent;
 }
 
-/** The dotted path of a module; of another entry its first two parts. */
-export function pathOf(name: string): string {
+/** The dotted path of a module; of another entry its first parts. */
+export function pathOf(name: string, first = 2): string {
   const parts = name.split(".");
-  if (!PREFIXES.test(name)) return parts.slice(0, 2).join(".");
+  if (!PREFIXES.test(name)) return parts.slice(0, first).join(".");
   let end = parts.length - 1;
   while (end > 0 && parts[end] !== "forward" && parts[end] !== "backward" && parts[end] !== "parameters_grad") end--;
   return parts.slice(1, Math.max(2, end - 1)).join(".");
@@ -93,18 +95,12 @@ function label(model: Model, root: TreeNode): void {
     for (const child of at.children) {
       child.depth = at.depth + 1;
       if (child.call >= 0) {
-        const path = pathOf(model.names[child.call]), above = at.call >= 0 ? pathOf(model.names[at.call]) : at === root ? "" : groupPath(at);
+        const path = pathOf(model.names[child.call]), above = at.call >= 0 ? pathOf(model.names[at.call]) : lineOf(at).slice(0, -1).reverse().map((each) => each.label).join(".");
         child.label = printable(above && path.startsWith(`${above}.`) ? path.slice(above.length + 1) : path).slice(0, 300);
       }
       waiting.push(child);
     }
   }
-}
-
-function groupPath(at: TreeNode): string {
-  const parts: string[] = [];
-  for (let node: TreeNode | null = at; node?.parent; node = node.parent) parts.unshift(node.label);
-  return parts.join(".");
 }
 
 function count(model: Model, root: TreeNode): void {

@@ -1,33 +1,28 @@
 /** The values of the selected call: the figures of both sides, one above the other. */
 
-import { type Figures, STATISTICS } from "./figures.ts";
-import { COLOURS, GLYPHS, type Model } from "./model.ts";
-import { useFigures, usePage } from "./page.ts";
-import { ratioText } from "./plot.tsx";
+import { type Figures, SIDES, STATISTICS } from "./figures.ts";
+import { COLOURS, GLYPHS } from "./model.ts";
+import { usePage } from "./page.ts";
 import { agreeing, dtypeMeaning, figure, level, plural, printable, short, shortened } from "./text.ts";
 
 /** Most values of a call that are shown at once; the table has all. */
 const MOST = 60;
 
-export function FiguresTab() {
+export function FiguresTab({ figures }: { figures: Figures }) {
   const { model, state, select } = usePage();
-  const figures = useFigures(model);
   const { call } = state;
-  const from = model.firstRow[call], to = model.endRow(call);
-  const rows: number[] = [];
-  const start = to - from > MOST && state.row >= from ? Math.max(from, Math.min(state.row - 10, to - MOST)) : from;
-  for (let row = start; row < to && rows.length < MOST; row++) rows.push(row);
-  if (!figures) return <p class="muted">decoding…</p>;
-  const single = model.alone;
+  const all = model.rowsOf(call);
+  const start = Math.max(0, Math.min(all.indexOf(state.row) - 10, all.length - MOST));
+  const rows = all.slice(start, start + MOST);
   return (
     <>
       <div class="values">
         <table class="figures">
           <thead><tr><th scope="col">value</th><th><span class="hidden">side</span></th>{STATISTICS.map((name) => <th key={name} class="number">{name}</th>)}</tr></thead>
-          {rows.map((row) => <Value key={row} model={model} figures={figures} row={row} selected={row === state.row} single={single} choose={() => select(call, row)} />)}
+          {rows.map((row) => <Value key={row} figures={figures} row={row} selected={row === state.row} choose={() => select(call, row)} />)}
         </table>
       </div>
-      {to - from > rows.length && <p class="muted">{rows.length} of {plural(to - from, "value")}: the table has the others</p>}
+      {all.length > rows.length && <p class="muted">{rows.length} of {plural(all.length, "value")}: the table has the others</p>}
       {state.row >= 0 && <Metrics figures={figures} row={state.row} />}
       {rows.some((row) => figures.place(row) < 0) && model.index.truncated && (
         <p class="note">The page holds figures of {plural(model.index.truncated.rows, "value")}. Compare again with <code>{printable(model.index.truncated.command)}</code> for all.</p>
@@ -36,33 +31,22 @@ export function FiguresTab() {
   );
 }
 
-interface ValueProps {
-  model: Model;
-  figures: Figures;
-  row: number;
-  selected: boolean;
-  single: boolean;
-  choose: () => void;
-}
-
 /** A value: the target's figures above the golden's, so that equal digits stand above each other. */
-function Value({ model, figures, row, selected, single, choose }: ValueProps) {
+function Value({ figures, row, selected, choose }: { figures: Figures; row: number; selected: boolean; choose: () => void }) {
+  const { model } = usePage();
+  const single = model.alone;
   const outcome = model.outcome[row];
   const [ours, theirs] = [figures.type("target", row), figures.type("golden", row)];
   const texts = [figures.text("target", row), figures.text("golden", row)];
   const flags = model.flags[row];
-  const tolerance = model.tolerance(row);
-  const told = `deviation ${model.hasDeviation(row) ? short(model.deviation[row]) : "none"}, tolerance ${tolerance === null ? "none" : short(tolerance)}`;
+  const told = `deviation ${short(model.deviationOf(row), "none")}, tolerance ${short(model.tolerance(row), "none")}`;
   const alike = dtypeMeaning(ours) === dtypeMeaning(theirs) && ours.split(" [")[1] === theirs.split(" [")[1];
-  const type = alike || !theirs ? ours : !ours ? theirs : `${ours} | ${theirs}`;
+  const type = [ours, alike ? "" : theirs].filter(Boolean).join(" | ");
   const side = (name: "target" | "golden", index: number) => {
     if (!(flags & (index + 1))) return <td colSpan={4} class="muted">∅ not there</td>;
     if (texts[index] && figures.value(`${name}_norm`, row) === null) return <td colSpan={4} class="text"><bdi>{shortened(texts[index], 200)}</bdi></td>;
     return STATISTICS.map((each) => {
-      const pair = (["target", "golden"] as const).map((which) => {
-        const value = figures.value(`${which}_${each}`, row);
-        return value === null ? "" : figure(value);
-      });
+      const pair = SIDES.map((which) => figure(figures.value(`${which}_${each}`, row)));
       if (!single) [pair[0], pair[1]] = level(pair[0], pair[1]);
       return <td class="number" key={each}><Digits text={pair[index]} other={single ? "" : pair[1 - index]} /></td>;
     });
@@ -73,11 +57,10 @@ function Value({ model, figures, row, selected, single, choose }: ValueProps) {
         <th scope="rowgroup" colSpan={6}>
           <button type="button" class="link" aria-pressed={selected} onClick={choose}><bdi>{shortened(model.slotOf(row), 80)}</bdi></button>
           <span class="muted type">{shortened(type, 90)}</span>
-          <span class={`ratio ${COLOURS[outcome]}`} title={told}>{single ? "" : ratioText(model, row)} {GLYPHS[outcome]}</span>
+          <span class={`ratio ${COLOURS[outcome]}`} title={told}>{single ? "" : model.ratioText(row)} {GLYPHS[outcome]}</span>
         </th>
       </tr>
-      <tr><td /><td class="which muted">target</td>{side("target", 0)}</tr>
-      {!single && <tr><td /><td class="which muted">golden</td>{side("golden", 1)}</tr>}
+      {SIDES.slice(0, single ? 1 : 2).map((name, index) => <tr key={name}><td /><td class="which muted">{name}</td>{side(name, index)}</tr>)}
     </tbody>
   );
 }
@@ -92,12 +75,9 @@ function Digits({ text, other }: { text: string; other: string }) {
 
 function Metrics({ figures, row }: { figures: Figures; row: number }) {
   const { model } = usePage();
-  const known = figures.metrics.flatMap((metric) => {
-    const value = figures.value(metric.column, row);
-    return value === null ? [] : [[metric.title, value] as const];
-  });
-  if (!known.length && !model.hasDeviation(row)) return null;
-  const tolerance = model.tolerance(row);
-  const all = [...(model.hasDeviation(row) ? [["deviation", model.deviation[row]] as const] : []), ...(tolerance === null ? [] : [["tolerance", tolerance] as const]), ...known];
-  return <dl class="metrics">{all.map(([title, value]) => <div key={title}><dt>{printable(title)}</dt><dd>{short(value)}</dd></div>)}</dl>;
+  const all = [["deviation", model.deviationOf(row)], ["tolerance", model.tolerance(row)],
+    ...figures.metrics.map((metric) => [metric.title, figures.value(metric.column, row)] as const)] as const;
+  const known = all.filter(([, value]) => value !== null);
+  if (!known.length) return null;
+  return <dl class="metrics">{known.map(([title, value]) => <div key={title}><dt>{printable(title)}</dt><dd>{short(value)}</dd></div>)}</dl>;
 }

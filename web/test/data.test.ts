@@ -8,7 +8,7 @@ test("numbers of several chunks come back", async () => {
   const made = new Made();
   const numbers = Uint32Array.from({ length: 150_000 }, (_, i) => (i * 2_654_435_761) >>> 0);
   made.add("a", numbers, { transform: "delta" });
-  assert.deepEqual(await made.decoder().integers("a"), numbers);
+  assert.deepEqual(await made.decoder().numbers("a"), numbers);
 });
 
 test("floats come back bit by bit: NaN, no number, the zeros, infinities, denormals", async () => {
@@ -16,7 +16,7 @@ test("floats come back bit by bit: NaN, no number, the zeros, infinities, denorm
   const floats = new Float32Array([0, -0, Infinity, -Infinity, NaN, 1e-45, 3.4e38, 1]);
   bits(floats)[7] = NO_NUMBER;
   made.add("a", floats);
-  const back = await made.decoder().floats("a");
+  const back = await made.decoder().numbers<Float32Array>("a");
   assert.deepEqual([...bits(back)], [...bits(floats)]);
 });
 
@@ -26,15 +26,15 @@ test("what stands beside another column is its bits where they differ", async ()
   const target = new Float32Array([1, 3, -0]), mixed = new Float32Array(target);
   bits(new Float32Array([1, 2, NaN])).forEach((each, i) => (bits(mixed)[i] ^= each));
   made.add("target", mixed, { transform: "xor:golden" });
-  assert.deepEqual([...bits(await made.decoder().floats("target"))], [...bits(target)]);
+  assert.deepEqual([...bits(await made.decoder().numbers<Float32Array>("target"))], [...bits(target)]);
 });
 
 test("empty columns, columns of one", async () => {
   const made = new Made();
   made.add("none", new Float32Array(0));
   made.add("one", new Uint16Array([65_535]), { transform: "delta" });
-  assert.equal((await made.decoder().floats("none")).length, 0);
-  assert.deepEqual([...(await made.decoder().integers("one"))], [65_535]);
+  assert.equal((await made.decoder().numbers<Float32Array>("none")).length, 0);
+  assert.deepEqual([...(await made.decoder().numbers("one"))], [65_535]);
 });
 
 test("a column is decoded once, and one that is not there is told", async () => {
@@ -42,14 +42,14 @@ test("a column is decoded once, and one that is not there is told", async () => 
   made.json("a", [1, "x", null]);
   const columns = made.decoder();
   assert.equal(columns.json("a"), columns.json("a"));
-  await assert.rejects(columns.bytes("b"), /no column b/);
+  await assert.rejects(columns.numbers("b"), /no column b/);
 });
 
 test("a column that is too short is told", async () => {
   const made = new Made();
   made.add("a", new Uint8Array(3));
   made.columns.a.length = 4;
-  await assert.rejects(made.decoder().bytes("a"), /3 numbers, not 4/);
+  await assert.rejects(made.decoder().numbers("a"), /3 numbers, not 4/);
 });
 
 test("names of columns are never looked up in an object", () => {

@@ -14,7 +14,7 @@ const answers = await Promise.all(requests.map(async ({ columns, chunks }) => {
   const decoder = new Columns(columns, (id) => texts.get(id) ?? "");
   const decoded = Object.entries(columns).map(async ([name, { type }]) => {
     if (type === "json") return [name, await decoder.json(name)];
-    const numbers = await decoder.bytes(name);
+    const numbers = await decoder.numbers(name);
     return [name, Buffer.from(numbers.buffer, numbers.byteOffset, numbers.byteLength).toString("base64")];
   });
   return Object.fromEntries(await Promise.all(decoded)) as unknown;

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bin, LOUD, QUIET, stretches } from "../src/bins.ts";
+import { bin, LOUD, QUIET, stretches, zoomed } from "../src/bins.ts";
 import { aligned } from "../src/diff.ts";
 import { Outcome } from "../src/model.ts";
-import { zoomed } from "../src/plot.tsx";
 import { buildTree, classOf, layerMapping, pathOf } from "../src/tree.ts";
 import { modelOf } from "./pages.ts";
 

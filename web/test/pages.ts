@@ -90,8 +90,7 @@ export async function modelOf(entries: Entry[], index: Partial<Index> = {}): Pro
   made.add("row_inherited", new Uint32Array(values.map((value) => value.inherited ?? 0)), { transform: "delta" });
   coded("row_result", "results", values.map((value) => value.result ?? "agrees"), Uint8Array);
   const full: Index = {
-    format: 1, kind: "comparison", mode: "statistics", title: "", verdict: "", calls: entries.length, rows, columns: made.columns,
-    origins: [], tolerated: [""], truncated: null, sides: [], provenance: [], ...index,
+    format: 1, kind: "comparison", mode: "statistics", columns: made.columns, origins: [], tolerated: [""], truncated: null, ...index,
   };
   return loadModel(full, made.decoder());
 }

@@ -124,15 +124,20 @@ def dumps_in(path: Path) -> Iterator[tuple[str, Dump]]:
             for each in steps:
                 yield from dumps_in(each)
             return
-        folders = find_kernel_folders(path) if path.is_dir() else []
-        if not folders:
+        if not (path.is_dir() and find_kernel_folders(path)):
             raise error
-        for rank, step in dict.fromkeys((folder.rank, folder.step) for folder in folders):
-            files = read_folders([folder for folder in folders if (folder.rank, folder.step) == (rank, step)])
-            yield f"{path} rank {rank} step {step}", read_kernels(path, files)
+        yield from ((f"{path} rank {rank} step {step}", dump) for rank, step, dump in raw_kernels(path))
         return
     for file in found.values():
         yield str(file), read_dump(file, sketches=False)
+
+
+def raw_kernels(path: Path) -> Iterator[tuple[int, int, Dump]]:
+    """Yield the rank, the step and the dump of raw files of kernels below ``path``; nothing where there are none."""
+    folders = find_kernel_folders(path) if path.is_dir() else []
+    for rank, step in dict.fromkeys((folder.rank, folder.step) for folder in folders):
+        files = read_folders([folder for folder in folders if (folder.rank, folder.step) == (rank, step)])
+        yield rank, step, read_kernels(path, files)
 
 
 def _steps(path: Path) -> list[Path]:

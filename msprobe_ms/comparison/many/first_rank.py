@@ -61,7 +61,7 @@ def exchanges_of(comparison: Comparison) -> Exchanges:
     arriving = handed_by = ""
     for number, pair in enumerate(comparison.pairs):
         entry = pair.target
-        call = _called(entry) if entry is not None else ""
+        call = collective_of(entry) if entry is not None else ""
         if number == place and first is not None:
             before = len(calls)
             if call and first.state == "output":
@@ -77,8 +77,8 @@ def exchanges_of(comparison: Comparison) -> Exchanges:
     return Exchanges(list(groups), calls, before, first.target if first is not None else "", handed_by)
 
 
-def _called(entry: Entry) -> str:
-    """The name of the function or the class of the primitive that exchanges tensors; "" for any other call."""
+def collective_of(entry: Entry) -> str:
+    """Return the function or the class of the primitive that exchanges tensors; "" for any other call."""
     parsed: EntryName | None = entry.parsed
     if parsed is None:
         return ""

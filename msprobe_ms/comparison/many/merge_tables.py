@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import xlsxwriter
 
-from msprobe_ms.comparison.reporting.csv_table import looks_like_formula
+from msprobe_ms.comparison.reporting.csv_table import without_guard
 from msprobe_ms.comparison.reporting.files import ROWS_A_SHEET, writable, writing
 from msprobe_ms.comparison.reporting.profiles.base import BENCH_TITLES, DIFFERENCE_TITLES, NPU_TITLES
 from msprobe_ms.support.errors import ConfigError, DumpFormatError, UsageError
@@ -198,7 +198,7 @@ def _sheets(path: Path) -> Iterator[tuple[list[str], Iterator[Sequence[Any]]]]:
     """The titles and rows of each sheet of a table."""
     if path.suffix == ".csv":
         with open_regular(path) as raw, TextIOWrapper(raw, "utf-8-sig", newline="") as file:
-            yield _titled(path, (list(map(_without_guard, row)) for row in csv.reader(file)))
+            yield _titled(path, (list(map(without_guard, row)) for row in csv.reader(file)))
         return
     import openpyxl
 
@@ -239,11 +239,6 @@ def _difference(row: Sequence[Any], ours: int, theirs: int) -> Cell:
     """What tables leave out that show both figures."""
     mine, other = _cell(row[ours]), _cell(row[theirs])
     return _finite(mine - other) if isinstance(mine, (int, float)) and isinstance(other, (int, float)) else None
-
-
-def _without_guard(text: str) -> str:
-    """Text as it was before it was written as csv, where what looks like a formula begins with an apostrophe."""
-    return text[1:] if text.startswith("'") and looks_like_formula(text[1:]) else text
 
 
 def _cell(value: Any) -> Cell:

@@ -1,22 +1,22 @@
-"""The page of many ranks and steps: which of them differ, where it began, and the error of each node over the steps."""
+"""The page of many ranks and steps: which of them differ, where it began, and what each node does over the steps."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.comparison.many.run import Found
-from msprobe_ms.comparison.many.trend import Growing, Trend
+from msprobe_ms.comparison.many.trend import Trend, growing
 from msprobe_ms.comparison.page.verdict import made_by, provenance_html
 from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.terms import Verdict
-from msprobe_ms.page.columns import Columns
+from msprobe_ms.page.columns import Columns, floats, rounded
 from msprobe_ms.page.template import escaped, write_page
 
 #: Pairs in the static table; the script shows all.
@@ -24,47 +24,76 @@ _MOST = 200
 _SENTENCE = 2_000
 #: Bytes of a trend: 0 is no error ratio, 255 one that has no size, and between them equal steps of its logarithm.
 _LEAST, _LARGEST, _STEPS = -4.0, 8.0, 253
+#: Bits of the fraction of a figure: it is told in two digits.
+_BITS = 8
+#: Verdicts that there is nothing to say of.
+_CALM = frozenset((str(Verdict.CONSISTENT), "finite"))
 
 
 class PairTold(NamedTuple):
-    """What the page tells of one pair; ``page`` is the name of its own."""
+    """What the page tells of one pair, or of one dump; ``page`` is the name of its own.
+
+    ``verdict``  a ``Verdict``; of a dump ``finite`` or ``not finite``
+    """
 
     step: int | None
     rank: str
-    verdict: Verdict
+    verdict: str
     origin: str = ""
     reason: str = ""
     handed_by: str = ""
     page: str = ""
 
 
-def pair_told(found: Found, rank: str) -> PairTold:
-    """Return what the page tells of a pair that was compared, or could not be."""
+def pair_told(found: Found, rank: str, *, paths: bool = True) -> PairTold:
+    """Return what the page tells of a pair that was compared, or could not be; with ``paths`` also of which file."""
     first = found.origins[0] if found.origins else None
     page = next((file.name for file in found.files if file.suffix == ".html"), "")
     return PairTold(
         found.place.step, rank, found.verdict,
         origin=found.exchanges.origin or (first.target if first else ""),
-        reason=found.problem or (first.reason if first else ""),
+        reason=(found.problem if paths else "") or (first.reason if first else ""),
         handed_by=found.exchanges.handed_by,
         page=page,
     )  # fmt: skip
 
 
 class TrendColumns:
-    """The trends of ranks as columns of a page, a byte for each node and step."""
+    """The trends of ranks as columns of a page, node by node."""
 
     def __init__(self) -> None:
         self.columns = Columns()
         self.described: list[dict[str, object]] = []
 
     def add(self, trend: Trend) -> None:
+        """Add the error ratios of a rank's nodes, a byte for each node and step."""
+        numbers, _ = _matrix(trend)
+        grows = [each.node for each in growing(trend)]
+        self._add(trend, {"error ratio": quantised(numbers)}, grows)
+
+    def add_figures(self, trends: Mapping[str, Trend]) -> None:
+        """Add figures of the same nodes, by what they are."""
+        told = {title: floats(*_matrix(trend)) for title, trend in trends.items()}
+        self._add(next(iter(trends.values())), {title: rounded(each, _BITS) for title, each in told.items()}, [])
+
+    def _add(self, trend: Trend, measures: Mapping[str, npt.NDArray[Any]], grows: Sequence[str]) -> None:
         number = len(self.described)
-        names, matrix = f"trend_names_{number}", f"trend_{number}"
+        names = f"trend_names_{number}"
         self.columns.add_json(names, [node for node, _ in trend.rows])
-        ratios = np.array([[math.nan if each is None else each for each in row] for _, row in trend.rows], float)
-        self.columns.add(matrix, quantised(ratios).reshape(-1))
-        self.described.append({"rank": trend.rank, "steps": list(trend.steps), "names": names, "matrix": matrix})
+        described = []
+        for place, (title, matrix) in enumerate(measures.items()):
+            column = f"trend_{number}_{place}"
+            self.columns.add(column, matrix.reshape(-1))
+            described.append({"title": title, "column": column})
+        self.described.append(
+            {"rank": trend.rank, "steps": list(trend.steps), "names": names, "measures": described, "growing": grows}
+        )
+
+
+def _matrix(trend: Trend) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """The numbers of a trend, a row a node, and where there are none."""
+    numbers = np.array([[math.nan if each is None else each for each in row] for _, row in trend.rows], float)
+    return numbers, np.array([[each is None for each in row] for _, row in trend.rows], np.bool_)
 
 
 def quantised(ratios: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
@@ -80,45 +109,43 @@ def write_many(
     path: Path,
     told: Sequence[str],
     pairs: Sequence[PairTold],
-    verdict: Verdict,
-    growing: Sequence[Growing],
+    verdict: str,
     trends: TrendColumns,
+    of: Literal["comparisons", "dumps"] = "comparisons",
 ) -> None:
     """Write the page; ``told``: the verdict over all in words.
 
     :raises UsageError: it cannot be written
     """
-    about = [("pairs of dumps", str(len(pairs))), ("made by", made_by())]
+    about = [(of, str(len(pairs))), ("made by", made_by())]
     title = told[0] if told else verdict.upper()
     index = {
         "format": 1,
         "kind": "ranks",
+        "of": of,
         "title": title,
         "verdict": str(verdict),
         "pairs": [{**each._asdict(), "verdict": str(each.verdict)} for each in pairs],
-        "growing": [
-            {"rank": each.rank, "node": each.node, "first": _finite(each.first), "last": _finite(each.last)}
-            for each in growing
-        ],
         "trends": trends.described,
         "provenance": about,
     }
     with writing(path) as file:
         write_page(
-            file, title=title, header="\n".join(_header(told, pairs, verdict)), provenance=provenance_html(about),
+            file, title=title, header="\n".join(_header(told, pairs, verdict, of)), provenance=provenance_html(about),
             index=index, columns=trends.columns,
         )  # fmt: skip
 
 
-def _header(told: Sequence[str], pairs: Sequence[PairTold], verdict: Verdict) -> Iterator[str]:
+def _header(told: Sequence[str], pairs: Sequence[PairTold], verdict: str, of: str) -> Iterator[str]:
     first, *others = told
     word, _, rest = first.partition(" ")
     yield f'<header id="verdict" class="{verdict}">'
     yield f"<h1><strong>{escaped(word.rstrip(':'))}</strong> {escaped(rest, _SENTENCE)}</h1>"
     yield "".join(f'<p class="reason">{escaped(line.strip(), _SENTENCE)}</p>' for line in others)
-    yield "<table><thead><tr><th>step</th><th>rank</th><th>verdict</th><th>the error begins at</th><th>why</th></tr>"
-    yield "</thead><tbody>"
-    shown = [each for each in pairs if each.verdict != Verdict.CONSISTENT] or list(pairs)
+    titles = ("verdict", "the error begins at") if of == "comparisons" else ("values", "the first not finite")
+    heads = "".join(f"<th>{title}</th>" for title in ("step", "rank", *titles, "why"))
+    yield f"<table><thead><tr>{heads}</tr></thead><tbody>"
+    shown = [each for each in pairs if each.verdict not in _CALM] or list(pairs)
     yield from map(_table_row, shown[:_MOST])
     yield "</tbody></table>"
     if len(shown) > _MOST:
@@ -133,7 +160,3 @@ def _table_row(pair: PairTold) -> str:
     cells = (escaped("" if pair.step is None else str(pair.step)), escaped(pair.rank), link,
              f"<bdi>{escaped(pair.origin)}</bdi>", escaped(why, _SENTENCE))  # fmt: skip
     return f'<tr class="{verdict}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
-
-
-def _finite(number: float) -> float | str:
-    return number if math.isfinite(number) else str(number)

@@ -60,7 +60,10 @@ class Gathering:
     where ``html``, what the page to look at tells.
     """
 
-    def __init__(self, plan: Plan, output: Path | None, timestamp: str, *, html: bool = False) -> None:
+    def __init__(
+        self, plan: Plan, output: Path | None, timestamp: str, *, html: bool = False, stacks: bool = True
+    ) -> None:
+        self._stacks = stacks
         self._plan, self._output, self._timestamp = plan, output, timestamp
         self._steps = sorted({pair.place.step for pair in plan.pairs if pair.place.step is not None})
         self._counts: Counter[Verdict] = Counter()
@@ -102,7 +105,7 @@ class Gathering:
         if found.errors is not None and place.step is not None:
             self._trends.add(rank_name(place), place.step, found.errors)
         if self._html:
-            self._told.append(pair_told(found, rank_name(place)))
+            self._told.append(pair_told(found, rank_name(place), paths=self._stacks))
         shared = f"layer_mapping_{self._timestamp}.yaml"
         self._mapping = next((file for file in found.files if file.name == shared), self._mapping)
         text = json.dumps(_record(found, self._suffixes.get(place, "")), ensure_ascii=True, allow_nan=False)
@@ -151,7 +154,7 @@ class Gathering:
         if self._output is None or not self._html:
             return None
         path = self._output / f"compare_report_{self._timestamp}.html"
-        write_many(path, lines, self._told, total.verdict, total.growing, self._trend_columns)
+        write_many(path, lines, self._told, total.verdict, self._trend_columns)
         return path
 
     def write_summary(self, total: Total, path: Path) -> None:

@@ -12,7 +12,8 @@ from msprobe_ms.arrays.worst_elements import rearranged, study
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
 from msprobe_ms.comparison.node.lookup import Chosen, Neighbours, choose
-from msprobe_ms.comparison.node.words import describe_explanations, element_lines, status_lines
+from msprobe_ms.comparison.node.words import element_lines, status_lines
+from msprobe_ms.comparison.origin.allowances import describe_explanations
 from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.origin.search import explanations_tried
 from msprobe_ms.comparison.origin.sentences import describe_required

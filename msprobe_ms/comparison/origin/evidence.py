@@ -29,6 +29,8 @@ class Evidence:
     ``load``     loads the tensors of a row; None where elements were not recorded
     ``damaged``  whether one of the dumps is not whole
     ``earlier``  the dumps of the steps before; None where it is not known where they are
+    ``asked``    filled by the search: what each explanation that was asked of a row allowed, of the first rows in
+                 execution order that are beyond their tolerance
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Evidence:
             for row in pair.rows:
                 row.explained = None
         self.nodes: list[Node] = nodes_of(pairs)
+        self.asked: dict[Row, list[tuple[str, Allowance | None]]] = {}
 
     def let_pass(self, found: Mapping[Row, tuple[Node, Allowance]]) -> None:
         """Fill ``Row.explained`` of the rows of these nodes that nothing explained so far."""

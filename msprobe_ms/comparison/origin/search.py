@@ -99,6 +99,8 @@ def _walked(evidence: Evidence, watched: Collection[Row] = ()) -> Walk:
     return walk
 
 
+#: Rows of which it is kept what explanations allowed.
+_ASKED = 2_000
 #: Layers that were equal to the bit from which on the two dumps are of one machine.
 _EQUALS = 3
 
@@ -196,8 +198,10 @@ class Walk:
             if self.tried and row in self.tried:
                 self.tried[row] += [(each.name, each.allows(row, node, self)) for each in explanations]
             deviation = row.deviation or 0.0
+            asked: list[tuple[str, Allowance | None]] = [] if before is None else [(before.by, before)]
             for explanation in explanations:
                 allowance = explanation.allows(row, node, self)
+                asked.append((explanation.name, allowance))
                 if allowance is not None and deviation <= allowance.up_to:
                     if allowance.up_to > self.largest_allowed.get(allowance.by, 0.0):
                         self.largest_allowed[allowance.by] = allowance.up_to
@@ -205,6 +209,8 @@ class Walk:
             else:
                 allowance = None
                 unexplained.append(row)
+            if ratio > 1 and len(self.evidence.asked) < _ASKED:
+                self.evidence.asked[row] = asked
             if ratio > 1 and (before is None or before.effect is Effect.PASSES):
                 row.explained = allowance
                 if allowance is not None and allowance.effect is not Effect.PASSES:

@@ -18,7 +18,7 @@ class Content:
 
     ``sides``     the target and the golden; the one dump where there is no golden
     ``all_rows``  the figures of all rows, however many
-    ``stacks``    the places in source code that made the calls
+    ``stacks``    the places in source code that made the calls, and the paths of the dumps
     """
 
     def __init__(self, comparison: Comparison, *sides: Dump, all_rows: bool = False, stacks: bool = True) -> None:
@@ -29,6 +29,7 @@ class Content:
         told = None if chosen is None else np.isin(np.arange(len(self.rows)), chosen)
         self.calls.add_to(self.columns, self.rows.starts[:-1])
         tolerated = self.rows.add_to(self.columns, told)
+        self.rows.add_asked(self.columns, comparison.asked)
         if chosen is not None:
             self.columns.add("figure_rows", chosen.astype(np.uint32), delta=True)
         figures = Figures(self.rows, np.arange(len(self.rows)) if chosen is None else chosen)
@@ -46,8 +47,10 @@ class Content:
             "tolerated": tolerated,
             "metrics": metrics,
             "truncated": None if chosen is None else {"rows": len(chosen), "command": "--html-rows all"},
-            "sides": [
-                {"path": str(dump.path), "framework": dump.framework, "level": dump.level, "task": dump.task}
-                for dump in sides
-            ],
+            "sides": [_described(dump, stacks) for dump in sides],
         }
+
+
+def _described(dump: Dump, path: bool) -> dict[str, str]:
+    where = str(dump.path) if path else ""
+    return {"path": where, "framework": dump.framework, "level": dump.level, "task": dump.task}

@@ -56,22 +56,24 @@ def write_content(
     content = Content(comparison, outcome.target, outcome.golden, all_rows=all_rows, stacks=stacks)
     if drawn := pictures(outcome, content.rows, content.calls):
         content.columns.add_json("pictures", drawn)
-    about = provenance(outcome)
+    about = provenance(outcome, stacks=stacks)
     index = {
         **content.index,
         "title": title_of(outcome),
         "verdict": str(comparison.verdict),
-        "origins": _origins(comparison, content.rows, content.calls),
+        "origins": _origins(comparison, content.rows, content.calls, stacks=stacks),
         "provenance": about,
     }
     write_page(
-        file, title=title_of(outcome), header=verdict_html(outcome), provenance=provenance_html(about),
-        index=index, columns=content.columns,
+        file, title=title_of(outcome), header=verdict_html(outcome, stacks=stacks),
+        provenance=provenance_html(about, stacks=stacks), index=index, columns=content.columns,
     )  # fmt: skip
 
 
-def _origins(comparison: Comparison, rows: Rows, calls: Calls) -> list[dict[str, object]]:
-    by_name = {pair.target.name: pair for pair in comparison.pairs if pair.target is not None}
+def _origins(comparison: Comparison, rows: Rows, calls: Calls, *, stacks: bool) -> list[dict[str, object]]:
+    # Without stacks no call has a site.
+    named = comparison.pairs if stacks else ()
+    by_name = {pair.target.name: pair for pair in named if pair.target is not None}
     return [_origin(each, by_name, rows, calls) for each in comparison.origins]
 
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from msprobe_ms.comparison.model import Pair, Row, Tables
+from msprobe_ms.comparison.model import Allowance, Pair, Row, Tables
+from msprobe_ms.comparison.origin.allowances import describe_allowances
 from msprobe_ms.comparison.page.calls import Calls
 from msprobe_ms.comparison.statistics import is_non_finite
 from msprobe_ms.dump.columns import ItemTable
@@ -88,6 +89,16 @@ class Rows:
             columns.add(name, _slots(side, slots), dictionary="slots")
         columns.add_json("slots", slots.values)
         return [str(each) for each in judged.explanations.values]
+
+    def add_asked(self, columns: Columns, asked: Mapping[Row, Sequence[tuple[str, Allowance | None]]]) -> None:
+        """Add what each explanation that was asked of a row allowed, of those rows of which it is known."""
+        told = [
+            {"row": number, "text": describe_allowances(row, asked[row])}
+            for number, row in (enumerate(self.rows) if asked else ())
+            if row in asked
+        ]
+        if told:
+            columns.add_json("asked", told)
 
     def _add_reasons(self, columns: Columns, told: npt.NDArray[np.bool_] | None) -> None:
         reasons = Codes("")

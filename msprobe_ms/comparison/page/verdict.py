@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 
 from msprobe_ms.comparison.model import Origin, Outcome, Pair
@@ -22,10 +22,12 @@ from msprobe_ms.page.template import escaped
 _TOLD = 5
 #: Longest sentence that is shown whole, in characters.
 _SENTENCE = 2_000
-_DISCLOSES = (
-    "This file holds statistics of the recorded tensors, the names of modules and functions, and paths and lines "
-    "of the source code that called them."
-)
+_DISCLOSES = {
+    True: "This file holds statistics of the recorded tensors, the names of modules and functions, paths of the dumps, "
+    "and paths and lines of the source code that made the calls. With --html-no-stacks there are no paths and no code.",
+    False: "This file holds statistics of the recorded tensors and the names of modules and functions. Paths and code "
+    "were left out.",
+}
 
 
 def title_of(outcome: Outcome) -> str:
@@ -36,12 +38,19 @@ def title_of(outcome: Outcome) -> str:
     return f"{beginning}{comparison.verdict.upper()}{where}"
 
 
-def verdict_html(outcome: Outcome) -> str:
+def verdict_html(outcome: Outcome, *, stacks: bool = True) -> str:
     """Return the header: the verdict in a sentence, its reason, and what to do next."""
     comparison = outcome.comparison
-    by_name = {pair.target.name: pair for pair in comparison.pairs if pair.target is not None}
+    named = comparison.pairs if stacks else ()
+    by_name = {pair.target.name: pair for pair in named if pair.target is not None}
     lines = _origins(comparison.origins, by_name) if comparison.origins else _judgement(outcome)
-    facts = _listed("facts", fact_lines(outcome))
+    facts = _listed(
+        "facts",
+        (
+            line if stacks else without_paths(line, {"target": outcome.target, "golden": outcome.golden})
+            for line in fact_lines(outcome)
+        ),
+    )
     return f'<header id="verdict" class="{comparison.verdict}">\n' + "\n".join([*lines, facts]) + "\n</header>"
 
 
@@ -67,12 +76,19 @@ def _judgement(outcome: Outcome) -> Iterator[str]:
     yield from (f'<p class="reason">{escaped(line.strip(), _SENTENCE)}</p>' for line in others)
 
 
-def provenance(outcome: Outcome) -> list[tuple[str, str]]:
+def without_paths(text: str, dumps: Mapping[str, Dump]) -> str:
+    """Return text in which the folders of dumps are called what these are, as where one is damaged."""
+    for name, dump in dumps.items():
+        text = text.replace(str(dump.path), name).replace(str(dump.path.parent), name)
+    return text
+
+
+def provenance(outcome: Outcome, *, stacks: bool = True) -> list[tuple[str, str]]:
     """Return what was compared, by what: pairs of a term and a text."""
     target, golden = outcome.target, outcome.golden
     return [
-        ("target", dump_text(target)),
-        ("golden", dump_text(golden)),
+        ("target", dump_text(target, path=stacks)),
+        ("golden", dump_text(golden, path=stacks)),
         ("compared by", f"{outcome.comparison.mode}"),
         ("files beside this one", ", ".join(file.name for file in outcome.files) or "none"),
         ("made by", made_by()),
@@ -84,15 +100,17 @@ def made_by() -> str:
     return f"msprobe-ms {metadata.version('msprobe-ms')}, Python {platform.python_version()}"
 
 
-def provenance_html(told: Iterable[tuple[str, str]]) -> str:
+def provenance_html(told: Iterable[tuple[str, str]], *, stacks: bool = True) -> str:
     """Return the section that says what was compared, and what the file discloses."""
     terms = "".join(f"<dt>{escaped(term)}</dt><dd><bdi>{escaped(text, _SENTENCE)}</bdi></dd>" for term, text in told)
-    return f'<section id="provenance"><h2>What this is made of</h2>\n<dl>{terms}</dl>\n<p>{_DISCLOSES}</p></section>'
+    discloses = _DISCLOSES[stacks]
+    return f'<section id="provenance"><h2>What this is made of</h2>\n<dl>{terms}</dl>\n<p>{discloses}</p></section>'
 
 
-def dump_text(dump: Dump) -> str:
+def dump_text(dump: Dump, *, path: bool = True) -> str:
     """Return where a dump is and what it holds."""
-    return f"{dump.path} ({dump.framework}, level {dump.level}, task {dump.task})"
+    held = f"{dump.framework}, level {dump.level}, task {dump.task}"
+    return f"{dump.path} ({held})" if path else held
 
 
 def _few(texts: Sequence[str]) -> list[str]:

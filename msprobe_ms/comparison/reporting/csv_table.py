@@ -48,6 +48,11 @@ def looks_like_formula(text: str) -> bool:
     return any(map(_is_formula, text.split(";")))
 
 
+def without_guard(text: str) -> str:
+    """Return a text as it was before it was written as csv, where what looks like a formula got an apostrophe."""
+    return text[1:] if text.startswith("'") and looks_like_formula(text[1:]) else text
+
+
 def _lines(rows: Sequence[Sequence[Cell]]) -> bytes:
     columns = map(_texts, zip(*rows, strict=True))
     lines = [*map(",".join, zip(*columns, strict=True)), ""]

@@ -148,7 +148,6 @@ class _Indexed:
         self._root, self._rank, self._net = folder.root, folder.rank, folder.path.parents[1]
         self.steps: dict[int, set[int]] = {}
         self._names: set[str] = set()
-        self._written = 0.0
         self._has_tensors = True
         self._name = f"rank{self._rank}"
         found = (path for name in _names_of(self._rank) for path in self._root.glob(f"step*/{name}/dump.json"))
@@ -165,7 +164,6 @@ class _Indexed:
         except (OSError, ValueError, KeyError, AttributeError, RecursionError):
             return  # what cannot be read speaks of nothing
         self._name = index.parent.name
-        self._written = max(self._written, index.stat().st_mtime)
         self._has_tensors = self._has_tensors and bool(names)
         self._names |= names
         iterations = {name.split("/")[1] for name in names if name.count("/") == 2}
@@ -179,15 +177,16 @@ class _Indexed:
         return self._root / f"step{step}" / self._name
 
     def left(self, folder: KernelFolder) -> list[KernelFile]:
-        return [file for file in folder.files() if not self._speaks_of(file)]
+        return [file for file in folder.files() if not self._speaks_of(file, folder.step)]
 
-    def _speaks_of(self, file: KernelFile) -> bool:
+    def _speaks_of(self, file: KernelFile, iteration: int) -> bool:
         if not self.steps:
             return False
         if self._has_tensors:
             return file.path.relative_to(self._net).as_posix() in self._names
-        # Statistics name no files, but a table is written after the index, and tensors before it.
-        return file.statistics is not None or file.path.stat().st_mtime <= self._written
+        # Statistics name no files. Where tensors are reduced to them, iterations are steps, and each has its index
+        # before its tensors are gone.
+        return file.statistics is not None or iteration in self.steps
 
 
 def _names_of(rank: int) -> list[str]:

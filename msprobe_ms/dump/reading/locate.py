@@ -106,7 +106,8 @@ def _latest_run(path: Path, found: dict[Place, Path]) -> dict[Place, Path]:
     ages: dict[str, float] = {}
     for place, file in found.items():
         if _PROCESS.fullmatch(place.rank):
-            ages[place.rank] = max(ages.get(place.rank, 0.0), _age(file.parent if file.is_file() else file))
+            age = _age(file.parent if file.is_file() else file) or 0.0
+            ages[place.rank] = max(ages.get(place.rank, 0.0), age)
     if len(ages) < 2:
         return found
     latest = max(ages, key=lambda name: ages[name])
@@ -182,18 +183,19 @@ def other_processes(folder: Path) -> list[str]:
         beside = [each for each in _subfolders(folder.parent) if each.name != folder.name]
     except (OSError, DumpFormatError):  # what cannot be looked into holds none
         return []
-    return [each.name for each in sorted(beside, key=_numeric) if _PROCESS.fullmatch(each.name) and _age(each)]
+    named = [each for each in beside if _PROCESS.fullmatch(each.name)]
+    return [each.name for each in sorted(named, key=_numeric) if _age(each) is not None]
 
 
 def _latest_process(path: Path, folders: list[Path]) -> list[Path]:
     """``folders`` without the processes that have no rank, but for the latest of them."""
-    ages = {folder: _age(folder) for folder in folders if _PROCESS.fullmatch(folder.name)}
-    dumps = [folder for folder, age in ages.items() if age]
-    if len(dumps) < 2:
+    processes = [folder for folder in folders if _PROCESS.fullmatch(folder.name)]
+    ages = {folder: age for folder in processes if (age := _age(folder)) is not None}
+    if len(ages) < 2:
         return folders
-    latest = max(dumps, key=lambda folder: ages[folder])
-    _warn_of_processes(path, latest.name, [folder.name for folder in dumps])
-    return [folder for folder in folders if folder not in ages or folder == latest]
+    latest = max(ages, key=lambda folder: ages[folder])
+    _warn_of_processes(path, latest.name, [folder.name for folder in ages])
+    return [folder for folder in folders if folder not in processes or folder == latest]
 
 
 def _warn_of_processes(path: Path, latest: str, names: Iterable[str]) -> None:
@@ -204,15 +206,16 @@ def _warn_of_processes(path: Path, latest: str, names: Iterable[str]) -> None:
     )  # fmt: skip
 
 
-def _age(folder: Path) -> float:
-    """When a dump in ``folder`` was written last, in seconds since 1970; 0 when there is none."""
-    times = [0.0]
+def _age(folder: Path) -> float | None:
+    """When a dump in ``folder`` was written last, in seconds since 1970; None when there is none.
+
+    It says which of several runs comes first, and that is told; never whether a dump is whole. A copy has other times.
+    """
+    times = list[float]()
     for name in (*DUMP_FILES, JOURNAL_NAME):
-        try:
+        with suppress(OSError):
             times.append((folder / name).stat().st_mtime)
-        except OSError:
-            continue
-    return max(times)
+    return max(times, default=None)
 
 
 def of_dumps(folder: Path) -> bool:
@@ -261,7 +264,7 @@ def unfinished(folder: Path, dump: Path | None = None) -> str:
 def _warn_of_second_writers(folder: Path) -> None:
     """Name the dumps in ``folder`` of processes that found their own place in use; they are reached by name only."""
     with suppress(OSError):
-        others = [inner.name for inner in folder.iterdir() if _BESIDE.fullmatch(inner.name) and _age(inner)]
+        others = [inner.name for inner in folder.iterdir() if _BESIDE.fullmatch(inner.name) and _age(inner) is not None]
         if others:
             logger.warning(
                 "%s: not taken: %s, written by other processes at the same time; name the folder to take one",

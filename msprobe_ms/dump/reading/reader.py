@@ -15,6 +15,7 @@ from msprobe_ms.dump.columns import ItemTable
 from msprobe_ms.dump.dialects import DIALECTS, MINDSPORE, Dialect, apis_by_prefixes
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import (
+    ATTRIBUTES,
     DEBUG,
     INCOMPLETE,
     NAMES_ACCEPTED,
@@ -38,7 +39,7 @@ from msprobe_ms.support.process import no_garbage_collection
 __all__ = ["find_dumps", "read_dump"]
 
 _ENVELOPE = {"task", "level", "framework", "dump_data_dir", "data"}
-_KNOWN_KEYS = SECTION_KEYS | {RECOMPUTE, SCOPE}
+_KNOWN_KEYS = SECTION_KEYS | {RECOMPUTE, SCOPE, ATTRIBUTES}
 _PARAMETERS_GRAD = re.compile(r"\.parameters_grad(\.\d+)?$")
 #: Characters of a dump's own word on what it lacks, and of a name that is too long, that are shown.
 _LONGEST_REASON, _SHOWN = 500, 60

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from errno import EBADF
+from functools import partial
 from pathlib import Path
 from sys import intern
 from typing import Any, BinaryIO, NamedTuple
@@ -70,7 +71,7 @@ class JournalWriter:
             _lock(file.fileno())  # before anyone can see it
             file.write(MAGIC + _record(kind, payload))
             file.flush()
-            self._file = Descriptor(os.dup(file.fileno()))
+            self._file = Descriptor(partial(os.dup, file.fileno()))
         #: Where half a record begins that could not be taken back.
         self._torn: int | None = None
 
@@ -84,13 +85,13 @@ class JournalWriter:
             raise ValueError(f"{len(payload)} bytes are more than a record of the journal holds: {_LONGEST - 1}")
         record, written = _record(kind, payload), 0
         with self._lock:
-            if self._file.number < 0:
+            if (file := self._file.number) < 0:
                 raise ClosedError(EBADF, "the journal is closed", self._name)
             self._take_back()
-            end = os.lseek(self._file.number, 0, os.SEEK_END)
+            end = os.lseek(file, 0, os.SEEK_END)
             try:
                 while written < len(record):
-                    written += os.write(self._file.number, memoryview(record)[written:] if written else record)
+                    written += os.write(file, memoryview(record)[written:] if written else record)
             except OSError:
                 self._torn = end
                 with suppress(OSError):  # before the next record, then
@@ -124,7 +125,8 @@ class JournalWriter:
     def leave_unfinished(self) -> None:
         """Have readers know that there is more than was exported, also on a full disk. Raises OSError."""
         with self._lock:
-            os.ftruncate(self._file.number, os.fstat(self._file.number).st_size + 1)
+            file = self._file.number
+            os.ftruncate(file, os.fstat(file).st_size + 1)
 
     def close(self) -> None:
         with self._lock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import mindspore
@@ -14,7 +14,7 @@ from mindspore import Tensor, ops
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.dump.dialects import PRIMITIVE
-from msprobe_ms.frameworks.api_calls import ApiOutcome
+from msprobe_ms.frameworks.api_calls import NOTHING, ApiOutcome, Value
 from msprobe_ms.frameworks.api_values import Call, attribute, flattened, wanted
 from msprobe_ms.frameworks.framework_runner import FrameworkRunner
 from msprobe_ms.frameworks.mindspore.autograd import has_graph
@@ -47,7 +47,8 @@ class MindSporeRunner(FrameworkRunner):
         # Else an operator that has no kernel fails within one of the next calls.
         mindspore.runtime.launch_blocking()
         super().__init__(self._make_framework())
-        self.version = f"mindspore {mindspore.__version__}"
+        device = mindspore.get_context("device_target")
+        self.version = f"mindspore {mindspore.__version__} on {device}"
 
     def _make_framework(self) -> MindSpore:
         return MindSpore()
@@ -56,9 +57,9 @@ class MindSporeRunner(FrameworkRunner):
         mindspore.set_seed(seed)
         mindspore.manual_seed(seed)
 
-    def find(self, prefix: str, api: str) -> Callable[..., Any] | None:
-        """As in ``ApiRunner``. A primitive is found where its class takes no parameters: a dump does not hold them."""
-        return _primitive(api.rpartition(".")[2]) if prefix == PRIMITIVE else super().find(prefix, api)
+    def find(self, prefix: str, api: str, attributes: Mapping[str, Value] = NOTHING) -> Callable[..., Any] | None:
+        """As in ``ApiRunner``. A primitive that takes arguments is found by those alone: old dumps do not hold them."""
+        return _primitive(api.rpartition(".")[2], attributes) if prefix == PRIMITIVE else super().find(prefix, api)
 
     def _differentiated(
         self, function: Callable[..., Any], call: Call, output_gradients: Sequence[TypedArray | None]
@@ -99,18 +100,18 @@ def _dtype(name: str) -> Any:
     return getattr(mindspore, "bool_" if plain == "bool" else plain)
 
 
-def _primitive(name: str) -> Callable[..., Any] | None:
-    """A primitive of this class; None where it takes parameters, which would be those of no particular call."""
+def _primitive(name: str, attributes: Mapping[str, Value]) -> Callable[..., Any] | None:
+    """A primitive of this class, made with ``attributes``; None where it takes arguments and there are none."""
     for module in _PRIMITIVES:
         found: Any = getattr(module, name, None)
         if inspect.isclass(found) and issubclass(found, ops.Primitive):
             takes = list(inspect.signature(found.__init__).parameters.values())[1:]
-            return None if takes else _made(found)
+            return None if takes and not attributes else _made(found, attributes)
     return None
 
 
-def _made(operator_class: Any) -> Any:
-    return operator_class()
+def _made(operator_class: Any, attributes: Mapping[str, Value]) -> Any:
+    return operator_class(**attributes)
 
 
 def _computed(tensor: Any) -> Any:

@@ -64,6 +64,8 @@ def is_in_memory(tensor: Any) -> bool:
         return True
     try:
         held = _storage(tensor).nbytes()
+    except RecursionError:
+        raise
     except RuntimeError:  # memory comes with the first reading
         return True
     offset = _offset(tensor)

@@ -16,10 +16,12 @@ from typing import Any
 from mindspore import Parameter, Tensor, _c_expression, ops
 from mindspore.ops.composite import base
 
-from msprobe_ms.frameworks.base import InputWatch, OnGradients, OnRoots, Removable
+from msprobe_ms.frameworks.base import InputWatch, OnGradients, OnRoots
 from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook
 from msprobe_ms.frameworks.mindspore.arrays import difference
 from msprobe_ms.frameworks.mindspore.modes import unseen
+from msprobe_ms.frameworks.own_hooks import Registered, telling
+from msprobe_ms.support.patching import Hooks
 
 # Taken before anything is wrapped; beneath it is no primitive that could be.
 _add = Tensor.__add__
@@ -67,11 +69,8 @@ class MindSporeGraph(Graph):
     def hook_before(self, node: Any, hook: BeforeHook) -> None:
         node.register_prehook(hook)
 
-    def hook_leaf(self, tensor: Any, hook: Callable[[Any], None]) -> Removable:
-        def report(gradient: Any) -> None:  # the framework takes plain functions
-            hook(gradient)
-
-        return tensor.register_hook(report)
+    def hook_leaf(self, tensor: Any, hook: Callable[[Any], None]) -> Hooks:
+        return Registered((tensor.register_hook, telling(hook)))  # the framework takes plain functions
 
     def hook_result(self, tensor: Any, hook: Callable[[Any], None]) -> None:
         # A hook on the tensor itself would stay with it beyond this graph.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,10 +31,8 @@ from msprobe_ms.frameworks.base import (
     OnInputGradients,
     OnKernel,
     OnRoots,
-    Quiet,
-    Removable,
 )
-from msprobe_ms.frameworks.clean_copies import CleanCopies, OwnHook
+from msprobe_ms.frameworks.clean_copies import CleanCopies
 from msprobe_ms.frameworks.compiled_call import CompiledCall, ExecutionMode, GraphRun
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
@@ -46,7 +45,10 @@ from msprobe_ms.frameworks.mindspore.graph_runs import GraphRuns
 from msprobe_ms.frameworks.mindspore.optimizers import OptimizerWatch
 from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
+from msprobe_ms.frameworks.own_hooks import ModuleHook, OwnHook, Registered, telling
+from msprobe_ms.frameworks.quiet import Quiet
 from msprobe_ms.support.files import DEFAULT, Permissions
+from msprobe_ms.support.patching import Hooks
 
 _FLOATS = frozenset(
     getattr(mindspore, name)
@@ -181,41 +183,27 @@ class MindSpore(Framework):
         if self._graph is not None:
             self._graph.leave_leaves()
 
-    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Iterator[Removable]:
-        def report(gradient: Any) -> None:
-            try:
-                on_gradient(gradient)
-            except Exception as error:  # the framework would end the backward
-                on_gradient(error)
+    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Hooks | None:
+        return Registered((parameter.register_hook, telling(on_gradient))) if parameter.requires_grad else None
 
-        if parameter.requires_grad:
-            yield parameter.register_hook(report)
-
-    def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
+    def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Hooks | None:
         if self._graph is not None and self._graph.edge(tensor) is not None:
             self._graph.hook_tensor(tensor, on_gradient)
             return None
-
-        def report(gradient: Any) -> None:
-            try:
-                on_gradient(gradient)
-            except Exception as error:  # the framework would end the backward
-                on_gradient(error)
-
-        return tensor.register_hook(report)
+        return Registered((tensor.register_hook, telling(on_gradient)))
 
     def gradient_calls(self, on_roots: OnRoots) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
         return gradient_calls(on_roots)
 
-    def watch_optimizers(self, before: BeforeUpdates, after: AfterUpdates) -> Removable | None:
+    def watch_optimizers(self, before: BeforeUpdates, after: AfterUpdates) -> Hooks | None:
         return OptimizerWatch(before, after)
 
     # -- kernels ---------------------------------------------------------------------------------------------------
 
     no_kernels = kernels.NO_KERNELS
 
-    def intercept_kernels(self, on_kernel: OnKernel) -> Removable:
-        if self._interception is None or not self._interception.revived(on_kernel):
+    def intercept_kernels(self, on_kernel: OnKernel) -> Hooks:
+        if self._interception is None or not self._interception.revives(on_kernel):
             self._interception = kernels.Interception(on_kernel)
         return self._interception
 
@@ -246,19 +234,19 @@ class MindSpore(Framework):
     def parameters(self, module: Any) -> Iterable[tuple[str, Any]]:
         return [(name, parameter) for name, parameter in module._params.items() if parameter is not None]
 
-    def hook_module(self, module: Any, before: Before, after: After, failed: Failed) -> Iterator[Removable]:
-        yield self._copies.hold()
-        yield module.register_forward_pre_hook(OwnHook(module, before, failed), with_kwargs=True)
-        forward_hook = OwnHook(module, after, failed)
+    def hook_module(self, module: Any, before: Before, after: After, failed: Failed) -> Sequence[Hooks]:
+        put_before = partial(module.register_forward_pre_hook, with_kwargs=True)
+        put_after = partial(module.register_forward_hook, with_kwargs=True, **_ALWAYS)
         if module.has_bprop:
             # MindSpore refuses forward hooks on cells with their own bprop, though it would run them.
-            entry = _ForwardHookEntry(module, forward_hook)
-            yield entry
-            entry.put()
-        else:
-            yield module.register_forward_hook(forward_hook, with_kwargs=True, **_ALWAYS)
+            put_after = partial(_ForwardHookEntry, module)
+        return (
+            self._copies.hold(),
+            ModuleHook(OwnHook(module, before, failed), put_before),
+            ModuleHook(OwnHook(module, after, failed), put_after),
+        )
 
-    def clean_copies(self) -> Removable:
+    def clean_copies(self) -> Hooks:
         return self._copies.hold()
 
     # -- APIs ------------------------------------------------------------------------------------------------------
@@ -294,6 +282,10 @@ class MindSpore(Framework):
         # A plain Primitive, such as ops.typeof, is told by its own name.
         return str(operator.name) if type(operator) is Primitive else super().operator_name(operator)
 
+    def operator_attributes(self, operator: Any) -> Mapping[str, Any]:
+        attributes = vars(operator).get("init_attrs")
+        return attributes if isinstance(attributes, dict) else {}
+
     def operators(self, module: Any) -> Iterable[tuple[str, Any]]:
         return module._primitives.items()
 
@@ -318,7 +310,7 @@ class MindSpore(Framework):
         call = jit.describe(executor, args)
         return call if call is None or call.group is None else replace(call, group=self.group(call.group))
 
-    def watch_graph_runs(self, before: Callable[[GraphRun], None]) -> Removable | None:
+    def watch_graph_runs(self, before: Callable[[GraphRun], None]) -> Hooks | None:
         return GraphRuns(before)
 
     def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
@@ -334,10 +326,10 @@ class MindSpore(Framework):
 
     how_to_uncompile = jit.HOW_TO_UNCOMPILE
 
-    def enter_lockstep(self) -> Removable | None:
+    def lockstep(self) -> Hooks | None:
         # What could not be removed yet goes on, for the next recording to remove.
         if self._lockstep is None or not self._lockstep.holds:
-            self._lockstep = modes.enter_lockstep()
+            self._lockstep = modes.lockstep()
         return self._lockstep
 
     # Reading a tensor with asnumpy enters no graph.
@@ -383,12 +375,8 @@ class _ForwardHookEntry:
 
     def __init__(self, cell: Any, hook: Callable[..., Any]) -> None:
         self._cell = cell
-        self._hook = hook
         self._key = id(self)
-
-    def put(self) -> None:
-        cell = self._cell
-        cell._forward_hook[self._key] = self._hook
+        cell._forward_hook[self._key] = hook
         cell._forward_hook_with_kwargs[self._key] = True
         if _ALWAYS:
             cell._forward_hook_always_called[self._key] = True

@@ -21,15 +21,16 @@ from msprobe_ms.frameworks.mindspore.training import (
     networks_of,
     optimizers_in,
 )
-from msprobe_ms.support.patching import Patch, Patches
+from msprobe_ms.support.log import logger
+from msprobe_ms.support.patching import Patch, PatchHooks
 
 
 class _Depth(threading.local):
     value = 0
 
 
-class GraphRuns:
-    """Tells of the graphs that are run, before they are, until `remove`."""
+class GraphRuns(PatchHooks):
+    """Tells of the graphs that are run, before they are."""
 
     def __init__(self, before: Callable[[GraphRun], None]) -> None:
         self._before = before
@@ -37,18 +38,18 @@ class GraphRuns:
         self._known: dict[Hashable, GraphRun] = {}
         # A Cell that is called runs as one graph through the first, everything else through the others.
         calls = [(nn.Cell, "compile_and_run"), *jit.graph_calls()]
-        self._patches = Patches(Patch(holder, name, self._wrap) for holder, name in calls)
-        self._patches.apply()
-
-    def remove(self) -> None:
-        self._patches.undo()
+        super().__init__(Patch(holder, name, self._wrap) for holder, name in calls)
 
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def wrapper(runner: Any, /, *args: Any, **kwargs: Any) -> Any:
             depth = self._depth
             if not depth.value:
-                self._before(self._described(runner))
+                try:
+                    self._before(self._described(runner))
+                except Exception as error:  # of ours: nothing of the script's has run
+                    self.remove()
+                    logger.warning("steps: runs of graphs are not counted: %s: %s", type(error).__name__, error)
             depth.value += 1
             try:
                 return original(runner, *args, **kwargs)

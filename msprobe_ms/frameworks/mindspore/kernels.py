@@ -38,14 +38,22 @@ NO_KERNELS = (
 
 
 class Interception:
-    """One dispatch mode, on the thread that made it, until ``remove``; a script's own see what they always did."""
+    """One dispatch mode, on the thread that made it; a script's own see what they always did."""
 
     def __init__(self, on_kernel: OnKernel) -> None:
-        assert _modes is not None
-        self._on_kernel: OnKernel | None = on_kernel
+        self._told = on_kernel
+        #: None while no kernels are shown.
+        self._on_kernel: OnKernel | None = None
         self._thread = threading.get_ident()
-        _modes.push(_mode(self._kernel))
-        self._depth = _modes.depth()
+        self._depth = 0
+
+    def install(self) -> None:
+        """Show kernels; with a mode that had to stay, where there is one."""
+        assert _modes is not None
+        self._on_kernel = self._told
+        if not self._stays():
+            self._depth = _modes.depth() + 1
+            _modes.push(_mode(self._kernel))
 
     def _kernel(self, operator: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any] | None) -> Any:
         def launch() -> Any:
@@ -67,12 +75,14 @@ class Interception:
             atexit.unregister(_modes.clear)
             atexit.register(_modes.clear)
 
-    def revived(self, on_kernel: OnKernel) -> bool:
-        """Go on with a mode that had to stay; whether there is one."""
-        if not self._is_here() or not self._depth or _modes is None or _modes.depth() < self._depth:
-            return False
-        self._on_kernel = on_kernel
-        return True
+    def revives(self, on_kernel: OnKernel) -> bool:
+        """Whether there is a mode that had to stay; it shows kernels to ``on_kernel`` once it is put on again."""
+        if self._stays():
+            self._told = on_kernel
+        return self._stays()
+
+    def _stays(self) -> bool:
+        return self._is_here() and _modes is not None and 0 < self._depth <= _modes.depth()
 
     def _is_here(self) -> bool:
         return self._thread == threading.get_ident()

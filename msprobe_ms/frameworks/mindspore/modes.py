@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from itertools import starmap
 from typing import Any
 
 import mindspore
@@ -56,21 +57,26 @@ class Lockstep:
 
     def __init__(self) -> None:
         self._executor = PyNativeExecutor_.get_instance()
-        self._ours = not self._executor.disable_frontend_and_bprop_pipeline()
+        #: Whether it was so before, each time that it was asked for.
+        self._was: list[bool] = []
+
+    def install(self) -> None:
+        # Nothing of Python's own comes between its beginning and the note of it.
+        self._was.extend(starmap(self._executor.disable_frontend_and_bprop_pipeline, ((),)))
 
     @property
     def holds(self) -> bool:
         """Whether it is up to this to let MindSpore run ahead again."""
-        return self._ours
+        return False in self._was
 
     def remove(self) -> None:
         """As before; where a script's ``saved_tensors_hooks`` rely on it by now, not yet."""
-        if self._ours and not self._executor.is_saved_tensor_hook_active():
-            self._ours = False
+        if self.holds and not self._executor.is_saved_tensor_hook_active():
             self._executor.enable_frontend_and_bprop_pipeline()
+            self._was.clear()
 
 
-def enter_lockstep() -> Lockstep | None:
+def lockstep() -> Lockstep | None:
     """None where that is not known (before 2.8), and on devices, where nothing waits for every call."""
     known = hasattr(PyNativeExecutor_, "disable_frontend_and_bprop_pipeline")
     return Lockstep() if known and not device_statistics.is_there() else None

@@ -4,42 +4,41 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from mindspore import ParameterTuple, Tensor, nn
 from mindspore.experimental.optim import Optimizer
 
 from msprobe_ms.frameworks.optimizers import STATE_NAMES, AfterUpdates, BeforeUpdates, ParameterUpdate, settings
-from msprobe_ms.support.patching import Patch, Patches
+from msprobe_ms.support.patching import Patch, PatchHooks
 
 #: What a class calls ``accum``: a momentum; else it is a sum of squares.
 _WITH_MOMENTUM = ("SGD",)
 
 
-class OptimizerWatch:
-    """Tells of optimizers' calls until ``remove``."""
+class OptimizerWatch(PatchHooks):
+    """Tells of optimizers' calls."""
 
     def __init__(self, before: BeforeUpdates, after: AfterUpdates) -> None:
         def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def told(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
-                gradients = args[0] if args else kwargs.get("gradients", kwargs.get("grads"))
-                before(optimizer, functools.partial(updates_of, optimizer, gradients))
+                with suppress(MemoryError, RecursionError):  # of ours: the rest is guarded itself
+                    gradients = args[0] if args else kwargs.get("gradients", kwargs.get("grads"))
+                    before(optimizer, functools.partial(updates_of, optimizer, gradients))
                 try:
                     result = original(optimizer, *args, **kwargs)
                 except BaseException:
                     before(optimizer, None)
                     raise
-                after(optimizer)
+                with suppress(MemoryError, RecursionError):
+                    after(optimizer)
                 return result
 
             return told
 
-        self._patches = Patches(Patch(holder, "__call__", wrap) for holder in (nn.Optimizer, Optimizer))
-        self._patches.apply()
-
-    def remove(self) -> None:
-        self._patches.undo()
+        super().__init__(Patch(holder, "__call__", wrap) for holder in (nn.Optimizer, Optimizer))
 
 
 def updates_of(optimizer: Any, gradients: Any) -> Iterator[ParameterUpdate]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,7 +13,7 @@ import torch
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray
-from msprobe_ms.frameworks.api_calls import ApiOutcome
+from msprobe_ms.frameworks.api_calls import NOTHING, ApiOutcome, Value
 from msprobe_ms.frameworks.api_values import Call, attribute, flattened, wanted
 from msprobe_ms.frameworks.base import Namespace
 from msprobe_ms.frameworks.framework_runner import FrameworkRunner
@@ -35,12 +35,22 @@ class PyTorchRunner(FrameworkRunner):
         super().__init__(PyTorch())
         if find_spec("torch_npu") is not None:
             self._namespaces = [*self._namespaces, Namespace("torch_npu", "NPU", importlib.import_module("torch_npu"))]
-        self.version = f"pytorch {torch.__version__}"
+        self._device = "cpu"
+        self.version = f"pytorch {torch.__version__} on cpu"
+
+    def use_accelerator(self) -> None:
+        """Run on the accelerator from here on, where there is one: an NPU, or else a GPU."""
+        for device in ("npu", "cuda"):
+            module = getattr(torch, device, None)
+            if module is not None and module.is_available():
+                self._device = device
+                self.version = f"pytorch {torch.__version__} on {device}"
+                return
 
     def seed(self, seed: int) -> None:
         torch.manual_seed(seed)
 
-    def find(self, prefix: str, api: str) -> Callable[..., Any] | None:
+    def find(self, prefix: str, api: str, attributes: Mapping[str, Value] = NOTHING) -> Callable[..., Any] | None:
         if prefix == "Aten":
             found = attribute(torch.ops.aten, api.removeprefix("aten."))
             return found if callable(found) else None
@@ -111,7 +121,7 @@ class PyTorchRunner(FrameworkRunner):
 
     def _tensor(self, array: TypedArray) -> Any:
         # A copy: functions may write into it.
-        return torch.from_numpy(np.array(array.values)).to(self._dtype(array.dtype))
+        return torch.from_numpy(np.array(array.values)).to(self._device, self._dtype(array.dtype))
 
     def _dtype(self, name: str) -> torch.dtype:
         return getattr(torch, parse_dtype(name).name)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import torch
 from torch.utils.hooks import unserializable_hook
 
-from msprobe_ms.frameworks.base import Removable
 from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook, Part
 from msprobe_ms.frameworks.pytorch.modes import Quiet, unseen
+from msprobe_ms.support.patching import Hooks
 
 # Taken before anything is wrapped.
 _view_as, _as_strided = torch.Tensor.view_as, torch.Tensor.as_strided
@@ -20,6 +21,26 @@ _abs, _max, _item = torch.Tensor.abs, torch.Tensor.max, torch.Tensor.item
 _equal, _is_nan, _or, _and = torch.eq, torch.isnan, torch.logical_or, torch.logical_and
 _fill, _finite = torch.masked_fill, torch.nan_to_num
 _queue_callback = torch.autograd.Variable._execution_engine.queue_callback
+
+
+class TensorHook:
+    """A hook on a tensor, from whose own table it is taken though registering it was interrupted."""
+
+    def __init__(self, tensor: Any, hook: Callable[[Any], None]) -> None:
+        self._tensor = weakref.ref(tensor)
+        self._hook = unserializable_hook(hook)
+
+    def install(self) -> None:
+        if (tensor := self._tensor()) is not None:
+            with unseen():
+                tensor.register_hook(self._hook)
+
+    def remove(self) -> None:
+        if (tensor := self._tensor()) is not None:
+            with unseen():
+                hooks = tensor._backward_hooks or {}
+            for key in [key for key, hook in list(hooks.items()) if hook is self._hook]:
+                hooks.pop(key, None)
 
 
 class TorchGraph(Graph):
@@ -63,8 +84,8 @@ class TorchGraph(Graph):
     def hook_before(self, node: Any, hook: BeforeHook) -> None:
         node.register_prehook(hook)
 
-    def hook_leaf(self, tensor: Any, hook: Callable[[Any], None]) -> Removable:
-        return tensor.register_hook(unserializable_hook(hook))
+    def hook_leaf(self, tensor: Any, hook: Callable[[Any], None]) -> Hooks:
+        return TensorHook(tensor, hook)
 
     def hook_result(self, tensor: Any, hook: Callable[[Any], None]) -> None:
         tensor.register_hook(unserializable_hook(hook))

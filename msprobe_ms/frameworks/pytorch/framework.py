@@ -12,17 +12,18 @@ import numpy as np
 import torch
 from torch import nn
 from torch._guards import TracingContext
-from torch.utils.hooks import unserializable_hook
 
 from msprobe_ms.arrays.repetition import MOST_READ, Distinct, distinct
 from msprobe_ms.arrays.statistics import LARGE
 from msprobe_ms.dump.dialects import PYTORCH
-from msprobe_ms.frameworks.base import InputWatch, Namespace, OnGradients, OnInputGradients, Removable
+from msprobe_ms.frameworks.base import InputWatch, Namespace, OnGradients, OnInputGradients
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
+from msprobe_ms.frameworks.own_hooks import telling
 from msprobe_ms.frameworks.pytorch import device_statistics, modes
-from msprobe_ms.frameworks.pytorch.autograd import TorchGraph
+from msprobe_ms.frameworks.pytorch.autograd import TensorHook, TorchGraph
 from msprobe_ms.frameworks.torch_modules import TorchModules
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.patching import Hooks
 
 _FOLDER = os.path.dirname(os.path.abspath(torch.__file__))
 
@@ -54,6 +55,8 @@ def _is_readable(tensor: torch.Tensor) -> bool:
         if type(tensor) not in _COMMON and storage.device.type == "meta":
             return False  # one that is fake warns when it is asked for its address
         begin, address = storage.data_ptr(), tensor.data_ptr()
+    except RecursionError:
+        raise
     except RuntimeError:
         return _is_readable_in_parts(tensor)
     end = begin + storage.nbytes()
@@ -193,25 +196,14 @@ class PyTorch(TorchModules):
     def leave_leaves(self) -> None:
         self._graph.leave_leaves()
 
-    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Iterator[Removable]:
+    def hook_parameter(self, parameter: Any, on_gradient: Callable[[Any], None]) -> Hooks | None:
         with self.unseen():
-            if parameter.requires_grad and not nn.parameter.is_lazy(parameter):
-                # On a leaf this fires once a backward, with the sum of what that backward adds to `.grad`.
-                yield self._hook(parameter, on_gradient)
+            watched = parameter.requires_grad and not nn.parameter.is_lazy(parameter)
+        # On a leaf this fires once a backward, with the sum of what that backward adds to `.grad`.
+        return TensorHook(parameter, telling(on_gradient)) if watched else None
 
-    def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Removable | None:
-        return self._hook(tensor, on_gradient)
-
-    @staticmethod
-    def _hook(tensor: Any, on_gradient: Callable[[Any], None]) -> Removable:
-        @unserializable_hook
-        def report(gradient: Any) -> None:
-            try:
-                on_gradient(gradient)
-            except Exception as error:  # the framework would end the backward
-                on_gradient(error)
-
-        return tensor.register_hook(report)
+    def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Hooks | None:
+        return TensorHook(tensor, telling(on_gradient))
 
     # -- modules ---------------------------------------------------------------------------------------------------
 

@@ -7,19 +7,25 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache, wraps
+from operator import is_
 from types import MethodDescriptorType, WrapperDescriptorType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import _C
 from torch._C import _autograd
-from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function
+from torch.overrides import (
+    TorchFunctionMode,
+    _get_current_function_mode_stack,
+    handle_torch_function,
+    has_torch_function,
+)
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, _pop_mode, _push_mode
 
-from msprobe_ms.frameworks import base
+from msprobe_ms.frameworks import quiet
 from msprobe_ms.support.patching import wrapped_by_us
 
 _no_functions = _C.DisableTorchFunction
@@ -56,13 +62,14 @@ def fill_tables() -> None:
                 function()
 
 
-class Quiet(base.Quiet):
+class Quiet(quiet.Quiet):
     """A context for what is computed, which enters no gradient graph. It is for inside of `unseen`: modes see it."""
 
-    __slots__ = ("_functions", "_grad")
+    __slots__ = ("_functions", "_grad", "_modes")
 
     def __init__(self) -> None:
         self._grad, self._functions = _grad_is_enabled(), _told_functions()
+        self._modes = _get_current_dispatch_mode_stack() if _dispatch_modes() else ()
 
     def __enter__(self) -> None:
         _enable_grad(False)
@@ -75,35 +82,50 @@ class Quiet(base.Quiet):
             with _no_functions():
                 _enable_grad(self._grad)
         _tell_functions(self._functions)
+        if self._modes or _dispatch_modes():
+            _DISPATCH.put_back(self._modes)
+        if _profiled():
+            _autograd._enable_record_function(True)
+
+
+class _Modes(NamedTuple):
+    """One of PyTorch's stacks of modes."""
+
+    present: Callable[[], Sequence[Any]]
+    pop: Callable[[], Any]
+    push: Callable[[Any], None]
+
+    def put_back(self, modes: Sequence[Any]) -> None:
+        """Have it hold ``modes``; what else is there was left by something that was interrupted."""
+        while (there := self.present()) and not (len(there) <= len(modes) and all(map(is_, there, modes))):
+            self.pop()
+        for mode in modes[len(there) :]:
+            self.push(mode)
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Have it hold none meanwhile."""
+        # Two stacks: where something interrupts the end of the one, there is the other.
+        modes = self.present()
+        with ExitStack() as first, ExitStack() as second:
+            for stack in (first, second):
+                stack.callback(self.put_back, modes)
+            self.put_back(())
+            yield
+
+
+_DISPATCH = _Modes(_get_current_dispatch_mode_stack, _pop_mode, _push_mode)
+_FUNCTION = _Modes(_get_current_function_mode_stack, _C._pop_torch_function_stack, _C._push_on_torch_function_stack)
 
 
 @contextmanager
 def _away() -> Iterator[None]:
     """Take dispatch modes off and have the profiler look away."""
-    # Two stacks each: where something interrupts the end of the one, there is the other.
-    modes = _none_of(_dispatch_modes, _pop_mode, _push_mode)
-    with _no_functions(), modes, ExitStack() as first, ExitStack() as second:
+    with _no_functions(), _DISPATCH.away(), ExitStack() as first, ExitStack() as second:
         if _profiled():
             for stack in (first, second):
                 stack.callback(_autograd._enable_record_function, True)
             _autograd._enable_record_function(False)
-        yield
-
-
-@contextmanager
-def _none_of(count: Callable[[], int], pop: Callable[[], Any], push: Callable[[Any], None]) -> Iterator[None]:
-    """Empty one of PyTorch's stacks of modes meanwhile."""
-    modes: list[Any] = []
-
-    def put_back() -> None:
-        while modes:
-            push(modes.pop())
-
-    with ExitStack() as first, ExitStack() as second:
-        for stack in (first, second):
-            stack.callback(put_back)
-        while count():
-            modes.append(pop())
         yield
 
 
@@ -117,10 +139,15 @@ def direct(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not has_torch_function(args):
+        overriding: Sequence[Any] | None = None
+        try:
+            if has_torch_function(args):
+                told, names_tensors = _told_by(function)
+                overriding = args if names_tensors else [each for each in args if type(each) is not torch.Tensor]
+        except (MemoryError, RecursionError):  # of ours: the function itself tells, under its wrapper's name
+            pass
+        if overriding is None:
             return function(*args, **kwargs)
-        told, names_tensors = _told_by(function)
-        overriding = args if names_tensors else [each for each in args if type(each) is not torch.Tensor]
         return handle_torch_function(told, overriding, *args, **kwargs)
 
     return call
@@ -136,14 +163,27 @@ class _Probe(TorchFunctionMode):
 _PROBED = torch.empty(1, device="cpu")
 
 
-@cache
 def _told_by(method: Callable[..., Any]) -> tuple[Callable[..., Any], bool]:
     """What a method says was called, ``mul`` where it is ``__mul__``, and whether it names `torch.Tensor` as a type."""
-    with _none_of(_C._len_torch_function_stack, _C._pop_torch_function_stack, _C._push_on_torch_function_stack):
+    try:
+        return _probed(method)
+    except (MemoryError, RecursionError):  # which says nothing of the method
+        return method, False
+
+
+@cache
+def _probed(method: Callable[..., Any]) -> tuple[Callable[..., Any], bool]:
+    with _FUNCTION.away():
         for args in ((_PROBED,), (_PROBED, _PROBED), (_PROBED, 0, _PROBED)):
-            with suppress(Exception), _Probe():
-                if isinstance(found := method(*args), tuple):
-                    return wrapped_by_us(found[0]) or found[0], found[1]
+            try:
+                with _Probe():
+                    found = method(*args)
+            except (MemoryError, RecursionError):
+                raise
+            except Exception:
+                continue
+            if isinstance(found, tuple):
+                return wrapped_by_us(found[0]) or found[0], found[1]
     return method, False
 
 
@@ -156,7 +196,9 @@ def beside_wrappers() -> list[tuple[Any, str, Callable[[Any], Any]]]:
 def _telling_of_functions(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def tell(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        wrapped = wrapped_by_us(function)
+        wrapped = None
+        with suppress(MemoryError, RecursionError):
+            wrapped = wrapped_by_us(function)
         return original(function if wrapped is None else wrapped, *args, **kwargs)
 
     return tell

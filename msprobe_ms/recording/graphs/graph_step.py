@@ -120,7 +120,7 @@ class GraphStep(Step):
         if not self._recording:
             return
         self._guard(self._taps.wait, "stop")
-        self._guard(partial(insist, self._taps.remove), "stop", lost=False)
+        insist(self._taps.remove, partial(self.failed, where="stop", lost=False))
         self._recording = False
         if self._part is not None:
             self._part.recorder.pause()

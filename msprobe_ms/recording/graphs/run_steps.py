@@ -6,10 +6,11 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from types import FrameType
 
-from msprobe_ms.frameworks.base import Framework, Removable
+from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.compiled_call import GraphRun, Reaches
 from msprobe_ms.recording.graphs.step_calls import calls_step
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.patching import Hooks
 from msprobe_ms.support.process import ThisProcess
 
 
@@ -55,7 +56,7 @@ class RunSteps:
         self._begins = begins
         self._process = ThisProcess()
         self._runs = RunsOfStep()
-        self._watch: Removable | None = None
+        self._watch: Hooks | None = None
         self._is_stepped: Callable[[], bool] = bool
         #: Steps that have begun so.
         self._begun = 0
@@ -69,11 +70,13 @@ class RunSteps:
         self._runs = RunsOfStep()
         self._is_stepped = partial(calls_step, caller.f_code.co_filename, caller.f_lineno, debugger)
         self._watch = self._framework.watch_graph_runs(self._before)
+        if self._watch is not None:
+            self._watch.install()
 
     def remove(self) -> None:
-        watch, self._watch = self._watch, None
-        if watch is not None:
-            watch.remove()
+        if self._watch is not None:
+            self._watch.remove()
+            self._watch = None
 
     def _before(self, run: GraphRun) -> None:
         if self._watch is None or not self._process.is_mine or not self._runs.begins_next(run):

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from msprobe_ms.frameworks.base import Framework, Namespace, Removable
+from msprobe_ms.frameworks.base import Framework, Namespace
 from msprobe_ms.recording.calls import Subject
 from msprobe_ms.recording.hooks.communication import Communication
 from msprobe_ms.recording.hooks.early_imports import EarlyBindings
@@ -146,14 +146,15 @@ class ApiHooks:
         self._patches = [*self._make_patches(apis), *(Patch(*each) for each in framework.beside_wrappers())]
         self._primitives = PrimitiveHooks(framework)
         self._early = EarlyBindings()
-        self._copies: Removable | None = None
+        self._copies = framework.clean_copies()
         self._models: Any = None
         self._custom: dict[tuple[int, str], Patch] = {}
 
     def install(self, recorder: Recorder, models: Any = None) -> None:
         """Bring calls of the listed APIs to ``recorder`` until ``remove``; ``models`` name the operators they hold."""
         self._recorder = recorder
-        self._copies = self._copies or self._framework.clean_copies()
+        if self._copies is not None:
+            self._copies.install()
         for patch in self._patches:
             patch.apply()
         self._primitives.install(recorder, models)
@@ -176,7 +177,6 @@ class ApiHooks:
         copies = [] if self._copies is None else [self._copies.remove]
         undo = (patch.undo for patch in reversed(self._patches))
         do_all([self._early.remove, self._primitives.remove, *undo, *copies])
-        self._copies = None
 
     def register(self, holder: Any, name: str, prefix: str) -> None:
         """Wrap one more callable, ``holder.name``, under another prefix if it was registered before."""

@@ -42,9 +42,12 @@ class CompilerCalls:
         @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             with ExitStack() as away:
-                away.enter_context(self._recorder.blind())
-                for hooks in self._hooks:
-                    away.enter_context(hooks.suspended())
+                try:
+                    away.enter_context(self._recorder.blind())
+                    for hooks in self._hooks:
+                        away.enter_context(hooks.suspended())
+                except Exception as error:
+                    self._recorder.failed(error, "compiling")
                 return original(*args, **kwargs)
 
         return wrapper
@@ -93,15 +96,19 @@ class JitHooks(PatchHooks):
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def wrapper(executor: Any, /, *args: Any, **kwargs: Any) -> Any:
-            compiled = self._described(executor, args)
-            if compiled is None:
+            subject = None
+            try:
+                compiled = self._described(executor, args)
+                if compiled is not None:
+                    call = functools.partial(original, executor, *args[: compiled.leading])
+                    self.saw_unrecorded = self.saw_unrecorded or not self._entries
+                    subject = self._subject(compiled) if self._entries else None
+                    rest = args[compiled.leading :]
+            except Exception as error:
+                self._errors.report(error, PREFIX)
+            if subject is None:
                 return original(executor, *args, **kwargs)
-            call = functools.partial(original, executor, *args[: compiled.leading])
-            if not self._entries:
-                self.saw_unrecorded = True
-                return call(*args[compiled.leading :], **kwargs)
-            subject = self._subject(compiled)
-            return self._recorder.run(subject, call, args[compiled.leading :], kwargs)
+            return self._recorder.run(subject, call, rest, kwargs)
 
         return wrapper
 

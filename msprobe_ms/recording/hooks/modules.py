@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
-from msprobe_ms.frameworks.base import Framework, Removable
+from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.calls import Subject
 from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.recording.recorder import Recorder
-from msprobe_ms.support.patching import do_all, taken_off
+from msprobe_ms.support.patching import Hooks, do_all, install, remove, taken_off
 
 
 def named_bases(framework: Framework, models: Any, failed: Callable[[Exception], None]) -> Iterator[tuple[str, Any]]:
@@ -51,8 +51,8 @@ class ModuleHooks:
         }
         #: The module whose calls somebody else brings.
         self._handed_over: ModuleCalls | None = None
-        self._forward: list[Removable] = []
-        self._parameters: list[Removable] = []
+        self._forward: list[Hooks] = []
+        self._parameters: list[Hooks] = []
 
     def base_of(self, module: Any) -> str | None:
         """What entries of this module start with; None for one that has none."""
@@ -73,12 +73,11 @@ class ModuleHooks:
     def _install_forward(self) -> None:
         for calls in self._calls.values():
             if calls is not self._handed_over:
-                # It takes one by one what is handed over, so that none is lost where something interrupts this.
-                self._forward.extend(calls.hook())
+                install(calls.hooks(), self._forward)
 
     def _install_parameters(self) -> None:
         for calls in self._calls.values():
-            self._parameters.extend(calls.hook_parameters())
+            install(calls.parameter_hooks(), self._parameters)
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
@@ -95,17 +94,11 @@ class ModuleHooks:
 
     def remove_forward(self) -> None:
         """Take the hooks off the modules; gradients of calls already made still come in."""
-        _remove(self._forward)
+        remove(self._forward)
 
     def remove_parameters(self) -> None:
         """Take the hooks off the parameters."""
-        _remove(self._parameters)
-
-
-def _remove(hooks: list[Removable]) -> None:
-    """Remove hooks, which may be repeated; none is forgotten before it is gone."""
-    do_all(hook.remove for hook in reversed(hooks))
-    hooks.clear()
+        remove(self._parameters)
 
 
 class ModuleCalls:
@@ -121,13 +114,14 @@ class ModuleCalls:
     def base(self) -> str:
         return self._subject.base
 
-    def hook(self) -> Iterator[Removable]:
+    def hooks(self) -> Sequence[Hooks]:
         return self._framework.hook_module(self._module, self.before, self.after, self.failed)
 
-    def hook_parameters(self) -> Iterator[Removable]:
+    def parameter_hooks(self) -> Iterator[Hooks]:
         for name, parameter in self._framework.parameters(self._module):
             report = partial(self._recorder.backward.parameter, self._subject.base, name)
-            yield from self._framework.hook_parameter(parameter, report)
+            if (hook := self._framework.hook_parameter(parameter, report)) is not None:
+                yield hook
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         call = self._recorder.enter(self._subject)
@@ -168,13 +162,13 @@ class TokenWindow:
         self._open = open_recording
         self._close = close_recording
         self._recorded = recorded
-        self._hooks: list[Removable] = []
+        self._hooks: list[Hooks] = []
 
     def install(self) -> None:
-        self._hooks.extend(self._framework.hook_module(self._model, self._before, self._after, self._failed))
+        install(self._framework.hook_module(self._model, self._before, self._after, self._failed), self._hooks)
 
     def remove(self) -> None:
-        _remove(self._hooks)
+        remove(self._hooks)
 
     def suspended(self) -> AbstractContextManager[None]:
         return taken_off(self, installed=bool(self._hooks))

@@ -10,17 +10,20 @@ from typing import Any
 
 import yaml
 
-from msprobe_ms.frameworks.base import Framework, Removable
+from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.calls import Subject
 from msprobe_ms.recording.hooks.communication import CollectiveOperator
 from msprobe_ms.recording.kernel_recorder import KernelRecorder
 from msprobe_ms.recording.recorder import Recorder
-from msprobe_ms.support.patching import Patch, do_all
+from msprobe_ms.support.patching import Hooks, Patch, do_all
 
 PREFIX = "Primitive"
 
 #: Classes of operators that change their arguments.
 _IN_PLACE = re.compile(r"Assign\w*|Scatter(?!NdNonAliasing)\w*|Inplace\w*|(Sparse|Fused)?Apply\w+|\w+_")
+
+#: Operators that are held with what is known of them.
+_MOST_HELD = 10_000
 
 
 class PrimitiveHooks:
@@ -34,7 +37,6 @@ class PrimitiveHooks:
         self._framework = framework
         self._left_out = left_out(framework)
         self._patches: dict[type, Patch] = {}
-        self._by_name: dict[str, Subject | None] = {}
         #: By identity; the operator is kept with its subject, so that no other takes its number in memory.
         self._by_operator: dict[int, tuple[Any, Subject | None]] = {}
         self._recorder: Recorder | None = None
@@ -60,17 +62,12 @@ class PrimitiveHooks:
 
     def _name_after_attributes(self, models: Any) -> None:
         several = models if isinstance(models, (list, tuple)) else [] if models is None else [models]
-        subjects: dict[str, Subject] = {}
         for model in several:
             for _, module in self._framework.named_modules(model):
                 for attribute, operator in self._framework.operators(module):
-                    subject = None
                     name = self._framework.operator_name(operator)
-                    if name not in self._left_out:
-                        base = f"{PREFIX}.{attribute}.{name}"
-                        subject = subjects.get(base) or self._subject(base, operator)
-                        if subject.communication is None:  # else its group is its own
-                            subjects[base] = subject
+                    left_out = name in self._left_out
+                    subject = None if left_out else self._subject(f"{PREFIX}.{attribute}.{name}", operator)
                     # An operator under two names goes by the first.
                     self._by_operator.setdefault(id(operator), (operator, subject))
 
@@ -83,6 +80,7 @@ class PrimitiveHooks:
             writes_in_place=bool(_IN_PLACE.fullmatch(name)),
             scratch=self._framework.scratch_results(name),
             communication=None if group is None else CollectiveOperator(group),
+            attributes=self._framework.operator_attributes(operator),
         )
 
     def _subject_of(self, operator: Any) -> Subject | None:
@@ -90,21 +88,22 @@ class PrimitiveHooks:
         if held is not None:
             return held[1]
         name = self._framework.operator_name(operator)
-        if name not in self._by_name:
-            subject = None if name in self._left_out else self._subject(f"{PREFIX}.{name}.{name}", operator)
-            if subject is not None and subject.communication is not None:
-                return subject  # its group is its own
-            self._by_name[name] = subject
-        return self._by_name[name]
+        subject = None if name in self._left_out else self._subject(f"{PREFIX}.{name}.{name}", operator)
+        if len(self._by_operator) < _MOST_HELD:  # a script may make a new one for each call
+            self._by_operator[id(operator)] = operator, subject
+        return subject
 
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def wrapper(operator: Any, /, *args: Any, **kwargs: Any) -> Any:
-            recorder = self._recorder
-            subject = None if recorder is None else self._subject_of(operator)
-            if recorder is None or subject is None:
-                return original(operator, *args, **kwargs)
-            return recorder.run(subject, functools.partial(original, operator), args, kwargs)
+            recorder, subject = self._recorder, None
+            try:
+                if recorder is not None and (subject := self._subject_of(operator)) is not None:
+                    return recorder.run(subject, functools.partial(original, operator), args, kwargs)
+            except (MemoryError, RecursionError) as error:
+                if subject is not None and error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                    raise
+            return original(operator, *args, **kwargs)  # also where not even the recorder can be called
 
         return wrapper
 
@@ -128,11 +127,12 @@ class KernelHooks:
         self._framework = framework
         self._recorder = recorder
         self._left_out = left_out(framework)
-        self._interception: Removable | None = None
+        self._interception: Hooks | None = None
 
     def install(self) -> None:
         if self._interception is None:
             self._interception = self._framework.intercept_kernels(self._launched)
+            self._interception.install()
 
     def _launched(self, operator: str, inputs: Sequence[Any], launch: Callable[[], Any]) -> Any:
         return launch() if operator in self._left_out else self._recorder.kernel(operator, inputs, launch)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from msprobe_ms.frameworks.base import Framework, Removable
+from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.updates import Updates
+from msprobe_ms.support.patching import Hooks
 
 
 class OptimizerHooks:
@@ -15,13 +16,15 @@ class OptimizerHooks:
     def __init__(self, framework: Framework, updates: Updates) -> None:
         self._framework = framework
         self._updates = updates
-        self._watch: Removable | None = None
+        self._watch: Hooks | None = None
 
     def install(self, models: Any) -> None:
         """Record updates of what these models hold, one or several."""
         self._updates.paths = dict(_paths(self._framework, models))
         if self._watch is None:
             self._watch = self._framework.watch_optimizers(self._updates.begin, self._updates.end)
+            if self._watch is not None:
+                self._watch.install()
 
     def remove(self) -> None:
         """Take the hooks off."""

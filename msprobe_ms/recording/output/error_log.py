@@ -1,4 +1,4 @@
-"""Report the tool's own errors: a line in the dump's error log and one warning a kind. Nothing is raised."""
+"""Report the tool's own errors: a line in the dump's error log and one warning a kind. None of them is raised."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msprobe_ms.dump.writing.writer import ERROR_LOG
 from msprobe_ms.support.folder import Folder
+from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import ClosedError
 from msprobe_ms.support.text import printable
@@ -33,6 +34,8 @@ class ErrorLog:
         self.count = 0
         #: Errors that cost something that should have been recorded, and the first of them.
         self._lost, self._first_lost = 0, ""
+        #: Whether something was lost and `on_loss` not told yet.
+        self._untold = False
         #: Why the error log lacks lines, and the first of those.
         self._unlogged = ""
 
@@ -64,10 +67,22 @@ class ErrorLog:
         ``lost`` is False where it cost nothing that should have been recorded; otherwise the dump says that it is
         incomplete. Of a call that another thread is still in when the step is over nothing belongs to the step: that
         the dump is closed by then is no error.
+
+        Raises ``error`` where it is none of the tool's own but must arrive at the script.
         """
         if isinstance(error, ClosedError):
             return
         self.count += 1
+        self._untold = self._untold or lost
+        try:
+            self._report(error, where, lost=lost)
+            passes = interrupts(error)
+        except (MemoryError, RecursionError):  # here, too
+            passes = not isinstance(error, Exception)
+        if passes:
+            raise error
+
+    def _report(self, error: BaseException, where: str, *, lost: bool) -> None:
         try:
             place = _place(error)
             kind = type(error).__name__
@@ -83,8 +98,15 @@ class ErrorLog:
                 )  # fmt: skip
             if self.count <= _MOST_LINES:
                 self._write_or_remember(f"{line} ({place})")
-        except Exception:  # Reporting is the last resort; there is nowhere left to say that it failed.
-            return
+        except Exception as failed:  # reporting is the last resort; there is nowhere left to say that it failed
+            if interrupts(failed):
+                raise
+
+    def tell_losses(self) -> None:
+        """Tell of what was lost where not even that could be said then."""
+        if self._untold:
+            self._untold = False
+            self._on_loss(self._first_lost or "some calls: memory or stack was used up")
 
     def _is_new(self, error: BaseException, kind: str) -> bool:
         """Whether nobody was told of such an error: of the system, in any step; of another kind, in this one."""
@@ -100,6 +122,7 @@ class ErrorLog:
         self._first_lost = self._first_lost or line
         times = "" if self._lost == 1 else f" (the first of {self._lost} problems)"
         self._on_loss(f"{self._first_lost}{times}; see {ERROR_LOG}")
+        self._untold = False
 
     def _write_or_remember(self, line: str) -> None:
         try:

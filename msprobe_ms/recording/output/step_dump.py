@@ -194,6 +194,7 @@ class StepDump:
     def export(self, status: Status) -> None:
         """Bring its files up to date. Raises OSError when the disk refuses; what was recorded is in the journal."""
         self.sinks.flush()
+        self.errors.tell_losses()
         with status.exporting() as progress:
             self.store.export(progress)
 
@@ -204,6 +205,7 @@ class StepDump:
         self.store.files.close()
 
     def _close(self, status: Status, warn_of_unused: Callable[[], None]) -> None:
+        self.errors.tell_losses()
         with status.exporting() as progress:
             self.store.close(progress)
         status.end(self.folder, self.store.exported_entries)

@@ -12,12 +12,11 @@ import mindspore
 import numpy as np
 import pytest
 import torch
-from compare_parts import compared
+from compare_parts import compared, compared_steps
 from mindspore import Tensor, nn, ops
 from mindspore.ops.composite import base
 from recording import read_step, step_folder, write_config
 
-import msprobe_ms
 from msprobe_ms.comparison.run import Options
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.pytorch import PrecisionDebugger as TorchDebugger
@@ -191,7 +190,7 @@ def test_the_step_in_which_losses_first_differ_is_named(tmp_path: Path) -> None:
             debugger.step()
         return folder
 
-    results = msprobe_ms.compare(train(tmp_path / "target", 2), train(tmp_path / "golden", 4))
+    results = compared_steps(train(tmp_path / "target", 2), train(tmp_path / "golden", 4))
     assert [found.verdict for found in results.found][:3] == ["consistent", "consistent", "divergent"]
     gap = results.total.first_loss
     assert gap is not None and gap.step == 2 and gap.target > gap.golden

@@ -10,11 +10,11 @@ import mindspore
 import numpy as np
 import pytest
 import torch
+from compare_parts import compared_steps
 from mindspore import Tensor, nn, ops
 from mindspore.experimental import optim
 from recording import read_step, write_config
 
-import msprobe_ms
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.pytorch import PrecisionDebugger as TorchDebugger
 from msprobe_ms.support.errors import ConfigError
@@ -97,7 +97,7 @@ def test_healthy_trainings_of_two_frameworks_agree(
 ) -> None:
     ours, _ = train_mindspore(tmp_path / "target", make, level=level)
     theirs, _ = train_torch(tmp_path / "golden", golden, level=level)
-    results = msprobe_ms.compare(ours, theirs)
+    results = compared_steps(ours, theirs)
     assert [found.verdict for found in results.found] == ["consistent"] * STEPS
 
 
@@ -116,7 +116,7 @@ def test_another_setting_is_named_in_the_step_that_it_is_used_in(
 ) -> None:
     ours, _ = train_mindspore(tmp_path / "target", make)
     theirs, _ = train_torch(tmp_path / "golden", golden)
-    first = msprobe_ms.compare(ours, theirs).found[0]
+    first = compared_steps(ours, theirs).found[0]
     assert first.verdict == "divergent"
     assert first.origins[0].target.startswith("Optimizer.0.weight.0.forward.input.")
     assert said in first.origins[0].reason and first.origins[0].kind == "update"
@@ -132,13 +132,13 @@ def test_another_rule_and_a_clipped_gradient_are_named(tmp_path: Path) -> None:
 
     golden, _ = train_torch(tmp_path / "golden", torch_sgd())
     wrong, _ = train_torch(tmp_path / "wrong", lambda parameters: Wrong(parameters, lr=0.1, momentum=0.9))
-    first = msprobe_ms.compare(wrong, golden).found[0]
+    first = compared_steps(wrong, golden).found[0]
     assert first.origins[0].target == "Optimizer.2.weight.0.forward.output.0"
     assert first.origins[0].reason.startswith("the update differs by ")
     clipped, _ = train_torch(
         tmp_path / "clipped", torch_sgd(), lambda parameters: torch.nn.utils.clip_grad_norm_(parameters, 0.01)
     )
-    first = msprobe_ms.compare(clipped, golden).found[0]
+    first = compared_steps(clipped, golden).found[0]
     assert first.origins[0].target == "Optimizer.0.weight.0.forward.input.gradient"
     assert first.origins[0].reason.endswith(
         "though the gradient that backward gave agrees: look at clipping, unscaling, accumulation"
@@ -185,7 +185,7 @@ def test_one_side_alone_that_recorded_updates_lacks_nothing(tmp_path: Path) -> N
         ours, _ = train_torch(tmp_path / f"with_{level}", torch_adam(), level=level)
         theirs, _ = train_torch(tmp_path / f"without_{level}", torch_adam(), level=level, optimizer=False)
         for target, golden in ((ours, theirs), (theirs, ours)):
-            assert {found.verdict for found in msprobe_ms.compare(target, golden).found} == {"consistent"}
+            assert {found.verdict for found in compared_steps(target, golden).found} == {"consistent"}
 
 
 def test_an_optimizer_that_raises_leaves_no_update(ms: Any, dump_path: Path) -> None:

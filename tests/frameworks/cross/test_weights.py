@@ -458,7 +458,7 @@ def test_nothing_in_a_file_is_executed(files: Path, tmp_path: Path, run: Any) ->
 
 def test_a_hostile_pickle_takes_neither_stack_nor_time(tmp_path: Path) -> None:
     """Strangers inside one another 50,000 deep, a ring, and a tree of 2^60 leaves made of 60 dicts."""
-    import time
+    from time import thread_time
 
     module = b"ctorch.nn\nLinear\n)\x81"  # a class of no interest, made anew
     deep = b"".join(b"}X\x08\x00\x00\x00_modules" + module for _ in range(50_000)) + b"}" + b"sb" * 50_000
@@ -469,10 +469,10 @@ def test_a_hostile_pickle_takes_neither_stack_nor_time(tmp_path: Path) -> None:
     for name, program in (("deep", module + deep), ("ring", ring), ("tree", tree)):
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
             archive.writestr("a/data.pkl", b"\x80\x02" + program + b".")
-        started = time.monotonic()
+        started = thread_time()
         with open_weights(tmp_path / name) as found:
             assert found.weights == {}
-        assert time.monotonic() - started < 5
+        assert thread_time() - started < 5
 
 
 def test_neither_framework_is_imported(files: Path, tmp_path: Path) -> None:

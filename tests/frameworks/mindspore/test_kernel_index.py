@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections import Counter
@@ -17,7 +18,7 @@ from kernel_training import make, train
 from recording import recording
 
 from msprobe_ms.comparison.run import Options
-from msprobe_ms.dump.kernels.index import write_index
+from msprobe_ms.dump.kernels.index import recover_kernels, write_index
 from msprobe_ms.dump.kernels.kernel_files import read_kernel_files
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import DumpFormatError
@@ -283,3 +284,16 @@ def test_a_damaged_file_costs_its_own_figures(tmp_path: Path, caplog: pytest.Log
 def test_no_files_are_an_empty_index(tmp_path: Path) -> None:
     assert write_index(tmp_path / "step0" / "rank0", [], task="statistics") == 0
     assert read_dump(tmp_path / "step0" / "rank0").entries == {}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_copy_is_recovered_as_the_dump_is(tmp_path: Path, order: int) -> None:
+    """Steps reduced to statistics name no files; the times of files say nothing of what an index speaks of."""
+    add = {f"Add.Default_Add-op0.{slot}": np.ones(2, np.float32) for slot in ("input.0", "output.0")}
+    for step in range(3):
+        lay_out(tmp_path / f"rank_0/Net/0/{step}", add, 1000 + 10 * step)
+    for step in range(2):
+        index(tmp_path, step, task="statistics")
+    for number, file in enumerate(sorted(path for path in tmp_path.rglob("*") if path.is_file())):
+        os.utime(file, (1e9 + order * number, 1e9 + order * number))
+    assert [each.folder.parent.name for each in recover_kernels(tmp_path) if not each.problem] == ["step2"]

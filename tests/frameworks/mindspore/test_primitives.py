@@ -190,3 +190,39 @@ def test_names_and_order_are_the_peers(ms: Any, dump_path: Path, level: str) -> 
     forward = [f"Primitive.{name}.forward" for name in PEER]
     backward = [f"Primitive.{name}.backward" for name in reversed(PEER)]
     assert primitives(read_step(dump_path)) == forward + backward
+
+
+class Norms(nn.Cell):
+    """Two layers of one name below different parents, whose primitives were made with different arguments."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.CellList([nn.LayerNorm((2,), epsilon=epsilon) for epsilon in (1e-5, 1e-2)])
+
+    def construct(self, a: Tensor) -> Tensor:
+        for layer in self.layers:
+            a = layer(a)
+        return ops.relu(ops.Transpose()(a, (1, 0)))
+
+
+def test_what_a_primitive_was_made_with_is_recorded(ms: Any, dump_path: Path) -> None:
+    step = step_of(Norms(), dump_path, x)
+    made = [body.get("attributes") for name, body in step.data.items() if "LayerNorm.0.forward" in name or
+            "LayerNorm.1.forward" in name]  # fmt: skip
+    attributes = [each for each in made if each is not None]
+    assert [each["epsilon"] for each in attributes] == [
+        {"type": "float", "value": 1e-5},
+        {"type": "float", "value": 1e-2},
+    ]
+    assert attributes[0]["begin_norm_axis"] == {"type": "int", "value": -1}
+    assert "attributes" not in step.forward("Primitive.Transpose.Transpose"), "it is made with nothing"
+
+
+def test_operators_that_are_made_anew_for_each_call_are_not_held_without_end(ms: Any, dump_path: Path) -> None:
+    with recording(None, dump_path, level="L1") as debugger:
+        for number in range(50):
+            ops.ReduceSum(keep_dims=number % 2 == 0)(x, 0)
+    assert debugger is not None
+    step = read_step(dump_path)
+    kept = [body["attributes"]["keep_dims"]["value"] for name, body in step.data.items() if "ReduceSum" in name]
+    assert kept == [number % 2 == 0 for number in range(50)]

@@ -429,9 +429,9 @@ def test_waiting_ends(tmp_path: Path) -> None:
         wait_for_files(tmp_path, **bounds)
         return time.monotonic() - began
 
-    assert seconds(quiet=0.1, patience=5) < 2
+    assert seconds(quiet=0.1, patience=60) < 30
     (tmp_path / "0.0.begin.0_int32_0.npy").write_bytes(b"")
-    assert 0.4 < seconds(quiet=0.01, patience=0.4) < 4
+    assert 0.4 < seconds(quiet=60, patience=0.4) < 30
     stop = threading.Event()
 
     def grow() -> None:
@@ -442,7 +442,7 @@ def test_waiting_ends(tmp_path: Path) -> None:
     writer = threading.Thread(target=grow)
     writer.start()
     try:
-        assert 0.4 < seconds(quiet=0.2, patience=0.2, latest=0.5) < 4
+        assert 0.4 < seconds(quiet=20, patience=20, latest=0.5) < 20
     finally:
         stop.set()
         writer.join()

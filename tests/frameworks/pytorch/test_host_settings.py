@@ -132,3 +132,61 @@ def test_the_process_is_as_it_was(dump_path: Path, level: str) -> None:
     debugger.step()
     assert state() == before
     assert len(os.listdir("/proc/self/fd")) == files
+
+
+class TooLong(Exception):
+    """As scripts call a time limit."""
+
+
+def test_a_time_limit_of_the_script_arrives(dump_path: Path) -> None:
+    """Whatever it interrupts: what a signal handler raises is no error of recording."""
+
+    def expired(number: int, frame: Any) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, expired)
+    net, x, arrived = nn.Sequential(*[nn.Linear(4, 4) for _ in range(20)]), torch.ones(1, 4), 0
+    debugger = PrecisionDebugger(dump_path=dump_path, level="mix")
+    debugger.start(net)
+    try:
+        for number in range(40):
+            signal.setitimer(signal.ITIMER_REAL, 0.001 + number / 10_000)
+            try:
+                while True:
+                    net(x)
+            except TooLong:
+                arrived += 1
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    debugger.stop()
+    debugger.step()
+    assert arrived == 40
+    assert torch.is_grad_enabled()
+
+
+def test_files_that_the_script_opened_are_its_own(dump_path: Path, tmp_path: Path) -> None:
+    """Who becomes a daemon closes all that is open, and opens others, which have the same numbers."""
+    net, x = nn.Linear(4, 4), torch.ones(1, 4)
+    debugger = PrecisionDebugger(dump_path=dump_path, level="mix")
+    debugger.start(net)
+    net(x)
+    inside = [number for number in map(int, os.listdir("/proc/self/fd")) if str(dump_path) in opened_as(number)]
+    for number in inside:
+        os.close(number)
+    files = [(tmp_path / f"mine{number}").open("wb", buffering=0) for number in range(len(inside) + 2)]
+    assert set(inside) <= {file.fileno() for file in files}
+    net(x).sum().backward()
+    debugger.stop()
+    debugger.step()
+    debugger.retire()
+    for file in files:
+        file.write(b"mine")
+        file.close()
+    assert {Path(file.name).read_bytes() for file in files} == {b"mine"}
+
+
+def opened_as(number: int) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{number}")
+    except OSError:
+        return ""

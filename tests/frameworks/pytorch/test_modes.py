@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,12 +15,15 @@ from recording import read_step
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd.graph import saved_tensors_hooks
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 from torch.utils.flop_counter import FlopCounterMode
 
+from msprobe_ms.frameworks.pytorch import modes
+from msprobe_ms.frameworks.pytorch.framework import PyTorch
 from msprobe_ms.frameworks.pytorch.modes import Quiet, unseen
 from msprobe_ms.pytorch import PrecisionDebugger, record
+from torture.interrupts.places import Interruption, Survey
 
 RECORDED = [("L0", "statistics"), ("L1", "statistics"), ("mix", "statistics"), ("mix", "tensor")]
 
@@ -197,6 +200,67 @@ def test_modes_are_put_back_in_their_order() -> None:
         torch.ones(2)
     assert inner.seen == outer.seen == ["aten.ones.default"]
     assert torch.is_grad_enabled()
+
+
+class Around(TorchDispatchMode):
+    """A user's mode that changes nothing."""
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return function(*args, **(kwargs or {}))
+
+
+class Told(TorchFunctionMode):
+    """Another, of functions."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("after_calls", [False, True])
+def test_an_interrupt_leaves_the_modes_of_the_user(after_calls: bool) -> None:
+    def work() -> None:
+        modes._probed.cache_clear()
+        assert modes._told_by(torch.Tensor.__mul__)[0] is torch.Tensor.mul
+        quiet = Quiet()
+        try:
+            with unseen(), quiet:
+                torch.ones(1)
+        except BaseException:
+            quiet.restore()
+            raise
+
+    work()
+    survey = Survey(KeyboardInterrupt, after_calls=after_calls)
+    with Around(), Told(), survey:
+        work()
+    for place in survey.chosen(3):
+        with Around() as around, Told() as told:
+            with suppress(KeyboardInterrupt), Interruption(KeyboardInterrupt, place):
+                work()
+            assert _get_current_dispatch_mode_stack() == [around], place
+            assert _get_current_function_mode_stack() == [told], place
+            assert torch.is_grad_enabled() and torch._C._is_torch_function_enabled(), place
+
+
+def test_what_says_nothing_of_a_method_is_not_remembered() -> None:
+    modes._probed.cache_clear()
+    survey = Survey(RecursionError, after_calls=False)
+    with survey:
+        modes._told_by(torch.Tensor.__mul__)
+    for place in survey.chosen(3):
+        modes._probed.cache_clear()
+        with suppress(RecursionError), Interruption(RecursionError, place):
+            modes._told_by(torch.Tensor.__mul__)
+        assert modes._told_by(torch.Tensor.__mul__)[0] is torch.Tensor.mul, place
+
+
+def test_a_lack_of_stack_says_nothing_of_the_memory_of_a_tensor() -> None:
+    class Near(torch.Tensor):
+        def untyped_storage(self) -> Any:
+            raise RecursionError
+
+    with pytest.raises(RecursionError):
+        PyTorch().is_readable(torch.ones(2).as_subclass(Near))
 
 
 def test_an_error_of_a_mode_is_the_users(dump_path: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from compare_parts import compared_steps
 from recording import write_config
 
-import msprobe_ms
 from msprobe_ms.comparison.node.report import node_report
 from msprobe_ms.comparison.run import Options
 from msprobe_ms.pytorch import PrecisionDebugger
@@ -57,7 +57,7 @@ def frozen(net: torch.nn.Module) -> torch.optim.Optimizer:
     ],
 )
 def test_what_the_optimizer_did_is_named(target: Setting, golden: Setting, said: str, tmp_path: Path) -> None:
-    results = msprobe_ms.compare(train(tmp_path / "target", target), train(tmp_path / "golden", golden))
+    results = compared_steps(train(tmp_path / "target", target), train(tmp_path / "golden", golden))
     first, second = results.found
     assert (first.verdict, second.verdict) == ("consistent", "divergent")
     (origin,) = second.origins
@@ -66,13 +66,13 @@ def test_what_the_optimizer_did_is_named(target: Setting, golden: Setting, said:
 
 
 def test_trainings_alike_are_consistent(tmp_path: Path) -> None:
-    results = msprobe_ms.compare(train(tmp_path / "target", adam()), train(tmp_path / "golden", adam()))
+    results = compared_steps(train(tmp_path / "target", adam()), train(tmp_path / "golden", adam()))
     assert [result.verdict for result in results.found] == ["consistent"] * 2
 
 
 def test_all_that_is_known_of_a_parameter_names_the_updates_that_set_it_apart(tmp_path: Path) -> None:
     folders = train(tmp_path / "target", sgd(lr=5.05)), train(tmp_path / "golden", sgd(lr=5.0))
-    second = msprobe_ms.compare(*folders).found[1]
+    second = compared_steps(*folders).found[1]
     assert second.verdict == "consistent"
     steps = [next((folder / "step1").iterdir()) for folder in folders]
     report = node_report(*steps, "Module.0.Linear.forward.0.parameters.weight", Options())

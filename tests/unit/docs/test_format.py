@@ -38,7 +38,15 @@ def test_the_keys_of_a_tensor_are_in_the_order_of_the_page() -> None:
 
 def test_the_keys_of_our_own_are_those_of_the_code() -> None:
     told = re.findall(r"^\| `(\w+)` \|", section("Keys of our own"), re.MULTILINE)
-    assert told == [names.RECOMPUTE, names.SCOPE, names.SKETCH, names.UNWRITTEN, names.RECOVERED, names.INCOMPLETE]
+    assert told == [
+        names.RECOMPUTE,
+        names.ATTRIBUTES,
+        names.SCOPE,
+        names.SKETCH,
+        names.UNWRITTEN,
+        names.RECOVERED,
+        names.INCOMPLETE,
+    ]
 
 
 def test_names_of_tensor_files_are_names_of_items() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from msprobe_ms.frameworks.clean_copies import CleanCopies, OwnHook
+from msprobe_ms.frameworks.clean_copies import CleanCopies
+from msprobe_ms.frameworks.own_hooks import OwnHook
 
 
 class Module:
@@ -102,7 +103,7 @@ def test_a_copy_has_the_users_hooks_and_not_ours(
     module = kind()
     module.hook(OwnHook(module, lambda x: "ours"))
     module.hook(users)
-    held = copies.hold()
+    (held := copies.hold()).install()
     copied = travel(module)
     assert copied(1) == ["the user's"] and list(copied._forward_hooks.values()) == [users]
     assert copied._forward_hooks_with_kwargs == {1: True}
@@ -114,7 +115,7 @@ def test_a_copy_has_the_users_hooks_and_not_ours(
 def test_one_that_copies_its_hooks_itself_has_one_that_does_nothing(copies: CleanCopies) -> None:
     module = Copied()
     module.hook(OwnHook(module, lambda x: "ours"))
-    held = copies.hold()
+    (held := copies.hold()).install()
     copied = copy.deepcopy(module)
     assert copied(1) == [] and module(1) == ["ours"]
     held.remove()
@@ -124,20 +125,22 @@ def test_one_that_copies_its_hooks_itself_has_one_that_does_nothing(copies: Clea
 def test_a_shallow_copy_shares_the_table_and_is_not_recorded(copies: CleanCopies) -> None:
     module = Module()
     module.hook(OwnHook(module, lambda x: "ours"))
-    held = copies.hold()
+    (held := copies.hold()).install()
     copied = copy.copy(module)
     assert copied._forward_hooks is module._forward_hooks and copied(1) == []
     held.remove()
 
 
 def test_what_another_base_says_of_pickling_holds(copies: CleanCopies) -> None:
-    held = copies.hold()
+    (held := copies.hold()).install()
     assert pickled(Mixed()) == copy.deepcopy(Mixed()) == {"saved": True}
     held.remove()
 
 
 def test_it_lasts_as_long_as_somebody_needs_it(copies: CleanCopies) -> None:
     first, second = copies.hold(), copies.hold()
+    first.install()
+    second.install()
     first.remove()
     first.remove()
     assert "__reduce_ex__" in vars(Module)

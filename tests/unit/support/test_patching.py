@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from msprobe_ms.support import patching
-from msprobe_ms.support.patching import Patch, Patches, do_all, insist
+from msprobe_ms.support.patching import Patch, Patches, do_all, insist, install, remove
 
 
 class Base:
@@ -109,14 +109,44 @@ def test_all_are_done_and_an_interrupt_is_raised_before_errors() -> None:
     assert done == ["FileNotFoundError", "KeyboardInterrupt", "ValueError", "FileNotFoundError", "ValueError"]
 
 
-def test_what_is_interrupted_is_done_once_more() -> None:
-    calls: list[int] = []
+@pytest.mark.parametrize("error", [SystemExit, MemoryError, None])
+def test_what_does_not_come_to_its_end_is_done_once_more(error: type[BaseException] | None) -> None:
+    calls, told = list[int](), list[Exception]()
 
     def action() -> None:
         calls.append(len(calls))
-        if len(calls) == 1:
-            raise SystemExit
+        if error is not None and len(calls) == 1:
+            raise error
 
-    with pytest.raises(SystemExit):
-        insist(action)
-    assert len(calls) == 2
+    if error is SystemExit:
+        with pytest.raises(SystemExit):
+            insist(action, told.append)
+    else:
+        insist(action, told.append)
+    assert len(calls) == (1 if error is None else 2)
+    assert list(map(type, told)) == ([MemoryError] if error is MemoryError else [])
+
+
+class Noting:
+    """Hooks that note what becomes of them."""
+
+    def __init__(self, fails: bool = False) -> None:
+        self.fails, self.there = fails, False
+
+    def install(self) -> None:
+        self.there = True
+        if self.fails:
+            raise KeyboardInterrupt
+
+    def remove(self) -> None:
+        self.there = False
+
+
+def test_hooks_that_were_being_put_on_are_taken_off() -> None:
+    hooks, noted = [Noting(), Noting(fails=True), Noting()], list[Any]()
+    with pytest.raises(KeyboardInterrupt):
+        install(hooks, noted)
+    assert [each.there for each in hooks] == [True, True, False]
+    remove(noted)
+    assert not any(each.there for each in hooks)
+    assert not noted

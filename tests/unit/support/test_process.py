@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from msprobe_ms.support.files import DEFAULT, open_regular
+from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.process import Descriptor, ThisProcess
+from torture.interrupts.places import Interruption, Survey
 
 
 @pytest.mark.processes
@@ -31,7 +35,7 @@ def is_open(number: int) -> bool:
 @pytest.mark.processes
 def test_a_forked_child_does_not_have_its_descriptors(tmp_path: Path) -> None:
     """What takes the number in the child is not closed with it."""
-    descriptor = Descriptor(os.open(tmp_path, os.O_RDONLY))
+    descriptor = Descriptor(partial(os.open, tmp_path, os.O_RDONLY))
     number = descriptor.number
     if (child := os.fork()) == 0:
         gone = not is_open(number)
@@ -43,7 +47,7 @@ def test_a_forked_child_does_not_have_its_descriptors(tmp_path: Path) -> None:
 
 
 def test_it_is_closed_once_and_with_its_last_reference(tmp_path: Path) -> None:
-    descriptor = Descriptor(os.open(tmp_path, os.O_RDONLY))
+    descriptor = Descriptor(partial(os.open, tmp_path, os.O_RDONLY))
     number = descriptor.number
     descriptor.close()
     taken = os.open(tmp_path, os.O_RDONLY)
@@ -51,6 +55,51 @@ def test_it_is_closed_once_and_with_its_last_reference(tmp_path: Path) -> None:
     descriptor.close()
     del descriptor
     assert is_open(taken)
-    descriptor = Descriptor(taken)
+    descriptor = Descriptor(partial(int, taken))
     del descriptor
     assert not is_open(taken)
+
+
+def test_a_file_that_took_its_number_is_left_alone(tmp_path: Path) -> None:
+    """Who becomes a daemon closes whatever is open."""
+    descriptor = Descriptor(partial(os.open, tmp_path, os.O_RDONLY))
+    number = descriptor.number
+    os.close(number)
+    with pytest.raises(OSError, match="something else has closed it"):
+        _ = descriptor.number
+    theirs = os.open(tmp_path / "theirs", os.O_CREAT | os.O_WRONLY)
+    assert theirs == number
+    with pytest.raises(OSError, match="something else has closed it"):
+        _ = descriptor.number
+    descriptor.close()
+    assert is_open(theirs) and descriptor.number == -1
+    os.close(theirs)
+
+
+@pytest.mark.parametrize("after_calls", [False, True])
+def test_none_is_lost_wherever_an_interrupt_comes(tmp_path: Path, after_calls: bool) -> None:
+    def use() -> None:
+        folder = Folder(tmp_path)
+        with folder.adding("added") as file:
+            Descriptor(partial(os.dup, file.fileno())).close()
+        open_regular(tmp_path / "added").close()
+        with folder.replacing("added"), DEFAULT.append(tmp_path / "other"):
+            pass
+        folder.unlink("added")
+        folder.close()
+
+    use()
+    with (survey := Survey(KeyboardInterrupt, after_calls=after_calls)):
+        use()
+    places, before = survey.chosen(2), os.listdir("/proc/self/fd")
+    assert len(places) > 50
+    for place in places:
+        interruption = Interruption(KeyboardInterrupt, place)
+        try:
+            with interruption:
+                use()
+        except KeyboardInterrupt:
+            (tmp_path / "added").unlink(missing_ok=True)
+        if interruption.ignored:  # Python raises nothing out of `__del__`
+            before = os.listdir("/proc/self/fd")
+        assert os.listdir("/proc/self/fd") == before, place

@@ -13,7 +13,7 @@ from msprobe_ms.frameworks.pytorch.mindspore_twins.registry import twin
 Sizes = int | Sequence[int]
 
 
-def _same_padding(shape: Sequence[int], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Any:
+def same_padding(shape: Sequence[int], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Any:
     """What ``pad_mode="same"`` adds around each axis, from the last axis to the first, as ``functional.pad`` has it."""
     padding: list[int] = []
     for size, width, step, gap in zip(shape, kernel, stride, dilation, strict=True):
@@ -43,7 +43,7 @@ def _convolution(
 ) -> Any:
     steps, gaps = several(stride, spatial), several(dilation, spatial)
     if pad_mode == "same":
-        input = functional.pad(input, _same_padding(input.shape[2:], weight.shape[2:], steps, gaps))
+        input = functional.pad(input, same_padding(input.shape[2:], weight.shape[2:], steps, gaps))
     elif pad_mode == "pad":
         input = functional.pad(input, _explicit_padding(padding, spatial))
     return convolve(input, weight, bias, steps, 0, gaps, groups)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from time import thread_time
 
 import numpy as np
 from built_dumps import dump, entry
@@ -107,9 +107,9 @@ def test_many_calls_that_pass_on_one_tensor_take_linear_time() -> None:
         around = "Cell.Net.forward.0"
         calls = [recorded(f"Functional.f.{n}.forward", around, [X], [X]) for n in range(count)]
         of = dump_of(*calls, recorded(around, None, [X], [X]))
-        begin = time.perf_counter()
+        begin = thread_time()  # what others do on the machine takes none of it
         assert len(edges(of)) == count
-        return time.perf_counter() - begin
+        return thread_time() - begin
 
     taken(100)
     assert taken(8000) < 40 * max(taken(1000), 0.002)

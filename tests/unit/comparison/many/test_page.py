@@ -52,8 +52,10 @@ def test_errors_over_the_steps_are_there_for_every_node(pages: dict[str, Page]) 
     assert [each["rank"] for each in page.index["trends"]] == ["rank0", "rank1"]
     faulty = page.index["trends"][1]
     names, steps = page.column(faulty["names"]), faulty["steps"]
-    matrix = page.column(faulty["matrix"]).reshape(len(names), len(steps))
-    assert steps == [0, 1]
+    (measure,) = faulty["measures"]
+    matrix = page.column(measure["column"]).reshape(len(names), len(steps))
+    assert measure["title"] == "error ratio" and set(faulty["growing"]) <= set(names)
+    assert steps == [0, 1] and page.index["of"] == "comparisons"
     assert (matrix[:, 1] > matrix[:, 0]).any()
 
 

@@ -14,6 +14,7 @@ from compare_parts import compared, dump, null, tensor, value
 from report_page import Page, is_missing
 from repository import DATA
 
+from msprobe_ms.cli.main import main
 from msprobe_ms.comparison.model import Comparison, Outcome, Row
 from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.page import choice
@@ -214,3 +215,38 @@ def test_what_a_notebook_shows_is_bounded(outcome: Outcome, monkeypatch: pytest.
     assert 0 < sum(len(pair.rows) for pair in shown) <= 60
     places = [outcome.comparison.pairs.index(pair) for pair in shown]
     assert places == sorted(places)
+
+
+def test_what_explanations_allowed_is_told_of_what_is_beyond_its_tolerance(tmp_path: Path) -> None:
+    target = dump([tensor("input.0", [1.0, 2.0]), tensor("output.0", [1.0, 2.5])])
+    golden = dump([tensor("input.0", [1.0, 2.0]), tensor("output.0", [1.0, 2.0])])
+    found = outcome_of(target, golden)
+    page = page_of(found, tmp_path)
+    (told,) = page.column("asked")
+    assert page.names()[told["row"]] == "Functional.op.0.forward.output.0"
+    assert told["text"].startswith("nothing explains it; allowed by rounding up to ")
+    assert "nothing by ReLU switching" in told["text"]
+
+
+def test_where_nothing_differs_no_explanation_is_told(tmp_path: Path) -> None:
+    same = dump([tensor("input.0", [1.0, 2.0]), tensor("output.0", [1.0, 2.0])])
+    assert "asked" not in page_of(outcome_of(same, same), tmp_path).index["columns"]
+
+
+@pytest.mark.parametrize("command", ["compare", "view"])
+def test_a_page_to_hand_on_names_no_file_and_no_line(tmp_path: Path, command: str) -> None:
+    target, golden = (DATA / "golden" / name for name in ("mindspore_lenet_L1_tensor", "pytorch_lenet_L0_tensor"))
+    sides = {"compare": ["-tp", f"{target}/proc16362", "-gp", f"{golden}/proc16325"], "view": [f"{target}/proc16362"]}
+    told = {}
+    for option in ([], ["--html-no-stacks"]):
+        out = tmp_path / f"out{len(option)}"
+        assert main([command, *sides[command], "-o", str(out), *option]) == 0
+        (page,) = (Page.of(path) for path in out.glob("*.html"))
+        columns = [page.column(name) for name, each in page.index["columns"].items() if each["type"] == "json"]
+        told[bool(option)] = (
+            page.static.partition("<style>")[0]
+            + page.static.partition("</style>")[2]
+            + str([{**page.index, "columns": 0}, *columns])
+        )
+    for word in (str(DATA), "line ", ".py"):
+        assert word in told[False] and word not in told[True].replace("numpy", ""), word

@@ -203,3 +203,16 @@ def test_second_writers_are_named_and_not_taken(tmp_path: Path, caplog: pytest.L
     assert "not taken: beside1_rank0, written by other processes at the same time" in caplog.text
     assert list(find_dumps(tmp_path / "step0" / "beside1_rank0")) == ["beside1_rank0"]
     assert [place.rank for place in find_places(tmp_path / "step0" / "beside1_rank0")] == ["beside1_rank0"]
+
+
+@pytest.mark.parametrize("when", [0, 1e9])
+def test_runs_of_one_time_are_not_taken_for_ranks(
+    tmp_path: Path, when: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As an archive without times unpacks them, in 1970."""
+    for name in ("proc1", "proc2"):
+        complete(tmp_path / name)
+        for file in (tmp_path / name).iterdir():
+            os.utime(file, (when, when))
+    assert len(find_dumps(tmp_path)) == len(find_places(tmp_path)) == 1
+    assert caplog.text.count("dumps of 2 processes") == 2

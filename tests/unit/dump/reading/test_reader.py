@@ -581,10 +581,10 @@ def test_every_golden_dump() -> None:
 
 
 def test_a_large_dump_is_read_in_seconds(tmp_path: Path) -> None:
-    """20,000 entries of three tensors; about half a second on two cores, the bound leaves room for a busy machine."""
+    """20,000 entries of three tensors; half a second of the processor is usual."""
     body = {"input_args": [LEAF, LEAF], "input_kwargs": {}, "output": [LEAF]}
     path = write(tmp_path, {f"Functional.f.{index}.forward": body for index in range(20_000)})
-    start = time.perf_counter()
+    start = time.thread_time()
     dump = read_dump(path)
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 5
     assert sum(len(entry.items) for entry in dump.entries.values()) == 60_000

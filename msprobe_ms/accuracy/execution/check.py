@@ -1,0 +1,173 @@
+"""Check one call: run it and its reference, judge each result and each gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from msprobe_ms.accuracy.calls import ApiCall, argument_leaves
+from msprobe_ms.accuracy.error_data import ErrorData
+from msprobe_ms.accuracy.execution.sides import Data, Run, Sides, Skip
+from msprobe_ms.accuracy.judging.judge import judge_outputs
+from msprobe_ms.accuracy.judging.judge import skipped as not_compared
+from msprobe_ms.accuracy.judging.model import ApiKey, ApiResult, Judged, Status, api_status
+from msprobe_ms.accuracy.judging.reasons import NO_GRADIENT
+from msprobe_ms.accuracy.options import Options
+from msprobe_ms.arrays.typed import TypedArray
+from msprobe_ms.dump.names import BACKWARD, FORWARD
+from msprobe_ms.frameworks.api_calls import NotJudged, Value
+from msprobe_ms.support.log import logger
+
+#: Said of a result that is wrong, and another one the second time.
+NOT_DETERMINISTIC = "not deterministic: a second run gave other figures"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One call to check. ``error_folder``: where tensors go of a call that does not pass; None: nowhere."""
+
+    call: ApiCall
+    options: Options
+    error_folder: Path | None = None
+
+
+def check(task: Task) -> ApiResult:
+    """Check a call, forward and, where it was recorded, backward. Never raises for what the call does."""
+    call = task.call
+    try:
+        return _Check(call, task.options).result(task.error_folder)
+    except Skip as skip:
+        return skipped(call, str(skip))
+    except MemoryError:
+        return skipped(call, "error: MemoryError: not enough memory for its tensors")
+
+
+def skipped(call: ApiCall, reason: str) -> ApiResult:
+    """Return the result of a call that is not checked."""
+    backward = None if call.output_gradients is None else Status.SKIP
+    return ApiResult(call.name, None if call.arguments is None else Status.SKIP, backward, reason)
+
+
+class _Check:
+    def __init__(self, call: ApiCall, options: Options) -> None:
+        self._call, self._options = call, options
+        self._sides = Sides(call, options)
+
+    def result(self, error_folder: Path | None) -> ApiResult:
+        """Check the call. Raises Skip."""
+        data = self._sides.data()
+        reference, device = self._sides.both(data)
+        judged = self._judged(data, reference, device)
+        wrong = any(row.status is Status.ERROR for row in judged)
+        if wrong and self._sides.runs_device:
+            judged = self._confirmed(data, reference, judged)
+        if error_folder is not None and wrong:
+            self._save(error_folder, data, reference, device)
+        forward = tuple(row for row in judged if f".{FORWARD}." in row.name)
+        backward = tuple(row for row in judged if f".{BACKWARD}." in row.name)
+        status, message = None, ""
+        if data.gradients is not None:
+            status = api_status(backward)
+            if not backward:
+                message = device.reason or reference.reason or NO_GRADIENT
+        return ApiResult(self._call.name, api_status(forward), status, message, judged)
+
+    def _save(self, folder: Path, data: Data, reference: Run, device: Run) -> None:
+        sides = (reference, device)
+        try:
+            ErrorData(folder, self._call, self._options.framework).save(
+                data.arguments,
+                data.gradients or (),
+                [side.outputs[0] for side in sides],
+                [side.gradients[0] if side.gradients else None for side in sides],
+            )
+        except OSError as error:
+            logger.warning("%s: tensors of %s cannot be written: %s", folder, self._call.name, error)
+
+    # -- verdict ---------------------------------------------------------------------------------------------------
+
+    def _judged(self, data: Data, reference: Run, device: Run) -> tuple[Judged, ...]:
+        rows = self._direction(FORWARD, data, reference.outputs, device.outputs[0], reference.how)
+        if data.gradients is not None and reference.gradients is not None and device.gradients is not None:
+            rows += self._direction(BACKWARD, data, reference.gradients, device.gradients[0], reference.how)
+        return rows
+
+    def _direction(
+        self,
+        direction: str,
+        data: Data,
+        reference: Sequence[Sequence[Value] | None],
+        device: Sequence[Value] | None,
+        how: str,
+    ) -> tuple[Judged, ...]:
+        options, call = self._options, self._call
+        first = reference[0]
+        if first is None or device is None:
+            return ()
+        tensors = [leaf for leaf in (*argument_leaves(data.arguments), *(data.gradients or ()))
+                   if isinstance(leaf, TypedArray)]  # fmt: skip
+        rows = judge_outputs(
+            ApiKey(options.framework, call.prefix, call.api, direction),
+            f"{call.name}.{direction}",
+            first,
+            device,
+            options.thresholds,
+            profile=options.profile,
+            elements=max((tensor.values.size for tensor in tensors), default=None),
+            magnitude=max(map(_magnitude, tensors), default=0.0),
+            expected=[_expected(bench, [_at(other, n) for other in reference[1:]]) for n, bench in enumerate(first)],
+            reference=how,
+        )
+        reasons = self._not_compared(direction, first, device)
+        return tuple(
+            not_compared(row.name, reasons[number], reference=how) if number in reasons else row
+            for number, row in enumerate(rows)
+        )
+
+    def _not_compared(self, direction: str, reference: Sequence[Value], device: Sequence[Value]) -> dict[int, str]:
+        """Results that are not to be compared, with the reason: left open by the reference, or not asked for when the
+        dump was made."""
+        reasons = {number: value.reason for number, value in enumerate(reference) if isinstance(value, NotJudged)}
+        if direction == BACKWARD and not self._sides.runs_device:
+            reasons |= {number: NO_GRADIENT for number, value in enumerate(device) if value is None}
+        return reasons
+
+    def _confirmed(self, data: Data, reference: Run, judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+        """Run the API once more: an operator that gives something else each time is another fault."""
+        again = self._sides.again(data)
+        if again is None:
+            return judged
+        second = {row.name: row.figures for row in self._judged(data, reference, again)}
+        return tuple(
+            replace(row, message=f"{NOT_DETERMINISTIC}; {row.message}")
+            if row.status is Status.ERROR and second.get(row.name, row.figures) != row.figures
+            else row
+            for row in judged
+        )
+
+
+def _magnitude(tensor: TypedArray) -> float:
+    """The largest absolute value that is finite."""
+    values = np.abs(tensor.values) if tensor.values.dtype.kind in "fiuc" else np.zeros(0)
+    return float(np.max(values, initial=0.0, where=np.isfinite(values)))
+
+
+def _at(values: Sequence[Value] | None, number: int) -> Value:
+    return None if values is None or number >= len(values) else values[number]
+
+
+def _expected(bench: Value, near: Sequence[Value]) -> np.ndarray | None:
+    """How far each element of a result moves when the arguments are moved within their last place."""
+    if not isinstance(bench, TypedArray) or bench.values.dtype.kind not in "fc":
+        return None
+    largest = np.zeros(bench.values.shape)
+    for other in near:
+        if isinstance(other, TypedArray) and other.values.shape == bench.values.shape:
+            with np.errstate(all="ignore"):
+                difference = np.abs(other.values - bench.values)
+            same = (other.values == bench.values) | (np.isnan(other.values) & np.isnan(bench.values))
+            largest = np.maximum(largest, np.where(same, 0.0, np.where(np.isnan(difference), np.inf, difference)))
+    return largest

@@ -1,0 +1,153 @@
+"""Check all calls of a dump: select, go on where an earlier run was ended, check in workers, write the tables."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from msprobe_ms.accuracy.calls import Calls
+from msprobe_ms.accuracy.checked import Checked
+from msprobe_ms.accuracy.execution.check import Task, check, skipped
+from msprobe_ms.accuracy.execution.journal import SUFFIX, Journal, run_key, unfinished_run
+from msprobe_ms.accuracy.judging.model import ApiResult, Status
+from msprobe_ms.accuracy.judging.reasons import LOST_WITH_WORKER
+from msprobe_ms.accuracy.options import Options
+from msprobe_ms.accuracy.page import write_check_page
+from msprobe_ms.accuracy.selection import Selection, select
+from msprobe_ms.accuracy.summary import verdict_line
+from msprobe_ms.accuracy.tables import write_tables
+from msprobe_ms.comparison.reporting.files import claimed_timestamp
+from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.log import logger
+from msprobe_ms.support.workers import Lost, Pool, processes, run_in_order
+
+#: Memory of the processes of one worker, with both frameworks, in bytes.
+_WORKER_MEMORY = 1 << 30
+_PREFIX = "accuracy_checking_"
+#: Seconds from one writing of the tables to the next.
+_BETWEEN_TABLES = 10.0
+
+
+def check_calls(
+    calls: Calls,
+    options: Options,
+    selection: Selection,
+    output: Path,
+    *,
+    workers: int = 1,
+    pool: Pool | None = None,
+    resumed: Path | None = None,
+    page: bool = True,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Checked:
+    """Check the calls of a dump and write both tables to ``output``: as it goes what is known, at the end all.
+
+    ``pool``: where calls are checked; without one, that many ``workers`` of this machine. ``resumed``: the result table
+    of the run to go on with; without one, the latest in ``output`` of the same dump and options, if it was ended.
+    ``page``: write the page to look at as well. ``progress`` is told how many calls are done, of how many.
+
+    :raises MsprobeError: the dump or the output folder cannot be used, or there is no such run
+    """
+    chosen = select(calls, selection)
+    checked = Checked()
+    with _journal(output, run_key(options.dump, _telling(options, selection)), resumed) as (journal, timestamp):
+        done = {name: ApiResult.from_json(content) for name, content in journal.done.items()}
+        checked.resumed = len(done)
+        errors = journal.path.with_name(f"error_data_{timestamp}") if options.save_errors else None
+        waiting = [Task(call, options, errors) for call in chosen.calls if call.name not in done]
+        progress(len(done), len(chosen.calls))
+
+        def write() -> list[Path]:
+            return write_tables(journal.path.parent, timestamp, checked.results, options.profile, options.framework)
+
+        written = time.monotonic()
+        for result in _results(waiting, workers, pool):
+            done[result.name] = result
+            journal.add(result.name, result.to_json())
+            progress(len(done), len(chosen.calls))
+            if time.monotonic() - written > _BETWEEN_TABLES:
+                checked.results = [done[call.name] for call in chosen.calls if call.name in done]
+                write()
+                written = time.monotonic()
+        checked.results = list(_in_order(calls, chosen.skipped, done))
+        checked.files = write()
+        if page:
+            file = journal.path.with_name(f"{_PREFIX}report_{timestamp}.html")
+            write_check_page(file, calls.path, checked.results, verdict_line(calls.path, checked))
+            checked.files.append(file)
+        journal.remove()
+    return checked
+
+
+def _results(tasks: list[Task], workers: int, pool: Pool | None) -> Iterator[ApiResult]:
+    if not tasks:
+        return
+    own = pool is None
+    pool = processes(min(workers, len(tasks)), _WORKER_MEMORY, most=workers) if pool is None else pool
+    try:
+        for task, result in zip(tasks, run_in_order(check, tasks, pool), strict=True):
+            if isinstance(result, Lost):
+                yield skipped(task.call, f"{LOST_WITH_WORKER}: {result.reason}")
+            else:
+                yield result
+    finally:
+        if own:
+            pool.close()
+
+
+def _in_order(calls: Calls, reasons: Mapping[str, str], done: Mapping[str, ApiResult]) -> Iterator[ApiResult]:
+    """One result for each call and each other entry of the dump."""
+    for name, call in calls.apis.items():
+        yield done[name] if name in done and name not in reasons else skipped(call, reasons.get(name, LOST_WITH_WORKER))
+    for name, what in calls.others.items():
+        yield ApiResult(name, Status.SKIP, None, what)
+
+
+def _telling(options: Options, selection: Selection) -> dict[str, Any]:
+    """The options that change results."""
+    told: dict[str, Any] = asdict(options)
+    return told | {key: sorted(value) if isinstance(value, frozenset) else value
+                   for key, value in asdict(selection).items()}  # fmt: skip
+
+
+@contextmanager
+def _journal(output: Path, key: str, resumed: Path | None) -> Iterator[tuple[Journal, str]]:
+    """The journal of this run, or of one that was ended before its time, and the time in the names of its tables."""
+    journal = unfinished_run(output, key) if resumed is None else _journal_of(resumed, key)
+    if journal is not None:
+        timestamp = journal.path.stem.removeprefix(_PREFIX)
+        logger.info("going on with the run of %s: %d calls are done", timestamp, len(journal.done))
+        with journal:
+            yield journal, timestamp
+        return
+    with claimed_timestamp(output, _PREFIX) as timestamp:
+        try:
+            journal = Journal(output / f"{_PREFIX}{timestamp}{SUFFIX}", key)
+        except OSError as error:
+            raise UsageError(f"{output}: cannot be written: {error.strerror or error}") from error
+        with journal:
+            yield journal, timestamp
+
+
+def _journal_of(table: Path, key: str) -> Journal:
+    """The journal of the run that wrote a result table."""
+    named = re.fullmatch(rf"{_PREFIX}result_(\d{{14}})\.csv", table.name)
+    if named is None:
+        raise UsageError(f"{table}: accepted is a file accuracy_checking_result_<14 digits>.csv")
+    path = table.with_name(f"{_PREFIX}{named[1]}{SUFFIX}")
+    if not path.exists():
+        raise UsageError(
+            f"{table}: there is no {path.name} beside it: that run came to its end, or another tool made it; start anew"
+        )
+    try:
+        journal = Journal(path, key)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be gone on with: {error.strerror or error}") from error
+    if not journal.done:
+        logger.warning("%s: was of another dump or other options; all is checked anew", path)
+    return journal

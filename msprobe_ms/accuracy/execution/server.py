@@ -1,0 +1,90 @@
+"""The process that holds one framework: runs the APIs it is asked to, one after the other, until nobody asks.
+
+``python -m msprobe_ms.accuracy.execution.server ROLE FRAMEWORK DESCRIPTOR [REFERENCES]``. ROLE is ``device``, which
+runs APIs of FRAMEWORK, or ``reference``, which runs what stands for them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+
+from msprobe_ms.accuracy.execution.messages import Answer, Raised, Ran, Refused, Request
+from msprobe_ms.accuracy.execution.roles import finder
+from msprobe_ms.accuracy.execution.runnable import Find
+from msprobe_ms.accuracy.judging.reasons import NO_GRADIENT, NO_KERNEL
+from msprobe_ms.frameworks.api_calls import ApiOutcome, NoGradientError, NoKernelError
+from msprobe_ms.support.text import printable
+
+#: Characters of an exception's first line that are reported.
+_LONGEST_REASON = 300
+
+
+def serve(connection: Connection, find: Find, seed: Callable[[int], None]) -> None:
+    """Answer requests until the other end is closed."""
+    with suppress(EOFError, OSError):
+        while True:
+            connection.send(_answer(connection.recv(), find, seed))
+
+
+def _answer(request: Request, find: Find, seed: Callable[[int], None]) -> Answer:
+    try:
+        found = find(request.prefix, request.api, request.attributes)
+        if isinstance(found, str):
+            return Refused(found)
+        outcomes: list[ApiOutcome | None] = []
+        for arguments, gradients in zip(request.arguments, request.output_gradients, strict=True):
+            seed(request.seed)
+            try:
+                outcomes.append(found.run(arguments, gradients))
+            except Exception:
+                if not outcomes:
+                    raise
+                outcomes.append(None)
+        return Ran(tuple(outcomes), found.how)
+    except NoKernelError as error:
+        return Refused(f"{NO_KERNEL}: {first_line(error)}")
+    except NoGradientError as error:
+        return Refused(f"{NO_GRADIENT}: {first_line(error)}")
+    except NotImplementedError as error:
+        return Refused(f"error: NotImplementedError: {first_line(error)}")
+    except Exception as error:
+        reason = getattr(error, "reason", None)  # of a reference that cannot be made: its words
+        return Refused(reason) if isinstance(reason, str) and reason else Raised(_told(error))
+
+
+def _told(error: Exception) -> str:
+    return f"error: {type(error).__name__}: {first_line(error)}"
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an exception's text that says something."""
+    lines = (line.strip() for line in str(error).splitlines())
+    return printable(next(filter(None, lines), "")[:_LONGEST_REASON])
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve on the descriptor that was handed over."""
+    role, framework, descriptor, *references = arguments
+    connection = Connection(int(descriptor))
+    os.dup2(2, 1)  # what a framework prints is no answer of the command
+    _end_with_parent()
+    find, seed = finder(role, framework, references[0] if references else None)
+    connection.send("ready")
+    serve(connection, find, seed)
+
+
+def _end_with_parent() -> None:
+    """Have Linux end this process with the one that asks it: an API that hangs would outlive it."""
+    set_parent_death_signal = 1  # PR_SET_PDEATHSIG of prctl(2)
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,36 @@
+"""One call of a dump as a script with its tensors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msprobe_ms.accuracy.calls import ApiCall
+from msprobe_ms.accuracy.error_data import ErrorData
+from msprobe_ms.accuracy.execution.sides import Sides, Skip
+from msprobe_ms.accuracy.options import Options
+from msprobe_ms.support.errors import UsageError
+
+
+def save_call(call: ApiCall, options: Options, folder: Path) -> Path:
+    """Write a script of one call with its tensors, and the reference's results; returns the script.
+
+    :raises UsageError: its arguments cannot be made, or the function cannot be named in a script
+    """
+    sides = Sides(call, options)
+    try:
+        data = sides.data()
+        reference = sides.reference(data)
+    except Skip as skip:
+        raise UsageError(f"{call.name}: {skip}") from skip
+    results, gradients = (None, None)
+    if reference is not None:
+        results, gradients = reference.outputs[0], reference.gradients[0] if reference.gradients else None
+    try:
+        script = ErrorData(folder, call, options.framework).save(
+            data.arguments, data.gradients or (), [results, None], [gradients, None]
+        )
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    if script is None:
+        raise UsageError(f"{call.name}: no script can be written of functions of {options.framework} {call.prefix}")
+    return script

@@ -1,0 +1,1 @@
+"""Judge what an API gave against its reference: figures, standards of comparison, thresholds, verdicts."""

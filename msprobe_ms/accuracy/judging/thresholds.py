@@ -1,0 +1,136 @@
+"""Thresholds of judging: one file of the package, whose figures a user's yaml file changes by the same keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.text import suggestion
+from msprobe_ms.support.yaml_files import FASTEST_LOADER, UnreadableError, not_yaml, read_shallow
+
+#: Largest file read, in bytes.
+_LARGEST_FILE = 2**18
+#: Tables whose keys the user chooses: names of APIs.
+_OPEN = frozenset({"own.apis"})
+
+_DEFAULTS = Path(__file__).with_name("thresholds.yaml")
+
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """All thresholds, laid out as ``thresholds.yaml``."""
+
+    tables: Table
+
+    def table(self, *keys: str) -> Mapping[str, Any]:
+        """Return a table by its path; an empty one where a dtype has none."""
+        found: Any = self.tables[keys[0]]
+        for key in keys[1:]:
+            found = found.get(key, {})
+        return found
+
+    def number(self, *keys: str) -> float:
+        """Return one threshold. Raises KeyError where there is none of this path."""
+        found: Any = self.tables
+        for key in keys:
+            found = found[key]
+        return found
+
+
+def load_thresholds(path: Path | None = None) -> Thresholds:
+    """Read the thresholds, with what the user's file changes.
+
+    :raises UsageError: naming file, line, key and what is accepted
+    """
+    return _defaults() if path is None else Thresholds(_Reader(path).changed(_defaults().tables))
+
+
+@lru_cache(maxsize=1)
+def _defaults() -> Thresholds:
+    return Thresholds(_Reader(_DEFAULTS).read())
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads yaml as nodes, which know their lines and build no objects; ``1e-6`` is a number here, as people mean."""
+
+    path: Path
+
+    def read(self) -> Table:
+        """The file as it is, without defaults."""
+        return self._read(self._root(), "the file")
+
+    def changed(self, defaults: Table) -> Table:
+        """The defaults with what the file changes."""
+        root = self._root()
+        return defaults if root is None else self._merged(root, defaults, "")
+
+    def _read(self, node: yaml.Node | None, place: str) -> Any:
+        if isinstance(node, yaml.MappingNode):
+            return {key.value: self._read(value, f"{place}.{key.value}") for key, value in node.value}
+        assert node is not None
+        return self._number(node, place, None)
+
+    def _merged(self, node: yaml.Node, defaults: Table, place: str) -> Table:
+        if _is_empty(node):
+            return defaults
+        keys = "names of APIs" if place in _OPEN else ", ".join(defaults)
+        here = place or "the file"
+        if not isinstance(node, yaml.MappingNode):
+            raise self._wrong(node, f"{here} holds {_spoken(node)}", f"a mapping with keys out of {keys}")
+        merged: dict[str, Any] = dict(defaults)
+        seen = set()
+        for key, value in node.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else ""
+            if not name or (name not in defaults and place not in _OPEN):
+                raise self._wrong(key, f"{here}: {_spoken(key)} is no threshold{suggestion(name, defaults)}", keys)
+            if name in seen:
+                raise self._wrong(key, f"{here}: {name} appears twice", "one value of each")
+            seen.add(name)
+            inner, default = f"{place}.{name}" if place else name, defaults.get(name)
+            if isinstance(default, Mapping):
+                merged[name] = self._merged(value, default, inner)
+            else:
+                merged[name] = self._number(value, inner, default)
+        return merged
+
+    def _number(self, node: yaml.Node, place: str, default: float | None) -> float:
+        text = node.value if isinstance(node, yaml.ScalarNode) and not node.style else ""
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not (math.isfinite(number) and number >= 0):
+            so = "" if default is None else f" (it is {default:g} by itself)"
+            raise self._wrong(node, f"{place}: {_spoken(node)}", f"a number of 0 or more{so}")
+        return number
+
+    def _root(self) -> yaml.Node | None:
+        try:
+            return yaml.compose(read_shallow(self.path, _LARGEST_FILE), Loader=FASTEST_LOADER)
+        except UnreadableError as error:
+            raise UsageError(f"thresholds {self.path}: {error}") from None
+        except yaml.YAMLError as error:
+            raise UsageError(f"thresholds {self.path}: {not_yaml(error)}") from None
+
+    def _wrong(self, node: yaml.Node, what: str, accepted: str) -> UsageError:
+        return UsageError(f"thresholds {self.path}: line {node.start_mark.line + 1}: {what}; accepted: {accepted}")
+
+
+def _is_empty(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
+
+
+def _spoken(node: yaml.Node) -> str:
+    if isinstance(node, yaml.ScalarNode):
+        return "nothing" if _is_empty(node) or not node.value else repr(node.value[:60])
+    return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"

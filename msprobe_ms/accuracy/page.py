@@ -1,0 +1,93 @@
+"""A pre-check as a page to look at: each call with its results, what is wrong first. It reads without a script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msprobe_ms.accuracy.judging.model import ApiResult, Judged, Status
+from msprobe_ms.accuracy.judging.own_rules import ALLOWED, EXCESS, ULP
+from msprobe_ms.comparison.reporting.files import writing
+from msprobe_ms.page.template import escaped, write_static_page
+
+#: What comes first.
+_ORDER = (Status.ERROR, Status.WARNING, Status.PASS, Status.SKIP)
+#: Calls that are shown; more stand in the table.
+_MOST = 20_000
+_HEADINGS = ("Call", "Forward", "Backward", "Standard", "Error in ULP", "Allowed", "Rule", "Reference", "Message")
+
+
+def write_check_page(path: Path, dump: Path, results: Sequence[ApiResult], verdict: str) -> None:
+    """Write the page. ``verdict`` is the first line for the terminal. Raises UsageError: it cannot be written."""
+    ordered = sorted(results, key=lambda result: _ORDER.index(_worst(result)))
+    body = "\n".join([*_header(verdict, results), *_table(ordered[:_MOST]), *_footer(dump, len(ordered))])
+    with writing(path) as file:
+        write_static_page(file, title=verdict.partition(": ")[0] + f": {dump.parent.name}", body=body, assets="check")
+
+
+def _worst(result: ApiResult) -> Status:
+    """The gravest status of a call: a direction that was not checked is told after those that were."""
+    return min((each for each in (result.forward, result.backward) if each is not None), key=_ORDER.index,
+               default=Status.SKIP)  # fmt: skip
+
+
+def _header(verdict: str, results: Sequence[ApiResult]) -> Iterator[str]:
+    yield f"<h1>{escaped(verdict, 2000)}</h1>"
+    yield '<form id="controls" hidden><label>Filter <input type="search" id="filter" autocomplete="off"></label>'
+    yield '<fieldset id="statuses"><legend>Show</legend>'
+    for status in _ORDER:
+        count = sum(_worst(result) is status for result in results)
+        yield (
+            f'<label><input type="checkbox" value="{status.value}" checked> '
+            f'<span class="{status.value}">{status.value}</span> ({count})</label>'
+        )
+    yield '</fieldset><output id="shown" aria-live="polite"></output></form>'
+
+
+def _table(results: Sequence[ApiResult]) -> Iterator[str]:
+    yield '<div class="scroll" tabindex="0" role="region" aria-label="Calls"><table id="calls"><thead><tr>'
+    yield "".join(f'<th scope="col">{heading}</th>' for heading in _HEADINGS) + "</tr></thead>"
+    for result in results:
+        about = escaped(" ".join([result.name, *{row.standard for row in result.details}, result.message]).lower())
+        yield f'<tbody data-status="{_worst(result).value}" data-about="{about}">'
+        yield (
+            f'<tr><th scope="row">{escaped(result.name)}</th>{_status(result.forward)}{_status(result.backward)}'
+            f'<td colspan="5"></td><td>{escaped(result.message)}</td></tr>'
+        )
+        yield from map(_output, result.details)
+        yield "</tbody>"
+    yield "</table></div>"
+
+
+def _output(row: Judged) -> str:
+    name = row.name.split(".", 2)[-1] if row.name.count(".") > 2 else row.name
+    place = next((name[name.index(word):] for word in ("forward.", "backward.") if word in name), name)  # fmt: skip
+    cells = (
+        f"<td>{escaped(place)}</td>",
+        _status(row.status if place.startswith("forward") else None),
+        _status(row.status if place.startswith("backward") else None),
+        f"<td>{escaped(row.standard)}</td>",
+        f'<td class="figure">{_figure(row, ULP)}</td>',
+        f'<td class="figure">{_figure(row, ALLOWED)}</td>',
+        f"<td>{escaped(row.rule)}</td>",
+        f"<td>{escaped(row.reference)}</td>",
+        f"<td>{escaped(row.message)}</td>",
+    )
+    return f'<tr class="output" data-excess="{_figure(row, EXCESS)}">{"".join(cells)}</tr>'
+
+
+def _status(status: Status | None) -> str:
+    return "<td></td>" if status is None else f'<td class="{status.value}">{status.value}</td>'
+
+
+def _figure(row: Judged, key: str) -> str:
+    value = row.figures.get(key)
+    return "" if value is None else f"{value:.4g}"
+
+
+def _footer(dump: Path, count: int) -> Iterator[str]:
+    yield "<footer>"
+    if count > _MOST:
+        yield f"<p>The first {_MOST} of {count} calls; the csv tables have them all.</p>"
+    yield f"<p>Dump: {escaped(str(dump), 2000)}. This file holds names of functions and figures of their results.</p>"
+    yield "</footer>"

@@ -1,0 +1,220 @@
+"""Console command ``acc_check``, and the names that msprobe gave it: is each recorded API right?"""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msprobe_ms.cli.common import DIVERGENT, DONE, add_command, print_verdict
+from msprobe_ms.support.errors import UsageError
+
+if TYPE_CHECKING:
+    from msprobe_ms.accuracy.calls import Calls
+    from msprobe_ms.accuracy.checked import Checked
+    from msprobe_ms.accuracy.options import Options
+    from msprobe_ms.accuracy.selection import Selection
+
+_EPILOG = """\
+examples:
+  msprobe acc_check -api_info dump/step0/rank0/dump.json -o report
+  msprobe multi_acc_check -api_info dump.json -n 4            (four workers)
+  msprobe acc_check -api_info dump.json -csv_path report/accuracy_checking_result_20260101000000.csv   (go on)
+
+Each API call of the dump is run again, alone, forward and backward, and compared with a reference in float64: the same
+operation in PyTorch on the CPU, a formula in NumPy, or yours. Arguments are drawn so that they fit the recorded
+statistics, or are the recorded tensors; then the recorded results are judged, and no device is needed.
+A run that was ended goes on where it was when it is started again."""
+
+#: Names of the command: of 26.x, and of 1.1.0; those with multi_ have several workers by default.
+_NAMES = ("acc_check", "run_ut", "multi_acc_check", "multi_run_ut")
+#: Workers of the commands with multi_, as msprobe has them.
+_SPLITS = 8
+
+
+def add_acc_check(commands: Any) -> None:
+    for name in _NAMES:
+        summary = "check each recorded API alone against a more precise reference"
+        if name != _NAMES[0]:
+            summary = f"{'several workers of ' if name.startswith('multi') else 'another name of '}{_NAMES[0]}"
+        parser = add_command(commands, name, _acc_check, summary, _EPILOG)
+        add_dump(parser, several=name.startswith("multi"))
+        parser.add_argument(
+            "-csv_path", "--result_csv_path", type=Path, metavar="FILE",
+            help="accuracy_checking_result_<time>.csv of a run that was ended: its calls are not checked again",
+        )  # fmt: skip
+        parser.add_argument("--no-html", action="store_true", help="write no page to look at")
+
+
+def add_dump(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """Add the options that all commands about the APIs of a dump have."""
+    parser.add_argument(
+        "-api_info", "--api_info_file", "-api_info_file", type=Path, metavar="FILE", required=True,
+        help="the dump.json of a step (level L1 or mix), or the folder that holds it",
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", "--out_path", type=Path, metavar="DIR", default=Path("."), help="where tables go (default: here)"
+    )
+    parser.add_argument("--exit-code", action="store_true", help="exit with 1 where an API is wrong")
+    parser.add_argument("--strict", action="store_true", help="with --exit-code: also where one could not be checked")
+    _add_selection(parser.add_argument_group("which calls"))
+    _add_judging(parser.add_argument_group("how they are judged"))
+    _add_running(parser.add_argument_group("how they are run"), several=several)
+
+
+def _add_selection(group: Any) -> None:
+    group.add_argument("--backward", action="store_true", help="check gradients where the dump has no backward, too")
+    group.add_argument("-f", "--filter_api", action="store_true", help="of calls with like arguments, the first")
+    group.add_argument(
+        "--white_list", nargs="+", default=[], metavar="API", help="only these: sub, Mint.sub, Mint.sub.0"
+    )
+    group.add_argument("--black_list", nargs="+", default=[], metavar="API", help="without these")
+    group.add_argument(
+        "-config", "--config_path", type=Path, metavar="FILE", help="config.json with a section run_ut or acc_check"
+    )
+
+
+def _add_judging(group: Any) -> None:
+    group.add_argument(
+        "--precision", choices=("double", "peer", "same"), default="double",
+        help="what the reference computes in: float64; one step above the arguments; their own dtype",
+    )  # fmt: skip
+    group.add_argument("--profile", choices=("own", "latest", "v110"), default="own", help="whose rules and columns")
+    group.add_argument("--thresholds", type=Path, metavar="FILE", help="yaml that changes what passes")
+    group.add_argument("--references", type=Path, metavar="FILE", help="yaml that names references of your own")
+    group.add_argument(
+        "--reference-python", metavar="PROGRAM",
+        help="the Python that has PyTorch, where this one has MSAdapter in its place (it needs numpy and PyYAML, too)",
+    )  # fmt: skip
+    group.add_argument("--self", action="store_true", help="let a library be its own reference, in higher precision")
+
+
+def _add_running(group: Any, *, several: bool) -> None:
+    group.add_argument(
+        "-n", "--num_splits", "--workers", type=_count, metavar="N", default=_SPLITS if several else 1,
+        help=f"workers (default {_SPLITS if several else 1})",
+    )  # fmt: skip
+    group.add_argument("--scheduler", metavar="ADDRESS", help="check on the Dask cluster there")
+    group.add_argument("-d", "--device", type=_device, nargs="+", default=[], metavar="ID", help="devices, shared out")
+    group.add_argument("-j", "--jit_compile", action="store_true", help="taken for msprobe's sake; has no effect")
+    group.add_argument("--rerun", action="store_true", help="run the APIs of a tensor dump again, on what was recorded")
+    group.add_argument("--seed", type=int, default=1234, metavar="N", help="of what is drawn (default 1234)")
+    group.add_argument("--timeout", type=_seconds, default=60.0, metavar="S", help="seconds for one call (default 60)")
+    group.add_argument(
+        "-save_error_data",
+        "--save_error_data",
+        action="store_true",
+        help="keep tensors of what is wrong, with a script",
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 64:
+        raise argparse.ArgumentTypeError(f"{text!r}; accepted are 1 to 64 workers")
+    return int(text)
+
+
+def _device(text: str) -> int:
+    if not text.isdecimal() or int(text) > 4095:
+        raise argparse.ArgumentTypeError(f"{text!r}; accepted are 0 to 4095")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r}; accepted is a number of seconds")
+    return seconds
+
+
+def _acc_check(options: argparse.Namespace) -> int:
+    # Imported here: `msprobe -h` needs none of it.
+    from tqdm import tqdm
+
+    from msprobe_ms.accuracy.calls import read_calls
+    from msprobe_ms.accuracy.execution.run import check_calls
+    from msprobe_ms.accuracy.summary import summary_lines
+    from msprobe_ms.comparison.many.run import cluster
+
+    if len(set(options.device)) != len(options.device):
+        raise UsageError(f"-d {' '.join(map(str, options.device))}: a device is named twice")
+    calls = read_calls(dump_file_of(options.api_info_file))
+    wanted, selection = options_for(options, calls), selection_of(options)
+    with (
+        cluster(options.scheduler) if options.scheduler else nullcontext() as pool,
+        tqdm(unit="call", disable=None, leave=False) as bar,
+    ):
+
+        def progress(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        checked = check_calls(
+            calls, wanted, selection, options.out_path, workers=options.num_splits, pool=pool,
+            resumed=options.result_csv_path, page=not options.no_html, progress=progress,
+        )  # fmt: skip
+    print_verdict(summary_lines(calls.path, checked))
+    return _status(options, checked)
+
+
+def dump_file_of(path: Path) -> Path:
+    """Return the dump.json that a path names: itself, or the one in the folder. Raises UsageError."""
+    from msprobe_ms.dump.reading.locate import dump_file
+
+    if not path.is_dir():
+        return path
+    file = dump_file(path)
+    if file is None:
+        raise UsageError(f"{path}: holds no dump; accepted is a dump.json, or the folder that holds it")
+    return file
+
+
+def options_for(options: argparse.Namespace, calls: Calls) -> Options:
+    """Return what the command line asks for. Raises UsageError."""
+    from msprobe_ms.accuracy.judging.thresholds import load_thresholds
+    from msprobe_ms.accuracy.options import Options
+    from msprobe_ms.accuracy.precision import Precision
+
+    return Options(
+        dump=calls.path.absolute(),
+        framework=calls.framework,
+        recorded=calls.has_tensors and not options.rerun,
+        real_data=calls.has_tensors,
+        precision=Precision(options.precision),
+        seed=options.seed,
+        timeout=options.timeout,
+        references=options.references and options.references.absolute(),
+        reference_python=options.reference_python,
+        same_library=options.self,
+        all_gradients=options.backward,
+        save_errors=options.save_error_data,
+        devices=tuple(options.device),
+        thresholds=load_thresholds(options.thresholds),
+        profile=options.profile,
+    )
+
+
+def selection_of(options: argparse.Namespace) -> Selection:
+    """Return which calls the command line and the configuration file choose. Raises UsageError."""
+    from msprobe_ms.accuracy.config_file import Section, read_section
+    from msprobe_ms.accuracy.selection import Selection
+
+    section = Section() if options.config_path is None else read_section(options.config_path)
+    if section.is_online:
+        raise UsageError(f"{options.config_path}: is_online: checks within a training that another machine makes are "
+                         "not built yet; accepted is false")  # fmt: skip
+    return Selection(
+        white_list=frozenset((*options.white_list, *section.white_list)),
+        black_list=frozenset((*options.black_list, *section.black_list)),
+        once=options.filter_api,
+    )
+
+
+def _status(options: argparse.Namespace, checked: Checked) -> int:
+    if not options.exit_code:
+        return DONE
+    return DIVERGENT if checked.failed or (options.strict and checked.unchecked) else DONE

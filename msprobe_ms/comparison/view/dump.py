@@ -1,0 +1,102 @@
+"""One dump alone as a page to look at: its values along the execution, and where NaN and infinity come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import BinaryIO
+
+from msprobe_ms.comparison.kernels.first_nonfinite import FirstNonFinite, NonFiniteValue, answer_lines, search
+from msprobe_ms.comparison.model import Comparison, Pair, Row
+from msprobe_ms.comparison.page.calls import Calls
+from msprobe_ms.comparison.page.content import Content
+from msprobe_ms.comparison.page.rows import Rows
+from msprobe_ms.comparison.page.verdict import dump_text, made_by, provenance_html, without_paths
+from msprobe_ms.comparison.terms import Mode
+from msprobe_ms.dump.columns import ItemSlice
+from msprobe_ms.dump.model import Dump, Entry
+from msprobe_ms.page.template import escaped, write_page
+
+_SENTENCE = 2_000
+
+
+def write_dump(file: BinaryIO, dump: Dump, *, all_rows: bool = False, stacks: bool = True) -> FirstNonFinite:
+    """Write the page of a dump; return where it is not finite first. The others as of a comparison."""
+    comparison = Comparison(Mode(dump.mode), [Pair(entry, None, list(_rows(entry))) for entry in dump.entries.values()])
+    answer = search(dump)
+    content = Content(comparison, dump, all_rows=all_rows, stacks=stacks)
+    damage = dump.damage if stacks else without_paths(dump.damage, {"dump": dump})
+    if not stacks:
+        answer = _without_places(answer)
+    about = [("dump", dump_text(dump, path=stacks)), ("made by", made_by())]
+    title = f"{dump.path.parent.name}: {_headline(dump, answer)}"
+    found = (answer.first, answer.first_nan, answer.outside)
+    index = {
+        **content.index,
+        "title": title,
+        "verdict": "",
+        "origins": [_origin(each, content.calls, content.rows) for each in found if each],
+        "provenance": about,
+    }
+    write_page(
+        file, title=title, header=_header(dump, answer, damage), provenance=provenance_html(about, stacks=stacks),
+        index=index, columns=content.columns,
+    )  # fmt: skip
+    return answer
+
+
+def _without_places(answer: FirstNonFinite) -> FirstNonFinite:
+    """Return an answer without files and lines of source code."""
+    first, first_nan, outside = (
+        each and replace(each, file="", called="") for each in (answer.first, answer.first_nan, answer.outside)
+    )
+    return replace(answer, dump="dump", first=first, first_nan=first_nan, outside=outside)
+
+
+def _rows(entry: Entry) -> Iterator[Row]:
+    """The entry's items as rows without a counterpart; those of a table by their numbers, which takes less memory."""
+    items = entry.items
+    if isinstance(items, ItemSlice):
+        tables = items.table, items.table
+        yield from (Row(number, None, tables=tables) for number in range(items.start, items.stop))
+    else:
+        yield from (Row(item, None) for item in items)
+
+
+def _headline(dump: Dump, answer: FirstNonFinite) -> str:
+    if answer.first is not None:
+        return f"{answer.first.holds} first at {answer.first.entry}.{answer.first.item}"
+    if answer.entries:
+        return f"{answer.entries} entries hold what is not finite"
+    return f"{len(dump.entries)} entries, every value finite"
+
+
+def _header(dump: Dump, answer: FirstNonFinite, damage: str) -> str:
+    """The static part: what was recorded, and the first value that is not finite."""
+    first, *others = answer_lines(answer)
+    told = "".join(f"<li>{escaped(line.strip(), _SENTENCE)}</li>" for line in others)
+    kind = "divergent" if answer.entries else "consistent"
+    lost = f'<p class="reason">{escaped(damage, _SENTENCE)}</p>\n' if damage else ""
+    return (
+        f'<header id="verdict" class="{kind}">\n<h1>{escaped(_headline(dump, answer), _SENTENCE)}</h1>\n'
+        f'{lost}<ul class="facts"><li>{escaped(first, _SENTENCE)}</li>{told}</ul>\n</header>'
+    )
+
+
+def _origin(value: NonFiniteValue, calls: Calls, rows: Rows) -> dict[str, object]:
+    call = calls.find(value.entry)
+    place = None
+    if call is not None:
+        first = int(rows.starts[call])
+        suffixes = [row.target.suffix if row.target else "" for row in calls.pairs[call].rows]
+        place = first + suffixes.index(value.item) if value.item in suffixes else None
+    return {
+        "call": call,
+        "row": place,
+        "kind": "not finite",
+        "stage": None,
+        "reason": f"{value.item} holds {value.holds}, although what the call takes in is finite",
+        "details": [],
+        "site": value.called,
+        "command": "",
+    }

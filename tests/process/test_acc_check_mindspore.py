@@ -1,0 +1,67 @@
+"""The command acc_check on a dump of a MindSpore training: each API and primitive of a healthy net is right."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.processes
+
+SCRIPT = """
+import sys
+import mindspore, numpy as np
+from mindspore import Tensor, mint, nn, ops
+import msprobe_ms
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(10, 4)
+        self.convolution = nn.Conv2d(3, 8, 3, pad_mode="same", has_bias=True)
+        self.strided = nn.Conv2d(8, 8, 3, stride=2, pad_mode="pad", padding=1, group=2)
+        self.batch_norm, self.layer_norm = nn.BatchNorm2d(8), nn.LayerNorm((32,), epsilon=1e-5)
+        self.pools = nn.SequentialCell(nn.MaxPool2d(2, 2), nn.AvgPool2d(2, 1, pad_mode="same"))
+        self.activations = nn.SequentialCell(nn.ReLU(), nn.GELU(), nn.Tanh(), nn.Sigmoid(), nn.ELU())
+        self.dense, self.softmax = nn.Dense(32, 10), nn.Softmax()
+        self.loss, self.mean = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean"), ops.ReduceMean(True)
+
+    def construct(self, x, y):
+        x = self.pools(self.strided(self.batch_norm(self.convolution(x)).astype(mindspore.float16).float()))
+        x = self.dense(self.layer_norm(self.activations(x.flatten(start_dim=1).tile((1, 4)))))
+        x = x - self.mean(x, 1) + self.embedding(y).sum(axis=1, keepdims=True)
+        x = mint.matmul(x, x.T) @ x / 2
+        first, second = ops.split(x, 5, axis=1)
+        x = ops.concat((first, second * 2), axis=1)
+        values, places = ops.topk(x, 3)
+        x += values[:, :1]
+        return self.loss(x, y) + ops.log_softmax(x).mean() + self.softmax(x).max() + ops.cumsum(values, 0).std()
+
+mindspore.set_seed(1)
+np.random.seed(1)
+net = Net().set_train()
+x, y = Tensor(np.random.randn(4, 3, 4, 4), mindspore.float32), Tensor([1, 2, 3, 4], mindspore.int32)
+with msprobe_ms.record(net, level="mix", task=sys.argv[1], dump_path=sys.argv[2]):
+    mindspore.value_and_grad(net, None, net.trainable_params())(x, y)
+"""
+
+
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+def test_a_healthy_net_is_judged_whole_and_has_no_error(tmp_path: Path, task: str) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    subprocess.run([sys.executable, script, task, tmp_path / "dump"], check=True, capture_output=True, timeout=240)
+    (dump,) = (tmp_path / "dump").rglob("dump.json")
+    asked = [sys.executable, "-m", "msprobe_ms", "acc_check", "-api_info", dump, "-o", tmp_path]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=240)
+    (table,) = tmp_path.glob("accuracy_checking_result_*.csv")
+    with table.open(encoding="utf-8-sig", newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    wrong = [row for row in rows if "error" in row.values()]
+    assert done.stdout.startswith("PASS"), (done.stdout, wrong)
+    apis = [row for row in rows if not row["API Name"].startswith(("Cell.", "loss."))]
+    assert len(apis) > 40
+    assert [row for row in apis if "SKIP" in row.values()] == []

@@ -1,0 +1,43 @@
+"""One dump as a page: its values as they were recorded, and where what is not finite comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from rank_dumps import call, write_dump
+from report_page import Page, is_missing
+from repository import DATA
+
+from msprobe_ms.comparison.view.view import view
+from msprobe_ms.dump.reading.reader import read_dump
+
+LENET = DATA / "golden" / "mindspore_lenet_L1_tensor" / "proc16362"
+
+
+def test_the_page_holds_every_value_of_the_dump(tmp_path: Path) -> None:
+    (file,) = view(LENET, tmp_path, "1")
+    page, dump = Page.of(file), read_dump(LENET)
+    assert page.index["kind"] == "dump"
+    assert page.column("call_names") == list(dump.entries)
+    items = [item for entry in dump.entries.values() for item in entry.items]
+    assert page.names() == [item.name for item in items]
+    found = page.column("target_norm")
+    norms = [item.norm if item.kind == "tensor" else None for item in items]
+    assert is_missing(found).tolist() == [norm is None for norm in norms]
+    assert found[~is_missing(found)].tolist() == [np.float32(norm) for norm in norms if norm is not None]
+    assert "every value finite" in page.static
+    assert str(LENET / "dump.json") in page.static
+
+
+def test_the_first_that_is_not_finite_is_named(tmp_path: Path) -> None:
+    ones = np.ones(4, np.float32)
+    bad = np.array([1, np.nan, 1, 1], np.float32)
+    calls = {"Cell.a.Dense.forward.0": call(ones, ones), "Cell.b.Dense.forward.0": call(ones, bad)}
+    write_dump(tmp_path / "dump", {**calls, "Cell.c.Dense.forward.0": call(bad, bad)})
+    (file,) = view(tmp_path / "dump", tmp_path, "1")
+    page = Page.of(file)
+    (origin,) = page.index["origins"]
+    assert page.names()[origin["row"]] == "Cell.b.Dense.forward.0.output.0"
+    assert "<h1>NaN first at Cell.b.Dense.forward.0.output.0</h1>" in page.static
+    assert page.column("row_flags")[origin["row"]] & 32
