@@ -10,11 +10,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.dump.dialects import PRIMITIVE
 from msprobe_ms.frameworks import runner
-from msprobe_ms.frameworks.api_calls import ApiOutcome, ApiRunner, Arguments, NoGradientError, NoKernelError
-from torture.api_sweep import convolution, elementwise, pytorch_only, structural
+from msprobe_ms.frameworks.api_calls import (
+    ApiOutcome,
+    ApiRunner,
+    Arguments,
+    DtypeArgument,
+    NoGradientError,
+    NoKernelError,
+)
+from torture.api_sweep import convolution, elementwise, pytorch_only, structural, variants
 from torture.api_sweep.examples import Example, examples_of
 
 #: Error, as a share of the largest value, that single precision may have in an API that is right.
@@ -41,6 +49,11 @@ def tables() -> Mapping[str, tuple[Example, ...]]:
     if len(merged) != len(found):
         raise ValueError("examples of one name are in two tables")
     return merged
+
+
+def _examples(prefix: str, api: str) -> tuple[Example, ...]:
+    """Examples of a MindSpore API, and variants of them."""
+    return examples_of(tables(), "mindspore", prefix, api) + variants.EXAMPLES.get(f"{prefix}.{api}", ())
 
 
 def run_alone(prefix: str, api: str) -> list[Found]:
@@ -86,7 +99,7 @@ def check(prefix: str, api: str) -> list[Found]:
         return [Found(NO_TWIN)]
     if function is None:
         return [Found(NOT_FOUND)]
-    examples = examples_of(tables(), "mindspore", prefix, api)
+    examples = _examples(prefix, api)
     if not examples:
         return [Found(NO_EXAMPLE)]
     calls = [each.arguments(f"{prefix}.{api}.{number}") for number, each in enumerate(examples)]
@@ -107,14 +120,20 @@ def _compare_names(function: Any, torch: ApiRunner, twin: Any, arguments: Argume
     if len(plain) < len(arguments.positional) or any(each.kind is each.VAR_POSITIONAL for each in parameters):
         return None
     first = 1 if method else 0
+    rest = {name: raised(value) for name, value in arguments.keywords.items()}
+    defaults = [_plain(each.default) for each in plain[len(arguments.positional) :] if each.name not in rest]
     by_name = dict(zip([each.name for each in plain[first:]], arguments.positional[first:], strict=False))
     wide = Arguments(raised(arguments.positional[:first]), {name: raised(value) for name, value in by_name.items()})
-    rest = {name: raised(value) for name, value in arguments.keywords.items()}
     try:
         named = torch.run(twin, Arguments(wide.positional, {**wide.keywords, **rest}))
         expected = torch.run(twin, Arguments(raised(arguments.positional), rest))
+        if not rest:  # with the defaults that MindSpore has
+            full = torch.run(twin, Arguments((*raised(arguments.positional), *defaults)))
+            error, detail = distance(expected.outputs, full.outputs)
+            if error > TOLERANCE:
+                return Found(DIFFERS, error=error, detail=f"with defaults {defaults}: {detail}")
     except Exception as error:
-        return Found(TWIN_RAISES, detail=f"{sorted(by_name)}: {_short(error)}")
+        return Found(TWIN_RAISES, detail=f"{sorted(by_name)}, defaults {defaults}: {_short(error)}")
     error, detail = distance(expected.outputs, named.outputs)
     return Found(DIFFERS, error=error, detail=f"by names: {detail}") if error > TOLERANCE else None
 
@@ -122,6 +141,13 @@ def _compare_names(function: Any, torch: ApiRunner, twin: Any, arguments: Argume
 @cache
 def runner_of(framework: str) -> ApiRunner:
     return runner(framework)
+
+
+def _plain(default: Any) -> Any:
+    """A default of MindSpore's; a dtype by its name."""
+    text = str(default)
+    is_dtype = type(default).__module__.endswith("typing")
+    return DtypeArgument(parse_dtype(text).name) if is_dtype else default
 
 
 def _compare(mindspore: ApiRunner, function: Any, torch: ApiRunner, twin: Any, arguments: Arguments) -> Found:

@@ -132,9 +132,7 @@ def table(groups: Mapping[str, Example | tuple[Example, ...]]) -> dict[str, tupl
     found: dict[str, tuple[Example, ...]] = {}
     for names, examples in groups.items():
         for name in names.split():
-            if name in found:
-                raise ValueError(f"{name} has examples twice")
-            found[name] = examples if isinstance(examples, tuple) else (examples,)
+            found[name] = found.get(name, ()) + (examples if isinstance(examples, tuple) else (examples,))
     return found
 
 

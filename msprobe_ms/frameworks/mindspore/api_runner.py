@@ -35,7 +35,7 @@ class MindSporeRunner(FrameworkRunner):
     """Calls single APIs of MindSpore in dynamic graphs, one at a time: what fails, fails in its own call."""
 
     no_kernel = re.compile(
-        r"unregistered|Unsupported op|Create kernelmod for op \w+ failed|Select \w+ operator|Unsupported data ?type|"
+        r"unregistered|Unsupported op \[|Create kernelmod for op \w+ failed|Select \w+ operator|Unsupported data ?type|"
         r"Not found op \w+ on device|Not implement exception|should not come here for|There is no branch to go|"
         r"'Registry' object has no attribute|(not supported?|unsupported|not implemented) (on|in|by) (the |this )?"
         r"(CPU|GPU|Ascend|device)|support(ed|s)? (on )?(the )?Ascend( only)?|only supports? (CPU|GPU)",

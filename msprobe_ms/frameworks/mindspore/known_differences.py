@@ -18,7 +18,7 @@ _LIST = Path(__file__).with_suffix(".yaml")
 class KnownDifference:
     """What is wrong with an API on the CPU.
 
-    ``direction``  ``forward`` or ``backward``
+    ``direction``  ``forward``, ``backward`` or ``both``
     ``reason``     a sentence
     ``size``       the largest error seen, as a share of the largest value; None where the call raises
     """

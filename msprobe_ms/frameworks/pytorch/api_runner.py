@@ -59,7 +59,8 @@ class PyTorchRunner(FrameworkRunner):
     def twin(self, prefix: str, api: str) -> Callable[..., Any] | None:
         """Return a function that takes what MindSpore's entries ``{prefix}.{api}.{n}`` take, and computes with torch.
 
-        None where there is none; APIs whose results are random have none.
+        None where there is none; APIs whose results are random, or come in no certain order, have none. Entries of
+        MSAdapter need none: what they call has torch's names, and is found by ``find``.
         """
         return find_twin(prefix, api)
 

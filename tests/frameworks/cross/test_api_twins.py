@@ -51,6 +51,12 @@ def test_a_twin_computes_the_same(name: str) -> None:
         assert sweep.is_known(name, told), told
 
 
+def test_apis_of_pytorch_run_on_their_examples() -> None:
+    for prefix, api in (("Torch", "topk"), ("Functional", "cross_entropy"), ("Tensor", "index_put_"), ("VF", "lstm")):
+        found = check.run_alone(prefix, api)
+        assert {(each.forward, each.backward) for each in found} == {(AGREES, AGREES)}, found
+
+
 def test_a_wrong_twin_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.TWINS, "Functional.relu", lambda input: torch.relu(input) * 1.001)
     (first, *_) = check_api("Functional", "relu")

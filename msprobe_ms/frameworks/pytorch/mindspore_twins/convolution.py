@@ -122,6 +122,16 @@ def conv_transpose2d(
     return functional.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+def _both_sides(padding: Sizes, spatial: int) -> Sizes:
+    """One number for each axis, where two equal ones were given for each."""
+    if isinstance(padding, int) or len(padding) != 2 * spatial:
+        return padding
+    before, after = tuple(padding[::2]), tuple(padding[1::2])
+    if before != after:
+        raise NotImplementedError("padding that differs from side to side has no twin")
+    return before
+
+
 @twin("Functional.avg_pool1d")
 def avg_pool1d(
     input_x: Any,
@@ -131,7 +141,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Any:
-    return functional.avg_pool1d(input_x, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return functional.avg_pool1d(input_x, kernel_size, stride, _both_sides(padding, 1), ceil_mode, count_include_pad)
 
 
 @twin("Functional.avg_pool2d")
@@ -145,7 +155,7 @@ def avg_pool2d(
     divisor_override: int = 0,
 ) -> Any:
     return functional.avg_pool2d(
-        input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or None
+        input_x, kernel_size, stride, _both_sides(padding, 2), ceil_mode, count_include_pad, divisor_override or None
     )
 
 
@@ -160,7 +170,7 @@ def avg_pool3d(
     divisor_override: int = 0,
 ) -> Any:
     return functional.avg_pool3d(
-        input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or None
+        input_x, kernel_size, stride, _both_sides(padding, 3), ceil_mode, count_include_pad, divisor_override or None
     )
 
 

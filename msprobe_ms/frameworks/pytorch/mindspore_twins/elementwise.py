@@ -26,6 +26,29 @@ def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5) -> Any:
     return (x - y).abs() < tolerance
 
 
+@twin("Functional.maximum", "Tensor.maximum")
+def maximum(input: Any, other: Any) -> Any:
+    return torch.maximum(*_both(input, other))
+
+
+@twin("Functional.minimum", "Tensor.minimum")
+def minimum(input: Any, other: Any) -> Any:
+    return torch.minimum(*_both(input, other))
+
+
+def _both(one: Any, other: Any) -> tuple[Any, Any]:
+    """Both as tensors; one of them may be a number."""
+    tensor = one if isinstance(one, torch.Tensor) else other
+    return like(one, tensor), like(other, tensor)
+
+
+@twin("Functional.tensor_div")
+def tensor_div(x: Any, y: Any) -> Any:
+    """Of integers the quotient is cut."""
+    one, other = _both(x, y)
+    return torch.div(one, other, rounding_mode=None if one.is_floating_point() else "trunc")
+
+
 @twin("Functional.floor_div")
 def floor_div(x: Any, y: Any) -> Any:
     return torch.div(x, y, rounding_mode="floor")
@@ -54,13 +77,13 @@ def xdivy(x: Any, y: Any) -> Any:
     return torch.where(x == 0, torch.zeros_like(x / torch.ones_like(y)), x / torch.where(x == 0, torch.ones_like(y), y))
 
 
-@twin("Primitive.Addcmul")
-def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+@twin("Functional.addcmul", "Tensor.addcmul", "Primitive.Addcmul")
+def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
     return input + value * tensor1 * tensor2
 
 
-@twin("Primitive.Addcdiv")
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+@twin("Functional.addcdiv", "Primitive.Addcdiv")
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
     return input + value * tensor1 / tensor2
 
 

@@ -36,6 +36,11 @@ def lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
     return torch.lu_solve(self, LU_data, LU_pivots)
 
 
+@twin("Tensor.addr")
+def tensor_addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    return torch.addr(self, vec1, vec2, beta=beta, alpha=alpha)
+
+
 @twin("Mint.addr_")
 def addr_in_place(input: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     return input.addr_(vec1, vec2, beta=beta, alpha=alpha)

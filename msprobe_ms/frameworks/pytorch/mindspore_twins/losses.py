@@ -60,6 +60,11 @@ def soft_shrink(input: Any, lambd: float = 0.5) -> Any:
     return functional.softshrink(input, lambd)
 
 
+@twin("Functional.gelu")
+def gelu(input: Any, approximate: str = "none") -> Any:
+    return functional.gelu(input, approximate=approximate)
+
+
 @twin("Functional.fast_gelu")
 def fast_gelu(x: Any) -> Any:
     return x * torch.sigmoid(1.702 * x)
@@ -262,7 +267,8 @@ def ctc_loss(
 ) -> Any:
     """The loss, and the logarithms of the forward probabilities."""
     loss, log_alpha = torch._ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
-    beyond = torch.arange(log_alpha.shape[-1]) > 2 * target_lengths.reshape(-1, 1, 1)
+    late = torch.arange(log_alpha.shape[1]).unsqueeze(1) >= input_lengths.reshape(-1, 1, 1)
+    beyond = late | (torch.arange(log_alpha.shape[-1]) > 2 * target_lengths.reshape(-1, 1, 1))
     log_alpha = torch.where(beyond, -torch.inf, log_alpha)
     if reduction == "mean":
         loss = (loss / target_lengths.clamp(min=1)).mean()

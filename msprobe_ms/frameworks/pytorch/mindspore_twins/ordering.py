@@ -194,6 +194,11 @@ def tensor_sort(
     return torch.sort(self, dim=axis if dim is None else dim, descending=descending, stable=stable)
 
 
+@twin("Mint.argsort")
+def mint_argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    return torch.argsort(input, dim=dim, descending=descending, stable=stable)
+
+
 @twin("Tensor.argsort")
 def tensor_argsort(
     self: Any, axis: int = -1, descending: bool = False, stable: bool = False, *, dim: int | None = None

@@ -198,6 +198,21 @@ def bincount(array: Any, size: Any, weights: Any) -> Any:
     return torch.bincount(array, weights, int(size))[: int(size)]
 
 
+@twin("Functional.cumsum")
+def cumsum(x: Any, axis: int, dtype: torch.dtype | None = None) -> Any:
+    return torch.cumsum(x, axis, dtype=dtype)
+
+
+@twin("Mint.cumsum")
+def mint_cumsum(input: Any, dim: int, dtype: torch.dtype | None = None) -> Any:
+    return torch.cumsum(input, dim, dtype=dtype)
+
+
+@twin("Functional.cumprod", "Tensor.cumprod", "Mint.cumprod")
+def cumprod(input: Any, dim: int, dtype: torch.dtype | None = None) -> Any:
+    return torch.cumprod(input, dim, dtype=dtype)
+
+
 @twin("Tensor.cumsum")
 def tensor_cumsum(
     self: Any, axis: int | None = None, dtype: torch.dtype | None = None, *, dim: int | None = None
