@@ -95,12 +95,12 @@ def test_a_worker_that_dies_costs_a_retry(tmp_path: Path, caplog: pytest.LogCapt
 
 
 def test_a_task_that_kills_its_workers_is_lost_alone() -> None:
-    pool = processes(3)
+    pool = processes(6)
     try:
-        found = list(run_in_order(dies_if_odd, range(3), pool))
+        found = list(run_in_order(dies_if_odd, range(6), pool))
     finally:
         pool.close()
-    assert found == [0, DIED, 2]
+    assert found == [0, DIED, 2, DIED, 4, DIED]
 
 
 def test_a_task_that_raises_is_lost_alone() -> None:
