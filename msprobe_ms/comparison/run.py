@@ -199,7 +199,8 @@ def compare_one(
         told = Outcome(suffix.removeprefix("_"), ours, theirs, comparison, beside)
         files.insert(0, write_report(told, output, timestamp, suffix, all_rows=options.html_rows == "all"))
     proposed = _proposed_mapping(ours, theirs, comparison.pairs)
-    files.append(write_summary(comparison, output, timestamp, suffix, files=files, proposed=proposed))
+    dumps = {"target": target, "golden": golden}
+    files.append(write_summary(comparison, output, timestamp, suffix, files=files, proposed=proposed, dumps=dumps))
     return Outcome(suffix.removeprefix("_"), ours, theirs, comparison, files)
 
 

@@ -1,0 +1,166 @@
+"""Prove a call: read it from both dumps, or the calls inside of it, experiment, and say which side is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from msprobe_ms.accuracy.proof.call import Call
+from msprobe_ms.accuracy.proof.decide import decide
+from msprobe_ms.accuracy.proof.layers import layer_of
+from msprobe_ms.accuracy.proof.operation import CannotRun, Workshop
+from msprobe_ms.accuracy.proof.question import Question
+from msprobe_ms.accuracy.proof.settings import fitted
+from msprobe_ms.accuracy.proof.slots import Slot
+from msprobe_ms.accuracy.proof.source import Source
+from msprobe_ms.accuracy.proof.statistical import decide_by_statistics, module_by_statistics
+from msprobe_ms.accuracy.proof.verdict import Finding, Proof
+from msprobe_ms.accuracy.proof.words import framework_title, title_of
+from msprobe_ms.comparison.node.lookup import Neighbours
+from msprobe_ms.dump.model import Entry, ancestors
+from msprobe_ms.dump.names import FORWARD, parse_entry
+
+
+def prove(question: Question) -> Proof:
+    """Prove the call that is asked about. Raises MsprobeError: a dump cannot be read."""
+    with Workshop() as workshop:
+        return _Proving(question, workshop).proof()
+
+
+class _Proving:
+    def __init__(self, question: Question, workshop: Workshop) -> None:
+        self._question = question
+        self._target = Source(question.target, workshop)
+        self._golden = Source(question.golden, workshop) if question.golden is not None else None
+
+    def proof(self) -> Proof:
+        entry, counterpart = self._question.entry, self._question.counterpart
+        try:
+            parsed = parse_entry(entry)
+            if parsed is None:
+                raise CannotRun(f"{entry} is no call of an API or a module")
+            if not parsed.is_module:
+                return self._api(entry, counterpart)
+            return self._module(str(parsed.in_direction(FORWARD)), _forward(counterpart))
+        except CannotRun as reason:
+            return Proof(entry, counterpart, Finding.UNDECIDED, f"cannot be decided: {reason}")
+
+    # -- APIs ------------------------------------------------------------------------------------------------------
+
+    def _api(self, entry: str, counterpart: str | None) -> Proof:
+        target = self._target.api_call(entry)
+        golden = self._golden.api_call(counterpart) if self._golden is not None and counterpart else None
+        if target.is_recorded and (golden is None or golden.is_recorded):
+            return decide(target, golden, self._producer(target))
+        return decide_by_statistics(target, golden, self._sources, self._producer(target))
+
+    @property
+    def _sources(self) -> tuple[Source, Source | None]:
+        return self._target, self._golden
+
+    def _producer(self, call: Call):  # type: ignore[no-untyped-def]
+        """Say of an argument of a call of the target which call made it."""
+
+        def produced(slot: Slot) -> str:
+            kind, key = slot.place
+            suffix = call.items.get(f"{kind}.{key}")
+            item = self._target.item(call.entry, suffix) if suffix is not None else None
+            if item is None:
+                return ""
+            made = Neighbours(self._target.dump, [item]).producer(item)
+            return made.entry if made is not None else ""
+
+        return produced
+
+    # -- modules ---------------------------------------------------------------------------------------------------
+
+    def _module(self, entry: str, counterpart: str | None) -> Proof:
+        """Prove the APIs inside of a module, in their order, and then the module as a layer."""
+        right: list[str] = []
+        for inner in self._apis_in(entry):
+            proof = self._inside(inner)
+            if proof is not None and not proof.finding.is_right:
+                return replace(proof, sentence=f"inside of {entry}, {inner}: {proof.sentence}")
+            if proof is not None and proof.finding is Finding.RIGHT:
+                right.append(inner)
+        proof = self._layer(entry, counterpart)
+        if proof.finding is Finding.UNDECIDED and right:
+            return replace(
+                proof,
+                finding=Finding.RIGHT,
+                sentence=f"each of the {len(right)} calls inside of {entry} that could be run alone is right",
+            ).with_notes(proof.sentence)
+        return proof
+
+    def _inside(self, entry: str) -> Proof | None:
+        """The proof of an API inside of a module; None where nothing can be said of it."""
+        try:
+            proof = self._api(entry, self._question.counterparts.get(entry))
+        except CannotRun:
+            return None
+        return None if proof.finding is Finding.UNDECIDED else proof
+
+    def _apis_in(self, entry: str) -> Iterator[str]:
+        entries = self._target.dump.entries
+        for name, inner in entries.items():
+            parsed = inner.parsed
+            if parsed is not None and not parsed.is_module and parsed.direction == FORWARD:
+                if entry in ancestors(entries, name):
+                    yield name
+
+    def _layer(self, entry: str, counterpart: str | None) -> Proof:
+        target = _made(self._target, entry)
+        golden = _made(self._golden, counterpart) if self._golden is not None and counterpart else None
+        if self._golden is not None and golden is None:
+            raise CannotRun(f"{entry} has no counterpart in the golden that is a standard layer")
+        if not target.is_recorded or (golden is not None and not golden.is_recorded):
+            return module_by_statistics(target, golden, self._sources, self._producer(target))
+        ours, theirs = (call and fitted(call, _layer_of(call)) for call in (target, golden))
+        if ours is None:
+            return _not_reproduced(target, golden, theirs)
+        if golden is not None and theirs is None:
+            sentence = (
+                f"{title_of(ours)} is right, {title_of(golden)} is not what its class says: no settings make of its "
+                "recorded input and parameters what it gave out"
+            )
+            return Proof(entry, counterpart, Finding.GOLDEN, sentence)
+        return decide(ours, theirs, self._producer(ours))
+
+
+def _forward(entry: str | None) -> str | None:
+    parsed = parse_entry(entry) if entry else None
+    return entry if parsed is None else str(parsed.in_direction(FORWARD))
+
+
+def _layer_of(call: Call):  # type: ignore[no-untyped-def]
+    layer = layer_of(call.title)
+    assert layer is not None
+    return layer
+
+
+def _made(source: Source, name: str) -> Call:
+    """The call of a module as the layer that its class is, without settings.
+
+    :raises CannotRun: it is no standard layer, or not recorded
+    """
+    entry: Entry | None = source.dump.entries.get(name)
+    if entry is None or entry.parsed is None:
+        raise CannotRun(f"{name} is not in the dump")
+    layer = layer_of(entry.parsed.class_name)
+    call = source.module_call(entry, layer) if layer is not None else None
+    if call is None:
+        level = "dump both sides at level mix, so that the calls inside of it can be run one by one"
+        raise CannotRun(f"{entry.parsed.class_name} is no layer whose formula is known; {level}")
+    return call
+
+
+def _not_reproduced(target: Call, golden: Call | None, theirs: Call | None) -> Proof:
+    what = f"no settings of a {target.title} make of the recorded input and parameters what was recorded of its output"
+    if golden is not None and theirs is not None:
+        sentence = (
+            f"{title_of(target)} is wrong by its own reference: {what}, and {framework_title(golden.framework)}'s are "
+            "reproduced"
+        )
+        return Proof(target.entry, golden.entry, Finding.OPERATOR, sentence)
+    entry = golden.entry if golden is not None else None
+    return Proof(target.entry, entry, Finding.UNDECIDED, f"cannot be decided: {what}")
