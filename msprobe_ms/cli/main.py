@@ -15,6 +15,7 @@ from msprobe_ms.cli.dump_files import add_convert, add_index, add_recover
 from msprobe_ms.cli.export import add_export
 from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.precision_compare import add_api_precision_compare
+from msprobe_ms.cli.prove import add_prove
 from msprobe_ms.cli.run import add_run
 from msprobe_ms.cli.view import add_view
 from msprobe_ms.cli.weights import add_compare_weights
@@ -75,4 +76,5 @@ def _parser() -> argparse.ArgumentParser:
     add_overflow_check(commands)
     add_api_precision_compare(commands)
     add_acc_check(commands)
+    add_prove(commands)
     return parser

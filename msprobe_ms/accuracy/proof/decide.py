@@ -8,7 +8,7 @@ from msprobe_ms.accuracy.proof.call import Call
 from msprobe_ms.accuracy.proof.experiments import OwnTrials, Pair, Swaps, own_trials, swaps
 from msprobe_ms.accuracy.proof.slots import Slot, agree
 from msprobe_ms.accuracy.proof.verdict import Finding, Proof
-from msprobe_ms.accuracy.proof.words import name_of, shown, tensor_difference, title_of
+from msprobe_ms.accuracy.proof.words import input_sentence, name_of, shown, tensor_difference, title_of
 
 #: Says of an argument of the target where it comes from, "" where nothing tells.
 Producer = Callable[[Slot], str]
@@ -82,9 +82,7 @@ def _compared(
     return _blamed(target, needed, producer)
 
 
-def _both_right(
-    target: Call, golden: Call, swapped: Swaps, producer: Producer
-) -> tuple[Finding, str, tuple[str, ...]]:
+def _both_right(target: Call, golden: Call, swapped: Swaps, producer: Producer) -> tuple[Finding, str, tuple[str, ...]]:
     if not _gradients_agree(target, golden):
         sentence = (
             f"{title_of(target)} is right, forward and backward: the gradient that arrives at it differs already, so "
@@ -123,7 +121,8 @@ def _blamed(target: Call, needed: Sequence[Pair], producer: Producer) -> tuple[F
         fed = " and ".join(f"`{name_of(own)}`" for own, _ in learnt)
         return Finding.PARAMETER, f"{told}; with the golden's {fed}, {title} gives the golden's results", tuple(notes)
     own, other = flowing[0]
-    return Finding.INPUT, input_sentence(target, own, tensor_difference(own.value, other.value), producer(own)), ()
+    difference = tensor_difference(own.value, other.value)
+    return Finding.INPUT, input_sentence(title, name_of(own), difference, producer(own)), ()
 
 
 def setting_sentence(target: Call, settings: Sequence[Pair]) -> str:
@@ -131,12 +130,6 @@ def setting_sentence(target: Call, settings: Sequence[Pair]) -> str:
     right = " and ".join(f"{name_of(own)} {shown(other.value)}" for own, other in settings)
     wrong = " and ".join(shown(own.value) for own, _ in settings)
     return f"fed the golden inputs, {title_of(target)} is right with {right}; the dump was made with {wrong}"
-
-
-def input_sentence(target: Call, slot: Slot, difference: str, where: str) -> str:
-    """Say that a call is right and fed something wrong, and where that comes from."""
-    look = f"; look at {where}, which made it" if where else "; nothing recorded made it: look at what calls this"
-    return f"this call is right: the input `{name_of(slot)}` of {title_of(target)} differs already ({difference}){look}"
 
 
 def exchanged(pairs: Sequence[Pair]) -> tuple[Slot, Slot] | None:

@@ -58,7 +58,6 @@ class Layer:
             return None
         return {"input": inputs[0], **found}
 
-
     def own_names(self, parameters: Iterable[str]) -> dict[str, str]:
         """Return what the module's framework calls each parameter, by PyTorch's names."""
         there = set(parameters)

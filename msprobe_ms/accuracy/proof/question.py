@@ -86,7 +86,9 @@ def question_of_dumps(target: Path, golden: Path, node: str, options: Options) -
         raise UsageError(f"--node {node}: nothing of the target is its counterpart")
     entry = chosen.named.target.name
     if is_fused(entry):
-        raise UsageError(f"--node {node}: {entry} stands for several modules that were compared as one; name one of the golden")
+        raise UsageError(
+            f"--node {node}: {entry} stands for several modules that were compared as one; name one of the golden"
+        )
     return Question(ours, theirs, entry, chosen.named.golden.name if chosen.named.golden else None, options)
 
 

@@ -58,9 +58,7 @@ class Source:
         if recorded is None or recorded.arguments is None:
             raise CannotRun(f"{key}: its forward call is not in the dump, so its arguments are not known")
         value = self._loader(recorded)
-        operation = Operation(
-            self._workshop, self._calls.framework, recorded.prefix, recorded.api, recorded.attributes
-        )
+        operation = Operation(self._workshop, self._calls.framework, recorded.prefix, recorded.api, recorded.attributes)
         gradients = recorded.output_gradients
         has_gradients = gradients is not None and len(gradients) == len(recorded.outputs or ())
         real = self.has_tensors
@@ -142,7 +140,9 @@ class Source:
         if len(arrived) != len(outputs):
             return None
         first = handed[0] if handed and handed[0].values.shape == named["input"].values.shape else None
-        floats = [name for name, each in named.items() if isinstance(each, TypedArray) and each.values.dtype.kind == "f"]
+        floats = [
+            name for name, each in named.items() if isinstance(each, TypedArray) and each.values.dtype.kind == "f"
+        ]
         return arrived, [first if name == "input" else None for name in floats]
 
 

@@ -53,3 +53,9 @@ def tensor_difference(one: Any, other: Any) -> str:
     if factor and distance(one, TypedArray(other.dtype, b * factor)) <= bound(one, other):
         return f"it is {factor:.6g} times the golden's"
     return f"it differs by {distance(one, other):.3g} of its size"
+
+
+def input_sentence(title: str, name: str, difference: str, made_by: str) -> str:
+    """Say that a call is right and fed something wrong, and which call made that; "" where none is known."""
+    look = f"look at {made_by}, which made it" if made_by else "nothing recorded made it: look at what calls this"
+    return f"this call is right: the input `{name}` of {title} differs already ({difference}); {look}"
