@@ -35,7 +35,9 @@ def add_prove(commands: Any) -> None:
     parser.add_argument("-tp", "--target_path", type=Path, metavar="PATH", help="the dump under suspicion")
     parser.add_argument("-gp", "--golden_path", type=Path, metavar="PATH", help="the dump to trust")
     parser.add_argument(
-        "--node", metavar="NAME", help="the call: an entry, a value or a module of the target (default: the first origin)"
+        "--node",
+        metavar="NAME",
+        help="the call: an entry, a value or a module of the target (default: the first origin)",
     )
     add_output(parser, "write proof_<time>.json there")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when the target's call is wrong")

@@ -1,6 +1,7 @@
 """Write dumps of one small net with one fault each: ``python proof_dumps.py FRAMEWORK FOLDER``.
 
-The net is linear → LayerNorm → GELU → softmax, which is subtracted from what it was made of. Golden dumps are PyTorch's.
+The net is linear → LayerNorm → GELU → softmax, which is subtracted from what it was made of. Golden dumps are of
+PyTorch.
 """
 
 from __future__ import annotations

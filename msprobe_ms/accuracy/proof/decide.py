@@ -8,7 +8,14 @@ from msprobe_ms.accuracy.proof.call import Call
 from msprobe_ms.accuracy.proof.experiments import OwnTrials, Pair, Swaps, own_trials, swaps
 from msprobe_ms.accuracy.proof.slots import Slot, agree
 from msprobe_ms.accuracy.proof.verdict import Finding, Proof
-from msprobe_ms.accuracy.proof.words import input_sentence, name_of, shown, tensor_difference, title_of
+from msprobe_ms.accuracy.proof.words import (
+    exchanged_sentence,
+    input_sentence,
+    name_of,
+    shown,
+    tensor_difference,
+    title_of,
+)
 
 #: Says of an argument of the target where it comes from, "" where nothing tells.
 Producer = Callable[[Slot], str]
@@ -105,8 +112,7 @@ def _blamed(target: Call, needed: Sequence[Pair], producer: Producer) -> tuple[F
     """The sentence on the arguments that have to be the golden's for the results to agree."""
     title = title_of(target)
     if (both := exchanged(needed)) is not None:
-        names = " and ".join(f"`{name_of(slot)}`" for slot in both)
-        return Finding.EXCHANGED, f"{title} is right, and called wrongly: its arguments {names} are exchanged", ()
+        return Finding.EXCHANGED, exchanged_sentence(target, *both), ()
     settings = [pair for pair in needed if not pair[0].is_tensor]
     learnt = [pair for pair in needed if pair[0].is_tensor and pair[0].is_learnt]
     flowing = [pair for pair in needed if pair[0].is_tensor and not pair[0].is_learnt]

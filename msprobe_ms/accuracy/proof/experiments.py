@@ -113,7 +113,7 @@ def _with_words(target: Call, those: Sequence[Pair], differing: Sequence[Pair]) 
 
 
 def _beside_golden(call: Call, golden: Call, words: str) -> Trial:
-    """What the target's operation gives, beside what the golden gave: forward alone, as sides group gradients otherwise."""
+    """What the target's operation gives, beside what the golden gave: forward alone, as gradients stand otherwise."""
     try:
         outcome = call.operation.in_double(call.arguments)
     except CannotRun as reason:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from msprobe_ms.accuracy.calls import map_arguments
@@ -36,6 +38,13 @@ class Workshop:
     def __init__(self, seed: int = SEED, timeout: float = TIMEOUT) -> None:
         self.seed, self._timeout = seed, timeout
         self._companions: dict[tuple[str, str], Companion] = {}
+
+    def begin(self, frameworks: Iterable[str]) -> None:
+        """Begin the processes of these frameworks at the same time: importing one takes seconds."""
+        roles = [(role, framework) for framework in dict.fromkeys(frameworks) for role in ("reference", "device")]
+        with ThreadPoolExecutor(max_workers=len(roles) or 1) as pool:
+            for role, framework in roles:
+                pool.submit(self.ask, role, framework, Describe("", ""))
 
     def __enter__(self) -> Workshop:
         return self
@@ -83,12 +92,13 @@ class Operation:
     def _read_parameters(self) -> tuple[Parameter, ...]:
         if self._formula is not None:
             return described(self._formula.signature)
-        try:
-            question = Describe(self.prefix, self.api, self.attributes)
-            answer = self._workshop.ask("reference", self.framework, question)
-        except CannotRun:
-            return ()
-        return tuple(Parameter(*each) for each in answer.parameters) if isinstance(answer, Described) else ()
+        question = Describe(self.prefix, self.api, self.attributes)
+        for role in ("reference", "device"):
+            with suppress(CannotRun):
+                answer = self._workshop.ask(role, self.framework, question)
+                if isinstance(answer, Described) and answer.parameters:
+                    return tuple(Parameter(*each) for each in answer.parameters)
+        return ()
 
     def in_double(self, arguments: Arguments, gradients: Gradients = None) -> ApiOutcome:
         """Run the reference in float64.

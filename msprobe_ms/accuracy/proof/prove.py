@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from msprobe_ms.accuracy.proof.call import Call
-from msprobe_ms.accuracy.proof.decide import decide
-from msprobe_ms.accuracy.proof.layers import layer_of
+from msprobe_ms.accuracy.proof.decide import Producer, decide
+from msprobe_ms.accuracy.proof.layers import Layer, layer_of
 from msprobe_ms.accuracy.proof.operation import CannotRun, Workshop
 from msprobe_ms.accuracy.proof.question import Question
 from msprobe_ms.accuracy.proof.settings import fitted
@@ -20,6 +20,10 @@ from msprobe_ms.comparison.node.lookup import Neighbours
 from msprobe_ms.dump.model import Entry, ancestors
 from msprobe_ms.dump.names import FORWARD, parse_entry
 
+#: Findings that hold of a call inside of a module whatever the other side has in its place: the same layer is often
+#: made of other calls there, which take in and give out other tensors.
+_OF_A_CALL = (Finding.OPERATOR, Finding.SETTING, Finding.EXCHANGED)
+
 
 def prove(question: Question) -> Proof:
     """Prove the call that is asked about. Raises MsprobeError: a dump cannot be read."""
@@ -29,7 +33,7 @@ def prove(question: Question) -> Proof:
 
 class _Proving:
     def __init__(self, question: Question, workshop: Workshop) -> None:
-        self._question = question
+        self._question, self._workshop = question, workshop
         self._target = Source(question.target, workshop)
         self._golden = Source(question.golden, workshop) if question.golden is not None else None
 
@@ -50,6 +54,8 @@ class _Proving:
     def _api(self, entry: str, counterpart: str | None) -> Proof:
         target = self._target.api_call(entry)
         golden = self._golden.api_call(counterpart) if self._golden is not None and counterpart else None
+        frameworks = [each.framework for each in (target, golden) if each is not None]
+        self._workshop.begin(frameworks)
         if target.is_recorded and (golden is None or golden.is_recorded):
             return decide(target, golden, self._producer(target))
         return decide_by_statistics(target, golden, self._sources, self._producer(target))
@@ -58,7 +64,7 @@ class _Proving:
     def _sources(self) -> tuple[Source, Source | None]:
         return self._target, self._golden
 
-    def _producer(self, call: Call):  # type: ignore[no-untyped-def]
+    def _producer(self, call: Call) -> Producer:
         """Say of an argument of a call of the target which call made it."""
 
         def produced(slot: Slot) -> str:
@@ -79,7 +85,7 @@ class _Proving:
         right: list[str] = []
         for inner in self._apis_in(entry):
             proof = self._inside(inner)
-            if proof is not None and not proof.finding.is_right:
+            if proof is not None and proof.finding in _OF_A_CALL:
                 return replace(proof, sentence=f"inside of {entry}, {inner}: {proof.sentence}")
             if proof is not None and proof.finding is Finding.RIGHT:
                 right.append(inner)
@@ -104,9 +110,9 @@ class _Proving:
         entries = self._target.dump.entries
         for name, inner in entries.items():
             parsed = inner.parsed
-            if parsed is not None and not parsed.is_module and parsed.direction == FORWARD:
-                if entry in ancestors(entries, name):
-                    yield name
+            is_call = parsed is not None and not parsed.is_module and parsed.direction == FORWARD
+            if is_call and entry in ancestors(entries, name):
+                yield name
 
     def _layer(self, entry: str, counterpart: str | None) -> Proof:
         target = _made(self._target, entry)
@@ -114,7 +120,8 @@ class _Proving:
         if self._golden is not None and golden is None:
             raise CannotRun(f"{entry} has no counterpart in the golden that is a standard layer")
         if not target.is_recorded or (golden is not None and not golden.is_recorded):
-            return module_by_statistics(target, golden, self._sources, self._producer(target))
+            drawn = (_made(source, entry) for source in self._target.drawn_otherwise())
+            return module_by_statistics(target, golden, self._sources, self._producer(target), drawn)
         ours, theirs = (call and fitted(call, _layer_of(call)) for call in (target, golden))
         if ours is None:
             return _not_reproduced(target, golden, theirs)
@@ -132,7 +139,7 @@ def _forward(entry: str | None) -> str | None:
     return entry if parsed is None else str(parsed.in_direction(FORWARD))
 
 
-def _layer_of(call: Call):  # type: ignore[no-untyped-def]
+def _layer_of(call: Call) -> Layer:
     layer = layer_of(call.title)
     assert layer is not None
     return layer

@@ -13,7 +13,7 @@ from msprobe_ms.comparison.model import Pair
 from msprobe_ms.comparison.node.lookup import choose
 from msprobe_ms.comparison.run import Options, as_paired, compare_dumps
 from msprobe_ms.dump.model import Dump
-from msprobe_ms.dump.names import BACKWARD, beginnings, is_fused, parse_entry
+from msprobe_ms.dump.names import beginnings, is_fused
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import UsageError
@@ -164,9 +164,3 @@ def _read(path: Path) -> dict[str, Any]:
 def _list(content: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     found = content.get(key)
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
-def is_backward(entry: str) -> bool:
-    """Return whether an entry is of the backward of its call."""
-    parsed = parse_entry(entry)
-    return parsed is not None and parsed.direction == BACKWARD

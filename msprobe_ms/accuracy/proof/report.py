@@ -43,7 +43,7 @@ def _figure(value: float | None) -> str:
 
 def _note(trial: Trial) -> str:
     note = trial.note if len(trial.note) <= _LONGEST else trial.note[: _LONGEST - 1] + "…"
-    return f": {note}" if note and trial.agrees is not False else ""
+    return f": {note}" if note and (trial.agrees is not False or trial.ulp is None) else ""
 
 
 def write_proof(proof: Proof, folder: Path) -> Path:

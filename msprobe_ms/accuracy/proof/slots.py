@@ -68,7 +68,7 @@ def slots_of(call: Call) -> list[Slot]:
     parameters = call.operation.parameters
     names = [each.name for each in parameters]
     found = [
-        Slot(names[number] if number < len(names) else f"argument {number}", ("positional", number), value)
+        Slot(names[number] if number < len(names) else f"argument {number + 1}", ("positional", number), value)
         for number, value in enumerate(call.arguments.positional)
     ]
     found += [Slot(name, ("keyword", name), value) for name, value in call.arguments.keywords.items()]

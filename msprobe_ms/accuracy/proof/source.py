@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,18 @@ from msprobe_ms.support.errors import DumpFormatError
 
 
 class Source:
-    """A dump.json. ``seed``: of what is drawn where it holds no tensors."""
+    """A dump.json. ``seed``: of what is drawn where it holds no tensors; None: the workshop's."""
 
-    def __init__(self, path: Path, workshop: Workshop) -> None:
+    def __init__(self, path: Path, workshop: Workshop, seed: int | None = None) -> None:
         self.path, self._workshop = path, workshop
+        self._seed = workshop.seed if seed is None else seed
+
+    def drawn_otherwise(self, times: int = 8) -> Iterator[Source]:
+        """Yield the dump with other numbers drawn, each time."""
+        for time in range(times):
+            other = Source(self.path, self._workshop, self._seed + 1 + time)
+            other.__dict__["dump"] = self.dump  # read once
+            yield other
 
     @cached_property
     def dump(self) -> Dump:
@@ -78,7 +86,7 @@ class Source:
         )
 
     def _loader(self, call: ApiCall) -> Any:
-        source = recorded_source(self.path, None) if self.has_tensors else drawn(call, self._workshop.seed)
+        source = recorded_source(self.path, None) if self.has_tensors else drawn(call, self._seed)
 
         def value(leaf: Any) -> Any:
             if not isinstance(leaf, RecordedTensor):
@@ -171,9 +179,7 @@ def _items(arguments: Arguments) -> dict[str, str]:
 
 
 def _module_items(layer: Layer, inputs: Sequence[Item], parameters: Mapping[str, Item]) -> dict[str, str]:
-    tensors = [item.suffix for item in inputs if item.kind == "tensor"][:1]
+    first = next(item.suffix for item in inputs if item.kind == "tensor")
     own = layer.own_names(parameters)
-    return {
-        **{"keyword.input": suffix for suffix in tensors},
-        **{f"keyword.{name}": parameters[path].suffix for name, path in own.items()},
-    }
+    found = {f"keyword.{name}": parameters[path].suffix for name, path in own.items()}
+    return {**found, "keyword.input": first}

@@ -6,32 +6,27 @@ though the data are not those that were recorded.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
 from typing import NamedTuple
-
-import numpy as np
 
 from msprobe_ms.accuracy.judging.judge import equal_values
 from msprobe_ms.accuracy.proof.call import Call
+from msprobe_ms.accuracy.proof.drawn_settings import SHARE, Explanation, explained, log_ratio, norm_change, percent
 from msprobe_ms.accuracy.proof.experiments import own_trials
-from msprobe_ms.accuracy.proof.layers import Layer, Named, layer_of
+from msprobe_ms.accuracy.proof.layers import layer_of
 from msprobe_ms.accuracy.proof.operation import CannotRun
-from msprobe_ms.accuracy.proof.settings import least, rounder, with_settings
 from msprobe_ms.accuracy.proof.slots import Slot, paired, slots_of, with_value
 from msprobe_ms.accuracy.proof.source import Source
 from msprobe_ms.accuracy.proof.trial import Trial
 from msprobe_ms.accuracy.proof.verdict import Finding, Proof
-from msprobe_ms.accuracy.proof.words import input_sentence, name_of, shown, title_of
-from msprobe_ms.arrays.typed import TypedArray
+from msprobe_ms.accuracy.proof.words import exchanged_sentence, input_sentence, name_of, shown, title_of
 from msprobe_ms.comparison.measuring.deviation import statistic_deviation
 from msprobe_ms.comparison.measuring.tolerances import Tolerances
 from msprobe_ms.dump.model import Item
 
-#: How far what was recorded may be from what drawn data show, as a share, and the smallest change that tells anything.
-_SHARE, _LEAST = 0.2, 1e-5
-_MOST = 300
+#: The smallest change of a norm that tells anything; the share of what was recorded below which it explains nothing.
+_LEAST, _HARDLY = 1e-5, 0.02
 _MORE = "dump task tensor on both sides to tell more"
 Producer = Callable[[Slot], str]
 
@@ -72,18 +67,37 @@ def decide_by_statistics(
 
 
 def module_by_statistics(
-    target: Call, golden: Call | None, sources: tuple[Source, Source | None], producer: Producer
+    target: Call,
+    golden: Call | None,
+    sources: tuple[Source, Source | None],
+    producer: Producer,
+    drawn: Iterable[Call] = (),
 ) -> Proof:
-    """Prove a module that is a standard layer from statistics: which settings explain how the results differ."""
+    """Prove a module that is a standard layer from statistics: which settings explain how the results differ.
+
+    ``drawn``: the same call with other numbers drawn
+    """
     if golden is None or sources[1] is None:
         return Proof(target.entry, None, Finding.UNDECIDED, f"cannot be decided from statistics of one side: {_MORE}")
     sides = _Sides(sources[0], sources[1])
     pairs = _pairs(target, golden, sides)
     if not any(pair.difference for pair in pairs) and (layer := layer_of(target.title)) is not None:
         recorded = _recorded_change(target, golden, sides)
-        if recorded is not None and abs(recorded) > _LEAST and (found := _explained(target, golden, layer, recorded)):
-            return found
+        if recorded is not None and abs(recorded) > _LEAST:
+            calls = [target, *drawn]
+            for (ours, theirs), sign in (((target, golden), 1.0), ((golden, target), -1.0)):
+                if (found := explained(calls, layer, sign * recorded)) is not None:
+                    return _of_module(target.entry, golden.entry, (title_of(ours), title_of(theirs)), found)
     return _of_tensors(target, golden, pairs, sides, producer, [])
+
+
+def _of_module(target: str, golden: str, titles: tuple[str, str], found: Explanation) -> Proof:
+    sentence = (
+        f"by the statistics of both, {titles[0]} was made with {found.told} where {titles[1]} was with {found.usual}"
+    )
+    what = f"the norm of the results with {found.told} in place of {found.usual}, on drawn data"
+    trial = Trial(what, True, note=f"{percent(found.change)}; {percent(found.recorded)} was recorded")
+    return Proof(target, golden, Finding.SETTING, sentence, [trial], (f"statistics tell settings roughly: {_MORE}",))
 
 
 # -- arguments -----------------------------------------------------------------------------------------------------
@@ -132,6 +146,9 @@ def _of_tensors(
     """What the statistics of its tensors say of a call whose settings, as far as they are known, agree."""
     entries = target.entry, golden.entry
     differing = [pair for pair in pairs if pair.difference]
+    for one, two in combinations(differing, 2):
+        if _are_exchanged(target, golden, one, two, sides):
+            return Proof(*entries, Finding.EXCHANGED, exchanged_sentence(target, one.own, two.own), trials)
     if learnt := [pair for pair in differing if pair.own.is_learnt]:
         told = "; ".join(f"`{name_of(pair.own)}` differs: {pair.difference}" for pair in learnt)
         sentence = f"{title_of(target)} has other parameters than the golden's: {told}"
@@ -146,6 +163,18 @@ def _of_tensors(
         return Proof(*entries, Finding.RIGHT, sentence, trials)
     sentence = f"cannot be decided from statistics: nothing of what {title_of(target)} was given shows a difference"
     return Proof(*entries, Finding.UNDECIDED, sentence, trials, (_MORE,))
+
+
+def _are_exchanged(target: Call, golden: Call, one: _Pair, two: _Pair, sides: _Sides) -> bool:
+    crossed = (one.own, two.other), (two.own, one.other)
+    return all(
+        own.is_tensor and _known(target, own, sides.target) and not _apart(target, golden, own, other, sides)
+        for own, other in crossed
+    )
+
+
+def _known(call: Call, slot: Slot, source: Source) -> bool:
+    return _item(call, slot, source) is not None
 
 
 # -- settings ------------------------------------------------------------------------------------------------------
@@ -164,94 +193,25 @@ def _of_settings(target: Call, golden: Call, pairs: Sequence[_Pair], sides: _Sid
     finding = Finding.SETTING
     if trial.agrees is False:
         finding = Finding.UNDECIDED
-        sentence = f"cannot be decided from statistics: {sentence}, which does not explain how far the results differ"
+        sentence = f"cannot be decided from statistics: {sentence}, which changes the results hardly"
     return Proof(target.entry, golden.entry, finding, sentence, [*trials, trial], () if trial.agrees else (_MORE,))
 
 
 def _compared(what: str, one: Call, other: Call, recorded: float | None) -> Trial:
     try:
-        change = _change(one, other)
+        change = norm_change(one, other)
     except CannotRun as reason:
         return Trial(what, None, note=str(reason))
     if change is None or recorded is None:
         return Trial(what, None, note="the norms are not known")
-    note = f"{_percent(change)}; {_percent(recorded)} was recorded"
-    return Trial(what, abs(change - recorded) <= _SHARE * abs(recorded) + _LEAST, note=note)
-
-
-def _percent(change: float) -> str:
-    return f"{100 * math.expm1(change):+.3g} %"
-
-
-def _change(one: Call, other: Call) -> float | None:
-    """log of the norm of one call's results over that of the other's."""
-    return _ratio(_norm(one), _norm(other))
-
-
-def _norm(call: Call) -> float | None:
-    outputs = [out for out in call.operation.in_double(call.arguments).outputs if isinstance(out, TypedArray)]
-    return float(np.linalg.norm(outputs[0].values.astype(np.float64).ravel())) if outputs else None
+    note = f"{percent(change)}; {percent(recorded)} was recorded"
+    if abs(change - recorded) <= SHARE * abs(recorded) + _LEAST:
+        return Trial(what, True, note=note)
+    # Other data, another size; what hardly changes anything explains nothing.
+    return Trial(what, False if abs(change) < _HARDLY * abs(recorded) else None, note=note)
 
 
 def _recorded_change(target: Call, golden: Call, sides: _Sides) -> float | None:
     items = sides.target.item(target.entry, "output.0"), sides.golden.item(golden.entry, "output.0")
     norms = [item.norm if item is not None and isinstance(item.norm, (int, float)) else None for item in items]
-    return _ratio(*norms)
-
-
-def _ratio(one: float | None, other: float | None) -> float | None:
-    if one is None or other is None or not (0 < one < math.inf and 0 < other < math.inf):
-        return None
-    return math.log(one / other)
-
-
-def _explained(target: Call, golden: Call, layer: Layer, recorded: float) -> Proof | None:
-    """The settings of one side, the other having the usual ones, with which the norms differ as was recorded."""
-    for sides, sign in (((target, golden), 1.0), ((golden, target), -1.0)):
-        if (found := _made_otherwise(target, layer, sign * recorded)) is None:
-            continue
-        usual, other, change = found
-        names = [name for name in other if not equal_values(other[name], usual[name])]
-        told = " and ".join(f"{'epsilon' if name == 'eps' else name} {shown(other[name])}" for name in names)
-        ours = " and ".join(shown(usual[name]) for name in names)
-        sentence = f"by the statistics of both, {title_of(sides[0])} was made with {told}"
-        sentence += f" where {title_of(sides[1])} was with {ours}"
-        note = f"{_percent(sign * change)}; {_percent(recorded)} was recorded"
-        trial = Trial(f"the norm of the results with {told} in place of {ours}, on drawn data", True, note=note)
-        return Proof(target.entry, golden.entry, Finding.SETTING, sentence, [trial])
-    return None
-
-
-def _made_otherwise(call: Call, layer: Layer, wanted: float) -> tuple[Named, Named, float] | None:
-    """The usual settings, those that change the norm as wanted, and by how much they change it; None: none do."""
-    shape = call.arguments.keywords["input"].values.shape
-    candidates = list(islice(_of_shape(layer, call.arguments.keywords, shape), _MOST))
-    if not candidates:
-        return None
-    usual = candidates[0]
-
-    def change(settings: Mapping[str, object]) -> float:
-        try:
-            found = _change(with_settings(call, settings), with_settings(call, usual))
-        except CannotRun:
-            found = None
-        return math.inf if found is None else found
-
-    def error(settings: Mapping[str, object]) -> float:
-        return abs(change(settings) - wanted)
-
-    best = min(candidates[1:], key=error, default=None)
-    if best is not None and error(best) <= _SHARE * abs(wanted):
-        return usual, best, change(best)
-    if not layer.searched:
-        return None
-    exponent = least(lambda power: error({**usual, layer.searched: 10.0**power}), -13.0, 1.0)
-    for value in islice(rounder(10.0**exponent), 2):
-        settings = {**usual, layer.searched: value}
-        if error(settings) <= _SHARE * abs(wanted):
-            return usual, settings, change(settings)
-    return None
-
-
-def _of_shape(layer: Layer, named: Mapping[str, object], shape: tuple[int, ...]) -> Iterator[Named]:
-    return layer.settings(named, shape)
+    return log_ratio(*norms)

@@ -59,3 +59,9 @@ def input_sentence(title: str, name: str, difference: str, made_by: str) -> str:
     """Say that a call is right and fed something wrong, and which call made that; "" where none is known."""
     look = f"look at {made_by}, which made it" if made_by else "nothing recorded made it: look at what calls this"
     return f"this call is right: the input `{name}` of {title} differs already ({difference}); {look}"
+
+
+def exchanged_sentence(call: Call, one: Slot, other: Slot) -> str:
+    """Say that two arguments of a call stand in each other's place."""
+    names = f"`{name_of(one)}` and `{name_of(other)}`"
+    return f"{title_of(call)} is right, and called wrongly: its arguments {names} are exchanged"
