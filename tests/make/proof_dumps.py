@@ -21,6 +21,7 @@ FAULTS = {
     "gelu": ("L0", "mix"),
     "exchanged": ("mix",),
 }
+SAMPLES = Path(__file__).parents[2] / "samples"
 TASKS = ("tensor", "statistics")
 _WIDTH = 8
 
@@ -74,6 +75,32 @@ def of_mindspore(folder: Path) -> None:
                 step(Tensor(given["x"]))
                 debugger.stop()
                 debugger.step()
+
+    _demonstration(folder)
+
+
+def _demonstration(folder: Path) -> None:
+    """The run of ``make demo`` that has a mistake: one LayerNorm's epsilon."""
+    import mindspore
+    from mindspore import nn
+
+    from msprobe_ms import PrecisionDebugger
+
+    sys.path.insert(0, str(SAMPLES))
+    from demo import batches
+    from net_mindspore import Reverser, load
+
+    net = load(Reverser(faulty_layer=1), dict(np.load(SAMPLES / "first_weights.npz")))
+    loss = nn.CrossEntropyLoss()
+    ids, expected = batches(1)[0]
+    step = mindspore.value_and_grad(
+        lambda ids, expected: loss(net(ids).reshape(-1, 32), expected.reshape(-1)), None, net.trainable_params()
+    )
+    debugger = PrecisionDebugger(task="statistics", level="L0", dump_path=folder / "demo", step=[0])
+    debugger.start(net)
+    step(ids, expected)
+    debugger.stop()
+    debugger.step()
 
 
 def of_pytorch(folder: Path) -> None:

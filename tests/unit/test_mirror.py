@@ -13,8 +13,9 @@ UNIT = Path(__file__).parent
 
 #: Folder → modules that other files test: frameworks by tests/frameworks, others by those of what uses them.
 WITHOUT = """
+accuracy/proof: call prove source statistical
 arrays: dtypes npy torch_file torch_pickle
-cli: compare compare_kernels dump_files run view weights
+cli: compare compare_kernels dump_files prove run view weights
 comparison/api: compared notebook
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend

@@ -10,6 +10,7 @@ from msprobe_ms.accuracy.proof.slots import Slot, agree
 from msprobe_ms.accuracy.proof.verdict import Finding, Proof
 from msprobe_ms.accuracy.proof.words import (
     exchanged_sentence,
+    golden_title,
     input_sentence,
     name_of,
     shown,
@@ -66,20 +67,20 @@ def _wrong_by_itself(call: Call, own: OwnTrials) -> str:
 def _compared(
     target: Call, golden: Call, own: tuple[OwnTrials, OwnTrials], swapped: Swaps, producer: Producer
 ) -> tuple[Finding, str, tuple[str, ...]]:
-    theirs = own[1].recorded
+    theirs, beside = own[1].recorded, golden_title(golden, target)
     if swapped.agrees:
         return _both_right(target, golden, swapped, producer)
     if theirs.agrees is False:
         sentence = (
-            f"{title_of(target)} is right, {title_of(golden)} is wrong by its own reference: the golden's recorded "
-            "results are not what its own arguments make"
+            f"{title_of(target)} is right, {beside} is wrong by its own reference: the golden's recorded results are "
+            "not what its own arguments make"
         )
         return Finding.GOLDEN, sentence, ()
     needed = swapped.needed
     if needed is None and own[0].recorded.agrees and theirs.agrees:
         sentence = (
-            f"{title_of(target)} and {title_of(golden)} compute something different: each is right by its own "
-            "reference, and fed the same values they do not agree"
+            f"{title_of(target)} and {beside} compute something different: each is right by its own reference, and fed "
+            "the same values they do not agree"
         )
         return Finding.OPERATION, sentence, tuple(_differences(swapped.differing))
     if needed is None:
@@ -97,7 +98,9 @@ def _both_right(target: Call, golden: Call, swapped: Swaps, producer: Producer) 
         )
         return Finding.INPUT, sentence, ()
     made = _made_with(target)
-    sentence = f"both sides are right: {title_of(target)} and {title_of(golden)} give what their arguments make"
+    sentence = (
+        f"both sides are right: {title_of(target)} and {golden_title(golden, target)} give what their arguments make"
+    )
     return Finding.RIGHT, f"{sentence} ({made})" if made else sentence, tuple(_differences(swapped.differing))
 
 

@@ -25,10 +25,15 @@ from msprobe_ms.dump.names import FORWARD, parse_entry
 _OF_A_CALL = (Finding.OPERATOR, Finding.SETTING, Finding.EXCHANGED)
 
 
-def prove(question: Question) -> Proof:
-    """Prove the call that is asked about. Raises MsprobeError: a dump cannot be read."""
-    with Workshop() as workshop:
+def prove(question: Question, workshop: Workshop | None = None) -> Proof:
+    """Prove the call that is asked about; ``workshop``: processes that were begun already.
+
+    :raises MsprobeError: a dump cannot be read
+    """
+    if workshop is not None:
         return _Proving(question, workshop).proof()
+    with Workshop() as own:
+        return _Proving(question, own).proof()
 
 
 class _Proving:

@@ -21,6 +21,11 @@ def title_of(call: Call) -> str:
     return f"{framework_title(call.framework)}'s {call.title}"
 
 
+def golden_title(golden: Call, target: Call) -> str:
+    """Name the golden's operation so that it is not taken for the target's."""
+    return title_of(golden) if golden.framework != target.framework else f"the golden's {golden.title}"
+
+
 def framework_title(framework: str) -> str:
     return _TITLES.get(framework, framework)
 
