@@ -10,17 +10,21 @@ from typing import Any
 import numpy as np
 
 from msprobe_ms.accuracy.calls import argument_leaves
+from msprobe_ms.accuracy.data import generator
 from msprobe_ms.accuracy.judging.judge import judge_outputs
 from msprobe_ms.accuracy.judging.model import ApiKey, Judged, Status
 from msprobe_ms.accuracy.judging.own_rules import EXCESS, ULP
 from msprobe_ms.accuracy.judging.thresholds import Thresholds, load_thresholds
 from msprobe_ms.accuracy.options import SEED
-from msprobe_ms.accuracy.precision import perturbed
+from msprobe_ms.accuracy.precision import moved, perturbed
 from msprobe_ms.accuracy.proof.call import Call
 from msprobe_ms.accuracy.proof.operation import CannotRun
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.frameworks.api_calls import ApiOutcome, NotJudged, Value
+
+#: Times that a reference is run on arguments moved within their last place.
+_MOVES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +50,16 @@ def held_against(
     bench: ApiOutcome,
     device: Sequence[Value],
     gradients: Sequence[Value] | None = None,
-    *,
-    rounding: bool = True,
 ) -> Trial:
     """Judge ``device``, and ``gradients`` beside it, by the results of a reference.
 
-    ``rounding``: error that rounding of the arguments explains is allowed.
+    What rounding of the arguments explains is allowed.
     """
     sides = [(FORWARD, bench.outputs, device)]
     if gradients is not None and bench.gradients:
         sides.append((BACKWARD, bench.gradients, gradients))
-    near = _near(call, with_gradients=len(sides) > 1) if rounding else None
+    moves = (_near(call, number, with_gradients=len(sides) > 1) for number in range(_MOVES))
+    near = [outcome for outcome in moves if outcome is not None]
     rows: list[Judged] = []
     for direction, expected, given in sides:
         judged = _judged(call, direction, expected, given, near)
@@ -71,12 +74,12 @@ def held_against(
 
 
 def _judged(
-    call: Call, direction: str, bench: Sequence[Value], device: Sequence[Value], near: ApiOutcome | None
+    call: Call, direction: str, bench: Sequence[Value], device: Sequence[Value], near: Sequence[ApiOutcome]
 ) -> list[Judged]:
     thresholds: Thresholds = load_thresholds()
     tensors = [leaf for leaf in (*argument_leaves(call.arguments), *(call.output_gradients or ()))
                if isinstance(leaf, TypedArray)]  # fmt: skip
-    moved = () if near is None else near.outputs if direction == FORWARD else near.gradients
+    others = [each.outputs if direction == FORWARD else each.gradients for each in near]
     count = min(len(bench), len(device))
     keep = [place for place in range(count) if not isinstance(bench[place], NotJudged) and device[place] is not None]
     operation = call.operation
@@ -88,28 +91,36 @@ def _judged(
         thresholds,
         elements=max((tensor.values.size for tensor in tensors), default=None),
         magnitude=max(map(_magnitude, tensors), default=0.0),
-        expected=[_apart(bench[place], moved[place] if place < len(moved) else None) for place in keep],
+        expected=[_apart(bench[place], [each[place] for each in others if place < len(each)]) for place in keep],
     )
     return list(rows)
 
 
-def _near(call: Call, *, with_gradients: bool) -> ApiOutcome | None:
-    """What the reference gives where the arguments are moved within their last place."""
-    moved = perturbed(call.arguments, SEED, call.entry, 0)
+def _near(call: Call, repetition: int, *, with_gradients: bool) -> ApiOutcome | None:
+    """What the reference gives where arguments, and gradients that arrive, are moved within their last place."""
+    arguments = perturbed(call.arguments, SEED, call.entry, repetition)
+    gradients = call.output_gradients if with_gradients else None
+    if gradients is not None:
+        random = generator(SEED, call.entry, "gradients", str(repetition))
+        gradients = [
+            TypedArray("float64", moved(each, random)) if isinstance(each, TypedArray) else each for each in gradients
+        ]
     try:
-        return call.operation.in_double(moved, call.output_gradients if with_gradients else None)
+        return call.operation.in_double(arguments, gradients)
     except CannotRun:
         return None
 
 
-def _apart(one: Any, other: Any) -> np.ndarray | None:
-    if not (isinstance(one, TypedArray) and isinstance(other, TypedArray)):
+def _apart(one: Any, others: Sequence[Any]) -> np.ndarray | None:
+    """How far each element moves when what goes in is moved within its last place."""
+    if not isinstance(one, TypedArray) or one.values.dtype.kind not in "fc":
         return None
-    if one.values.dtype.kind not in "fc" or one.values.shape != other.values.shape:
-        return None
-    with np.errstate(all="ignore"):
-        # One random move is below the largest by about a half.
-        return 2 * np.nan_to_num(np.abs(one.values - other.values), nan=0.0)
+    largest = np.zeros(one.values.shape)
+    for other in others:
+        if isinstance(other, TypedArray) and other.values.shape == one.values.shape:
+            with np.errstate(all="ignore"):
+                largest = np.maximum(largest, np.nan_to_num(np.abs(one.values - other.values), nan=0.0))
+    return 2 * largest  # of a few random moves the largest is below the largest there is by about a half
 
 
 def _magnitude(tensor: TypedArray) -> float:
