@@ -66,13 +66,15 @@ class Layer:
 
 
 def layer_of(class_name: str) -> Layer | None:
-    """Return the layer that classes of this name are; the longest known name that it ends with.
+    """Return the layer that classes of this name are: of layers with parameters the longest name that it ends with; of
+    others the name itself, as a FastGelu is no GELU.
 
     >>> layer_of("LlamaRMSNorm").api
     'rms_norm'
     """
     plain = class_name.replace("_", "").lower()
-    return next((_LAYERS[name] for name in _LONGEST_FIRST if plain.endswith(name)), None)
+    ends = (name for name in _LONGEST_FIRST if plain == name or (_LAYERS[name].parameters and plain.endswith(name)))
+    return next((_LAYERS[name] for name in ends), None)
 
 
 def _squeezed(weight: Value, dimensions: int) -> Value:

@@ -15,14 +15,16 @@ from msprobe_ms.accuracy.proof.slots import Slot
 from msprobe_ms.accuracy.proof.source import Source
 from msprobe_ms.accuracy.proof.statistical import decide_by_statistics, module_by_statistics
 from msprobe_ms.accuracy.proof.verdict import Finding, Proof
-from msprobe_ms.accuracy.proof.words import framework_title, title_of
+from msprobe_ms.accuracy.proof.words import golden_title, title_of
 from msprobe_ms.comparison.node.lookup import Neighbours
-from msprobe_ms.dump.model import Entry, ancestors
+from msprobe_ms.dump.model import ancestors
 from msprobe_ms.dump.names import FORWARD, parse_entry
 
 #: Findings that hold of a call inside of a module whatever the other side has in its place: the same layer is often
 #: made of other calls there, which take in and give out other tensors.
 _OF_A_CALL = (Finding.OPERATOR, Finding.SETTING, Finding.EXCHANGED)
+
+_MIX = "dump both sides at level mix, so that the calls inside of it can be run one by one"
 
 
 def prove(question: Question, workshop: Workshop | None = None) -> Proof:
@@ -53,6 +55,9 @@ class _Proving:
             return self._module(str(parsed.in_direction(FORWARD)), _forward(counterpart))
         except CannotRun as reason:
             return Proof(entry, counterpart, Finding.UNDECIDED, f"cannot be decided: {reason}")
+        except MemoryError:
+            sentence = "cannot be decided: there is not enough memory for its tensors in float64"
+            return Proof(entry, counterpart, Finding.UNDECIDED, sentence)
 
     # -- APIs ------------------------------------------------------------------------------------------------------
 
@@ -120,20 +125,28 @@ class _Proving:
                 yield name
 
     def _layer(self, entry: str, counterpart: str | None) -> Proof:
-        target = _made(self._target, entry)
-        golden = _made(self._golden, counterpart) if self._golden is not None and counterpart else None
+        """Prove a module as the standard layer that it, or its counterpart, is by the name of its class."""
+        classes = [_class_of(self._target, entry)]
+        if self._golden is not None and counterpart is not None:
+            classes.append(_class_of(self._golden, counterpart))
+        known = [layer for name in classes if (layer := layer_of(name)) is not None]
+        if not known:
+            raise CannotRun(f"{classes[0]} is no layer whose formula is known; {_MIX}")
+        target = _made(self._target, entry, known[0])
+        golden = _made(self._golden, counterpart, known[-1]) if self._golden is not None and counterpart else None
         if self._golden is not None and golden is None:
-            raise CannotRun(f"{entry} has no counterpart in the golden that is a standard layer")
+            raise CannotRun(f"{entry} has no counterpart in the golden")
         if not target.is_recorded or (golden is not None and not golden.is_recorded):
-            drawn = (_made(source, entry) for source in self._target.drawn_otherwise())
-            return module_by_statistics(target, golden, self._sources, self._producer(target), drawn)
-        ours, theirs = (call and fitted(call, _layer_of(call)) for call in (target, golden))
+            drawn = (_made(source, entry, known[0]) for source in self._target.drawn_otherwise())
+            return module_by_statistics(target, golden, self._sources, self._producer(target), known[0], drawn)
+        ours = fitted(target, known[0])
+        theirs = fitted(golden, known[-1]) if golden is not None else None
         if ours is None:
             return _not_reproduced(target, golden, theirs)
         if golden is not None and theirs is None:
             sentence = (
-                f"{title_of(ours)} is right, {title_of(golden)} is not what its class says: no settings make of its "
-                "recorded input and parameters what it gave out"
+                f"{title_of(ours)} is right, {golden_title(golden, target)} is not what its class says: no settings "
+                "make of its recorded input and parameters what it gave out"
             )
             return Proof(entry, counterpart, Finding.GOLDEN, sentence)
         return decide(ours, theirs, self._producer(ours))
@@ -144,35 +157,30 @@ def _forward(entry: str | None) -> str | None:
     return entry if parsed is None else str(parsed.in_direction(FORWARD))
 
 
-def _layer_of(call: Call) -> Layer:
-    layer = layer_of(call.title)
-    assert layer is not None
-    return layer
-
-
-def _made(source: Source, name: str) -> Call:
-    """The call of a module as the layer that its class is, without settings.
-
-    :raises CannotRun: it is no standard layer, or not recorded
-    """
-    entry: Entry | None = source.dump.entries.get(name)
+def _class_of(source: Source, name: str) -> str:
+    """The class of a module. Raises CannotRun: it is not in the dump."""
+    entry = source.dump.entries.get(name)
     if entry is None or entry.parsed is None:
         raise CannotRun(f"{name} is not in the dump")
-    layer = layer_of(entry.parsed.class_name)
-    call = source.module_call(entry, layer) if layer is not None else None
+    return entry.parsed.class_name
+
+
+def _made(source: Source, name: str, layer: Layer) -> Call:
+    """The call of a module as a layer, without settings. Raises CannotRun: it has other inputs or parameters."""
+    call = source.module_call(source.dump.entries[name], layer)
     if call is None:
-        level = "dump both sides at level mix, so that the calls inside of it can be run one by one"
-        raise CannotRun(f"{entry.parsed.class_name} is no layer whose formula is known; {level}")
+        raise CannotRun(f"{name} has other inputs or parameters than {layer.api} takes; {_MIX}")
     return call
 
 
 def _not_reproduced(target: Call, golden: Call | None, theirs: Call | None) -> Proof:
-    what = f"no settings of a {target.title} make of the recorded input and parameters what was recorded of its output"
+    kind = target.title if golden is None or theirs is None else golden.title
+    what = f"no settings of a {kind} make of the recorded input and parameters what was recorded of its output"
     if golden is not None and theirs is not None:
         sentence = (
-            f"{title_of(target)} is wrong by its own reference: {what}, and {framework_title(golden.framework)}'s are "
-            "reproduced"
+            f"{title_of(target)} is wrong by its own reference: {what}, and those of {golden_title(golden, target)} "
+            "are reproduced"
         )
         return Proof(target.entry, golden.entry, Finding.OPERATOR, sentence)
     entry = golden.entry if golden is not None else None
-    return Proof(target.entry, entry, Finding.UNDECIDED, f"cannot be decided: {what}")
+    return Proof(target.entry, entry, Finding.UNDECIDED, f"cannot be decided: {what}", notes=(_MIX,))

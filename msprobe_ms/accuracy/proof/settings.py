@@ -18,6 +18,8 @@ from msprobe_ms.frameworks.api_calls import Arguments, Value
 _MOST, _FAR = 600, 1e-2
 #: Exponents of ten between which a setting is searched for.
 _LOWEST, _HIGHEST = -13.0, 1.0
+#: Elements of the input from which on only some samples are looked at.
+_ENOUGH = 1 << 18
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -31,6 +33,32 @@ def fitted(call: Call, layer: Layer) -> Call | None:
 
     Defaults of the frameworks come first; then one setting, such as epsilon, is searched for among all numbers.
     """
+    few = _first_rows(call)
+    found = _found(few, layer) if few is not None else None
+    if found is None:
+        return _found(call, layer)
+    names = found.arguments.keywords.keys() - call.arguments.keywords.keys()
+    return with_settings(call, {name: found.arguments.keywords[name] for name in names})
+
+
+def _first_rows(call: Call) -> Call | None:
+    """The call with so many samples of its batch as are enough to tell settings; None where all of them are few.
+
+    Where samples are not independent of each other, these do not reproduce what was recorded.
+    """
+    given, outputs = call.arguments.keywords["input"].values, call.outputs or ()
+    rows = max(1, _ENOUGH * len(given) // given.size) if given.ndim and given.size > _ENOUGH else 0
+    if not 0 < rows < len(given) or len(outputs) != 1 or outputs[0].values.shape[:1] != given.shape[:1]:
+        return None
+    few = {**call.arguments.keywords, "input": TypedArray(call.arguments.keywords["input"].dtype, given[:rows])}
+    return replace(
+        call,
+        arguments=Arguments((), few),
+        outputs=(TypedArray(outputs[0].dtype, outputs[0].values[:rows]),),
+    )
+
+
+def _found(call: Call, layer: Layer) -> Call | None:
     assert call.outputs is not None
     (*_, shape) = ((), *(out.values.shape for out in call.outputs[:1] if isinstance(out, TypedArray)))
     tried = list(islice(layer.settings(call.arguments.keywords, shape), _MOST))

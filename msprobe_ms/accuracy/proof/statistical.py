@@ -14,7 +14,7 @@ from msprobe_ms.accuracy.judging.judge import equal_values
 from msprobe_ms.accuracy.proof.call import Call
 from msprobe_ms.accuracy.proof.drawn_settings import SHARE, Explanation, explained, log_ratio, norm_change, percent
 from msprobe_ms.accuracy.proof.experiments import own_trials
-from msprobe_ms.accuracy.proof.layers import layer_of
+from msprobe_ms.accuracy.proof.layers import Layer
 from msprobe_ms.accuracy.proof.operation import CannotRun
 from msprobe_ms.accuracy.proof.slots import Slot, paired, slots_of, with_value
 from msprobe_ms.accuracy.proof.source import Source
@@ -71,6 +71,7 @@ def module_by_statistics(
     golden: Call | None,
     sources: tuple[Source, Source | None],
     producer: Producer,
+    layer: Layer,
     drawn: Iterable[Call] = (),
 ) -> Proof:
     """Prove a module that is a standard layer from statistics: which settings explain how the results differ.
@@ -81,7 +82,7 @@ def module_by_statistics(
         return Proof(target.entry, None, Finding.UNDECIDED, f"cannot be decided from statistics of one side: {_MORE}")
     sides = _Sides(sources[0], sources[1])
     pairs = _pairs(target, golden, sides)
-    if not any(pair.difference for pair in pairs) and (layer := layer_of(target.title)) is not None:
+    if not any(pair.difference for pair in pairs):
         recorded = _recorded_change(target, golden, sides)
         if recorded is not None and abs(recorded) > _LEAST:
             calls = [target, *drawn]

@@ -1,4 +1,4 @@
-"""Standard layers of PyTorch at level L0: proofs find what each was made with, and that it is right in both directions."""
+"""Standard layers of PyTorch at level L0: what each was made with is found, and that it is right in both directions."""
 
 from __future__ import annotations
 

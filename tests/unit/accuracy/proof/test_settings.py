@@ -29,6 +29,16 @@ def test_an_epsilon_is_found_to_the_digits_it_was_written_with(epsilon: float) -
     assert found.arguments.keywords["eps"] == epsilon
 
 
+def test_of_many_samples_a_few_tell_the_settings() -> None:
+    layer = layer_of("LayerNorm")
+    assert layer is not None
+    call = made("layer_norm", "LayerNorm", input=floats(300, 1200), normalized_shape=(1200,), eps=3e-3)
+    found = fitted(without_settings(call), layer)
+    assert found is not None
+    assert found.arguments.keywords["eps"] == 3e-3
+    assert found.arguments.keywords["input"] is call.arguments.keywords["input"], "all of them are run afterwards"
+
+
 def test_the_form_of_gelu_is_found() -> None:
     layer = layer_of("GELU")
     assert layer is not None
