@@ -176,6 +176,9 @@ def _made(source: Source, name: str, layer: Layer) -> Call:
 def _not_reproduced(target: Call, golden: Call | None, theirs: Call | None) -> Proof:
     kind = target.title if golden is None or theirs is None else golden.title
     what = f"no settings of a {kind} make of the recorded input and parameters what was recorded of its output"
+    if golden is not None and theirs is not None and layer_of(target.title) is None:
+        sentence = f"{title_of(target)} computes something else than {golden_title(golden, target)}: {what}"
+        return Proof(target.entry, golden.entry, Finding.OPERATION, sentence)
     if golden is not None and theirs is not None:
         sentence = (
             f"{title_of(target)} is wrong by its own reference: {what}, and those of {golden_title(golden, target)} "
