@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
@@ -23,7 +22,6 @@ SHARE = 0.2
 #: How far off an estimate may be, as a factor, where parameters are not constant: their place beside the data, which
 #: statistics do not tell, then changes the norm as well (measured: a factor of 3 with eight channels).
 _WIDE = 4.0
-_MOST = 300
 #: Exponents of ten between which a setting is searched for, and the steps of one.
 _LOWEST, _HIGHEST, _STEPS = -13.0, 1.0, 28
 
@@ -49,7 +47,7 @@ def explained(calls: Sequence[Call], layer: Layer, recorded: float) -> Explanati
     """
     first = calls[0]
     shape = first.arguments.keywords["input"].values.shape
-    candidates = list(islice(layer.settings(first.arguments.keywords, shape), _MOST))
+    candidates = layer.possible(first.arguments.keywords, shape)
     if not candidates:
         return None
     usual = candidates[0]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 from msprobe_ms.arrays.typed import TypedArray
@@ -18,6 +18,8 @@ Shape = tuple[int, ...]
 
 #: Epsilons of the frameworks' layers, the most usual first; others are searched for between the ends.
 EPSILONS = (1e-5, 1e-6, 1e-7, 1e-8, 1e-12, 1e-3, 1e-2, 1e-4)
+#: Settings that are tried of a layer.
+_MOST = 600
 _SLOPES = (0.01, 0.2, 0.1, 0.3)
 #: The parameters of layers by the names that frameworks give them.
 _NAMES = {
@@ -57,6 +59,13 @@ class Layer:
         if self.api in ("linear", "embedding", "conv1d", "conv2d", "conv3d") and found.get("weight") is None:
             return None
         return {"input": inputs[0], **found}
+
+    def possible(self, named: Mapping[str, Value], output: Shape) -> list[Named]:
+        """Return what it may have been made with, the most usual first; nothing where its tensors are of none."""
+        try:
+            return list(islice(self.settings(named, output), _MOST))
+        except (IndexError, ZeroDivisionError):  # fewer axes than such a layer takes
+            return []
 
     def own_names(self, parameters: Iterable[str]) -> dict[str, str]:
         """Return what the module's framework calls each parameter, by PyTorch's names."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 
 from msprobe_ms.accuracy.proof.call import Call
 from msprobe_ms.accuracy.proof.layers import Layer, Named
@@ -14,8 +13,8 @@ from msprobe_ms.accuracy.proof.trial import held_against, relative_error
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.frameworks.api_calls import Arguments, Value
 
-#: Settings tried before the search; a relative error from which on an element-wise judgement is of no use.
-_MOST, _FAR = 600, 1e-2
+#: A relative error from which on an element-wise judgement is of no use.
+_FAR = 1e-2
 #: Exponents of ten between which a setting is searched for.
 _LOWEST, _HIGHEST = -13.0, 1.0
 #: Elements of the input from which on only some samples are looked at.
@@ -61,7 +60,7 @@ def _first_rows(call: Call) -> Call | None:
 def _found(call: Call, layer: Layer) -> Call | None:
     assert call.outputs is not None
     (*_, shape) = ((), *(out.values.shape for out in call.outputs[:1] if isinstance(out, TypedArray)))
-    tried = list(islice(layer.settings(call.arguments.keywords, shape), _MOST))
+    tried = layer.possible(call.arguments.keywords, shape)
     near: list[tuple[float, Named]] = []
     for settings in tried:
         candidate = with_settings(call, settings)

@@ -37,6 +37,16 @@ def test_parameters_are_known_by_the_names_of_both_frameworks() -> None:
     assert layer.arguments([3], {}) is None
 
 
+@pytest.mark.parametrize("name", ["GroupNorm", "BatchNorm2d", "Conv2d", "MaxPool2d", "Softmax"])
+def test_tensors_of_no_such_layer_have_no_settings(name: str) -> None:
+    layer = layer_of(name)
+    assert layer is not None
+    named = {"input": floats(), "weight": floats()}
+    assert all(isinstance(each, dict) for each in layer.possible(named, ()))
+    if name == "GroupNorm":
+        assert layer.possible(named, ()) == []
+
+
 def test_settings_of_a_convolution_fit_its_shapes() -> None:
     layer = layer_of("Conv2d")
     assert layer is not None
