@@ -15,6 +15,7 @@ from msprobe_ms.cli.dump_files import add_convert, add_index, add_recover
 from msprobe_ms.cli.export import add_export
 from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.precision_compare import add_api_precision_compare
+from msprobe_ms.cli.prove import add_prove
 from msprobe_ms.cli.run import add_run
 from msprobe_ms.cli.single_api import add_op_generate, add_run_overflow_check
 from msprobe_ms.cli.view import add_view
@@ -78,4 +79,5 @@ def _parser() -> argparse.ArgumentParser:
     add_acc_check(commands)
     add_run_overflow_check(commands)
     add_op_generate(commands)
+    add_prove(commands)
     return parser

@@ -201,7 +201,8 @@ def compare_one(
         all_rows, stacks = options.html_rows == "all", options.html_stacks
         files.insert(0, write_report(told, output, timestamp, suffix, all_rows=all_rows, stacks=stacks))
     proposed = _proposed_mapping(ours, theirs, comparison.pairs)
-    files.append(write_summary(comparison, output, timestamp, suffix, files=files, proposed=proposed))
+    dumps = {"target": target, "golden": golden}
+    files.append(write_summary(comparison, output, timestamp, suffix, files=files, proposed=proposed, dumps=dumps))
     return Outcome(suffix.removeprefix("_"), ours, theirs, comparison, files)
 
 

@@ -15,8 +15,9 @@ UNIT = Path(__file__).parent
 WITHOUT = """
 accuracy: checked error_data options overflow summary
 accuracy/execution: check companion messages recorded roles run runnable server sides single_call
+accuracy/proof: call prove source statistical
 arrays: dtypes npy torch_file torch_pickle
-cli: acc_check compare compare_kernels dump_files run single_api view weights
+cli: acc_check compare compare_kernels dump_files prove run single_api view weights
 comparison/api: compared notebook
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from msprobe_ms.accuracy.execution.messages import REFERENCE, Answer, Raised, Request
+from msprobe_ms.accuracy.execution.messages import REFERENCE, Answer, Describe, Raised, Request
 from msprobe_ms.dump.dialects import MINDTORCH
 from msprobe_ms.support.files import PACKAGE_FOLDER
 from msprobe_ms.support.text import printable
@@ -55,7 +55,7 @@ class Companion:
         #: What frameworks write about themselves; read where they do not start.
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 (it lasts as long as this)
 
-    def ask(self, request: Request) -> None:
+    def ask(self, request: Request | Describe) -> None:
         """Send a request; begin the process where there is none.
 
         :raises CannotStart: the framework cannot be imported

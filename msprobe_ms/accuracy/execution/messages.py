@@ -33,6 +33,22 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Describe:
+    """One API whose arguments are to be told; fields as in ``Request``."""
+
+    prefix: str
+    api: str
+    attributes: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What an API takes, in order: name, whether it has a default, and the default, where that is a plain value."""
+
+    parameters: tuple[tuple[str, bool, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Ran:
     """The call was made.
 

@@ -7,6 +7,7 @@ runs APIs of FRAMEWORK, or ``reference``, which runs what stands for them.
 from __future__ import annotations
 
 import ctypes
+import inspect
 import os
 import signal
 import sys
@@ -14,13 +15,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
-from msprobe_ms.accuracy.execution.messages import Answer, Raised, Ran, Refused, Request
+from msprobe_ms.accuracy.execution.messages import Answer, Describe, Described, Raised, Ran, Refused, Request
 from msprobe_ms.accuracy.execution.roles import finder
 from msprobe_ms.accuracy.execution.runnable import Find
 from msprobe_ms.accuracy.judging.reasons import NO_GRADIENT, NO_KERNEL
 from msprobe_ms.frameworks.api_calls import ApiOutcome, NoGradientError, NoKernelError
 from msprobe_ms.support.text import printable
 
+#: Defaults of arguments that mean the same in another process.
+_PLAIN = (type(None), bool, int, float, str)
 #: Characters of an exception's first line that are reported.
 _LONGEST_REASON = 300
 
@@ -29,7 +32,28 @@ def serve(connection: Connection, find: Find, seed: Callable[[int], None]) -> No
     """Answer requests until the other end is closed."""
     with suppress(EOFError, OSError):
         while True:
-            connection.send(_answer(connection.recv(), find, seed))
+            request = connection.recv()
+            if isinstance(request, Describe):
+                connection.send(_described(request, find))
+            else:
+                connection.send(_answer(request, find, seed))
+
+
+def _described(request: Describe, find: Find) -> Described:
+    """What is known of an API's arguments: nothing of one that is written in C++."""
+    found = find(request.prefix, request.api, request.attributes)
+    described = getattr(found, "signature", None)
+    try:
+        signature = described if described is not None else inspect.signature(found.function)  # type: ignore[union-attr]
+    except (AttributeError, TypeError, ValueError):
+        return Described(())
+    return Described(
+        tuple(
+            (each.name, each.default is not each.empty, each.default if isinstance(each.default, _PLAIN) else None)
+            for each in signature.parameters.values()
+            if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        )
+    )
 
 
 def _answer(request: Request, find: Find, seed: Callable[[int], None]) -> Answer:

@@ -98,11 +98,13 @@ def write_summary(
     *,
     files: Iterable[Path] = (),
     proposed: Sequence[str] = (),
+    dumps: Mapping[str, Path] | None = None,
 ) -> Path:
     """Write ``compare_summary{suffix}_{timestamp}.json``; numbers that are not finite are the texts nan, inf, -inf.
 
     ``files`` are the others of this comparison, whose names it holds without the time, so that a second run writes the
-    same. ``proposed`` are lines of a layer mapping that may pair modules without a counterpart.
+    same. ``proposed`` are lines of a layer mapping that may pair modules without a counterpart. ``dumps``: the files of
+    ``target`` and ``golden``, which the command prove reads.
 
     :raises UsageError: the folder cannot be written
     """
@@ -114,6 +116,8 @@ def write_summary(
             "proposed_mapping": list(proposed),
             "files": [without_time(file, timestamp) for file in files],
         }
+        if dumps is not None:
+            content["dumps"] = {side: str(dump.absolute()) for side, dump in dumps.items()}
         text = json.dumps(content, indent=1, ensure_ascii=True, allow_nan=False)
         file.write((text + "\n").encode("ascii"))
     return path

@@ -43,6 +43,8 @@ IN_STAGE = {
     Stage.UPDATE: "in the update of the parameters, ",
     None: "",
 }
+#: Kinds of origins whose call can be run alone.
+_PROVABLE = (OriginKind.COMPUTATION, OriginKind.PARAMETER, OriginKind.PRECISION)
 _NOTHING_DIFFERS = "no value differs by more than its dtype explains"
 
 
@@ -58,6 +60,15 @@ def verdict_lines(outcome: Outcome, chosen: str | None = None) -> Iterator[str]:
     yield from fact_lines(outcome)
     if outcome.files:
         yield report_line(outcome.files)
+        yield from _proof_lines(outcome)
+
+
+def _proof_lines(outcome: Outcome) -> Iterator[str]:
+    """How to run the call alone that the error begins at, where it is a call that computes."""
+    origin = next(iter(outcome.comparison.origins), None)
+    summary = next((file for file in outcome.files if file.name.startswith("compare_summary")), None)
+    if origin is not None and summary is not None and origin.kind in _PROVABLE:
+        yield f"which side is wrong, and by what: msprobe prove {quote(str(summary))}"
 
 
 def fact_lines(outcome: Outcome) -> Iterator[str]:

@@ -49,7 +49,7 @@ def test_the_new_form_says_where_the_error_begins(
     content = json.loads(summary.read_text())
     counts = ["matched", "unmatched_target", "unmatched_golden", "said_unmatched", "fused", "damage", "ends"]
     pairing = ["paired_modules", "paired_calls", "unmatched_modules", "explained", "pairs"]
-    pairing += ["proposed_mapping", "files"]
+    pairing += ["proposed_mapping", "files", "dumps"]
     assert list(content) == ["mode", "verdict", *counts, "origins", "random_operations", *pairing]
     assert (content["verdict"], content["matched"]) == ("divergent", 710)
     assert " ".join(content["origins"][0]) == "target golden state kind stage reason details required_tolerance metrics"

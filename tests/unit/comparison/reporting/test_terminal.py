@@ -98,6 +98,17 @@ def test_a_divergence_says_how_to_see_more_of_it() -> None:
     assert line.endswith(", -tp and -gp being those of this rank and step")
 
 
+def test_a_divergence_whose_summary_is_written_says_how_to_prove_it() -> None:
+    name = "Cell.a.Dense.forward.0"
+    target, golden = (dump([tensor("output.0", np.float32([1, given]), name)]) for given in (4.5, 4))
+    for given, told in ((target, 1), (golden, 0)):
+        comparison = compare_dumps(given, golden, Options())
+        files = [Path("my out/compare_summary_1.json")]
+        lines = list(verdict_lines(Outcome("", given, golden, comparison, files)))
+        command = "which side is wrong, and by what: msprobe prove 'my out/compare_summary_1.json'"
+        assert lines.count(command) == told
+
+
 def test_the_required_tolerance_is_told_as_a_multiple_that_thresholds_take() -> None:
     """The factor times the roundings of the dtype lets it pass, as it says, and hardly less does."""
     (line,) = [line for line in diverging() if "times its tolerance" in line]

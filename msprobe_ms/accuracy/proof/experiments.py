@@ -1,0 +1,121 @@
+"""Experiments with the recorded tensors of a call: each side by its own reference, then the target's with the golden's
+values, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from msprobe_ms.accuracy.proof.call import Call
+from msprobe_ms.accuracy.proof.operation import CannotRun
+from msprobe_ms.accuracy.proof.slots import Slot, agree, paired, slots_of, with_value
+from msprobe_ms.accuracy.proof.trial import Trial, held_against
+from msprobe_ms.accuracy.proof.words import framework_title, name_of, title_of
+
+#: Arguments that differ, up to which each is tried alone.
+_MOST = 12
+
+Pair = tuple[Slot, Slot]
+
+
+class OwnTrials(NamedTuple):
+    """One side alone: what was recorded, and what its framework gives here, each beside float64."""
+
+    recorded: Trial
+    here: Trial | None
+
+    @property
+    def all(self) -> list[Trial]:
+        return [self.recorded, *([self.here] if self.here is not None else [])]
+
+
+def own_trials(call: Call, side: str) -> OwnTrials:
+    """Hold what was recorded, and what the framework gives here, against the reference on the call's own arguments."""
+    words = f"{title_of(call)} as recorded ({side}), beside float64"
+    try:
+        reference = call.operation.in_double(call.arguments, call.output_gradients)
+    except CannotRun as reason:
+        if call.output_gradients is not None:
+            return own_trials(replace(call, output_gradients=None, input_gradients=None), side)
+        return OwnTrials(Trial(words, None, note=str(reason)), None)
+    if call.outputs is None:
+        recorded = Trial(words, None, note="no results were recorded")
+    else:
+        recorded = held_against(words, call, reference, call.outputs, call.input_gradients)
+    if call.is_module:
+        return OwnTrials(recorded, None)
+    words = f"the same call in {framework_title(call.framework)} here, beside float64"
+    try:
+        outcome = call.operation.as_computed(call.arguments, call.output_gradients)
+        here = held_against(words, call, reference, outcome.outputs, outcome.gradients or None)
+    except CannotRun as reason:
+        here = Trial(words, None, note=str(reason))
+    return OwnTrials(recorded, here)
+
+
+class Swaps(NamedTuple):
+    """The target's call with values of the golden's.
+
+    ``differing``  arguments that differ, of both sides
+    ``trials``     what was run
+    ``agrees``     whether the target's operation gives the golden's results, whatever differs
+    ``needed``     those of ``differing`` that have to be the golden's for that; None: even all of them do not do it
+    """
+
+    differing: Sequence[Pair]
+    trials: Sequence[Trial]
+    agrees: bool
+    needed: Sequence[Pair] | None
+
+
+def swaps(target: Call, golden: Call) -> Swaps:
+    """Run the target's call with the golden's values where they differ, each alone, then all, then all but one."""
+    pairs = list(paired(slots_of(target), slots_of(golden)))
+    differing = [(own, other) for own, other in pairs if not agree(own.value, other.value)]
+    base = target
+    for own, other in pairs:  # what agrees but for rounding is made the same, so that nothing of it is left
+        if own.is_tensor and (own, other) not in differing:
+            base = with_value(base, own, other.value)
+    first = _beside_golden(base, golden, _with_words(target, [], differing))
+    trials = [first]
+    if first.agrees or not differing:
+        return Swaps(differing, trials, bool(first.agrees), [] if first.agrees else None)
+    if len(differing) > 1:
+        for pair in differing[:_MOST]:
+            trials.append(_tried(base, golden, target, [pair]))
+            if trials[-1].agrees:
+                return Swaps(differing, trials, False, [pair])
+    trials.append(_tried(base, golden, target, differing))
+    if not trials[-1].agrees:
+        return Swaps(differing, trials, False, None)
+    needed = [
+        pair
+        for pair in differing
+        if len(differing) == 1 or not _tried(base, golden, target, [each for each in differing if each != pair]).agrees
+    ]
+    return Swaps(differing, trials, False, needed)
+
+
+def _tried(base: Call, golden: Call, target: Call, those: Sequence[Pair]) -> Trial:
+    for own, other in those:
+        base = with_value(base, own, other.value)
+    return _beside_golden(base, golden, _with_words(target, those, ()))
+
+
+def _with_words(target: Call, those: Sequence[Pair], differing: Sequence[Pair]) -> str:
+    if not those:
+        left = ", ".join(name_of(own) for own, _ in differing)
+        fed = f"with the golden's values, but its own {left}" if left else "with the golden's values"
+    else:
+        fed = f"with the golden's {', '.join(name_of(own) for own, _ in those)}"
+    return f"{title_of(target)} in float64 {fed}, beside the golden's results"
+
+
+def _beside_golden(call: Call, golden: Call, words: str) -> Trial:
+    """What the target's operation gives, beside what the golden gave: forward alone, as gradients stand otherwise."""
+    try:
+        outcome = call.operation.in_double(call.arguments)
+    except CannotRun as reason:
+        return Trial(words, None, note=str(reason))
+    return held_against(words, call, outcome, golden.outputs or ())

@@ -1,0 +1,164 @@
+"""What a call was given, by name: arguments, attributes and defaults; and which of the other side's is which."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from msprobe_ms.accuracy.calls import flat_leaves
+from msprobe_ms.accuracy.judging.judge import equal_values
+from msprobe_ms.accuracy.proof.call import Call
+from msprobe_ms.arrays.typed import TypedArray
+from msprobe_ms.comparison.measuring.tolerances import Tolerances
+from msprobe_ms.frameworks.api_calls import Arguments, Value
+
+#: Spellings of one argument in the frameworks, the first as it is told.
+_SPELLINGS = (
+    ("input", "x", "input_x", "self", "logits", "tensor", "input_tensor"),
+    ("other", "y", "input_y"),
+    ("weight", "gamma", "scale", "embedding_table"),
+    ("bias", "beta", "offset"),
+    ("epsilon", "eps"),
+    ("dim", "axis", "dims", "axes"),
+    ("keepdim", "keep_dims", "keepdims"),
+    ("p", "keep_prob"),
+    ("indices", "index", "ids"),
+    ("num_groups", "groups"),
+)
+_CANONICAL = {name: spellings[0] for spellings in _SPELLINGS for name in spellings}
+#: Names of arguments that a net learns; others are what flows through it.
+_LEARNT = frozenset({"weight", "bias", "running_mean", "running_var", "moving_mean", "moving_variance"})
+#: Where an argument stands: its place among the positional ones, or its name.
+Place = tuple[str, int | str]
+_UNNAMED = re.compile(r"argument \d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One thing that a call was given.
+
+    ``name``   in its own framework; ``argument 1`` where nothing tells it
+    ``place``  ``("positional", 0)``, ``("keyword", "axis")``, ``("attribute", "epsilon")``; ``("default", …)`` where
+               the call left it out
+    """
+
+    name: str
+    place: Place
+    value: Value
+
+    @property
+    def canonical(self) -> str:
+        return _CANONICAL.get(self.name.lower(), self.name.lower())
+
+    @property
+    def is_tensor(self) -> bool:
+        return any(isinstance(leaf, TypedArray) for leaf in flat_leaves(self.value))
+
+    @property
+    def is_learnt(self) -> bool:
+        return self.canonical in _LEARNT
+
+
+def slots_of(call: Call) -> list[Slot]:
+    """Return what a call was given, positional arguments first, defaults last."""
+    parameters = call.operation.parameters
+    names = [each.name for each in parameters]
+    found = [
+        Slot(names[number] if number < len(names) else f"argument {number + 1}", ("positional", number), value)
+        for number, value in enumerate(call.arguments.positional)
+    ]
+    found += [Slot(name, ("keyword", name), value) for name, value in call.arguments.keywords.items()]
+    found += [Slot(name, ("attribute", name), value) for name, value in call.operation.attributes.items()]
+    given = {slot.name for slot in found}
+    found += [
+        Slot(each.name, ("default", each.name), each.default)
+        for each in parameters
+        if each.has_default and each.name not in given
+    ]
+    return found
+
+
+def paired(target: Sequence[Slot], golden: Sequence[Slot]) -> Iterator[tuple[Slot, Slot]]:
+    """Yield which slot of the target is which of the golden: by name, else tensors and plain values in order."""
+    theirs = {slot.canonical: slot for slot in golden if not _UNNAMED.fullmatch(slot.name)}
+    left: list[Slot] = []
+    taken: set[Place] = set()
+    for slot in target:
+        other = theirs.get(slot.canonical)
+        if other is not None and other.place not in taken and slot.is_tensor == other.is_tensor:
+            taken.add(other.place)
+            yield slot, other
+        else:
+            left.append(slot)
+    rest = [slot for slot in golden if slot.place not in taken]
+    for kind in (True, False):
+        ours, others = ([each for each in side if each.is_tensor is kind] for side in (left, rest))
+        if not kind:
+            ours, others = ([each for each in side if each.place[0] == "positional" or _given(each)]
+                            for side in (ours, others))  # fmt: skip
+            if len(ours) != len(others):
+                continue
+        for slot, other in zip(ours, others, strict=False):
+            # Plain values without a name may mean anything: they are one only where they are of one kind.
+            if kind or (type(slot.value) is type(other.value) and _may_be_one(slot, other)):
+                yield slot, other
+
+
+def _given(slot: Slot) -> bool:
+    return slot.place[0] != "default"
+
+
+def _may_be_one(slot: Slot, other: Slot) -> bool:
+    return any(_UNNAMED.fullmatch(each.name) for each in (slot, other))
+
+
+def with_value(call: Call, slot: Slot, value: Value) -> Call:
+    """Return the call with another value in a slot."""
+    kind, key = slot.place
+    if kind == "attribute":
+        return replace(call, operation=call.operation.with_attributes({str(key): value}))
+    positional, keywords = list(call.arguments.positional), dict(call.arguments.keywords)
+    if kind == "positional":
+        positional[int(key)] = value
+    else:
+        keywords[str(key)] = value
+    return replace(call, arguments=Arguments(tuple(positional), keywords))
+
+
+def agree(one: Value, other: Value) -> bool:
+    """Return whether two values are the same, tensors up to what rounding explains."""
+    leaves, others = list(flat_leaves(one)), list(flat_leaves(other))
+    return len(leaves) == len(others) and all(map(_agree, leaves, others))
+
+
+def _agree(one: Any, other: Any) -> bool:
+    if isinstance(one, TypedArray) and isinstance(other, TypedArray):
+        return distance(one, other) <= bound(one, other)
+    if isinstance(one, TypedArray) or isinstance(other, TypedArray):
+        return False
+    return equal_values(one, other)
+
+
+def bound(one: TypedArray, other: TypedArray) -> float:
+    """Return up to which distance two tensors are the same but for rounding."""
+    return Tolerances().bound(one.dtype, other.dtype, exact=True, same_framework=False, gradient=False)
+
+
+def distance(one: TypedArray, other: TypedArray) -> float:
+    """Return ‖one − other‖ / ‖other‖; infinite where the shapes differ or one alone is not finite."""
+    a, b = (np.asarray(each.values) for each in (one, other))
+    if a.shape != b.shape:
+        return float("inf")
+    if not a.size or np.array_equal(a, b, equal_nan=a.dtype.kind in "fc" and b.dtype.kind in "fc"):
+        return 0.0
+    if a.dtype.kind not in "fc":
+        return float("inf")
+    with np.errstate(all="ignore"):
+        apart = float(np.linalg.norm((a.astype(np.float64) - b.astype(np.float64)).ravel()))
+        size = float(np.linalg.norm(b.astype(np.float64).ravel()))
+    share = apart / size if size else float("inf")
+    return float("inf") if np.isnan(share) else share

@@ -1,0 +1,183 @@
+"""The command prove: of each planted fault it says which side is wrong and by what, and of healthy calls that they are
+right."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from msprobe_ms.accuracy.proof.operation import Workshop
+from msprobe_ms.accuracy.proof.prove import prove
+from msprobe_ms.accuracy.proof.question import question_of_dump, question_of_dumps
+from msprobe_ms.accuracy.proof.verdict import Finding, Proof
+from msprobe_ms.cli.main import main
+from msprobe_ms.comparison.run import Options
+
+pytestmark = pytest.mark.processes
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def dumps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Dumps of proof_dumps.py: ``{fault}_{level}_{task}``, and the golden ones."""
+    folder = tmp_path_factory.mktemp("dumps")
+    script = ROOT / "tests" / "make" / "proof_dumps.py"
+    running = [subprocess.Popen([sys.executable, str(script), each, str(folder)]) for each in ("mindspore", "pytorch")]
+    assert [process.wait(300) for process in running] == [0, 0]
+    return folder
+
+
+@pytest.fixture(scope="module")
+def workshop() -> Iterator[Workshop]:
+    with Workshop() as begun:
+        yield begun
+
+
+@pytest.fixture
+def proved(dumps: Path, workshop: Workshop) -> Any:
+    def proof(fault: str, level: str, task: str, node: str) -> Proof:
+        sides = dumps / f"{fault}_{level}_{task}", dumps / f"golden_{level}_{task}"
+        return prove(question_of_dumps(*sides, node, Options(align=True)), workshop)
+
+    return proof
+
+
+@pytest.mark.parametrize(
+    ("fault", "level", "node", "finding", "says"),
+    [
+        ("epsilon", "L0", "norm", Finding.SETTING, "is right with epsilon 1e-05; the dump was made with 0.01"),
+        ("weight", "L0", "fc", Finding.PARAMETER, "`weight` differs: it is the transpose of the golden's"),
+        (
+            "axis",
+            "L0",
+            "softmax",
+            Finding.SETTING,
+            "MindSpore's Softmax is right with dim -1; the dump was made with 1",
+        ),
+        ("gelu", "L0", "act", Finding.SETTING, "right with approximate 'none'; the dump was made with 'tanh'"),
+        ("epsilon", "mix", "norm", Finding.SETTING, "inside of Cell.norm.LayerNorm.forward.0, Primitive"),
+        ("weight", "mix", "fc", Finding.PARAMETER, "`weight` differs: it is the transpose of the golden's"),
+        ("axis", "mix", "softmax", Finding.SETTING, "is right with axis -1; the dump was made with 1"),
+        ("gelu", "mix", "Functional.gelu.0", Finding.SETTING, "MindSpore's gelu is right with approximate 'none'"),
+        ("exchanged", "mix", "Mint.sub.0", Finding.EXCHANGED, "called wrongly: its arguments"),
+    ],
+)
+def test_a_planted_fault_is_named_from_tensors(
+    proved: Any, fault: str, level: str, node: str, finding: Finding, says: str
+) -> None:
+    proof = proved(fault, level, "tensor", node)
+    assert (proof.finding, says in proof.sentence) == (finding, True), proof.sentence
+    assert not proof.finding.is_right
+
+
+@pytest.mark.parametrize(
+    ("fault", "level", "node", "finding", "says"),
+    [
+        ("weight", "L0", "fc", Finding.PARAMETER, "`weight` differs"),
+        ("gelu", "L0", "act", Finding.SETTING, "made with approximate 'tanh'"),
+        ("epsilon", "mix", "Primitive.layer_norm.LayerNorm.0", Finding.SETTING, "`epsilon` is 0.01 here and 1e-05"),
+        ("gelu", "mix", "Functional.gelu.0", Finding.SETTING, "`approximate` is 'tanh' here and 'none' in the golden"),
+        ("exchanged", "mix", "Mint.sub.0", Finding.EXCHANGED, "are exchanged"),
+        ("none", "L0", "norm", Finding.RIGHT, "as far as statistics tell"),
+    ],
+)
+def test_what_statistics_tell_of_a_planted_fault(
+    proved: Any, fault: str, level: str, node: str, finding: Finding, says: str
+) -> None:
+    proof = proved(fault, level, "statistics", node)
+    assert (proof.finding, says in proof.sentence) == (finding, True), proof.sentence
+
+
+def test_an_epsilon_is_told_from_statistics_with_a_range_that_holds_it(proved: Any) -> None:
+    told = re.search(r"epsilon \S+ \(about: (\S+) to (\S+)\)", proved("epsilon", "L0", "statistics", "norm").sentence)
+    assert told is not None
+    assert float(told[1]) <= 1e-2 <= float(told[2])
+
+
+@pytest.mark.parametrize(("level", "node"), [("L0", "norm"), ("L0", "fc"), ("L0", "act"), ("mix", "Mint.sub.0")])
+def test_a_healthy_call_is_right(proved: Any, level: str, node: str) -> None:
+    proof = proved("none", level, "tensor", node)
+    assert proof.finding is Finding.RIGHT, proof.sentence
+    assert all(trial.agrees for trial in proof.trials)
+
+
+def test_a_healthy_call_that_is_fed_something_wrong_names_what_made_it(proved: Any) -> None:
+    proof = proved("epsilon", "L0", "tensor", "act")
+    assert proof.finding is Finding.INPUT
+    assert "this call is right" in proof.sentence
+    assert "look at Cell.norm.LayerNorm.forward.0" in proof.sentence
+
+
+def altered(dumps: Path, folder: Path, name: str, entry: str) -> Path:
+    """A copy of a dump in which one element of a recorded result is another."""
+    copy = shutil.copytree(dumps / name, folder / name)
+    (file,) = copy.rglob(f"{entry}.output.0.*")
+    if file.suffix == ".npy":
+        array = np.load(file)
+        array[1, 2, 3] += 0.01
+        np.save(file, array)
+    else:
+        import torch
+
+        tensor = torch.load(file)
+        tensor[1, 2, 3] += 0.01
+        torch.save(tensor, file)
+    return copy
+
+
+def test_an_operator_that_gave_something_else_than_it_computes_is_wrong_by_its_own_reference(
+    dumps: Path, workshop: Workshop, tmp_path: Path
+) -> None:
+    wrong = altered(dumps, tmp_path, "none_mix_tensor", "Mint.sub.0.forward")
+    alone = prove(question_of_dump(wrong, "Mint.sub.0"), workshop)
+    assert alone.finding is Finding.OPERATOR
+    assert "run again here it is right" in alone.sentence
+    golden = dumps / "golden_mix_tensor"
+    both = prove(question_of_dumps(wrong, golden, "Mint.sub.0", Options(align=True)), workshop)
+    assert both.finding is Finding.OPERATOR
+    assert prove(question_of_dump(dumps / "none_mix_tensor", "Mint.sub.0"), workshop).finding is Finding.RIGHT
+
+
+def test_a_golden_that_is_wrong_by_its_own_reference_is_told(dumps: Path, workshop: Workshop, tmp_path: Path) -> None:
+    golden = altered(dumps, tmp_path, "golden_mix_tensor", "Torch.sub.0.forward")
+    proof = prove(question_of_dumps(dumps / "none_mix_tensor", golden, "Mint.sub.0", Options(align=True)), workshop)
+    assert proof.finding is Finding.GOLDEN
+    assert "PyTorch's sub is wrong by its own reference" in proof.sentence
+
+
+def test_a_module_of_another_make_is_undecided(dumps: Path, workshop: Workshop) -> None:
+    proof = prove(question_of_dump(dumps / "none_L0_statistics", "norm"), workshop)
+    assert proof.finding is Finding.UNDECIDED
+
+
+def test_compare_says_how_to_prove_and_the_demonstration_names_the_epsilon(
+    dumps: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report"
+    sides = ["-tp", str(dumps / "demo" / "step0"), "-gp", str(ROOT / "samples" / "golden" / "step0")]
+    mapping = ["-lm", str(ROOT / "samples" / "layer_mapping.yaml")]
+    assert main(["compare", *sides, *mapping, "-o", str(report), "--no-html"]) == 0
+    last = capfd.readouterr().out.splitlines()[-1]
+    _, _, command = last.partition(": msprobe ")
+    assert main([*shlex.split(command), "--exit-code", "-o", str(report)]) == 1
+    said = capfd.readouterr().out
+    assert said.startswith("WRONG: by the statistics of both, MindSpore's LayerNorm was made with epsilon 0.01 (about")
+    assert "Cell.layers.1.norm1.LayerNorm.forward.0" in said
+    (file,) = report.glob("proof_*.json")
+    written = json.loads(file.read_text())
+    assert (written["finding"], written["target_is_right"]) == ("setting", False)
+    assert main(["prove", str(report)]) == 0, "without --exit-code"
+    capfd.readouterr()
+    assert main(["prove", str(report), "--node", "layers.0.norm1"]) == 0
+    assert capfd.readouterr().out.startswith("RIGHT: both sides are right")
