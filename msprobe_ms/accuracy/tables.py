@@ -192,6 +192,10 @@ class Table(NamedTuple):
     rows: list[dict[str, str]]
 
 
+#: Characters of a cell that is read.
+_LONGEST_CELL = 131_072
+
+
 def read_table(path: Path) -> Table:
     """Read a csv table of any generation. Cells beyond the last column are left out.
 
@@ -221,6 +225,10 @@ def _table(path: Path, reader: Iterator[list[str]]) -> Table:
         for number, row in enumerate(reader, 2):
             if number > _MOST_ROWS:
                 raise DumpFormatError(f"{path}: has more than {_MOST_ROWS} rows, the most that is read of a table")
+            if any(len(cell) > _LONGEST_CELL for cell in row):  # csv's own limit is the process's: others change it
+                raise DumpFormatError(
+                    f"{path}: line {number}: this is no csv table: a cell has more than {_LONGEST_CELL} characters"
+                )
             if any(row):
                 rows.append(dict(zip(titles, map(without_guard, row), strict=False)))
     except csv.Error as error:

@@ -373,7 +373,7 @@ class Recorder(StepRecorder):
             fields.append(("parameters", self._values.build(own, call.forward, "parameters", (), save)))
         if call.recomputed:
             fields.append((RECOMPUTE, True))
-        if call.subject.attributes:
+        if call.subject.attributes and self._filter.keeps(FORWARD, "input"):
             fields.append(
                 (ATTRIBUTES, self._values.build(call.subject.attributes, call.forward, ATTRIBUTES, (), False))
             )

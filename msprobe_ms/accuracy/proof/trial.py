@@ -98,7 +98,7 @@ def _judged(
 
 def _near(call: Call, repetition: int, *, with_gradients: bool) -> ApiOutcome | None:
     """What the reference gives where arguments, and gradients that arrive, are moved within their last place."""
-    arguments = perturbed(call.arguments, SEED, call.entry, repetition)
+    arguments = perturbed(call.arguments, SEED + repetition, call.entry)
     gradients = call.output_gradients if with_gradients else None
     if gradients is not None:
         random = generator(SEED, call.entry, "gradients", str(repetition))

@@ -148,3 +148,13 @@ def test_what_fails_before_does_not_reach_the_next_gradient(run_api: Any) -> Non
             run_api("Tensor.fill_diagonal", typed(X), 3.0, gradients=[typed(SEED)])
         again = run_api("Functional.square", typed(X), gradients=[typed(SEED)])
         assert again.gradients[0].values.tolist() == expected.tolist()
+
+
+def test_an_operator_leaves_the_arithmetic_of_the_process_as_it_is(ms: Any) -> None:
+    # Its kernel has the processor take such numbers for zero.
+    x = TypedArray("float32", np.ones((2, 3), np.float32))
+    mindspore = runner("mindspore")
+    function = mindspore.find("Functional", "cosine_similarity")
+    assert function is not None
+    mindspore.run(function, Arguments((x, x)))
+    assert np.float32(1e-42) * np.float32(1) != 0
