@@ -48,7 +48,10 @@ class PyTorchRunner(FrameworkRunner):
                 return
 
     def seed(self, seed: int) -> None:
-        torch.manual_seed(seed)
+        if self._device == "cpu":  # the other keeps the call, with its stack, for each device that is not in use
+            torch.default_generator.manual_seed(seed)
+        else:
+            torch.manual_seed(seed)
 
     def find(self, prefix: str, api: str, attributes: Mapping[str, Value] = NOTHING) -> Callable[..., Any] | None:
         if prefix == "Aten":
