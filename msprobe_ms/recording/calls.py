@@ -29,7 +29,16 @@ Parameters = Callable[[], Iterable[tuple[str, Any]]]
 class Subject:
     """What is called: a module (``Cell.fc1.Dense``) or an API (``Functional.relu``), with its name grammar."""
 
-    __slots__ = ("attributes", "base", "communication", "compiled", "is_module", "scratch", "writes_in_place")
+    __slots__ = (
+        "attributes",
+        "attributes_value",
+        "base",
+        "communication",
+        "compiled",
+        "is_module",
+        "scratch",
+        "writes_in_place",
+    )
 
     def __init__(
         self,
@@ -45,6 +54,8 @@ class Subject:
         self.base = base
         #: What an operator object was made with; None for all else.
         self.attributes = attributes
+        #: The same as the dump has it; it is always the same.
+        self.attributes_value: Value | None = None
         self.is_module = is_module
         #: Arguments of such an API must be the caller's own objects, so their gradients are not watched.
         self.writes_in_place = writes_in_place

@@ -22,7 +22,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.dump.names import ATTRIBUTES, DEBUG, FORWARD, LOSS, PARAMETERS_GRAD, RECOMPUTE
-from msprobe_ms.dump.writing.json_text import Whole
+from msprobe_ms.dump.writing.json_text import Value, Whole
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.quiet import Quiet
@@ -379,6 +379,12 @@ class Recorder(StepRecorder):
             )
         self._sink.entry(EntryPart(call.forward, fields, call.parent_entry(FORWARD), call.site))
         call.inputs = []
+
+    def _attributes(self, call: Call) -> Value:
+        subject = call.subject
+        if subject.attributes_value is None:
+            subject.attributes_value = self._values.build(subject.attributes, call.forward, ATTRIBUTES, (), False)
+        return subject.attributes_value
 
     def _plan_output(self, call: Call, output: Any) -> Watch:
         watch = self._new_watch(parameters=False)
