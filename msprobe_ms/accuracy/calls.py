@@ -100,6 +100,12 @@ class Calls:
         return apis_by_prefixes(call.prefix for call in self.apis.values()) or MINDSPORE.name
 
     @property
+    def tensor_folder(self) -> str | None:
+        """Where the dump says that its tensors are."""
+        folder = self.envelope.get("dump_data_dir")
+        return folder if isinstance(folder, str) else None
+
+    @property
     def has_tensors(self) -> bool:
         """Whether tensors were recorded."""
         return self.envelope.get("task") == "tensor"

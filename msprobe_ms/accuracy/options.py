@@ -18,6 +18,7 @@ SEED = 1234
 class Options:
     """``dump``         the dump.json
     ``framework``    of the APIs that are checked: ``mindspore``, ``pytorch``, ``mindtorch``
+    ``tensor_folder`` where the dump says that its tensors are; they are looked for beside it first
     ``recorded``     judge the recorded results; False runs the API again
     ``real_data``    recorded tensors are the arguments; False draws them
     ``precision``    of the reference
@@ -34,6 +35,7 @@ class Options:
 
     dump: Path
     framework: str
+    tensor_folder: str | None = None
     recorded: bool = False
     real_data: bool = False
     precision: Precision = Precision.DOUBLE

@@ -182,6 +182,7 @@ def options_for(options: argparse.Namespace, calls: Calls) -> Options:
     return Options(
         dump=calls.path.absolute(),
         framework=calls.framework,
+        tensor_folder=calls.tensor_folder,
         recorded=calls.has_tensors and not options.rerun,
         real_data=calls.has_tensors,
         precision=Precision(options.precision),

@@ -91,7 +91,8 @@ def _generate(options: argparse.Namespace) -> int:
     if call is None:
         raise UsageError(f"{calls.path}: no call {name}{suggestion(name, calls.apis)}")
     wanted = Options(
-        dump=calls.path.absolute(), framework=calls.framework, real_data=calls.has_tensors if real is None else real,
+        dump=calls.path.absolute(), framework=calls.framework,
+        tensor_folder=calls.tensor_folder, real_data=calls.has_tensors if real is None else real,
         seed=seed, same_library=True,
     )  # fmt: skip
     call = call if backward else replace(call, output_gradients=None)

@@ -108,7 +108,9 @@ class Sides:
         """
         self._fits_memory()
         options, call = self._options, self._call
-        source = recorded_source(options.dump, None) if options.real_data else drawn(call, options.seed)
+        source = (
+            recorded_source(options.dump, options.tensor_folder) if options.real_data else drawn(call, options.seed)
+        )
 
         def value(leaf: Any) -> Any:
             return source(leaf) if isinstance(leaf, RecordedTensor) else leaf
@@ -265,7 +267,7 @@ class Sides:
         call = self._call
         if call.outputs is None:
             return Refused("no results were recorded")
-        load = recorded_source(self._options.dump, None)
+        load = recorded_source(self._options.dump, self._options.tensor_folder)
 
         def value(leaf: Any) -> Any:
             return load(leaf) if isinstance(leaf, RecordedTensor) else leaf
