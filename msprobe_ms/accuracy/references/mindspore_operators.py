@@ -52,12 +52,12 @@ _ADAM_W = (
 _MODES = {"modes": 6}
 
 
-def needs_attributes(**_: Any) -> Computed:
-    """Stands for primitives some of whose settings were given when they were made.
+def not_known(**_: Any) -> Computed:
+    """Stands for a primitive whose results nobody has held against a formula on a device that has it.
 
     :raises NotReproducible: always
     """
-    raise NotReproducible("attributes of the operator object are not recorded")
+    raise NotReproducible("the order of its results is not known here")
 
 
 def _functional() -> Iterable[FusedReference]:
@@ -108,7 +108,7 @@ def _mint_functional() -> Iterable[FusedReference]:
 
 
 def _primitives() -> Iterable[FusedReference]:
-    """Those whose settings are all among the arguments of their call, and those of whom this cannot be said."""
+    """Keywords are what a primitive was made with; dumps of other tools do not hold them."""
     yield operator("AddRmsNorm", add_rms_norm, "x1, x2, gamma, epsilon=1e-06")
     yield operator(
         "AddLayerNormV2", add_layer_norm,
@@ -139,8 +139,8 @@ def _primitives() -> Iterable[FusedReference]:
         "SpeedFusionAttention", flash_attention,
         f"query, key, value, head_num, input_layout: layout, seed: unread, offset: unread, {_SPEED}", _MODES,
     )  # fmt: skip
-    yield operator("RmsNorm", needs_attributes, "x, gamma")
-    yield operator("FlashAttentionScore", needs_attributes, f"query, key, value, {_FLASH_MASKS}, {_LENGTHS}")
+    yield operator("RmsNorm", rms_norm, "x, gamma, *, epsilon")  # which it was made with
+    yield operator("FlashAttentionScore", not_known, f"query, key, value, {_FLASH_MASKS}, {_LENGTHS}")
 
 
 def operators() -> Mapping[tuple[str, str], FusedReference]:

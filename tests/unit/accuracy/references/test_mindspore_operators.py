@@ -16,12 +16,20 @@ def test_the_primitive_gelu_is_the_tanh_form() -> None:
     assert np.abs(found - outputs(reference("npu_gelu"), x)[0]).max() > 1e-5
 
 
-@pytest.mark.parametrize("name", ["RmsNorm", "FlashAttentionScore"])
-def test_primitives_with_settings_of_their_own_are_refused(name: str) -> None:
-    found = reference(name, "Primitive", "mindspore")
-    given = [normal(2, 4)] * (2 if name == "RmsNorm" else 3)
-    with pytest.raises(NotReproducible, match="attributes of the operator object are not recorded"):
-        outputs(found, *given)
+def test_the_primitive_rms_norm_takes_the_epsilon_that_it_was_made_with() -> None:
+    x, gamma = normal(2, 4), normal(4, seed=1)
+    primitive = reference("RmsNorm", "Primitive", "mindspore")
+    function = reference("rms_norm", "Functional", "mindspore")
+    np.testing.assert_array_equal(
+        outputs(primitive, x, gamma, epsilon=0.1)[0], outputs(function, x, gamma, epsilon=0.1)[0]
+    )
+    with pytest.raises(NotReproducible, match="missing a required argument: 'epsilon'"):
+        outputs(primitive, x, gamma)
+
+
+def test_a_primitive_that_is_not_known_well_enough_is_refused() -> None:
+    with pytest.raises(NotReproducible, match="the order of its results is not known here"):
+        outputs(reference("FlashAttentionScore", "Primitive", "mindspore"), *[normal(2, 4)] * 3)
 
 
 def test_the_primitive_of_fused_attention_has_two_arguments_more() -> None:
