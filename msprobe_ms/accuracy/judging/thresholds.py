@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,12 +10,9 @@ from typing import Any
 
 import yaml
 
-from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.number_file import NumberFile, is_empty, spoken
 from msprobe_ms.support.text import suggestion
-from msprobe_ms.support.yaml_files import FASTEST_LOADER, UnreadableError, not_yaml, read_shallow
 
-#: Largest file read, in bytes.
-_LARGEST_FILE = 2**18
 #: Tables whose keys the user chooses: names of APIs.
 _OPEN = frozenset({"own.apis"})
 
@@ -59,78 +55,43 @@ def _defaults() -> Thresholds:
     return Thresholds(_Reader(_DEFAULTS).read())
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """Reads yaml as nodes, which know their lines and build no objects; ``1e-6`` is a number here, as people mean."""
-
-    path: Path
+class _Reader(NumberFile):
+    """Reads what a file changes."""
 
     def read(self) -> Table:
         """The file as it is, without defaults."""
-        return self._read(self._root(), "the file")
+        return self._read(self.root(), "the file")
 
     def changed(self, defaults: Table) -> Table:
         """The defaults with what the file changes."""
-        root = self._root()
+        root = self.root()
         return defaults if root is None else self._merged(root, defaults, "")
 
     def _read(self, node: yaml.Node | None, place: str) -> Any:
         if isinstance(node, yaml.MappingNode):
             return {key.value: self._read(value, f"{place}.{key.value}") for key, value in node.value}
         assert node is not None
-        return self._number(node, place, None)
+        return self.number(node, place, None)
 
     def _merged(self, node: yaml.Node, defaults: Table, place: str) -> Table:
-        if _is_empty(node):
+        if is_empty(node):
             return defaults
         keys = "names of APIs" if place in _OPEN else ", ".join(defaults)
         here = place or "the file"
         if not isinstance(node, yaml.MappingNode):
-            raise self._wrong(node, f"{here} holds {_spoken(node)}", f"a mapping with keys out of {keys}")
+            raise self.wrong(node, f"{here} holds {spoken(node)}", f"a mapping with keys out of {keys}")
         merged: dict[str, Any] = dict(defaults)
         seen = set()
         for key, value in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else ""
             if not name or (name not in defaults and place not in _OPEN):
-                raise self._wrong(key, f"{here}: {_spoken(key)} is no threshold{suggestion(name, defaults)}", keys)
+                raise self.wrong(key, f"{here}: {spoken(key)} is no threshold{suggestion(name, defaults)}", keys)
             if name in seen:
-                raise self._wrong(key, f"{here}: {name} appears twice", "one value of each")
+                raise self.wrong(key, f"{here}: {name} appears twice", "one value of each")
             seen.add(name)
             inner, default = f"{place}.{name}" if place else name, defaults.get(name)
             if isinstance(default, Mapping):
                 merged[name] = self._merged(value, default, inner)
             else:
-                merged[name] = self._number(value, inner, default)
+                merged[name] = self.number(value, inner, default)
         return merged
-
-    def _number(self, node: yaml.Node, place: str, default: float | None) -> float:
-        text = node.value if isinstance(node, yaml.ScalarNode) and not node.style else ""
-        try:
-            number = float(text)
-        except ValueError:
-            number = math.nan
-        if not (math.isfinite(number) and number >= 0):
-            so = "" if default is None else f" (it is {default:g} by itself)"
-            raise self._wrong(node, f"{place}: {_spoken(node)}", f"a number of 0 or more{so}")
-        return number
-
-    def _root(self) -> yaml.Node | None:
-        try:
-            return yaml.compose(read_shallow(self.path, _LARGEST_FILE), Loader=FASTEST_LOADER)
-        except UnreadableError as error:
-            raise UsageError(f"thresholds {self.path}: {error}") from None
-        except yaml.YAMLError as error:
-            raise UsageError(f"thresholds {self.path}: {not_yaml(error)}") from None
-
-    def _wrong(self, node: yaml.Node, what: str, accepted: str) -> UsageError:
-        return UsageError(f"thresholds {self.path}: line {node.start_mark.line + 1}: {what}; accepted: {accepted}")
-
-
-def _is_empty(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
-
-
-def _spoken(node: yaml.Node) -> str:
-    if isinstance(node, yaml.ScalarNode):
-        return "nothing" if _is_empty(node) or not node.value else repr(node.value[:60])
-    return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from msprobe_ms.comparison.reporting.profiles.latest import Latest, LatestThresh
 from msprobe_ms.comparison.reporting.profiles.own import Own
 from msprobe_ms.comparison.reporting.profiles.v110 import V110, V110Thresholds
 from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.yaml_files import FASTEST_LOADER, UnreadableError, not_yaml, read_shallow
+from msprobe_ms.support.number_file import NumberFile, is_empty, spoken
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -71,14 +70,11 @@ def load_thresholds(path: Path | None) -> Thresholds:
     return Thresholds() if path is None else Thresholds(_Reader(path).sections())
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """Reads yaml as nodes, which know their lines and build no objects; ``1e-6`` is a number here, as people mean."""
-
-    path: Path
+class _Reader(NumberFile):
+    """Reads what a file changes."""
 
     def sections(self) -> dict[str, dict[str, Any]]:
-        root = self._root()
+        root = self.root()
         if root is None:
             return {}
         return {section: self._values(section, node) for section, node in self._items(root, "the file", list(SECTIONS))}
@@ -91,57 +87,23 @@ class _Reader:
             default = getattr(defaults, name)
             if isinstance(default, Mapping):
                 items = self._items(value, f"{section}.{name}", list(default))
-                found[name] = {key: self._number(each, f"{section}.{name}.{key}") for key, each in items}
+                found[name] = {key: self.number(each, f"{section}.{name}.{key}") for key, each in items}
             else:
-                found[name] = self._number(value, f"{section}.{name}", default)
+                found[name] = self.number(value, f"{section}.{name}", default)
         return found
 
     def _items(self, node: yaml.Node, place: str, accepted: list[str]) -> list[tuple[str, yaml.Node]]:
         """The keys of a mapping with their values; an empty one has none."""
-        if _is_empty(node):
+        if is_empty(node):
             return []
         if not isinstance(node, yaml.MappingNode):
-            raise self._wrong(
-                node, f"{place} holds {_spoken(node)}", f"a mapping with keys out of {', '.join(accepted)}"
-            )
+            raise self.wrong(node, f"{place} holds {spoken(node)}", f"a mapping with keys out of {', '.join(accepted)}")
         items: dict[str, yaml.Node] = {}
         for key, value in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else ""
             if name not in accepted:
-                raise self._wrong(key, f"{place}: {_spoken(key)} is no threshold", ", ".join(accepted))
+                raise self.wrong(key, f"{place}: {spoken(key)} is no threshold", ", ".join(accepted))
             if name in items:
-                raise self._wrong(key, f"{place}: {name} appears twice", "one value of each")
+                raise self.wrong(key, f"{place}: {name} appears twice", "one value of each")
             items[name] = value
         return list(items.items())
-
-    def _number(self, node: yaml.Node, place: str, default: object = None) -> float:
-        text = node.value if isinstance(node, yaml.ScalarNode) and not node.style else ""
-        try:
-            number = float(text)
-        except ValueError:
-            number = math.nan
-        if not (math.isfinite(number) and number >= 0):
-            so = "" if default is None else f" (it is {default:g} by itself)"
-            raise self._wrong(node, f"{place}: {_spoken(node)}", f"a number of 0 or more{so}")
-        return number
-
-    def _root(self) -> yaml.Node | None:
-        try:
-            return yaml.compose(read_shallow(self.path, _LARGEST_FILE), Loader=FASTEST_LOADER)
-        except UnreadableError as error:
-            raise UsageError(f"thresholds {self.path}: {error}") from None
-        except yaml.YAMLError as error:
-            raise UsageError(f"thresholds {self.path}: {not_yaml(error)}") from None
-
-    def _wrong(self, node: yaml.Node, what: str, accepted: str) -> UsageError:
-        return UsageError(f"thresholds {self.path}: line {node.start_mark.line + 1}: {what}; accepted: {accepted}")
-
-
-def _is_empty(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
-
-
-def _spoken(node: yaml.Node) -> str:
-    if isinstance(node, yaml.ScalarNode):
-        return "nothing" if _is_empty(node) or not node.value else repr(node.value[:60])
-    return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
