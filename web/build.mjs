@@ -9,44 +9,25 @@ const out = process.argv[2] ?? `${here}../msprobe_ms/page`;
 // Every page is a copy of Preact, so every page has its licence.
 const licence = (await readFile(`${here}node_modules/preact/LICENSE`, "utf8")).trim();
 
-await build({
+const common = {
   absWorkingDir: here,
+  outdir: out,
+  bundle: true,
+  minify: true,
+  charset: "ascii",
+  legalComments: "none",
+  target: ["chrome103", "firefox113", "safari16.4"],
+  logLevel: "warning",
+};
+const script = { ...common, format: "iife", tsconfig: "tsconfig.json" };
+
+await build({
+  ...script,
   banner: { js: `/*! This script contains Preact.\n${licence} */` },
   entryPoints: { report: "src/main.tsx" },
-  outdir: out,
-  bundle: true,
-  minify: true,
-  format: "iife",
-  charset: "ascii",
-  legalComments: "none",
-  target: ["chrome103", "firefox113", "safari16.4"],
-  tsconfig: "tsconfig.json",
-  logLevel: "warning",
 });
-await build({
-  absWorkingDir: here,
-  entryPoints: { check: "src/check.ts" },
-  outdir: out,
-  bundle: true,
-  minify: true,
-  format: "iife",
-  charset: "ascii",
-  legalComments: "none",
-  target: ["chrome103", "firefox113", "safari16.4"],
-  tsconfig: "tsconfig.json",
-  logLevel: "warning",
-});
-await build({
-  absWorkingDir: here,
-  entryPoints: { report: "src/report.css", check: "src/check.css" },
-  outdir: out,
-  bundle: true,
-  minify: true,
-  charset: "ascii",
-  legalComments: "none",
-  target: ["chrome103", "firefox113", "safari16.4"],
-  logLevel: "warning",
-});
+await build({ ...script, entryPoints: { check: "src/check.ts" } });
+await build({ ...common, entryPoints: { report: "src/report.css", check: "src/check.css" } });
 for (const name of ["report.js", "report.css", "check.js", "check.css"]) {
   if (/<\/(script|style)|<!--/i.test(await readFile(`${out}/${name}`, "utf8"))) throw new Error(`${name} would end its element`);
 }

@@ -31,34 +31,39 @@ def write_page(
     ``title`` is text; ``header`` and ``provenance`` are HTML whose texts went through `escaped`. ``index`` is what the
     script reads first; the description of the columns is added to it.
     """
-    script, style = _asset("report.js"), _asset("report.css")
-    policy = _POLICY.format(script=_digest(script), style=_digest(style))
     text = json.dumps({**index, "columns": columns.index}, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    _write_head(file, title, "report")
     file.write(
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(title)}</title>\n<style>{style}</style></head>\n<body>\n"
         f'<main id="report">\n{header}\n<div id="app"></div>\n{provenance}\n</main>\n'
         f'<script type="application/json" id="index">{text.replace("<", chr(92) + "u003c")}</script>\n'.encode()
     )
     for element in columns.elements():
         file.write(element.encode("ascii"))
-    file.write(f"<script>{script}</script>\n</body></html>\n".encode())
+    _write_end(file, "report")
 
 
 def write_static_page(file: BinaryIO, *, title: str, body: str, assets: str) -> None:
     """Write a page that reads without its script. ``body`` is HTML whose texts went through `escaped`; ``assets`` is
     the name of its script and style."""
-    script, style = _asset(f"{assets}.js"), _asset(f"{assets}.css")
-    policy = _POLICY.format(script=_digest(script), style=_digest(style))
+    _write_head(file, title, assets)
+    file.write(f"<main>\n{body}\n</main>\n".encode())
+    _write_end(file, assets)
+
+
+def _write_head(file: BinaryIO, title: str, assets: str) -> None:
+    """What a page may do, its title and its style, as far as the beginning of the body."""
+    style = _asset(f"{assets}.css")
+    policy = _POLICY.format(script=_digest(_asset(f"{assets}.js")), style=_digest(style))
     file.write(
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(title)}</title>\n<style>{style}</style></head>\n<body>\n"
-        f"<main>\n{body}\n</main>\n<script>{script}</script>\n</body></html>\n".encode()
+        f"<title>{escaped(title)}</title>\n<style>{style}</style></head>\n<body>\n".encode()
     )
+
+
+def _write_end(file: BinaryIO, assets: str) -> None:
+    file.write(f"<script>{_asset(f'{assets}.js')}</script>\n</body></html>\n".encode())
 
 
 def escaped(text: str, longest: int = _LONGEST) -> str:
