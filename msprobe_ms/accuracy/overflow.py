@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 
 from msprobe_ms.accuracy.calls import Calls
 from msprobe_ms.accuracy.execution.check import Task
+from msprobe_ms.accuracy.execution.in_workers import in_workers
 from msprobe_ms.accuracy.execution.sides import Sides, Skip
 from msprobe_ms.accuracy.judging.reasons import LOST_WITH_WORKER
 from msprobe_ms.accuracy.options import Options
@@ -20,7 +21,6 @@ from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray, rounded
 from msprobe_ms.comparison.reporting.files import claimed_timestamp
 from msprobe_ms.frameworks.api_calls import Value
-from msprobe_ms.support.workers import Lost, processes, run_in_order
 
 _TITLES = ("API Name", "Device Overflow", "Reference Overflow", "Verdict", "Message")
 
@@ -81,7 +81,7 @@ def check_overflows(calls: Calls, chosen: Selected, options: Options, output: Pa
     :raises MsprobeError: the folder cannot be written
     """
     tasks = [Task(call, options) for call in chosen.calls]
-    found = {result.name: result for result in _results(tasks, workers)}
+    found = {result.name: result for result in in_workers(overflow_of, tasks, _lost, workers)}
     rows = [
         found.get(name) or Overflow(name, Verdict.SKIP, message=chosen.skipped.get(name, "")) for name in calls.apis
     ]
@@ -95,15 +95,5 @@ def _cell(count: int | None) -> int | str:
     return "" if count is None else count
 
 
-def _results(tasks: list[Task], workers: int) -> Iterator[Overflow]:
-    if not tasks:
-        return
-    pool = processes(len(tasks), 1 << 30, most=workers)
-    try:
-        for task, result in zip(tasks, run_in_order(overflow_of, tasks, pool), strict=True):
-            if isinstance(result, Lost):
-                yield Overflow(task.call.name, Verdict.SKIP, message=LOST_WITH_WORKER)
-            else:
-                yield result
-    finally:
-        pool.close()
+def _lost(task: Task, reason: str) -> Overflow:
+    return Overflow(task.call.name, Verdict.SKIP, message=LOST_WITH_WORKER)

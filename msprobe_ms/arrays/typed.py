@@ -20,6 +20,12 @@ class TypedArray(NamedTuple):
     values: np.ndarray
 
 
+def magnitude(tensor: TypedArray) -> float:
+    """Return the largest absolute value that is finite; 0 of booleans, and where there is none."""
+    values = np.abs(tensor.values) if tensor.values.dtype.kind in "fiuc" else np.zeros(0)
+    return float(np.max(values, initial=0.0, where=np.isfinite(values)))
+
+
 def rounded(values: np.ndarray, dtype: str) -> TypedArray:
     """Round ``values`` (any shape, real) to the nearest numbers of ``dtype``, ties to even; floats become integers by
     cutting, as casts of the frameworks do.

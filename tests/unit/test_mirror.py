@@ -14,7 +14,7 @@ UNIT = Path(__file__).parent
 #: Folder → modules that other files test: frameworks by tests/frameworks, others by those of what uses them.
 WITHOUT = """
 accuracy: checked error_data options overflow summary
-accuracy/execution: check companion messages recorded roles run runnable server sides single_call
+accuracy/execution: check companion in_workers messages recorded roles run runnable server sides single_call
 accuracy/proof: call prove source statistical
 arrays: dtypes npy torch_file torch_pickle
 cli: acc_check compare compare_kernels dump_files prove run single_api view weights

@@ -16,7 +16,7 @@ from msprobe_ms.accuracy.judging.judge import skipped as not_compared
 from msprobe_ms.accuracy.judging.model import ApiKey, ApiResult, Judged, Status, api_status
 from msprobe_ms.accuracy.judging.reasons import NO_GRADIENT
 from msprobe_ms.accuracy.options import Options
-from msprobe_ms.arrays.typed import TypedArray
+from msprobe_ms.arrays.typed import TypedArray, magnitude
 from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.frameworks.api_calls import NotJudged, Value
@@ -125,9 +125,9 @@ class _Check:
             return ()
         arguments = [leaf for leaf in argument_leaves(data.arguments) if isinstance(leaf, TypedArray)]
         incoming = [leaf for leaf in data.gradients or () if isinstance(leaf, TypedArray)]
-        magnitude = max(map(_magnitude, arguments), default=0.0)
+        largest = max(map(magnitude, arguments), default=0.0)
         if direction == BACKWARD:  # gradients are linear in what comes in
-            magnitude = max(1.0, magnitude) * max(map(_magnitude, incoming), default=0.0)
+            largest = max(1.0, largest) * max(map(magnitude, incoming), default=0.0)
         rows = judge_outputs(
             ApiKey(options.framework, call.prefix, call.api, direction, self._device_kind),
             f"{call.name}.{direction}",
@@ -136,7 +136,7 @@ class _Check:
             options.thresholds,
             profile=options.profile,
             elements=max((tensor.values.size for tensor in (*arguments, *incoming)), default=None),
-            magnitude=magnitude,
+            magnitude=largest,
             expected=[_expected(bench, [_at(other, n) for other in reference[1:]]) for n, bench in enumerate(first)],
             reference=how,
         )
@@ -166,12 +166,6 @@ class _Check:
             else row
             for row in judged
         )
-
-
-def _magnitude(tensor: TypedArray) -> float:
-    """The largest absolute value that is finite."""
-    values = np.abs(tensor.values) if tensor.values.dtype.kind in "fiuc" else np.zeros(0)
-    return float(np.max(values, initial=0.0, where=np.isfinite(values)))
 
 
 def _at(values: Sequence[Value] | None, number: int) -> Value:

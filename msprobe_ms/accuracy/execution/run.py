@@ -13,6 +13,7 @@ from typing import Any
 from msprobe_ms.accuracy.calls import Calls
 from msprobe_ms.accuracy.checked import Checked
 from msprobe_ms.accuracy.execution.check import Task, check, skipped
+from msprobe_ms.accuracy.execution.in_workers import in_workers
 from msprobe_ms.accuracy.execution.journal import SUFFIX, Journal, run_key, unfinished_run
 from msprobe_ms.accuracy.judging.model import ApiResult, Status
 from msprobe_ms.accuracy.judging.reasons import LOST_WITH_WORKER
@@ -24,10 +25,8 @@ from msprobe_ms.accuracy.tables import write_tables
 from msprobe_ms.comparison.reporting.files import claimed_timestamp
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.workers import Lost, Pool, processes, run_in_order
+from msprobe_ms.support.workers import Pool
 
-#: Memory of the processes of one worker, with both frameworks, in bytes.
-_WORKER_MEMORY = 1 << 30
 _PREFIX = "accuracy_checking_"
 #: Seconds from one writing of the tables to the next.
 _BETWEEN_TABLES = 10.0
@@ -66,7 +65,7 @@ def check_calls(
             return write_tables(journal.path.parent, timestamp, checked.results, options.profile, options.framework)
 
         written = time.monotonic()
-        for result in _results(waiting, workers, pool):
+        for result in in_workers(check, waiting, _lost, workers, pool):
             done[result.name] = result
             journal.add(result.name, result.to_json())
             progress(len(done), len(chosen.calls))
@@ -84,20 +83,8 @@ def check_calls(
     return checked
 
 
-def _results(tasks: list[Task], workers: int, pool: Pool | None) -> Iterator[ApiResult]:
-    if not tasks:
-        return
-    own = pool is None
-    pool = processes(min(workers, len(tasks)), _WORKER_MEMORY, most=workers) if pool is None else pool
-    try:
-        for task, result in zip(tasks, run_in_order(check, tasks, pool), strict=True):
-            if isinstance(result, Lost):
-                yield skipped(task.call, f"{LOST_WITH_WORKER}: {result.reason}")
-            else:
-                yield result
-    finally:
-        if own:
-            pool.close()
+def _lost(task: Task, reason: str) -> ApiResult:
+    return skipped(task.call, f"{LOST_WITH_WORKER}: {reason}")
 
 
 def _in_order(calls: Calls, reasons: Mapping[str, str], done: Mapping[str, ApiResult]) -> Iterator[ApiResult]:

@@ -76,7 +76,7 @@ def _answer(request: Request, find: Find, seed: Callable[[int], None]) -> Answer
     except NoGradientError as error:
         return Refused(f"{NO_GRADIENT}: {first_line(error)}")
     except NotImplementedError as error:
-        return Refused(f"error: NotImplementedError: {first_line(error)}")
+        return Refused(_told(error))
     except Exception as error:
         reason = getattr(error, "reason", None)  # of a reference that cannot be made: its words
         return Refused(reason) if isinstance(reason, str) and reason else Raised(_told(error))

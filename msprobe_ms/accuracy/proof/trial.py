@@ -19,7 +19,7 @@ from msprobe_ms.accuracy.options import SEED
 from msprobe_ms.accuracy.precision import moved, perturbed
 from msprobe_ms.accuracy.proof.call import Call
 from msprobe_ms.accuracy.proof.operation import CannotRun
-from msprobe_ms.arrays.typed import TypedArray
+from msprobe_ms.arrays.typed import TypedArray, magnitude
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.frameworks.api_calls import ApiOutcome, NotJudged, Value
 
@@ -90,7 +90,7 @@ def _judged(
         [device[place] for place in keep],
         thresholds,
         elements=max((tensor.values.size for tensor in tensors), default=None),
-        magnitude=max(map(_magnitude, tensors), default=0.0),
+        magnitude=max(map(magnitude, tensors), default=0.0),
         expected=[_apart(bench[place], [each[place] for each in others if place < len(each)]) for place in keep],
     )
     return list(rows)
@@ -121,11 +121,6 @@ def _apart(one: Any, others: Sequence[Any]) -> np.ndarray | None:
             with np.errstate(all="ignore"):
                 largest = np.maximum(largest, np.nan_to_num(np.abs(one.values - other.values), nan=0.0))
     return 2 * largest  # of a few random moves the largest is below the largest there is by about a half
-
-
-def _magnitude(tensor: TypedArray) -> float:
-    values = np.abs(tensor.values) if tensor.values.dtype.kind in "fiuc" else np.zeros(0)
-    return float(np.max(values, initial=0.0, where=np.isfinite(values)))
 
 
 def relative_error(bench: Sequence[Value], device: Sequence[Value]) -> float:
