@@ -95,7 +95,7 @@ failing-disk: .venv/installed-test
 kills: .venv/installed-test
 	$(BIN)/python -m torture.kills killed_trainings $(KILLS_ARGS)
 
-# First, that nothing is left of recordings that end in any way, at every level: the tests walk the fullest two.
+# First, that nothing is left of recordings that end in any way, at every level: the tests walk the fullest.
 interrupts: .venv/installed-test
 	MSPROBE_EVERY_WAY=1 $(BIN)/python -m pytest -q tests/process/test_nothing_left.py
 	$(BIN)/python -m torture.interrupts $(INTERRUPTS_ARGS)

@@ -8,12 +8,22 @@ import json
 import os
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from tests.attacks import sound
+
+#: An attack's file, or what makes it where that takes long: every process that runs tests reads this module.
+Content = bytes | Callable[[], bytes]
+
+
+def made(content: Content) -> bytes:
+    """Return the bytes of an attack's file."""
+    return content() if callable(content) else content
+
 
 #: Run where it can be seen.
 TOUCH = "touch executed"
@@ -245,7 +255,7 @@ NPY: dict[str, bytes] = {
     "truths": sound.npy(np.zeros((3, 4), bool)),
 }
 
-PT: dict[str, bytes] = {
+PT: dict[str, Content] = {
     "empty": b"",
     "not a zip": b"PK\3\4" + bytes(100),
     "cut off": sound.pt()[:-40],
@@ -259,20 +269,22 @@ PT: dict[str, bytes] = {
     "deep pickle": sound.pt(b"\x80\x02]" + b"\x85" * 60_000 + b"."),
     "twins": sound.pt(b"\x80\x02)" + b"q\x00h\x00h\x00\x86" * 11_000 + b"."),
     "marks": sound.pt(b"(" * 60_000 + b"."),
-    "bomb": sound.archive({"a/data.pkl": sound.TENSOR, "a/data/0": bytes(48 << 20)}, zipfile.ZIP_DEFLATED),
-    "bomb for a description": sound.archive({"a/data.pkl": bytes(48 << 20)}, zipfile.ZIP_DEFLATED),
-    "many records": sound.archive({f"a/{i}": b"" for i in range(20_000)}),
+    "bomb": lambda: sound.archive({"a/data.pkl": sound.TENSOR, "a/data/0": bytes(48 << 20)}, zipfile.ZIP_DEFLATED),
+    "bomb for a description": lambda: sound.archive({"a/data.pkl": bytes(48 << 20)}, zipfile.ZIP_DEFLATED),
+    "many records": lambda: sound.archive({f"a/{i}": b"" for i in range(20_000)}),
     "names that climb": sound.archive({"../../a/data.pkl": sound.TENSOR, "/a/data.pkl": sound.TENSOR}),
     "escapes in names": sound.archive({f"{ESCAPES}/data.pkl": sound.TENSOR}),
 }
 
-NPZ: dict[str, bytes] = {
+NPZ: dict[str, Content] = {
     "empty": b"",
     "not a zip": b"PK\3\4" + bytes(100),
     "cut off": sound.npz()[:-30],
-    "bomb": sound.archive({"fc.weight.npy": _shaped("(12582912,)", data=bytes(48 << 20))}, zipfile.ZIP_DEFLATED),
-    "bomb that lies": sound.archive({"fc.weight.npy": sound.npy() + bytes(48 << 20)}, zipfile.ZIP_DEFLATED),
-    "bombs in headers": sound.archive(
+    "bomb": lambda: sound.archive(
+        {"fc.weight.npy": _shaped("(12582912,)", data=bytes(48 << 20))}, zipfile.ZIP_DEFLATED
+    ),
+    "bomb that lies": lambda: sound.archive({"fc.weight.npy": sound.npy() + bytes(48 << 20)}, zipfile.ZIP_DEFLATED),
+    "bombs in headers": lambda: sound.archive(
         {f"{i}.npy": b"\x93NUMPY\2\0" + struct.pack("<I", 12 << 20) + b" " * (12 << 20) for i in range(4)},
         zipfile.ZIP_DEFLATED,
     ),
@@ -364,8 +376,12 @@ CSV: dict[str, bytes] = {
 _HEAD, _CONTENT, _RELATIONS = "[Content_Types].xml", "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
 
 
-def _workbook(**changed: Callable[[bytes], bytes]) -> bytes:
-    """The sound workbook with some of its parts, told by the ends of their names, made anew; deflated."""
+def _workbook(**changed: Callable[[bytes], bytes]) -> Callable[[], bytes]:
+    """What makes the sound workbook with some of its parts, told by the ends of their names, made anew; deflated."""
+    return partial(_changed_workbook, changed)
+
+
+def _changed_workbook(changed: dict[str, Callable[[bytes], bytes]]) -> bytes:
     with zipfile.ZipFile(io.BytesIO(sound.table_xlsx())) as book:
         parts = {name: book.read(name) for name in book.namelist()}
     for end, change in changed.items():
@@ -387,7 +403,7 @@ def _with_entity(document: bytes) -> Callable[[bytes], bytes]:
     return change
 
 
-XLSX: dict[str, bytes] = {
+XLSX: dict[str, Content] = {
     "empty": b"",
     "not a zip": b"PK\3\4" + bytes(100),
     "cut off": sound.table_xlsx()[:-100],
@@ -488,7 +504,7 @@ JOURNAL = {
 }
 
 #: The form of each kind of file (`readers`).
-FORMS: dict[str, dict[str, bytes]] = {
+FORMS: Mapping[str, Mapping[str, Content]] = {
     "dump.json": JSON, "stack.json": JSON, "construct.json": JSON, "weight index": JSON, "compare.json": JSON,
     "config": JSON, "kernel metadata": JSON,
     "journal": JOURNAL,

@@ -23,7 +23,7 @@ import pytest
 from msprobe_ms.recording.hooks.apis import _read_list
 from msprobe_ms.support.errors import ConfigError
 from tests.attacks import sound
-from tests.attacks.attacks import FORMS, PLACES, YAML
+from tests.attacks.attacks import FORMS, PLACES, YAML, made
 from tests.attacks.attempt import attempt
 from tests.attacks.readers import BY_KIND, READERS, Reader, emptied
 
@@ -35,7 +35,7 @@ def tried(reader: Reader) -> Iterator[tuple[int, str, bytes]]:
     alike = [each for each in READERS if FORMS[each.kind] is FORMS[reader.kind]]
     for number, (name, content) in enumerate(FORMS[reader.kind].items()):
         if EVERY or reader.kind == "dump.json" or alike[number % len(alike)] is reader:
-            yield number, name, content
+            yield number, name, made(content)
 
 
 def chosen(reader: Reader, folder: Path, number: int) -> list[list[str]]:
@@ -177,7 +177,7 @@ _FORMULAS = [
 @pytest.mark.parametrize(("kind", "name"), [*_FORMULAS, ("precheck table", "checks with formulas")])
 def test_reports_compute_nothing(kind: str, name: str, tmp_path: Path) -> None:
     folder = emptied(tmp_path / "laid")
-    BY_KIND[kind].lay(folder).write_bytes(FORMS[kind][name])
+    BY_KIND[kind].lay(folder).write_bytes(made(FORMS[kind][name]))
     for command in BY_KIND[kind].reads(folder):
         attempt(command)
     assert list((folder / "out").iterdir())
@@ -187,11 +187,11 @@ def test_reports_compute_nothing(kind: str, name: str, tmp_path: Path) -> None:
 def test_texts_beside_the_terminal_are_printable_too(tmp_path: Path) -> None:
     """Advice, node reports and mappings are shown with cat, pages with a browser that does as it is told."""
     folder = emptied(tmp_path / "laid")
-    BY_KIND["dump.json"].lay(folder).write_bytes(FORMS["dump.json"]["escapes in a name"])
+    BY_KIND["dump.json"].lay(folder).write_bytes(made(FORMS["dump.json"]["escapes in a name"]))
     sides = ["-tp", f"{folder}/target", "-gp", f"{folder}/golden", "-o", f"{folder}/out"]
     attempt(["compare", *sides, "-f", "-lm"])
     attempt(["compare", *sides, "--profile", "v110"])
-    (name,) = json.loads(FORMS["dump.json"]["escapes in a name"])["data"]
+    (name,) = json.loads(made(FORMS["dump.json"]["escapes in a name"]))["data"]
     attempt(["compare", *sides, "--node", name])
     attempt(["view", f"{folder}/target", "-o", f"{folder}/out"])
     texts = [path for path in (folder / "out").iterdir() if path.suffix in (".txt", ".yaml", ".json", ".html")]
