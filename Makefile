@@ -115,11 +115,18 @@ clean:
 .PRECIOUS: .venv/installed-%
 .venv/installed-%: pyproject.toml setup.py | .venv/created
 	$(PIP) -e '.[$*]'
-	$(if $(filter test,$*),$(PIP) --no-deps $(MINDTORCH))
 	@touch $@
 
-# pip takes one core. The two share no package: what the frameworks require comes with the tests, and is missed by none.
-.venv/installed-test: .venv/installed-lint .venv/installed-frameworks
+# pip takes one core: the frameworks come beside what shares no package with them, and last what they require themselves.
+.venv/installed-test: .venv/installed-test-tools .venv/installed-frameworks
+	$(PIP) 'msprobe-ms[test]'
+	$(PIP) --no-deps $(MINDTORCH)
+	@touch $@
+
+.venv/installed-test-tools: .venv/installed-lint
+	$(PIP) 'msprobe-ms[test-tools]'
+	@touch $@
+
 .venv/installed-frameworks: pyproject.toml | .venv/created
 	$(PIP) --no-deps $(FRAMEWORKS)
 	@touch $@
