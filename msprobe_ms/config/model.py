@@ -17,7 +17,7 @@ from pydantic import (
     field_validator,
 )
 
-from msprobe_ms.config.values import Rejected, numbers, one_of, pattern, scope_range, skip_count
+from msprobe_ms.config.values import Rejected, bounds, numbers, one_of, pattern, scope_range, skip_count
 from msprobe_ms.config.vocabulary import API_LEVELS, CATEGORIES, OTHER_TASKS, SECTION_KEYS, TASKS, TENSOR_TASKS
 from msprobe_ms.dump.patterns import Range
 from msprobe_ms.support.files import Permissions
@@ -85,7 +85,7 @@ def _path(value: object) -> object:
 
 
 Task = Annotated[
-    Literal["statistics", "tensor", "structure", "overflow_check", "exception_dump"],
+    Literal["statistics", "tensor", "structure", "overflow_check", "exception_dump", "grad_probe"],
     BeforeValidator(one_of(*TASKS, planned=OTHER_TASKS)),
 ]
 Level = Annotated[Literal["L0", "L1", "mix", "L2", "debug"], BeforeValidator(one_of("L0", "L1", "mix", "L2", "debug"))]
@@ -105,6 +105,9 @@ Precision = Annotated[Literal["high", "low"], BeforeValidator(one_of("high", "lo
 OverflowNumber = Annotated[int, PlainValidator(_overflow_number)]
 PermissionBits = Annotated[Permissions, PlainValidator(_permissions)]
 MaxMemory = Annotated[int, PlainValidator(_max_memory)]
+GradientLevel = Annotated[Literal["L0", "L1", "L2"], BeforeValidator(one_of("L0", "L1", "L2"))]
+Names = tuple[Annotated[str, Field(strict=True, min_length=1)], ...]
+Bounds = Annotated[tuple[float, ...], PlainValidator(bounds)]
 FilePath = Annotated[Path, BeforeValidator(_path)]
 
 
@@ -128,6 +131,8 @@ class Config(BaseModel):
     ``permissions``      of the files that are written; folders may be entered by whoever may read these
     ``optimizer``        True: what optimizers make of each parameter is recorded
     ``max_memory``       MiB that one step's recording may hold of its own
+    ``grad_level``, ``param_list``, ``bounds``  of task grad_probe: what is written of a gradient, parameters by name
+                         (empty = all), and where the intervals of L2 end
     ``ignored``          key paths that were given, ask for something, and have no effect here
     """
 
@@ -158,6 +163,9 @@ class Config(BaseModel):
     precision: Precision = "high"
     file_format: FileFormat = "npy"
     check_mode: CheckMode = "all"
+    grad_level: GradientLevel = "L1"
+    param_list: Names = ()
+    bounds: Bounds = (-1, 0, 1)
     ignored: tuple[str, ...] = ()
 
     @property

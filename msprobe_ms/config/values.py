@@ -7,6 +7,7 @@ import re
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from msprobe_ms.dump.dialects import API_PREFIXES, MODULE_PREFIXES
@@ -16,6 +17,8 @@ from msprobe_ms.support.text import show, show_path, suggestion
 
 #: ``rank`` and ``step`` select at most this many numbers (the msprobe family's bound).
 MOST_NUMBERS = 1_000_000
+#: Bounds of intervals: each is a column of a table.
+MOST_BOUNDS = 1_000
 
 NUMBERS = 'an integer of 0 or more, or an inclusive range such as "4-6"'
 
@@ -88,6 +91,25 @@ def _bounded(spans: list[range]) -> frozenset[int]:
 
 def _too_many() -> str:
     return f"more than {MOST_NUMBERS} numbers are not accepted; use fewer, or [] for all"
+
+
+#: The largest bound of an interval of gradients: that of 64 bits.
+_LARGEST_BOUND = 2**63 - 1
+
+
+def bounds(value: object) -> tuple[float, ...]:
+    """Check ascending numbers within 64 bits; returns them as they were given. Raises `Rejected`."""
+    accepted = "use ascending numbers within 64 bits, such as [-1, 0, 1]"
+    members = value if isinstance(value, (list, tuple)) else None
+    if members is None or len(members) > MOST_BOUNDS:
+        raise Rejected(((), f"{show(value)} is not accepted; {accepted}"))
+    for place, member in enumerate(members):
+        number = isinstance(member, (int, float)) and not isinstance(member, bool)
+        if not number or not -_LARGEST_BOUND - 1 <= member <= _LARGEST_BOUND:
+            raise Rejected(((place,), f"{show(member)} is not accepted; {accepted}"))
+    if any(low >= high for low, high in pairwise(members)):
+        raise Rejected(((), f"{show(value)} does not ascend; {accepted}"))
+    return tuple(members)
 
 
 #: Arguments of other debuggers of the family, and where their matter goes here.

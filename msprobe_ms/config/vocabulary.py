@@ -5,7 +5,6 @@ from __future__ import annotations
 #: Tasks of the msprobe family that have no dump here (yet); each may have its section in a file.
 OTHER_TASKS = (
     "free_benchmark",
-    "grad_probe",
     "run_ut",
     "online_run_ut",
     "acc_check",
@@ -13,9 +12,13 @@ OTHER_TASKS = (
     "nan_check",
 )
 
-#: Tasks that work, and those of them that store whole tensors.
-TASKS = ("statistics", "tensor", "structure", "overflow_check", "exception_dump")
+#: Tasks that write a dump, and those of them that store whole tensors.
+DUMP_TASKS = ("statistics", "tensor", "structure", "overflow_check", "exception_dump")
 TENSOR_TASKS = ("tensor", "overflow_check")
+
+#: The task that writes gradients at each call of an optimizer; and all that work.
+GRADIENT_TASK = "grad_probe"
+TASKS = (*DUMP_TASKS, GRADIENT_TASK)
 
 #: Levels at which modules, and at which APIs, are recorded.
 MODULE_LEVELS = ("L0", "mix")
@@ -40,7 +43,8 @@ KERNEL_KEYS = {
 
 #: Keys that stand in the section of a task → the tasks whose section may hold them; others stand at the top of a file.
 SECTION_KEYS = {
-    **dict.fromkeys(("scope", "list", "skip", "tensor_list", "data_mode", "summary_mode", "sketch"), TASKS),
+    **dict.fromkeys(("scope", "list", "skip", "tensor_list", "data_mode", "summary_mode", "sketch"), DUMP_TASKS),
     "overflow_nums": ("overflow_check",),
+    **dict.fromkeys(("grad_level", "param_list", "bounds"), (GRADIENT_TASK,)),
     **KERNEL_KEYS,
 }

@@ -201,6 +201,14 @@ class Framework(ABC):
         """Return what calls ``before`` and ``after`` around each call of an optimizer; None where that cannot be."""
         return None
 
+    def optimizer_parameters(self, value: Any) -> Mapping[str, Any] | None:
+        """Return an optimizer's parameters by name, without any where it has no names; None of what is no optimizer."""
+        return None
+
+    def main_gradient(self, parameter: Any) -> Any:
+        """Return the gradient that a parameter keeps beside its own, for an optimizer of copies; None without one."""
+        return None
+
     # -- kernels (level L2) ----------------------------------------------------------------------------------------
 
     #: Why single kernels cannot be recorded here, a sentence; None where they can.

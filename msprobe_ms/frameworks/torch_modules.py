@@ -7,7 +7,7 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +135,17 @@ class TorchModules(Framework):
         return Registered(
             (hooks.register_optimizer_step_pre_hook, begins), (hooks.register_optimizer_step_post_hook, ends)
         )
+
+    def optimizer_parameters(self, value: Any) -> Mapping[str, Any] | None:
+        if not isinstance(value, self._torch.optim.Optimizer):
+            return None
+        named = (zip(group.get("param_names", ()), group["params"], strict=False) for group in value.param_groups)
+        return {name: parameter for group in named for name, parameter in group}
+
+    def main_gradient(self, parameter: Any) -> Any:
+        # Megatron accumulates there, in float32.
+        found = getattr(parameter, "main_grad", None)
+        return found if self.is_tensor(found) else None
 
     def _updates_of(self, optimizer: Any) -> Iterator[ParameterUpdate]:
         """Yield the updates that an optimizer is about to make; a parameter without a gradient has none."""

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.config.reload import FileChanges, accept_changes
 from msprobe_ms.config.values import unknown_arguments
-from msprobe_ms.config.vocabulary import API_LEVELS, MODULE_LEVELS
+from msprobe_ms.config.vocabulary import API_LEVELS, GRADIENT_TASK, MODULE_LEVELS
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.debuggers import Debuggers, MethodOfCurrent, no_model, weakly
+from msprobe_ms.recording.gradient_probe import GradientProbe
 from msprobe_ms.recording.graphs.run_steps import RunSteps
 from msprobe_ms.recording.hooks.apis import ApiHooks, ApiList, check_custom_api
 from msprobe_ms.recording.modes import Dumpers
@@ -79,9 +80,13 @@ class BaseDebugger(Travelling, ABC):
         self.model: Callable[[], Any] = no_model
         self._quota = OverflowQuota(self.config.overflow_nums)
         self._dumpers = Dumpers(self.config, self._framework, self._apis, self._quota)
-        self._dumper = self._dumpers.now("PrecisionDebugger")
         self._say_once = LogOnce()
         self._rank = ProcessRank(self._framework, self._say_once)
+        self._gradients: GradientProbe | None = None
+        if self.config.task == GRADIENT_TASK:
+            self._gradients = GradientProbe(self.config, self._framework, self._rank, self._guarded)
+        else:
+            self._dumper = self._dumpers.now("PrecisionDebugger")
         self._started = False
         #: Whether `start` (or `save`) came in a step that is selected; None while it has not come at all.
         self._reached: bool | None = None
@@ -260,6 +265,20 @@ class BaseDebugger(Travelling, ABC):
             self._say_once(logging.WARNING, "stop: nothing to stop, start was not called since the last step()")
 
     @MethodOfCurrent
+    def monitor(self, watched: Any) -> None:
+        """Task grad_probe: write the gradients that ``watched`` has at each call of its optimizer, from here on.
+
+        ``watched`` is the optimizer (MindSpore) or the network (any framework). Neither ``start`` nor ``step`` is
+        needed: a step is a call of the optimizer. With the other tasks the call does nothing.
+
+        Raises UsageError for anything else.
+        """
+        if self._gradients is None:
+            text = f'monitor: task {self.config.task} writes no gradients of parameters by step, task "grad_probe" does'
+            return self._say_once(logging.INFO, text)
+        self._guarded("monitor", partial(self._gradients.watch, watched))
+
+    @MethodOfCurrent
     def forward_backward_dump_end(self) -> None:
         """The older name of ``stop``."""
         self.stop()
@@ -310,8 +329,10 @@ class BaseDebugger(Travelling, ABC):
     def _guarded(self, where: str, action: Callable[[], None], instead: Callable[[], None] | None = None) -> None:
         """Run ``action``; only what it says of the user's mistakes, and what interrupts the process, goes on.
 
-        Where it does not come to its end, do what comes ``instead``.
+        Where it does not come to its end, do what comes ``instead``. Task grad_probe has nothing but ``monitor``.
         """
+        if self._gradients is not None and where != "monitor":
+            return
         quiet = None
         try:
             quiet = self._framework.quiet()
@@ -343,6 +364,8 @@ class BaseDebugger(Travelling, ABC):
         if not isinstance(step, int) or isinstance(step, bool) or step < 0:
             raise UsageError(f"set_init_step: {step!r} is not accepted; give an integer from 0 up")
         self._step = step
+        if self._gradients is not None:
+            self._gradients.step = step
 
     @property
     def speaks(self) -> bool:
@@ -379,6 +402,8 @@ class BaseDebugger(Travelling, ABC):
         ended, self._ended = self._ended, True
         if ended:
             return
+        if self._gradients is not None:
+            return self._gradients.end()
         if self._reached or not self.speaks or (self._reached is None and not self._steps):
             return
         if self._reached is None:

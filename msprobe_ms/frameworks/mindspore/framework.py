@@ -42,7 +42,7 @@ from msprobe_ms.frameworks.mindspore.arrays import in_parts, is_in_memory, to_nu
 from msprobe_ms.frameworks.mindspore.autograd import Hooked, MindSporeGraph, can_be_hooked, gradient_calls, has_graph
 from msprobe_ms.frameworks.mindspore.graph_callbacks import MindSporeTaps
 from msprobe_ms.frameworks.mindspore.graph_runs import GraphRuns
-from msprobe_ms.frameworks.mindspore.optimizers import OptimizerWatch
+from msprobe_ms.frameworks.mindspore.optimizers import OptimizerWatch, parameters_of
 from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
 from msprobe_ms.frameworks.own_hooks import ModuleHook, OwnHook, Registered, telling
@@ -197,6 +197,9 @@ class MindSpore(Framework):
 
     def watch_optimizers(self, before: BeforeUpdates, after: AfterUpdates) -> Hooks | None:
         return OptimizerWatch(before, after)
+
+    def optimizer_parameters(self, value: Any) -> Mapping[str, Any] | None:
+        return parameters_of(value)
 
     # -- kernels ---------------------------------------------------------------------------------------------------
 

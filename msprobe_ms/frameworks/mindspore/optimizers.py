@@ -41,6 +41,13 @@ class OptimizerWatch(PatchHooks):
         super().__init__(Patch(holder, "__call__", wrap) for holder in (nn.Optimizer, Optimizer))
 
 
+def parameters_of(value: Any) -> dict[str, Any] | None:
+    """Return an optimizer's parameters by name; None of what is no optimizer."""
+    if not isinstance(value, (nn.Optimizer, Optimizer)):
+        return None
+    return {parameter.name: parameter for parameter in value.parameters}
+
+
 def updates_of(optimizer: Any, gradients: Any) -> Iterator[ParameterUpdate]:
     """Yield the updates that an optimizer is about to make of these gradients."""
     if not isinstance(gradients, (list, tuple)) or len(gradients) != len(optimizer.parameters):

@@ -21,7 +21,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 from recording import write_config
 
-from msprobe_ms.config.vocabulary import TASKS
+from msprobe_ms.config.vocabulary import DUMP_TASKS
 from msprobe_ms.mindspore import MsprobeStep, PrecisionDebugger, record
 from msprobe_ms.support.errors import ConfigError, UsageError
 
@@ -370,7 +370,7 @@ def every_way(folder: Path, keys: dict[str, Any] | None) -> Any:
     except UsageError as error:
         found["refused"] = str(error)
     assert variables() == [None, None]
-    for jit_level, level, task in product(("O0", "O1", "O2"), ("L0", "L1", "mix", "L2"), TASKS):
+    for jit_level, level, task in product(("O0", "O1", "O2"), ("L0", "L1", "mix", "L2"), DUMP_TASKS):
         ms.set_context(jit_config={"jit_level": jit_level})
         try:
             PrecisionDebugger(dump_path=folder / "dump", level=level, task=task).retire()

@@ -12,7 +12,7 @@ from mindspore import Tensor, nn
 from recording import read_step, write_config
 
 from msprobe_ms.config.model import Level
-from msprobe_ms.config.vocabulary import TASKS
+from msprobe_ms.config.vocabulary import DUMP_TASKS
 from msprobe_ms.frameworks.compiled_call import ExecutionMode
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
@@ -63,7 +63,7 @@ def test_the_jit_configuration_counts_before_the_context() -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", DUMP_TASKS)
 def test_every_combination_of_dynamic_graphs_is_made_or_refused(level: str, task: str, tmp_path: Path) -> None:
     if (level == "debug" and task in ("structure", "overflow_check")) or (task == "exception_dump" and level != "L2"):
         with pytest.raises(ConfigError, match=f"does not work with task {task}"):

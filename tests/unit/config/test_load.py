@@ -26,7 +26,7 @@ from msprobe_ms.config.values import MOST_NUMBERS, numbers
 from msprobe_ms.recording.selection.filters import Range
 from msprobe_ms.support.errors import ConfigError
 
-TASKS = "statistics, tensor, structure, overflow_check, exception_dump"
+TASKS = "statistics, tensor, structure, overflow_check, exception_dump, grad_probe"
 CONFIGS = ROOT / "configs"
 NUMBERS = 'an integer of 0 or more, or an inclusive range such as "4-6"'
 MODULE = 'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
@@ -582,7 +582,6 @@ def test_scope_refuses_names_that_its_level_never_records(level, name, message):
     "task",
     [
         "free_benchmark",
-        "grad_probe",
         "run_ut",
         "acc_check",
         "nan_check",
