@@ -13,6 +13,7 @@ from msprobe_ms.cli.compare import add_compare, add_merge_result
 from msprobe_ms.cli.compare_kernels import add_overflow_check
 from msprobe_ms.cli.dump_files import add_convert, add_index, add_recover
 from msprobe_ms.cli.export import add_export
+from msprobe_ms.cli.gradients import add_grad_compare
 from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.precision_compare import add_api_precision_compare
 from msprobe_ms.cli.prove import add_prove
@@ -70,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     add_export(commands)
     add_merge_result(commands)
     add_compare_weights(commands)
+    add_grad_compare(commands)
     add_convert(commands)
     add_recover(commands)
     add_run(commands)

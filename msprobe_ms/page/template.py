@@ -44,7 +44,7 @@ def write_page(
 
 def write_static_page(file: BinaryIO, *, title: str, body: str, assets: str) -> None:
     """Write a page that reads without its script. ``body`` is HTML whose texts went through `escaped`; ``assets`` is
-    the name of its script and style."""
+    the name of its style and, where it has one, its script."""
     _write_head(file, title, assets)
     file.write(f"<main>\n{body}\n</main>\n".encode())
     _write_end(file, assets)
@@ -74,7 +74,8 @@ def escaped(text: str, longest: int = _LONGEST) -> str:
 
 @cache
 def _asset(name: str) -> str:
-    return (resources.files(__package__) / name).read_text("utf-8")
+    file = resources.files(__package__) / name
+    return file.read_text("utf-8") if file.is_file() or not name.endswith(".js") else ""
 
 
 def _digest(text: str) -> str:
