@@ -23,6 +23,7 @@ from msprobe_ms.recording.gradient_probe import GradientProbe
 from msprobe_ms.recording.graphs.run_steps import RunSteps
 from msprobe_ms.recording.hooks.apis import ApiHooks, ApiList, check_custom_api
 from msprobe_ms.recording.modes import Dumpers
+from msprobe_ms.recording.monitoring import Monitoring
 from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.process_rank import ProcessRank
 from msprobe_ms.recording.progress import speaks
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
 
-class BaseDebugger(Travelling, ABC):
+class BaseDebugger(Monitoring, Travelling, ABC):
     """The debugger of one framework; ``PrecisionDebugger`` of ``msprobe_ms`` and ``msprobe_ms.pytorch`` derive from it.
 
     Only one records at a time: `start` ends the step of another, whatever its framework.
@@ -82,7 +83,6 @@ class BaseDebugger(Travelling, ABC):
         self._dumpers = Dumpers(self.config, self._framework, self._apis, self._quota)
         self._say_once = LogOnce()
         self._rank = ProcessRank(self._framework, self._say_once)
-        self._gradients: GradientProbe | None = None
         if self.config.task == GRADIENT_TASK:
             self._gradients = GradientProbe(self.config, self._framework, self._rank, self._guarded)
         else:
@@ -263,20 +263,6 @@ class BaseDebugger(Travelling, ABC):
         self._pause()
         if not self._started and self.config.level != "debug":
             self._say_once(logging.WARNING, "stop: nothing to stop, start was not called since the last step()")
-
-    @MethodOfCurrent
-    def monitor(self, watched: Any) -> None:
-        """Task grad_probe: write the gradients that ``watched`` has at each call of its optimizer, from here on.
-
-        ``watched`` is the optimizer (MindSpore) or the network (any framework). Neither ``start`` nor ``step`` is
-        needed: a step is a call of the optimizer. With the other tasks the call does nothing.
-
-        Raises UsageError for anything else.
-        """
-        if self._gradients is None:
-            text = f'monitor: task {self.config.task} writes no gradients of parameters by step, task "grad_probe" does'
-            return self._say_once(logging.INFO, text)
-        self._guarded("monitor", partial(self._gradients.watch, watched))
 
     @MethodOfCurrent
     def forward_backward_dump_end(self) -> None:

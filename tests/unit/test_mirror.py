@@ -17,7 +17,7 @@ accuracy: checked error_data options overflow summary
 accuracy/execution: check companion in_workers messages recorded roles run runnable server sides single_call
 accuracy/proof: call prove source statistical
 arrays: dtypes npy torch_file torch_pickle
-cli: acc_check compare compare_kernels dump_files prove run single_api view weights
+cli: acc_check compare compare_kernels dump_files gradients prove run single_api view weights
 comparison/api: compared notebook
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend
@@ -47,7 +47,9 @@ frameworks/mindspore: api_runner arrays autograd callbacks device_statistics dro
 frameworks/pytorch: api_runner autograd device_statistics framework modes training
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions
-recording: auto context_manager debugger dynamic_step kernel_recorder modes recorder saved_values script step updates
+gradients: read report
+recording: auto context_manager debugger dynamic_step gradient_probe kernel_recorder modes monitoring recorder
+    saved_values script step updates
 recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
 recording/hooks: apis communication compiled early_imports losses modules operators optimizers
 recording/output: deferred_statistics overflow step_dump tensor_writer values

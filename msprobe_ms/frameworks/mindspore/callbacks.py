@@ -28,6 +28,17 @@ class RecordedSteps(Callback):
     def on_train_begin(self, run_context: Any) -> None:
         self._trains = self.debugger.steps_are_called = True
         self._given = self.debugger.model()
+        if self.debugger.writes_gradients:
+            self._watch(run_context.original_args())
+
+    def _watch(self, training: Any) -> None:
+        """Watch the Model's optimizer, or that of a network that trains itself."""
+        found = (training.optimizer, getattr(training.network, "optimizer", None))
+        optimizer = next((each for each in found if each is not None), None)
+        if optimizer is not None:
+            self.debugger.monitor(optimizer)
+        else:
+            logger.warning("MsprobeStep: the Model has no optimizer; call monitor(optimizer) of the PrecisionDebugger")
 
     def on_train_step_begin(self, run_context: Any) -> None:
         network = run_context.original_args().network if self._given is None else self._given

@@ -185,6 +185,17 @@ def test_a_disk_that_takes_nothing_does_not_stop_the_training(
     assert (tmp_path / "out").read_text() == "a file"
 
 
+def test_the_callback_of_model_watches_its_optimizer(debugger_of: Any, tmp_path: Path) -> None:
+    training = of_mindspore()
+    data = mindspore.dataset.NumpySlicesDataset((X, X[:, :2]), ["x", "y"]).batch(2)
+    model = mindspore.train.Model(training.network, nn.MSELoss(), training.optimizer)
+    model.train(1, data, callbacks=[msprobe_ms.MsprobeStep(debugger_of(training))], dataset_sink_mode=False)
+    assert sorted(path.name for path in (tmp_path / "out" / "rank0").glob("*.csv")) == [
+        "grad_summary_0.csv",
+        "grad_summary_1.csv",
+    ]
+
+
 def test_what_cannot_be_watched_is_refused(training: Training, debugger_of: Any) -> None:
     debugger = debugger_of(training)
     with pytest.raises(UsageError, match="3, a int, is not accepted; give the optimizer, or the network"):

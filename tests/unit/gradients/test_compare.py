@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from msprobe_ms.comparison.pairing.rules.files import load_mappings
+from msprobe_ms.compat.msprobe import GradComparator
 from msprobe_ms.dump.gradient_files import direction_file, directions, summary, summary_file, titles
 from msprobe_ms.gradients.compare import GradientComparison, compare_gradients
 from msprobe_ms.gradients.report import gradient_lines, write_gradients
@@ -164,6 +165,11 @@ def test_tables_of_msprobe_in_graph_mode_are_read(tmp_path: Path) -> None:
         head, rest = file.read_text().split("\n", 1)
         file.write_text(",".join(title.capitalize() for title in head.strip().split(",")) + "\n" + rest)
     assert next(iter(gradient_lines(compared(target, write(tmp_path / "b"))))).startswith("CONSISTENT")
+
+
+def test_scripts_for_msprobe_call_it_as_they_do(tmp_path: Path) -> None:
+    GradComparator.compare_distributed(str(write(tmp_path / "a")), str(write(tmp_path / "b")), str(tmp_path / "out"))
+    assert (tmp_path / "out" / "rank0" / "similarities.csv").is_file()
 
 
 def test_layouts_of_the_other_framework_are_turned(tmp_path: Path) -> None:
