@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.common import DONE, add_command, add_output, output_folder, print_lines, print_verdict
+from msprobe_ms.cli.common import DONE, add_command, add_output, exit_status, output_folder, print_lines, print_verdict
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.errors import UsageError
 
@@ -15,6 +15,13 @@ examples:
   msprobe overflow_check -i dump/step3                 (an index, or any dump with statistics)
   msprobe overflow_check -i dump/rank_0/Net/0/3 -o out (raw files of compiled graphs)"""
 
+_NAN_EPILOG = """\
+examples:
+  msprobe nan_analyze -i dump/step3
+  msprobe nan_analyze -i dump -o out --exit-code
+
+Ranks are put in order by the collectives that they took part in, which levels L1 and mix record."""
+
 
 def add_overflow_check(commands: Any) -> None:
     told = "find the first call or kernel that makes NaN or infinity of finite inputs"
@@ -22,6 +29,15 @@ def add_overflow_check(commands: Any) -> None:
     dump = "a dump.json, a rank or step folder, or raw kernel files"
     parser.add_argument("-i", "--input_path", type=Path, metavar="PATH", required=True, help=dump)
     add_output(parser, "where the answer goes (default ./output)")
+
+
+def add_nan_analyze(commands: Any) -> None:
+    told = "find the rank and the call that brought the first NaN of a step, and how it reached the others"
+    parser = add_command(commands, "nan_analyze", _nan_analyze, told, _NAN_EPILOG)
+    dump = "the dump of a training, or one of its steps, with the folders of its ranks"
+    parser.add_argument("-i", "--input_path", type=Path, metavar="PATH", required=True, help=dump)
+    add_output(parser, "where the answer goes (default ./output)")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 1 when something is not finite")
 
 
 def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], options: argparse.Namespace) -> bool:
@@ -74,6 +90,16 @@ def holds_kernels_too(path: Path) -> bool:
     if not path.is_dir():
         return False
     return any(find_kernel_folders(inner) for inner in path.iterdir() if inner.is_dir() and not of_dumps(inner))
+
+
+def _nan_analyze(options: argparse.Namespace) -> int:
+    from msprobe_ms.comparison.view.nonfinite_ranks import analysis_lines, analyze, write_analysis
+
+    steps = analyze(options.input_path)
+    for step in steps:
+        print_lines(analysis_lines(step))
+    print_lines([f"report: {write_analysis(steps, output_folder(options))}"])
+    return exit_status(options, divergent=any(step.found for step in steps))
 
 
 def _overflow_check(options: argparse.Namespace) -> int:

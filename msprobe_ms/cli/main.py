@@ -10,7 +10,7 @@ from msprobe_ms import __version__
 from msprobe_ms.cli.acc_check import add_acc_check
 from msprobe_ms.cli.common import FAILED
 from msprobe_ms.cli.compare import add_compare, add_merge_result
-from msprobe_ms.cli.compare_kernels import add_overflow_check
+from msprobe_ms.cli.compare_kernels import add_nan_analyze, add_overflow_check
 from msprobe_ms.cli.dump_files import add_convert, add_index, add_recover
 from msprobe_ms.cli.export import add_export
 from msprobe_ms.cli.gradients import add_grad_compare
@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     add_run(commands)
     add_index(commands)
     add_overflow_check(commands)
+    add_nan_analyze(commands)
     add_api_precision_compare(commands)
     add_acc_check(commands)
     add_run_overflow_check(commands)

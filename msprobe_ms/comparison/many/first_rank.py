@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -54,19 +54,28 @@ class Exchanges:
 def exchanges_of(comparison: Comparison) -> Exchanges:
     """Return the target's collectives and where its first error stands among them."""
     first = comparison.origins[0] if comparison.origins else None
-    place = _pair_of(first, comparison.pairs) if first is not None else None
+    entries = (pair.target for pair in comparison.pairs)
+    if first is None:
+        return exchanges_among(entries, None, "", "")
+    return exchanges_among(entries, _pair_of(first, comparison.pairs), first.state, first.target)
+
+
+def exchanges_among(entries: Iterable[Entry | None], place: int | None, state: str, origin: str) -> Exchanges:
+    """Return the collectives among ``entries``, in execution order, and where the rank's first error stands.
+
+    ``place`` is its entry's number, None without an error; ``state`` is ``input`` or ``output``; ``origin`` its name.
+    """
     groups: dict[str, int] = {}
     calls = array("I")
     before: int | None = None
     arriving = handed_by = ""
-    for number, pair in enumerate(comparison.pairs):
-        entry = pair.target
+    for number, entry in enumerate(entries):
         call = collective_of(entry) if entry is not None else ""
-        if number == place and first is not None:
+        if number == place:
             before = len(calls)
-            if call and first.state == "output":
-                handed_by = pair.target.name if pair.target is not None else ""
-            elif first.state == "input":
+            if call and state == "output":
+                handed_by = entry.name if entry is not None else ""
+            elif state == "input":
                 handed_by = arriving
         if entry is None or not call:
             continue
@@ -74,7 +83,7 @@ def exchanges_of(comparison: Comparison) -> Exchanges:
             arriving = entry.name
         if call not in _MESSAGES:
             calls.append(groups.setdefault(_group(entry), len(groups)))
-    return Exchanges(list(groups), calls, before, first.target if first is not None else "", handed_by)
+    return Exchanges(list(groups), calls, before, origin, handed_by)
 
 
 def collective_of(entry: Entry) -> str:
@@ -136,14 +145,18 @@ def first_rank(exchanges: Mapping[str, Exchanges]) -> FirstRank | None:
     divergent = {rank: each for rank, each in exchanges.items() if each.before is not None}
     if not divergent:
         return None
-    moments = _moments(exchanges)
-    own = {rank: moments[rank] for rank, each in divergent.items() if not each.handed_by}
-    if not own:
+    ranks = first_by_themselves(exchanges)
+    if not ranks:
         return _by_collective(exchanges, divergent)
-    earliest = min(own.values())
-    ranks = [rank for rank, moment in own.items() if moment == earliest]
     origin = divergent[ranks[0]].origin
     return FirstRank(ranks, origin, "", _sentence(ranks, origin, exchanges, divergent))
+
+
+def first_by_themselves(exchanges: Mapping[str, Exchanges]) -> list[str]:
+    """Return the ranks that were handed no error and whose own began at the earliest moment."""
+    moments = _moments(exchanges)
+    own = {rank: moments[rank] for rank, each in exchanges.items() if each.before is not None and not each.handed_by}
+    return [rank for rank, moment in own.items() if moment == min(own.values())]
 
 
 def _sentence(
@@ -155,7 +168,7 @@ def _sentence(
         text = f"{ranks[0]} differs first, by its own computation, at {origin}"
         if handed:
             through = next(iter(handed.values()))
-            text += f"; {_names(list(handed))} took the error over through {through}"
+            text += f"; {names_of(list(handed))} took the error over through {through}"
         elif len(divergent) == 1:
             text += "; no other rank diverges"
     elif len(ranks) == len(exchanges):
@@ -163,10 +176,10 @@ def _sentence(
         text = f"{whose} differ by their own computation, {_where(ranks, origin, divergent)}"
         text += ": the fault lies in what they share (code, weights, data)"
     else:
-        text = f"{_names(ranks)} differ first, each by its own computation, {_where(ranks, origin, divergent)}"
+        text = f"{names_of(ranks)} differ first, each by its own computation, {_where(ranks, origin, divergent)}"
     others = [rank for rank in divergent if rank not in ranks and rank not in handed]
     if others:
-        text += f"; by their own computation, but later, also {_names(others)}"
+        text += f"; by their own computation, but later, also {names_of(others)}"
     if silent and len(divergent) > 1:
         text += " (no collective is recorded, so what ranks handed to each other cannot be told: levels L1 and mix do)"
     return text
@@ -188,7 +201,7 @@ def _by_collective(exchanges: Mapping[str, Exchanges], divergent: Mapping[str, E
         if members[event] == len(ranks) > 1:
             name = divergent[ranks[0]].handed_by
             reason = (
-                f"{_names(ranks)} give {name} what the golden gives it and get something else: the collective itself "
+                f"{names_of(ranks)} give {name} what the golden gives it and get something else: the collective itself "
                 "differs (operation, group or scaling), or a rank of its group that was not compared"
             )
             return FirstRank([], "", name, reason)
@@ -240,6 +253,7 @@ def _events(exchanges: Exchanges) -> Iterator[Event]:
         counts[group] += 1
 
 
-def _names(ranks: list[str]) -> str:
+def names_of(ranks: Sequence[str]) -> str:
+    """Return names of ranks for a sentence: ``rank0, rank2 and rank3``."""
     shown = ranks if len(ranks) <= _SHOWN + 1 else [*ranks[:_SHOWN], f"{len(ranks) - _SHOWN} more"]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

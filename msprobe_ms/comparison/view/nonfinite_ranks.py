@@ -1,0 +1,151 @@
+"""Which rank and call of a step brought the first NaN, and whether before, in, or after an exchange between ranks."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from msprobe_ms.comparison.kernels.first_nonfinite import FirstNonFinite, NonFiniteValue, search
+from msprobe_ms.comparison.many.first_rank import Exchanges, exchanges_among, first_by_themselves, names_of
+from msprobe_ms.comparison.many.summary import rank_name
+from msprobe_ms.comparison.reporting.files import writing
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.reading.locate import find_places
+from msprobe_ms.dump.reading.reader import read_dump
+
+#: When a rank's first value that is not finite comes, seen from the exchanges between ranks.
+BEFORE, DURING, AFTER = "before communication", "during communication", "after communication"
+
+
+@dataclass(frozen=True)
+class RankValue:
+    """The first value of one rank that is not finite. ``handed_by``: the exchange that it came out of; "" for none."""
+
+    value: NonFiniteValue
+    phase: str
+    handed_by: str
+
+
+@dataclass(frozen=True)
+class NonFiniteStep:
+    """One step of all ranks.
+
+    ``found``  rank → its first value that is not finite; ranks whose values are all finite are not in it
+    ``first``  the ranks that made it themselves at the earliest moment; none where an exchange itself did, or a rank
+               that was not recorded
+    ``ranks``  how many were searched
+    """
+
+    step: int | None
+    found: Mapping[str, RankValue]
+    first: Sequence[str]
+    ranks: int
+    kind: str
+
+
+def analyze(path: Path) -> list[NonFiniteStep]:
+    """Search every step below ``path``: a dump of many ranks, or one of its steps. One answer a step.
+
+    :raises MsprobeError: there is no dump, or one cannot be read
+    """
+    steps: dict[int | None, dict[str, Path]] = {}
+    for place, file in find_places(path).items():
+        steps.setdefault(place.step, {})[rank_name(place) or "rank0"] = file
+    return [_analyze_step(step, files) for step, files in sorted(steps.items(), key=lambda each: each[0] or 0)]
+
+
+def _analyze_step(step: int | None, files: Mapping[str, Path]) -> NonFiniteStep:
+    # Infinities may be meant, as in masks: where there is a NaN, it is what is looked for.
+    nan, any_kind = _Candidates(), _Candidates()
+    for rank, file in files.items():
+        dump = read_dump(file, sketches=False)
+        answer = search(dump)
+        nan.add(rank, dump, _nan(answer))
+        any_kind.add(rank, dump, answer.first or answer.outside)
+    kind, chosen = ("NaN", nan) if nan.values else ("infinity", any_kind)
+    found = {rank: RankValue(value, *_phase(chosen.exchanges[rank])) for rank, value in chosen.values.items()}
+    return NonFiniteStep(step, found, first_by_themselves(chosen.exchanges), len(files), kind)
+
+
+class _Candidates:
+    """The first value of each rank of one kind, and the exchanges of all ranks."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, NonFiniteValue] = {}
+        self.exchanges: dict[str, Exchanges] = {}
+
+    def add(self, rank: str, dump: Dump, value: NonFiniteValue | None) -> None:
+        if value is None:
+            self.exchanges[rank] = exchanges_among(dump.entries.values(), None, "", "")
+            return
+        self.values[rank] = value
+        place = list(dump.entries).index(value.entry)
+        state = "output" if value.item.startswith("output") else "input"
+        self.exchanges[rank] = exchanges_among(dump.entries.values(), place, state, f"{value.entry}.{value.item}")
+
+
+def _phase(exchanges: Exchanges) -> tuple[str, str]:
+    phase = DURING if exchanges.handed_by else AFTER if exchanges.before else BEFORE
+    return phase, exchanges.handed_by
+
+
+def _nan(answer: FirstNonFinite) -> NonFiniteValue | None:
+    found = (answer.first, answer.first_nan, answer.outside)
+    return next((each for each in found if each is not None and each.holds == "NaN"), None)
+
+
+def write_analysis(steps: Sequence[NonFiniteStep], folder: Path) -> Path:
+    """Write ``anomaly_analyze_{ns}.json``: for each step the verdict, and for each rank its first value.
+
+    :raises UsageError: the folder cannot be written
+    """
+    path = folder / f"anomaly_analyze_{time.time_ns()}.json"
+    content = {("step" if each.step is None else f"step{each.step}"): _content(each) for each in steps}
+    with writing(path) as file:
+        file.write(json.dumps(content, indent=1).encode())
+    return path
+
+
+def _content(step: NonFiniteStep) -> dict[str, object]:
+    ranks = {
+        rank: {
+            "op_name": each.value.entry, "data_info": {each.value.item: each.value.holds},
+            "stack_info": each.value.called, "phase": each.phase, "handed_by": each.handed_by, "cell": each.value.cell,
+        }
+        for rank, each in step.found.items()
+    }  # fmt: skip
+    return {"verdict": next(analysis_lines(step)), "first": list(step.first), "ranks": ranks}
+
+
+def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
+    """Say which rank and call brought the first NaN of a step, and how it reached the others."""
+    at = "" if step.step is None else f" in step {step.step}"
+    if not step.found:
+        yield f"FINITE: every value of {step.ranks} rank{'s' if step.ranks > 1 else ''}{at}"
+        return
+    handed = {rank: each for rank, each in step.found.items() if each.handed_by}
+    own = [rank for rank in step.found if rank not in handed and rank not in step.first]
+    if step.first:
+        rank = step.first[0]
+        each = step.found[rank]
+        others = f" (and {names_of(step.first[1:])} at the same time)" if len(step.first) > 1 else ""
+        yield f"{step.kind.upper()}: first{at} on {rank}{others}, {each.phase}, at {each.value.entry}.{each.value.item}"
+        yield from (
+            f"  {title} {text}" for title, text in (("in", each.value.cell), ("called at", each.value.called)) if text
+        )
+    else:
+        through = next(iter(handed.values()))
+        yield (
+            f"{step.kind.upper()}: first{at} out of {through.handed_by} on {names_of(list(handed))}, whose inputs "
+            "there are finite: the exchange itself made it, or a rank that was not recorded"
+        )
+    if handed and step.first:
+        through = next(iter(handed.values()))
+        yield f"  {names_of(list(handed))} took it over through {through.handed_by}"
+    if own:
+        yield f"  later, by their own computation, also {names_of(own)}"
+    if clean := step.ranks - len(step.found):
+        yield f"  {clean} of {step.ranks} ranks hold finite values alone"
