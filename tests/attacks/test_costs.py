@@ -106,7 +106,7 @@ def test_costs_grow_with_the_size(shape: Shape, tmp_path: Path) -> None:
     folder = emptied(tmp_path / "laid")
     laid(folder / "target", *shape(0.25))
     laid(folder / "golden", *shape(0.0))
-    for more in ((), ("-lm",)):
+    for more in ((), ("-lm", "--no-html")):
         assert compared(folder, *more, seconds=4.0).status == 0
 
 
