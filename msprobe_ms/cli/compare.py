@@ -108,6 +108,11 @@ def _add_report(report: Any) -> None:
     )  # fmt: skip
     report.add_argument("--exit-code", action="store_true", help="exit with 1 when the dumps diverge")
     report.add_argument("--node", metavar="NAME", help=_NODE_HELP)
+    report.add_argument(
+        "-cl", "--compare_level", choices=("token", "logits"),
+        help="of two inferences: which generated token differs first, and whether that was a tie or an error",
+    )  # fmt: skip
+    report.add_argument("--logits", metavar="NAME", help="with -cl: the module that gives the logits (lm_head)")
 
 
 def add_pairing(pairing: Any) -> None:
@@ -167,6 +172,8 @@ def _compare(options: argparse.Namespace) -> int:
     from msprobe_ms.comparison.settings import Settings
 
     sides = _sides(options)
+    if options.compare_level is not None:
+        return _compare_tokens(sides, options)
     if _means_kernels(sides):
         if options.thresholds or options.custom_algorithms:
             raise UsageError("compare: --thresholds and -alg are for dumps with a dump.json, not for raw kernel files")
@@ -199,6 +206,16 @@ def _compare(options: argparse.Namespace) -> int:
         raise UsageError(f"compare: --node looks at one rank and step, here are {len(chosen.pairs)}; choose one")
     run = _compare_all if len(chosen.pairs) > 1 else _compare_one
     return run(chosen, output_folder(options), settings, options)
+
+
+def _compare_tokens(sides: _Sides, options: argparse.Namespace) -> int:
+    from msprobe_ms.tokens.compare import compare_tokens
+    from msprobe_ms.tokens.report import token_lines, write_tokens
+
+    comparison = compare_tokens(sides.target, sides.golden, options.logits)
+    print_verdict(token_lines(comparison))
+    print_lines([f"report: {write_tokens(comparison, output_folder(options), csv=options.csv)}"])
+    return exit_status(options, divergent=comparison.first is not None)
 
 
 def _compare_one(plan: Plan, output: Path, settings: Options, options: argparse.Namespace) -> int:

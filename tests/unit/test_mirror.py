@@ -55,6 +55,7 @@ recording/hooks: apis communication compiled early_imports losses modules operat
 recording/output: deferred_statistics overflow step_dump tensor_writer values
 recording/selection: filters unused_settings
 support: errors files log workers
+tokens: measure report sources
 weights: compare fused mindspore_file model numpy_archive open report safetensors torch_checkpoint
 """
 
