@@ -12,6 +12,7 @@ from msprobe_ms.cli.common import FAILED
 from msprobe_ms.cli.compare import add_compare, add_merge_result
 from msprobe_ms.cli.compare_kernels import add_nan_analyze, add_overflow_check
 from msprobe_ms.cli.dump_files import add_convert, add_index, add_recover
+from msprobe_ms.cli.environment import add_config_check
 from msprobe_ms.cli.export import add_export
 from msprobe_ms.cli.gradients import add_grad_compare
 from msprobe_ms.cli.output import lasting_output
@@ -72,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     add_merge_result(commands)
     add_compare_weights(commands)
     add_grad_compare(commands)
+    add_config_check(commands)
     add_convert(commands)
     add_recover(commands)
     add_run(commands)

@@ -17,7 +17,7 @@ accuracy: checked error_data options overflow summary
 accuracy/execution: check companion in_workers messages recorded roles run runnable server sides single_call
 accuracy/proof: call prove source statistical
 arrays: dtypes npy torch_file torch_pickle
-cli: acc_check compare compare_kernels dump_files gradients prove run single_api view weights
+cli: acc_check compare compare_kernels dump_files environment gradients prove run single_api view weights
 comparison/api: compared notebook
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend
@@ -39,6 +39,7 @@ dump: columns model
 dump/kernels: entries index kernel_files launches reduce
 dump/reading: items
 dump/writing: export
+environment: collect report
 frameworks: api_calls base compiled_call framework_runner gradient_graph graph_observer kernel_dump msadapter
     msadapter_api_runner optimizers seeding torch_modules training
 frameworks/mindspore: api_runner arrays autograd callbacks device_statistics dropout framework graph_callbacks

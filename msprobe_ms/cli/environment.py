@@ -1,0 +1,61 @@
+"""Console command ``config_check``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from msprobe_ms.cli.common import DONE, add_command, exit_status, print_lines, print_verdict
+from msprobe_ms.support.errors import UsageError
+
+_EPILOG = """\
+examples:
+  msprobe config_check -d train.sh model.yaml --dump dump/step0 -o target.zip     (in each environment)
+  msprobe config_check -c target.zip golden.zip -o out
+
+Collected are the versions of packages, the variables that devices and frameworks read, settings of launch files, and,
+with a dump of L0 or mix, figures of the data and of the weights. Values that may be secret are not kept."""
+
+
+def add_config_check(commands: Any) -> None:
+    told = "compare what two trainings run in: packages, variables, settings, data and weights"
+    parser = add_command(commands, "config_check", _run, told, _EPILOG)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "-d", "--dump_files", nargs="*", type=Path, metavar="FILE",
+        help="collect this environment; FILEs are launch files: shell scripts, yaml, json",
+    )  # fmt: skip
+    what.add_argument(
+        "-c", "--compare", nargs=2, type=Path, metavar=("TARGET", "GOLDEN"), help="compare two collections"
+    )
+    parser.add_argument("--dump", type=Path, metavar="PATH", help="with -d: a dump that tells of data and weights")
+    parser.add_argument(
+        "-o", "--output_path", type=Path, metavar="PATH",
+        help="with -d: the collection, .zip or .json (default environment.zip); with -c: a folder (default ./output)",
+    )  # fmt: skip
+    parser.add_argument("--csv", action="store_true", help="write the table as csv (default: xlsx)")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 1 where what changes numbers differs")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from msprobe_ms.environment.collect import collect, read_collection, write_collection
+    from msprobe_ms.environment.compare import Status, compare_collections
+    from msprobe_ms.environment.report import environment_lines, write_environments
+
+    if options.compare is None:
+        path = options.output_path or Path("environment.zip")
+        if path.is_dir():
+            raise UsageError(f"config_check: -o {path} is a folder; give the name of a file, such as {path}/target.zip")
+        collection = collect(options.dump_files, options.dump, os.environ)
+        write_collection(collection, path)
+        counts = ", ".join(f"{len(found)} {section}" for section, found in collection.items())
+        print_lines([f"{path}: {counts}"])
+        return DONE
+    if options.dump is not None:
+        raise UsageError("config_check: --dump belongs to -d; a collection holds what it had of a dump")
+    rows = compare_collections(*map(read_collection, options.compare))
+    print_verdict(environment_lines(rows))
+    print_lines([f"report: {write_environments(rows, options.output_path or Path('output'), csv=options.csv)}"])
+    return exit_status(options, divergent=any(row.status is Status.ERROR for row in rows))

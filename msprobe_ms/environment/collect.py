@@ -1,0 +1,224 @@
+"""Collect what a training runs in: packages, environment variables, settings of its launch files, data and weights.
+
+Nothing is run, and no variable is kept but those that devices, frameworks and libraries read.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shlex
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.names import FORWARD
+from msprobe_ms.dump.reading.locate import find_places
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.support.errors import DumpFormatError, UsageError
+from msprobe_ms.support.files import replacing
+from msprobe_ms.support.yaml_files import UnreadableError, read_text, read_texts
+
+#: The parts of an environment, as sheets of msprobe's config_check have them.
+SECTIONS = ("packages", "environment", "hyperparameters", "random", "dataset", "weights")
+#: Beginnings of variables that devices, frameworks and numeric libraries read.
+_READ = (
+    "ASCEND", "ATB", "CUBLAS", "CUDA", "CUDNN", "FLAGS", "GLOO", "HCCL", "LCCL", "LCAL", "MKL", "MS_",
+    "MINDSPORE", "NCCL", "NPU", "NVIDIA_TF32", "OMP", "OPENBLAS", "PYTORCH", "TASK_QUEUE", "TORCH", "XLA",
+    "RANK_SIZE", "WORLD_SIZE", "COMBINED_ENABLE", "PYTHONHASHSEED", "CLOSE_MATMUL", "GE_", "TF32",
+)  # fmt: skip
+#: Variables that may hold a secret: their values are not kept.
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+#: Settings that seed something.
+_RANDOM = re.compile(r"(^|[._-])(seed|deterministic|shuffle|dropout)", re.IGNORECASE)
+_ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+#: Bytes of a launch file, of a collection, and settings of one file.
+_LONGEST, _LONGEST_COLLECTION, _MOST = 4 << 20, 256 << 20, 100_000
+_MEMBER = "environment.json"
+
+Collection = dict[str, dict[str, Any]]
+
+
+def collect(files: Iterable[Path], dump: Path | None, variables: Mapping[str, str]) -> Collection:
+    """Collect this interpreter's packages, ``variables``, the settings in launch files, and what a dump holds.
+
+    ``files``: shell scripts, yaml and json; ``dump``: one with statistics at L0 or mix, for data and weights.
+
+    :raises UsageError: a file cannot be read
+    :raises DumpFormatError: the dump cannot be
+    """
+    found: Collection = {section: {} for section in SECTIONS}
+    found["packages"] = dict(_packages())
+    found["environment"] = {
+        name: "(not kept)" if _SECRET.search(name) else value
+        for name, value in sorted(variables.items())
+        if name.startswith(_READ)
+    }
+    for file in files:
+        for name, value in _settings(file):
+            found["random" if _RANDOM.search(name) else "hyperparameters"][name] = value
+    if dump is not None:
+        for step, each in _steps(dump):
+            found["dataset"] |= dict(_data(step, each))
+            found["weights"] = found["weights"] or dict(_weights(each))
+    return found
+
+
+def _packages() -> Iterator[tuple[str, str]]:
+    yield "python", platform.python_version()
+    yield "machine", f"{platform.system()} {platform.machine()}"
+    for distribution in metadata.distributions():
+        name = distribution.metadata["Name"]
+        if name:
+            yield name.lower().replace("_", "-"), distribution.version
+
+
+def _settings(file: Path) -> Iterator[tuple[str, Any]]:
+    try:
+        if file.suffix.lower() in (".yaml", ".yml", ".json"):
+            found = list(_flat("", read_texts(file, _LONGEST)))
+        else:
+            found = list(_of_shell(read_text(file, _LONGEST)))
+    except UnreadableError as error:
+        raise UsageError(f"{file}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{file}: {error}; accepted are shell scripts, yaml and json") from None
+    if len(found) > _MOST:
+        raise UsageError(f"{file}: holds more than {_MOST} settings; give the file of one training")
+    yield from found
+
+
+def _flat(place: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """``{"a": {"b": 1}}`` as ``a.b`` → 1; lists as they are."""
+    if isinstance(value, dict):
+        for key, inside in value.items():
+            yield from _flat(f"{place}.{key}" if place else str(key), inside)
+    elif place and isinstance(value, str):
+        yield place, _value(value)
+    elif place:
+        yield place, json.dumps(value)
+
+
+def _of_shell(text: str) -> Iterator[tuple[str, Any]]:
+    """Variables that a script sets and options that it gives: ``LR=1e-4``, ``--lr 1e-4``, ``--lr=1e-4``, ``--bf16``."""
+    for line in text.replace("\\\n", " ").splitlines():
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:  # a quotation that goes on in the next line
+            words = line.split()
+        waiting = ""
+        for word in words:
+            if word.startswith("--") and len(word) > 2:
+                if waiting:
+                    yield waiting, True
+                waiting, equal, value = word[2:].partition("=")
+                if equal:
+                    yield waiting, _value(value)
+                    waiting = ""
+            elif waiting:
+                yield waiting, _value(word)
+                waiting = ""
+            elif found := _ASSIGNMENT.fullmatch(word):
+                yield found[1], _value(found[2])
+        if waiting:
+            yield waiting, True
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+# -- of a dump ---------------------------------------------------------------------------------------------------------
+
+
+def _steps(path: Path) -> Iterator[tuple[int, Dump]]:
+    """The dump of the first rank at each step."""
+    first: dict[int, Path] = {}
+    for place, file in find_places(path).items():
+        first.setdefault(place.step or 0, file)
+    for step, file in sorted(first.items()):
+        yield step, read_dump(file, sketches=False)
+
+
+def _data(step: int, dump: Dump) -> Iterator[tuple[str, Any]]:
+    """What the first module of a step takes in: its batch."""
+    for entry in dump.entries.values():
+        if entry.parsed is not None and entry.parsed.is_module and entry.parsed.direction == FORWARD:
+            inputs = [item for item in entry.items if item.state == "input" and item.kind == "tensor"]
+            if inputs:
+                yield from ((f"step {step}: input {'.'.join(item.path)}", _figures(item)) for item in inputs)
+                return
+
+
+def _weights(dump: Dump) -> Iterator[tuple[str, Any]]:
+    for entry in dump.entries.values():
+        if entry.parsed is not None and entry.parsed.is_module and entry.parsed.index in (0, None):
+            for item in entry.items:
+                if item.state == "parameters":
+                    yield ".".join(filter(None, (entry.parsed.name, *item.path))), _figures(item)
+
+
+def _figures(item: Any) -> dict[str, Any]:
+    figures = {"shape": list(item.shape or ()), "md5": item.md5}
+    return {**figures, **{name: getattr(item, name) for name in ("maximum", "minimum", "mean", "norm")}}
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def write_collection(collection: Collection, path: Path) -> None:
+    """Write a collection: a zip where the name ends so, else json.
+
+    :raises UsageError: it cannot be written
+    """
+    text = json.dumps(collection, indent=1, default=str).encode()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            if path.suffix != ".zip":
+                file.write(text)
+            else:
+                with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                    archive.writestr(_MEMBER, text)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def read_collection(path: Path) -> Collection:
+    """Read what `write_collection` wrote.
+
+    :raises UsageError: there is no such file
+    :raises DumpFormatError: it is damaged, or something else
+    """
+    try:
+        content = json.loads(_content(path))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise DumpFormatError(f"{path}: is no collection of config_check: {error}") from None
+    if not isinstance(content, dict) or not all(isinstance(content.get(each), dict) for each in SECTIONS):
+        raise DumpFormatError(
+            f"{path}: is no collection of config_check; make one with msprobe config_check -d -o FILE"
+        )
+    return {section: content[section] for section in SECTIONS}
+
+
+def _content(path: Path) -> bytes:
+    if path.stat().st_size > _LONGEST_COLLECTION:
+        raise ValueError(f"it is larger than {_LONGEST_COLLECTION >> 20} MiB")
+    if not zipfile.is_zipfile(path):
+        return path.read_bytes()
+    with zipfile.ZipFile(path) as archive, archive.open(_MEMBER) as member:
+        found = member.read(_LONGEST_COLLECTION + 1)
+    if len(found) > _LONGEST_COLLECTION:
+        raise ValueError(f"it is larger than {_LONGEST_COLLECTION >> 20} MiB")
+    return found

@@ -1,0 +1,145 @@
+"""Set two collections side by side: what is equal, what may matter, and what changes a training's numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from msprobe_ms.comparison.pairing.rules.files import load_mappings
+from msprobe_ms.environment.collect import SECTIONS, Collection
+from msprobe_ms.weights.names import pair_names
+
+
+class Status(Enum):
+    """As in msprobe: a difference that changes numbers is an error, one that may is a warning."""
+
+    PASS = "pass"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigRow:
+    """One thing of both sides; None where a side has none."""
+
+    section: str
+    name: str
+    target: Any
+    golden: Any
+    status: Status
+    note: str = ""
+
+
+#: Packages whose version changes numbers.
+_NUMERIC = re.compile(
+    r"python|mindspore.*|torch.*|numpy|mindnlp|mindformers|mindspeed.*|megatron.*|transformers|accelerate|deepspeed|apex|"
+    r"flash-attn|triton.*|diffusers|tokenizers|datasets|vllm.*|peft|timm|mindcv|mindone"
+)
+#: Variables that choose kernels, orders of sums, or precision.
+_CHOOSING = re.compile(
+    r".*(DETERMINISTIC|TF32|HF32|WORKSPACE_CONFIG|PYTHONHASHSEED|ALGO|CLOSE_MATMUL|ALLOW_.*PRECISION|JIT_COMPILE|"
+    r"INF_NAN_MODE|WORLD_SIZE|RANK_SIZE).*"
+)
+#: What settings are called alike → one name.
+_SYNONYMS = {
+    "lr": "learning_rate", "micro_batch_size": "batch_size", "per_device_train_batch_size": "batch_size",
+    "bs": "batch_size",
+    "wd": "weight_decay", "seq_len": "seq_length", "max_seq_length": "seq_length", "num_layer": "num_layers",
+    "num_hidden_layers": "num_layers", "beta1": "adam_beta1", "beta2": "adam_beta2", "eps": "adam_eps",
+    "adam_epsilon": "adam_eps", "clip": "clip_grad", "max_grad_norm": "clip_grad", "random_seed": "seed",
+    "manual_seed": "seed", "num_heads": "num_attention_heads", "hidden_dim": "hidden_size",
+}  # fmt: skip
+#: Settings that say where files lie or what is told, and change no number.
+_HARMLESS = re.compile(
+    r".*(path|dir|file|log|save|name|port|host|addr|interval|output|tensorboard|wandb).*", re.IGNORECASE
+)
+#: Statistics that are further apart than this are another tensor: sums of another order, in float32, are not.
+_RELATIVE = 1e-5
+
+
+def compare_collections(target: Collection, golden: Collection) -> list[ConfigRow]:
+    """Return every thing that either side has, section by section, those that differ first."""
+    rows = [row for section in SECTIONS for row in _section(section, target[section], golden[section])]
+    order = {status: place for place, status in enumerate((Status.ERROR, Status.WARNING, Status.PASS))}
+    return sorted(rows, key=lambda row: (SECTIONS.index(row.section), order[row.status]))
+
+
+def _section(section: str, target: Mapping[str, Any], golden: Mapping[str, Any]) -> Iterator[ConfigRow]:
+    if section in ("hyperparameters", "random"):
+        target, golden = ({_canonical(name): value for name, value in side.items()} for side in (target, golden))
+    pairs = {name: name for name in target if name in golden}
+    if section == "weights":
+        found = pair_names(list(target), list(golden), load_mappings(None, None, None), warn=False)
+        pairs = {name: other for name, (other, _) in found.items()}
+    taken = set(pairs.values())
+    for name, value in target.items():
+        if name in pairs:
+            yield _row(section, name, value, golden[pairs[name]])
+        else:
+            yield ConfigRow(section, name, value, None, _lone(section, name), "only in the target")
+    for name, value in golden.items():
+        if name not in taken:
+            yield ConfigRow(section, name, None, value, _lone(section, name), "only in the golden")
+
+
+def _canonical(name: str) -> str:
+    plain = name.lower().replace("-", "_")
+    head, dot, last = plain.rpartition(".")
+    return f"{head}{dot}{_SYNONYMS.get(last, last)}"
+
+
+def _lone(section: str, name: str) -> Status:
+    """What one side alone has."""
+    if section == "packages":
+        return Status.WARNING if _NUMERIC.fullmatch(name) else Status.PASS
+    if section == "environment":
+        return Status.ERROR if _CHOOSING.fullmatch(name) else Status.WARNING
+    return Status.PASS if section == "hyperparameters" and _HARMLESS.fullmatch(name) else Status.WARNING
+
+
+def _row(section: str, name: str, target: Any, golden: Any) -> ConfigRow:
+    if section in ("dataset", "weights"):
+        note = _tensors_differ(target, golden)
+        return ConfigRow(section, name, target, golden, Status.ERROR if note else Status.PASS, note)
+    if _same(target, golden):
+        return ConfigRow(section, name, target, golden, Status.PASS)
+    status = Status.ERROR
+    if section == "packages":
+        status = Status.ERROR if _NUMERIC.fullmatch(name) else Status.WARNING
+    elif section == "environment":
+        status = Status.ERROR if _CHOOSING.fullmatch(name) else Status.WARNING
+    elif section == "hyperparameters" and _HARMLESS.fullmatch(name):
+        status = Status.PASS
+    return ConfigRow(section, name, target, golden, status, "differs")
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two settings are equal: as numbers, ``1e-4`` is ``0.0001``; as texts, ``True`` is ``true``."""
+    try:
+        return float(one) == float(other)
+    except (TypeError, ValueError):
+        return str(one).strip().lower() == str(other).strip().lower()
+
+
+def _tensors_differ(target: Any, golden: Any) -> str:
+    if not isinstance(target, dict) or not isinstance(golden, dict):
+        return "" if target == golden else "differs"
+    if target.get("shape") != golden.get("shape"):
+        sizes = [math.prod(each) if isinstance(each := side.get("shape"), list) else None for side in (target, golden)]
+        if sizes[0] != sizes[1]:
+            return f"shapes {target.get('shape')} and {golden.get('shape')}"
+    if target.get("md5") and target.get("md5") == golden.get("md5"):
+        return ""
+    for figure in ("maximum", "minimum", "mean", "norm"):
+        one, other = target.get(figure), golden.get(figure)
+        if not isinstance(one, (int, float)) or not isinstance(other, (int, float)):
+            continue
+        scale = max((abs(side.get("norm") or 0.0) for side in (target, golden)), default=0.0)
+        scale = max(abs(one), abs(other)) if figure != "mean" else max(scale, abs(one), abs(other))
+        if one != other and not (math.isnan(one) and math.isnan(other)) and abs(one - other) > _RELATIVE * scale:
+            return f"{figure} {one:.7g} and {other:.7g}"
+    return ""

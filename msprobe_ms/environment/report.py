@@ -1,0 +1,69 @@
+"""Report a comparison of two environments: a line for what differs, and a table of all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from msprobe_ms.comparison.reporting.colours import OWN_ROWS
+from msprobe_ms.comparison.reporting.csv_table import Cell
+from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table
+from msprobe_ms.comparison.terms import RowColour
+from msprobe_ms.environment.collect import SECTIONS
+from msprobe_ms.environment.compare import ConfigRow, Status
+
+_TITLES = ("section", "name", "target", "golden", "result", "note")
+_COLOURS = {Status.ERROR: RowColour.RED, Status.WARNING: RowColour.YELLOW, Status.PASS: RowColour.NONE}
+#: Lines of each kind in the terminal.
+_TOLD = 10
+
+
+def write_environments(rows: Sequence[ConfigRow], folder: Path, *, csv: bool = False) -> Path:
+    """Write ``config_check_{YYYYmmddHHMMSS}.xlsx`` (or ``.csv``), never over another.
+
+    :raises UsageError: the folder cannot be written
+    """
+    with claimed_timestamp(folder) as stamp:
+        path = folder / f"config_check_{stamp}.{'csv' if csv else 'xlsx'}"
+        write_table(path, list(_TITLES), ((_cells(row), _COLOURS[row.status]) for row in rows), OWN_ROWS)
+    return path
+
+
+def _cells(row: ConfigRow) -> list[Cell]:
+    return [row.section, row.name, _cell(row.target), _cell(row.golden), row.status.value, row.note]
+
+
+def _cell(value: Any) -> Cell:
+    return value if value is None or isinstance(value, (str, int, float)) else str(value)
+
+
+def environment_lines(rows: Sequence[ConfigRow]) -> Iterator[str]:
+    """Say how much differs, then what, what changes numbers first."""
+    counts = Counter(row.status for row in rows)
+    differing = counts[Status.ERROR]
+    verdict = "DIFFERENT" if differing else "EQUAL" if not counts[Status.WARNING] else "MOSTLY EQUAL"
+    yield (
+        f"{verdict}: {differing} of {len(rows)} differ in what changes numbers, {counts[Status.WARNING]} in what may "
+        f"({', '.join(_by_section(rows))})"
+    )
+    for status in (Status.ERROR, Status.WARNING):
+        found = [row for row in rows if row.status is status]
+        for row in found[:_TOLD]:
+            yield f"  {status.value}: {row.section} {row.name}: {_told(row)}"
+        if len(found) > _TOLD:
+            yield f"  and {len(found) - _TOLD} more of {status.value}"
+
+
+def _by_section(rows: Sequence[ConfigRow]) -> Iterator[str]:
+    for section in SECTIONS:
+        own = [row for row in rows if row.section == section]
+        bad = sum(row.status is Status.ERROR for row in own)
+        yield f"{section} {bad} of {len(own)}" if own else f"{section} not collected"
+
+
+def _told(row: ConfigRow) -> str:
+    if isinstance(row.target, dict) or isinstance(row.golden, dict):
+        return row.note
+    return f"{row.target}, golden {row.golden}" if row.note == "differs" else row.note

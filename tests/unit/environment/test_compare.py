@@ -1,0 +1,140 @@
+"""Two environments: what differs and changes numbers is an error, what may is a warning, and secrets are not kept."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rank_dumps import call, leaf, write_dump
+
+from msprobe_ms.cli import main
+from msprobe_ms.environment.collect import SECTIONS, Collection, collect, read_collection, write_collection
+from msprobe_ms.environment.compare import ConfigRow, Status, compare_collections
+from msprobe_ms.support.errors import DumpFormatError, UsageError
+
+SCRIPT = """
+export HCCL_DETERMINISTIC=True  # a comment
+LR=1e-4
+torchrun --nproc_per_node 8 pretrain.py \\
+    --lr ${LR} --micro-batch-size 2 --seed=1234 \\
+    --bf16 --log-interval 10 --save "/data/out dir"
+"""
+
+
+def collected(tmp_path: Path, text: str = SCRIPT, variables: dict[str, str] | None = None, **files: str) -> Collection:
+    (tmp_path / "train.sh").write_text(text)
+    for name, content in files.items():
+        (tmp_path / f"{name}.yaml").write_text(content)
+    given = [tmp_path / "train.sh", *(tmp_path / f"{name}.yaml" for name in files)]
+    return collect(given, None, variables or {})
+
+
+def found(rows: list[ConfigRow], status: Status) -> dict[str, tuple[Any, Any]]:
+    return {f"{row.section} {row.name}": (row.target, row.golden) for row in rows if row.status is status}
+
+
+def test_settings_of_scripts_and_files_are_collected(tmp_path: Path) -> None:
+    yaml = "model: {hidden_size: 64, layers: [1, 2]}\noptimizer:\n  lr: 1.0e-4\nshuffle: true\n"
+    collection = collected(tmp_path, model=yaml)
+    assert collection["hyperparameters"] == {
+        "LR": 1e-4, "nproc_per_node": 8, "lr": "${LR}", "micro-batch-size": 2, "bf16": True, "log-interval": 10,
+        "save": "/data/out dir", "model.hidden_size": 64, "model.layers": '["1", "2"]', "optimizer.lr": 1e-4,
+    }  # fmt: skip
+    assert collection["random"] == {"HCCL_DETERMINISTIC": "True", "seed": 1234, "shuffle": "true"}
+    assert collection["packages"]["numpy"] == np.__version__
+
+
+def test_equal_environments_are_equal_however_they_are_spelled(tmp_path: Path) -> None:
+    one = collected(tmp_path, "run --lr 0.0001 --micro-batch-size 2 --bf16 true --seed 1 --output_dir a")
+    other = collected(tmp_path, "run --learning-rate=1e-4 --batch_size 2 --bf16 True --seed 1 --output_dir b")
+    assert {row.status for row in compare_collections(one, other)} == {Status.PASS}
+
+
+def test_what_changes_numbers_is_an_error_and_what_may_a_warning(tmp_path: Path) -> None:
+    target = collected(
+        tmp_path, "run --lr 1e-3 --seed 1 --warmup 5", {"HCCL_DETERMINISTIC": "true", "OMP_NUM_THREADS": "1"}
+    )
+    golden = collected(tmp_path, "run --lr 1e-4 --seed 2", {"OMP_NUM_THREADS": "8"})
+    golden["packages"] |= {"numpy": "0.1", "pytest": "0.1"}
+    rows = compare_collections(target, golden)
+    assert found(rows, Status.ERROR) == {
+        "packages numpy": (np.__version__, "0.1"),
+        "environment HCCL_DETERMINISTIC": ("true", None),
+        "hyperparameters learning_rate": (1e-3, 1e-4),
+        "random seed": (1, 2),
+    }
+    assert set(found(rows, Status.WARNING)) == {
+        "packages pytest", "environment OMP_NUM_THREADS", "hyperparameters warmup",
+    }  # fmt: skip
+
+
+def test_values_that_may_be_secret_and_variables_of_others_are_not_kept(tmp_path: Path) -> None:
+    variables = {"MS_API_KEY": "abc", "HOME": "/root", "AWS_SECRET": "x", "ASCEND_LAUNCH_BLOCKING": "1"}
+    assert collected(tmp_path, "", variables)["environment"] == {
+        "ASCEND_LAUNCH_BLOCKING": "1",
+        "MS_API_KEY": "(not kept)",
+    }
+
+
+def dump(folder: Path, batch: np.ndarray, weight: np.ndarray, name: str = "weight") -> Path:
+    for step in range(2):
+        data = {"Cell.fc.Dense.forward.0": {**call(batch + step, batch), "parameters": {name: leaf(weight)}}}
+        write_dump(folder / f"step{step}" / "rank0", data)
+    return folder
+
+
+def test_data_and_weights_are_those_of_dumps(tmp_path: Path) -> None:
+    batch, weight = np.arange(8, dtype=np.float32), np.linspace(-1, 1, 6, dtype=np.float32)
+    one = collect([], dump(tmp_path / "a", batch, weight), {})
+    assert set(one["dataset"]) == {"step 0: input 0", "step 1: input 0"} and set(one["weights"]) == {"fc.weight"}
+    same = collect([], dump(tmp_path / "b", batch, weight * np.float32(1 + 1e-7), "weight"), {})
+    assert not found(compare_collections(one, same), Status.ERROR)
+    other = collect([], dump(tmp_path / "c", batch[::-1] * 2, weight * np.float32(1.01)), {})
+    assert set(found(compare_collections(one, other), Status.ERROR)) == {
+        "dataset step 0: input 0", "dataset step 1: input 0", "weights fc.weight",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.json"])
+def test_a_collection_is_read_back(tmp_path: Path, name: str) -> None:
+    collection = collected(tmp_path, variables={"OMP_NUM_THREADS": "1"})
+    write_collection(collection, tmp_path / name)
+    assert read_collection(tmp_path / name) == json.loads(json.dumps(collection))
+    assert set(collection) == set(SECTIONS)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\3\4", b"[]", b"[" * 100_000, b"{}", b'{"packages": []}', b"\xff\xfe"])
+def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.zip").write_bytes(content)
+    with pytest.raises(DumpFormatError, match=r"a\.zip: is no collection of config_check"):
+        read_collection(tmp_path / "a.zip")
+
+
+def test_launch_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("a: [")
+    for name in ("a.yaml", "absent.sh"):
+        with pytest.raises(UsageError, match=name):
+            collect([tmp_path / name], None, {})
+
+
+def test_the_command_collects_compares_and_tells_by_its_status(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for side, lr in (("target", "1e-3"), ("golden", "1e-4")):
+        (tmp_path / "train.sh").write_text(f"run --lr {lr}")
+        assert main(["config_check", "-d", str(tmp_path / "train.sh"), "-o", str(tmp_path / f"{side}.zip")]) == 0
+    capsys.readouterr()
+    sides = [str(tmp_path / f"{side}.zip") for side in ("target", "golden")]
+    assert main(["config_check", "-c", *sides, "-o", str(tmp_path / "out"), "--csv", "--exit-code"]) == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("DIFFERENT: 1 of ") and "dataset not collected" in shown[0]
+    assert shown[1] == "  error: hyperparameters learning_rate: 0.001, golden 0.0001"
+    (table,) = (tmp_path / "out").glob("config_check_*.csv")
+    with table.open(newline="", encoding="utf-8-sig") as opened:
+        rows = list(csv.DictReader(opened))
+    assert [row["name"] for row in rows if row["result"] == "error"] == ["learning_rate"]
+    assert main(["config_check", "-c", sides[0], sides[0], "-o", str(tmp_path / "out"), "--exit-code"]) == 0
