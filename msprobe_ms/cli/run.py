@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.cli.common import add_command
+from msprobe_ms.cli.common import add_command, seconds
 from msprobe_ms.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,30 +41,33 @@ def add_run(commands: Any) -> None:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGS", help="its arguments")
 
 
+#: Options that mean something with ``--check`` alone; without a value it is the default of the check.
+_CHECK = ("out_path", "share", "calls", "disk", "seed", "timeout", "patience", "profile", "thresholds", "references",
+          "reference-python", "save_error_data")  # fmt: skip
+
+
 def _add_check(group: Any) -> None:
     group.add_argument("--check", action="store_true", help="judge API calls; nothing is kept but tables")
+    group.add_argument("-o", "--out_path", type=Path, metavar="DIR", help="where tables go (default: here)")
     group.add_argument(
-        "-o", "--out_path", type=Path, metavar="DIR", default=Path("."), help="where tables go (default: here)"
-    )
-    group.add_argument(
-        "--share", type=_share, metavar="PERCENT", default=0.05,
+        "--share", type=_share, metavar="PERCENT",
         help="by how much the training may take longer (default 5); 100 samples every step",
     )  # fmt: skip
+    group.add_argument("--calls", type=_positive, metavar="N", help="calls judged of one API at most (default 100)")
+    group.add_argument("--disk", type=_positive, metavar="MIB", help="tensors that wait to be judged (default 1024)")
+    group.add_argument("--seed", type=int, metavar="N", help="of which calls are sampled (default 1234)")
+    group.add_argument("--timeout", type=seconds, metavar="S", help="seconds to judge one call in (default 20)")
     group.add_argument(
-        "--calls", type=_positive, metavar="N", default=100, help="calls judged of one API at most (default 100)"
-    )
-    group.add_argument(
-        "--disk", type=_positive, metavar="MIB", default=1024, help="tensors that wait to be judged (default 1024)"
-    )
-    group.add_argument("--seed", type=int, metavar="N", default=1234, help="of which calls are sampled (default 1234)")
-    group.add_argument(
-        "--timeout", type=float, metavar="S", default=20.0, help="seconds to judge one call in (default 20)"
-    )
-    group.add_argument("--profile", choices=("own", "latest", "v110"), default="own", help="whose rules and columns")
+        "--patience", type=seconds, metavar="S",
+        help="seconds without a judged call after which the end of the script waits no longer (default 300)",
+    )  # fmt: skip
+    group.add_argument("--profile", choices=("own", "latest", "v110"), help="whose rules and columns (default own)")
     group.add_argument("--thresholds", type=Path, metavar="FILE", help="yaml that changes what passes")
     group.add_argument("--references", type=Path, metavar="FILE", help="yaml that names references of your own")
-    group.add_argument("--reference-python", metavar="PROGRAM", default="", help="the Python that has PyTorch")
-    group.add_argument("--save_error_data", action="store_true", help="keep tensors of what is wrong, with a script")
+    group.add_argument("--reference-python", metavar="PROGRAM", help="the Python that has PyTorch")
+    group.add_argument(
+        "--save_error_data", action="store_true", default=None, help="keep tensors of what is wrong, with a script"
+    )
 
 
 def _positive(text: str) -> int:
@@ -93,6 +96,8 @@ def _run(options: argparse.Namespace) -> Callable[[], int]:
 
     if options.check:
         return _prepare_check(options)
+    if given := [key for key in _CHECK if getattr(options, key.replace("-", "_")) is not None]:
+        raise UsageError(f"run: --{', --'.join(given)}: only --check takes it")
     settings = {
         "config_path": options.config,
         "level": options.level,
@@ -117,14 +122,13 @@ def _prepare_check(options: argparse.Namespace) -> Callable[[], int]:
     """Prepare a run in which a sample of the calls is judged."""
     from msprobe_ms.accuracy.judging.thresholds import load_thresholds
     from msprobe_ms.accuracy.online.settings import MIB, Budget, Judging
-    from msprobe_ms.accuracy.references.user import user_references
     from msprobe_ms.config import load_config
     from msprobe_ms.recording.script import prepare_script
 
     given = [key for key in ("level", "task", "dump_path") if getattr(options, key) is not None]
     if given:
         raise UsageError(f"run: --check records what it needs by itself; leave out --{', --'.join(given)}")
-    output = options.out_path.absolute()
+    output = (options.out_path or Path(".")).absolute()
     # The script may change the working folder before the debugger is made.
     settings = {
         "config_path": options.config and options.config.absolute(),
@@ -136,26 +140,29 @@ def _prepare_check(options: argparse.Namespace) -> Callable[[], int]:
     # A mistake is told before the script begins.
     load_config(**settings)
     load_thresholds(options.thresholds)
-    user_references(options.references)
+    if options.references is not None and not options.references.is_file():
+        raise UsageError(f"{options.references}: no such file; give a yaml that names references")
+    files: dict[str, Any] = {
+        key: str(file.absolute()) for key in ("references", "thresholds") if (file := getattr(options, key))
+    }
     judging = Judging(
         str(output),
-        options.timeout,
-        options.profile,
-        references=_absolute(options.references),
-        thresholds=_absolute(options.thresholds),
-        reference_python=options.reference_python,
-        save_errors=options.save_error_data,
-    )
-    budget = Budget(options.share, options.calls, disk=options.disk * MIB, seed=options.seed)
+        **_given(options, timeout="timeout", patience="patience", profile="profile", save_error_data="save_errors",
+                 reference_python="reference_python"),
+        **files,
+    )  # fmt: skip
+    disk = {} if options.disk is None else {"disk": options.disk * MIB}
+    budget = Budget(**_given(options, share="share", calls="calls", seed="seed"), **disk)
     drive = partial(_sampling, budget, judging)
     return prepare_script(options.script, options.arguments, as_module=options.as_module, drive=drive, **settings)
+
+
+def _given(options: argparse.Namespace, **names: str) -> dict[str, Any]:
+    """The options that are given, by the names that they go by."""
+    return {name: value for key, name in names.items() if (value := getattr(options, key)) is not None}
 
 
 def _sampling(budget: Budget, judging: Judging, debugger: BaseDebugger, find: Networks) -> Steps:
     from msprobe_ms.accuracy.online.driver import SamplingDriver
 
     return SamplingDriver(debugger, find.device, budget, judging)
-
-
-def _absolute(path: Path | None) -> str:
-    return "" if path is None else str(path.absolute())

@@ -139,9 +139,16 @@ def test_a_gradient_that_mindspore_computes_wrongly_is_found_and_nothing_else(tm
     assert left_behind(checked) == []
 
 
-def test_a_planted_fault_is_found_in_a_pytorch_training(tmp_path: Path) -> None:
-    plain, checked = tmp_path / "plain", tmp_path / "checked"
-    assert train(plain, PYTORCH).returncode == 0
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the end of the PyTorch training without the check."""
+    folder = tmp_path_factory.mktemp("plain")
+    assert train(folder, PYTORCH).returncode == 0
+    return folder
+
+
+def test_a_planted_fault_is_found_in_a_pytorch_training(plain: Path, tmp_path: Path) -> None:
+    checked = tmp_path / "checked"
     done = train(checked, PYTORCH, check=("--share", "100", "--calls", "4", "--save_error_data"))
     assert done.returncode == 0, done.stderr
     assert_same_end(plain, checked)
@@ -167,10 +174,9 @@ def test_a_training_that_is_killed_leaves_whole_tables(tmp_path: Path) -> None:
     assert [name for name in errors(tmp_path) if name.startswith("step3")] == ["step3.Functional.softplus.0 Forward"]
 
 
-def test_judging_that_dies_and_hangs_costs_rows(tmp_path: Path) -> None:
-    plain, checked = tmp_path / "plain", tmp_path / "checked"
-    assert train(plain, PYTORCH).returncode == 0
-    done = train(checked, PYTORCH, "checkers", check=("--share", "100", "--timeout", "0.5"))
+def test_judging_that_dies_and_hangs_costs_rows(plain: Path, tmp_path: Path) -> None:
+    checked = tmp_path / "checked"
+    done = train(checked, PYTORCH, "checkers", check=("--share", "100", "--patience", "3"))
     assert done.returncode == 0, done.stderr
     assert "the process that judges ended with -9; another goes on" in done.stderr
     assert_same_end(plain, checked)

@@ -14,8 +14,6 @@ from msprobe_ms.support.log import logger
 
 #: Processes that are begun for one training at most, each after the one before has died.
 _MOST_STARTS = 3
-#: Calls that may take as long as they may before the process is given up, once the training is over.
-_PATIENCE = 6
 #: Seconds after which the user is told what is waited for.
 _SILENCE = 2.0
 _NOT_REACHED = "timed out: the process that judges did not come to it"
@@ -70,7 +68,6 @@ class CheckerProcess:
 
     def _waited(self) -> str:
         """Wait for its end; "" when that was a good one, else why what is left has no row yet."""
-        patience = _PATIENCE * self._judging.timeout
         began = seen = time.time()
         told = False
         while True:
@@ -87,7 +84,7 @@ class CheckerProcess:
             if not told and now - began > _SILENCE:
                 told = True
                 logger.info("check: the training is over; sampled calls are still being judged")
-            if now - seen > patience:
+            if now - seen > self._judging.patience:
                 process.kill()
                 process.wait()
                 return _NOT_REACHED

@@ -7,6 +7,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,10 +34,18 @@ class SamplingDriver:
     What fails here ends the sampling, not the training.
     """
 
-    def __init__(self, debugger: BaseDebugger, device: Callable[[Any], str], budget: Budget, judging: Judging) -> None:
-        """``device`` tells what kind of device a network is on."""
+    def __init__(
+        self,
+        debugger: BaseDebugger,
+        device: Callable[[Any], str],
+        budget: Budget,
+        judging: Judging,
+        *,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """``device`` tells what kind of device a network is on, ``clock`` the seconds that the training takes."""
         self._debugger, self._device_of, self._judging = debugger, device, judging
-        self._calls, self._steps = SampledCalls(budget), SampledSteps(budget.share)
+        self._calls, self._steps = SampledCalls(budget), SampledSteps(budget.share, clock)
         debugger.quotas.calls = self._calls
         self._spool: Spool | None = None
         self._process: CheckerProcess | None = None
@@ -47,6 +56,8 @@ class SamplingDriver:
         #: meanwhile.
         self._sampling: bool | None = None
         self._contended = False
+        #: Whether samples may wait to be judged.
+        self._waiting = False
         self._reported = 0.0
         self._failed = False
 
@@ -81,6 +92,12 @@ class SamplingDriver:
         self._debugger.retire()
         self._guarded(partial(self._finish, folder))
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """What the sampling cost and took so far: seconds, steps and calls."""
+        steps, calls = self._steps, self._calls
+        return {"spent": steps.spent, "sampled_steps": steps.sampled, "sampled_calls": calls.taken.total()}
+
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def _begin(self, model: Any) -> bool:
@@ -100,7 +117,9 @@ class SamplingDriver:
         return not selected or _step_of(self._debugger.folder) in selected
 
     def _is_judging(self) -> bool:
-        return self._spool is not None and bool(self._spool.samples())
+        if self._waiting and self._spool is not None:
+            self._waiting = bool(self._spool.samples())
+        return self._waiting
 
     def _open(self, model: Any) -> Spool:
         """Make the folder where samples lie, in that of the tables; each rank has its own. Raises OSError."""
@@ -128,6 +147,8 @@ class SamplingDriver:
         """Have a sample judged; one without a call is removed."""
         if not (folder / DUMP).exists():
             shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):
+                folder.parent.rmdir()
         elif self._spool is not None and self._process is not None:
             step = _step_of(folder)
             self._run += step <= self._latest
@@ -136,6 +157,7 @@ class SamplingDriver:
             self._report(ended=False)
             run = "" if self._run == 1 else f"run{self._run}."
             self._spool.hand_over(folder, self._samples, f"{run}step{step}")
+            self._waiting = True
             self._process.keep_alive()
 
     def _report(self, *, ended: bool) -> None:

@@ -19,6 +19,7 @@ from msprobe_ms.accuracy.tables import write_tables
 from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.text import one_a_line
 
 #: Seconds from one writing of the tables to the next.
 _BETWEEN_TABLES = 10.0
@@ -82,7 +83,7 @@ class GrowingTable:
         lines = [*summary_lines(_WHAT, checked)]
         lines[1:1] = _coverage(progress, killed=killed)
         if speaks or checked.failed:
-            print("\n".join(lines), file=sys.stderr)
+            print(one_a_line(lines), file=sys.stderr)
 
     def _say(self, text: str) -> None:
         if text not in self._said:
@@ -103,9 +104,10 @@ def _coverage(progress: Progress, *, killed: bool) -> Iterator[str]:
     """What the sample is of."""
     seen, taken = (sum(counts[place] for counts in progress.calls.values()) for place in (0, 1))
     at_least = "at least " if killed else ""
+    others = "" if progress.sampled == progress.steps else "; no call of the others was looked at"
     yield (
         f"  sampled: {taken} of {seen} calls of {len(progress.calls)} APIs in {progress.sampled} of "
-        f"{at_least}{progress.steps} steps; no call of the other steps was looked at"
+        f"{at_least}{progress.steps} steps{others}"
     )
     if killed:
         yield "  the training was killed"

@@ -39,6 +39,7 @@ class Judging:
 
     ``output``            the folder of the tables
     ``timeout``           seconds for one call
+    ``patience``          seconds without a judged call after which the end of the training waits no longer
     ``profile``           whose rules and columns
     ``precision``         of the reference
     ``references``        a yaml with references of the user's own, absolute; "" for none
@@ -50,6 +51,7 @@ class Judging:
 
     output: str
     timeout: float = 20.0
+    patience: float = 300.0
     profile: str = "own"
     precision: str = "double"
     references: str = ""
