@@ -7,14 +7,38 @@ from collections import deque
 from collections.abc import Callable
 from statistics import median
 
-#: Steps alone whose median is what a step takes; fewer than the second number of them tell nothing.
-_REMEMBERED, _FEWEST = 32, 2
+#: Steps of a kind whose median is what such a step takes; so many of them alone must have been seen to know anything.
+_REMEMBERED, _FEWEST = 32, 8
+
+
+class _Kind:
+    """Steps of one kind: how many there were, and how long the last ones took."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._took: deque[float] = deque(maxlen=_REMEMBERED)
+
+    def add(self, took: float | None) -> None:
+        """Count a step; None where its time says nothing."""
+        self.count += 1
+        if took is not None:
+            self._took.append(took)
+
+    def beyond(self, alone: float) -> float:
+        """Seconds that one of them takes longer than a step alone; 0 where nothing is known of them."""
+        return median(self._took) - alone if self._took else 0.0
+
+    @property
+    def typical(self) -> float | None:
+        """Seconds that one of them takes; None where too little is known."""
+        return median(self._took) if len(self._took) >= _FEWEST else None
 
 
 class SampledSteps:
-    """Measures what sampling costs, step by step, from the end of one step to that of the next.
+    """Measures what sampling costs, by the time from the end of one step to that of the next.
 
-    A step alone is one in which nothing is sampled and nothing judged beside it. What others take longer is spent.
+    A step alone is one in which nothing is sampled and nothing judged beside it. What others take longer is spent:
+    medians are set against each other, as a step may take long for reasons of its own, and the first one does.
     """
 
     def __init__(self, share: float, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -22,44 +46,36 @@ class SampledSteps:
         self._share = share
         self._clock = clock
         self._began = self._step_began = clock()
-        self._alone: deque[float] = deque(maxlen=_REMEMBERED)
-        #: How many others there were, and how long they took together, since it was last known what steps alone take.
-        self._others, self._took = 0, 0.0
-        self._spent = self._latest = 0.0
-        self.steps = self.sampled = 0
+        self._alone, self._sampled, self._contended = _Kind(), _Kind(), _Kind()
+        self.steps = 0
+
+    @property
+    def sampled(self) -> int:
+        """Steps that were sampled."""
+        return self._sampled.count
 
     @property
     def spent(self) -> float:
         """Seconds that the training has taken longer, as far as is known."""
-        return self._spent
+        alone = self._alone.typical
+        if alone is None:
+            return 0.0
+        return max(0.0, sum(kind.count * kind.beyond(alone) for kind in (self._sampled, self._contended)))
 
     def wants(self) -> bool:
         """Whether the step that begins is to be sampled."""
         if self._share >= 1 or not self.sampled:
             return True
-        if len(self._alone) < _FEWEST:
+        alone = self._alone.typical
+        if alone is None:
             return False
-        return self._spent + self._latest <= self._share * (self._clock() - self._began)
+        another = max(0.0, self._sampled.beyond(alone))
+        return self.spent + another <= self._share * (self._clock() - self._began)
 
     def end(self, *, sampled: bool, judging: bool) -> None:
         """The step is over; ``judging``: calls were judged meanwhile."""
         now = self._clock()
         took, self._step_began = now - self._step_began, now
+        kind = self._sampled if sampled else self._contended if judging else self._alone
+        kind.add(took if self.steps else None)
         self.steps += 1
-        self.sampled += sampled
-        if not (sampled or judging):
-            self._alone.append(took)
-        else:
-            self._others += 1
-            self._took += took
-        if len(self._alone) >= _FEWEST:
-            self._settle(sampled)
-
-    def _settle(self, sampled: bool) -> None:
-        if self._others:
-            # One may be shorter than steps alone, as steps differ: only their sum says what they took longer.
-            extra = self._took - self._others * median(self._alone)
-            self._spent = max(0.0, self._spent + extra)
-            if sampled and self.sampled > 1:  # the first is longer whatever is recorded
-                self._latest = max(0.0, extra)
-            self._others, self._took = 0, 0.0

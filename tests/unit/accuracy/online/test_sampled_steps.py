@@ -6,20 +6,24 @@ from msprobe_ms.accuracy.online.sampled_steps import SampledSteps
 
 
 class Training:
-    """Steps of one second; sampled ones take ``extra`` longer, and the next ``judged`` ones a tenth of a second."""
+    """Steps of one second; sampled ones take ``extra`` longer, and the next ``judged`` ones a tenth of a second.
 
-    def __init__(self, share: float, extra: float, *, judged: int = 0, first: float = 0.0) -> None:
+    Every tenth takes ``slow`` longer, whatever is recorded.
+    """
+
+    def __init__(self, share: float, extra: float, *, judged: int = 0, first: float = 0.0, slow: float = 0.0) -> None:
         self.now = 100.0
         self.steps = SampledSteps(share, lambda: self.now)
         self.sampled: list[int] = []
-        self._extra, self._judged, self._first = extra, judged, first
+        self._extra, self._judged, self._first, self._slow = extra, judged, first, slow
         self._judging = 0
 
     def run(self, count: int) -> None:
         for number in range(count):
             sampled = self.steps.wants()
             judging = self._judging > 0
-            self.now += 1 + (number == 0) * self._first + sampled * self._extra + judging * 0.1
+            self.now += 1 + (number == 0) * self._first + (number % 10 == 9) * self._slow
+            self.now += sampled * self._extra + judging * 0.1
             self._judging = self._judged if sampled else max(0, self._judging - 1)
             if sampled:
                 self.sampled.append(number)
@@ -43,12 +47,19 @@ def test_steps_that_are_slow_as_others_are_judged_count_as_well() -> None:
     assert 0.8 * 0.05 < cost / (training.now - 100.0) <= 0.05
 
 
-def test_the_first_step_is_sampled_and_the_second_when_the_first_is_paid_for() -> None:
-    training = Training(0.1, extra=1.0, first=9.0)  # it compiles, too, which nobody can tell apart
-    training.run(300)
-    assert training.sampled[0] == 0
-    assert 80 < training.sampled[1] < 110
-    assert training.sampled[2] - training.sampled[1] < 25
+def test_the_first_step_is_sampled_and_the_second_once_it_is_known_what_steps_take() -> None:
+    training = Training(0.1, extra=1.0, first=500.0)  # it compiles, too, which nobody can tell apart
+    training.run(100)
+    assert training.sampled[:2] == [0, 9]
+    assert training.steps.spent == len(training.sampled)
+
+
+def test_steps_that_are_slow_for_reasons_of_their_own_cost_nothing() -> None:
+    training = Training(0.05, extra=1.0, judged=5, slow=30.0)
+    training.run(2000)
+    cost = len(training.sampled) * (1.0 + 5 * 0.1)
+    assert abs(training.steps.spent - cost) < 0.2 * cost
+    assert 0.8 * 0.05 < cost / (training.now - 100.0) <= 0.06
 
 
 def test_sampling_that_costs_nothing_goes_on() -> None:
