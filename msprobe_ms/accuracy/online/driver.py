@@ -107,10 +107,15 @@ class SamplingDriver:
             return False
         if self._spool is None:
             self._spool = self._open(model)
-        elif self._spool.waiting() > self._calls.most_waiting or not (self._process and self._process.keep_alive()):
+        elif self._samples and not self._has_room(self._spool):
             return False
         self._calls.begin_step()
         return True
+
+    def _has_room(self, spool: Spool) -> bool:
+        """Whether there is room for another sample, and a process that judges it."""
+        alive = self._process is not None and self._process.keep_alive()
+        return alive and spool.waiting() <= self._calls.most_waiting
 
     def _is_selected(self) -> bool:
         selected = self._debugger.config.step
@@ -169,13 +174,13 @@ class SamplingDriver:
         self._spool.tell(Progress(steps.steps, steps.sampled, counts, dict(calls.unchecked), self._device, ended))
 
     def _finish(self, folder: Path) -> None:
-        if self._sampling:  # the script ended in the middle of a step
-            self._hand_over(folder)
+        if self._sampling is not None:  # the script ended in the middle of a step
+            self._end(folder)
         if self._spool is None or self._process is None:
             return
         if not self._samples:
             self._spool.discard()
-            logger.warning("check: nothing was judged: no call of an API was seen")
+            logger.warning("check: nothing was judged: there was no call of an API, or none could be recorded")
             return
         self._report(ended=True)
         self._process.finish()
