@@ -52,9 +52,10 @@ class SamplingDriver:
         self._device = ""
         #: Samples that were handed over; how often steps were counted anew, and the latest step.
         self._samples, self._run, self._latest = 0, 1, -1
-        #: Of the step that goes on: whether it is sampled, None before its first call; whether others are judged
-        #: meanwhile.
+        #: Of the step that goes on: whether it is sampled, None before its first call; where its dump is; whether
+        #: others are judged meanwhile.
         self._sampling: bool | None = None
+        self._folder = Path()
         self._contended = False
         #: Whether samples may wait to be judged.
         self._waiting = False
@@ -81,16 +82,14 @@ class SamplingDriver:
 
     def step(self) -> None:
         """The step is over: what was recorded of it is handed over."""
-        folder = self._debugger.folder
         self._debugger.step()
-        self._guarded(partial(self._end, folder))
+        self._guarded(self._end)
         self._sampling = None
 
     def retire(self) -> None:
         """The training is over: wait for what is still to be judged."""
-        folder = self._debugger.folder
         self._debugger.retire()
-        self._guarded(partial(self._finish, folder))
+        self._guarded(self._finish)
 
     @property
     def figures(self) -> dict[str, float]:
@@ -110,6 +109,7 @@ class SamplingDriver:
         elif self._samples and not self._has_room(self._spool):
             return False
         self._calls.begin_step()
+        self._folder = self._debugger.folder
         return True
 
     def _has_room(self, spool: Spool) -> bool:
@@ -140,9 +140,9 @@ class SamplingDriver:
         self._process = CheckerProcess(spool, self._judging)
         return spool
 
-    def _end(self, folder: Path) -> None:
+    def _end(self) -> None:
         if self._sampling:
-            self._hand_over(folder)
+            self._hand_over(self._folder)
         judging = self._contended or self._is_judging()
         self._steps.end(sampled=bool(self._sampling), judging=judging)
         if self._sampling or time.monotonic() - self._reported > _BETWEEN_REPORTS:
@@ -173,9 +173,9 @@ class SamplingDriver:
         self._reported = time.monotonic()
         self._spool.tell(Progress(steps.steps, steps.sampled, counts, dict(calls.unchecked), self._device, ended))
 
-    def _finish(self, folder: Path) -> None:
+    def _finish(self) -> None:
         if self._sampling is not None:  # the script ended in the middle of a step
-            self._end(folder)
+            self._end()
         if self._spool is None or self._process is None:
             return
         if not self._samples:
