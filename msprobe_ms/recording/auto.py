@@ -178,10 +178,12 @@ class TrainingRecorder(Listener):
 
     def finish(self) -> None:
         """The script is over."""
-        if self._refused or not self._process.is_mine:
+        if not self._process.is_mine:
             return
         if self._steps is not None:
             self._steps.retire()
+        elif self._refused:
+            return
         elif self._debugger_class.current() is not None:
             self._give_way()
         else:
@@ -242,8 +244,8 @@ class TrainingRecorder(Listener):
 
     def _give_way(self) -> None:
         """The script records itself; one recording at a time."""
-        if self._steps is not None:
-            self._steps.retire()
+        if self._debugger is not None:
+            self._debugger.retire()  # at once; what is driven in its place may have to wait for something at the end
         self._refused, self._running = True, False
         logger.warning(
             "msprobe run: the script uses a PrecisionDebugger of its own: it alone records, as without msprobe run"

@@ -19,7 +19,6 @@ from msprobe_ms.accuracy.online.sampled_steps import SampledSteps
 from msprobe_ms.accuracy.online.settings import Budget, Judging
 from msprobe_ms.accuracy.online.spool import DUMP, Progress, Spool
 from msprobe_ms.recording.debugger import BaseDebugger
-from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import logger
 
 #: Seconds from one report of how far the training is to the next, where nothing is sampled.
@@ -66,14 +65,8 @@ class SamplingDriver:
         """Forward begins. Raises UsageError where the debugger cannot record it."""
         if self._sampling is None:
             self._sampling = bool(self._guarded(partial(self._begin, model)))
-        if not self._sampling:
-            return
-        try:
+        if self._sampling:
             self._debugger.start(model)
-        except MsprobeError:  # nothing is ever recorded then
-            if self._spool is not None and not self._samples:
-                self._spool.discard()
-            raise
 
     def stop(self) -> None:
         """Forward and backward are over."""
