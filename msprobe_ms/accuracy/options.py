@@ -29,6 +29,7 @@ class Options:
     ``same_library`` a library may judge itself, in higher precision
     ``all_gradients`` check gradients of calls, too, that have no backward entry
     ``save_errors``  keep the tensors of calls that do not pass
+    ``device``       kind of the device that recorded results are of, ``cpu`` or ``ascend``; "" where it is not known
     ``devices``      numbers of the devices that workers share; none: the one that the framework takes
     ``thresholds``, ``profile``  of judging
     """
@@ -46,6 +47,7 @@ class Options:
     same_library: bool = False
     all_gradients: bool = False
     save_errors: bool = False
+    device: str = ""
     devices: tuple[int, ...] = ()
     thresholds: Thresholds = field(default_factory=load_thresholds)
     profile: Profile = "own"

@@ -17,12 +17,16 @@ _MOST = 20_000
 _HEADINGS = ("Call", "Forward", "Backward", "Standard", "Error in ULP", "Allowed", "Rule", "Reference", "Message")
 
 
-def write_check_page(path: Path, dump: Path, results: Sequence[ApiResult], verdict: str) -> None:
-    """Write the page. ``verdict`` is the first line for the terminal. Raises UsageError: it cannot be written."""
+def write_check_page(path: Path, dump: Path | None, results: Sequence[ApiResult], verdict: str) -> None:
+    """Write the page. ``verdict`` is the first line for the terminal. ``dump``: None of calls within a training.
+
+    :raises UsageError: it cannot be written
+    """
     ordered = sorted(results, key=lambda result: _ORDER.index(_worst(result)))
     body = "\n".join([*_header(verdict, results), *_table(ordered[:_MOST]), *_footer(dump, len(ordered))])
     with writing(path) as file:
-        write_static_page(file, title=verdict.partition(": ")[0] + f": {dump.parent.name}", body=body, assets="check")
+        of = "training" if dump is None else dump.parent.name
+        write_static_page(file, title=f"{verdict.partition(': ')[0]}: {of}", body=body, assets="check")
 
 
 def _worst(result: ApiResult) -> Status:
@@ -85,9 +89,10 @@ def _figure(row: Judged, key: str) -> str:
     return "" if value is None else f"{value:.4g}"
 
 
-def _footer(dump: Path, count: int) -> Iterator[str]:
+def _footer(dump: Path | None, count: int) -> Iterator[str]:
     yield "<footer>"
     if count > _MOST:
         yield f"<p>The first {_MOST} of {count} calls; the csv tables have them all.</p>"
-    yield f"<p>Dump: {escaped(str(dump), 2000)}. This file holds names of functions and figures of their results.</p>"
+    source = "Sampled within a training" if dump is None else f"Dump: {escaped(str(dump), 2000)}"
+    yield f"<p>{source}. This file holds names of functions and figures of their results.</p>"
     yield "</footer>"

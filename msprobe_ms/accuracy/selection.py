@@ -18,7 +18,7 @@ from msprobe_ms.accuracy.calls import (
     flat_leaves,
     map_arguments,
 )
-from msprobe_ms.dump.dialects import COLLECTIVE_PREFIXES
+from msprobe_ms.dump.dialects import COLLECTIVE_PREFIXES, JIT
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import listed, suggestion
 
@@ -69,19 +69,26 @@ def _reason(call: ApiCall, selection: Selection) -> str:
         return "in black list"
     if selection.white_list and selection.white_list.isdisjoint(names):
         return "not in white list"
-    if call.prefix in COLLECTIVE_PREFIXES:
-        return "distributed"
+    if reason := unchecked_reason(call.prefix, call.api):
+        return reason
     if call.arguments is None:
         return "no forward entry"
     leaves = (*argument_leaves(call.arguments), *flat_leaves(dict(call.attributes)))
     unknown = [leaf.type for leaf in leaves if isinstance(leaf, Unknown)]
     if unknown:
         return f"an argument was not recorded: {unknown[0][:60]}"
-    if reason := _unchecked().get(call.api.rpartition(".")[2]):
-        return reason
     if call.api.rpartition(".")[2].startswith("dropout") and not _passes_through(call):
         return "random output"
     return ""
+
+
+def unchecked_reason(prefix: str, api: str) -> str:
+    """Return why no call of an API can be judged, whatever its arguments; "" where some can."""
+    if prefix in COLLECTIVE_PREFIXES:
+        return "distributed"
+    if prefix == JIT:
+        return "a compiled function"
+    return _unchecked().get(api.rpartition(".")[2], "")
 
 
 def _passes_through(call: ApiCall) -> bool:

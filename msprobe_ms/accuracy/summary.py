@@ -13,7 +13,7 @@ from msprobe_ms.support.text import and_more, listed
 _MOST_ERRORS, _MOST_REASONS = 10, 8
 
 
-def verdict_line(dump: Path, checked: Checked) -> str:
+def verdict_line(dump: Path | str, checked: Checked) -> str:
     """Say how many results were judged, and how."""
     counts = checked.statuses
     judged = sum(counts[status] for status in (Status.PASS, Status.WARNING, Status.ERROR))
@@ -24,7 +24,7 @@ def verdict_line(dump: Path, checked: Checked) -> str:
     )
 
 
-def summary_lines(dump: Path, checked: Checked) -> Iterator[str]:
+def summary_lines(dump: Path | str, checked: Checked) -> Iterator[str]:
     """Yield the verdict, what is wrong, what was not checked and why, and the files."""
     yield verdict_line(dump, checked)
     if checked.resumed:

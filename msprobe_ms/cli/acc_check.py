@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.cli.common import DIVERGENT, DONE, add_command, print_verdict
+from msprobe_ms.cli.common import DIVERGENT, DONE, add_command, print_verdict, seconds
 from msprobe_ms.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _add_running(group: Any, *, several: bool) -> None:
     group.add_argument("-j", "--jit_compile", action="store_true", help="taken for msprobe's sake; has no effect")
     group.add_argument("--rerun", action="store_true", help="run the APIs of a tensor dump again, on what was recorded")
     group.add_argument("--seed", type=int, default=1234, metavar="N", help="of what is drawn (default 1234)")
-    group.add_argument("--timeout", type=_seconds, default=60.0, metavar="S", help="seconds for one call (default 60)")
+    group.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds for one call (default 60)")
     group.add_argument(
         "-save_error_data",
         "--save_error_data",
@@ -119,16 +119,6 @@ def _device(text: str) -> int:
     if not text.isdecimal() or int(text) > 4095:
         raise argparse.ArgumentTypeError(f"{text!r}; accepted are 0 to 4095")
     return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r}; accepted is a number of seconds")
-    return seconds
 
 
 def _acc_check(options: argparse.Namespace) -> int:

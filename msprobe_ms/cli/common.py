@@ -75,3 +75,14 @@ def numbers(text: str) -> list[int]:
             raise argparse.ArgumentTypeError(f"{part!r} is no number; accepted are 0,3 or 0-3")
         found += range(int(first), int(last or first) + 1)
     return found
+
+
+def seconds(text: str) -> float:
+    """Read a number of seconds of the command line."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r}; accepted is a number of seconds")
+    return found

@@ -1,23 +1,31 @@
-"""Console command ``run``: record a training script that was not edited."""
+"""Console command ``run``: record a training script that was not edited, or check a sample of its calls."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.cli.common import add_command
+from msprobe_ms.cli.common import add_command, seconds
 from msprobe_ms.support.errors import UsageError
+
+if TYPE_CHECKING:
+    from msprobe_ms.accuracy.online.settings import Budget, Judging
+    from msprobe_ms.frameworks.training import Networks
+    from msprobe_ms.recording.auto import Steps
+    from msprobe_ms.recording.debugger import BaseDebugger
 
 _RUN_EPILOG = """\
 examples:
   msprobe run --config config.json train.py --epochs 3
   msprobe run --level L0 --step 0 -m mypackage.train
+  msprobe run --check -o report train.py                (is each API right? no dump is kept)
 
 The network is the one given to value_and_grad, grad, GradOperation, TrainOneStepCell or Model; in PyTorch the outermost
 module called. A step ends when the optimizer has run, each of them where there are several; without any, when the
-network is called again. The log says what they were taken for. See docs/run.md."""
+network is called again. The log says what they were taken for. See docs/run.md, for --check docs/accuracy_check.md."""
 
 
 def add_run(commands: Any) -> None:
@@ -27,9 +35,55 @@ def add_run(commands: Any) -> None:
     parser.add_argument("--task", help="overrides the file: statistics, tensor")
     parser.add_argument("--dump_path", metavar="DIR", help="overrides the file")
     parser.add_argument("--step", type=_steps, metavar="N,N,…", help="overrides the file: steps to record, such as 0,5")
+    _add_check(parser.add_argument_group("check", "judge a sample of the API calls while the training goes on"))
     parser.add_argument("-m", action="store_true", dest="as_module", help="what follows is the name of a module")
     parser.add_argument("script", metavar="SCRIPT", help="the training script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGS", help="its arguments")
+
+
+#: Options that mean something with ``--check`` alone; without a value it is the default of the check.
+_CHECK = ("out_path", "share", "calls", "disk", "seed", "timeout", "patience", "profile", "thresholds", "references",
+          "reference-python", "save_error_data")  # fmt: skip
+
+
+def _add_check(group: Any) -> None:
+    group.add_argument("--check", action="store_true", help="judge API calls; nothing is kept but tables")
+    group.add_argument("-o", "--out_path", type=Path, metavar="DIR", help="where tables go (default: here)")
+    group.add_argument(
+        "--share", type=_share, metavar="PERCENT",
+        help="by how much the training may take longer (default 5); 100 samples every step",
+    )  # fmt: skip
+    group.add_argument("--calls", type=_positive, metavar="N", help="calls judged of one API at most (default 100)")
+    group.add_argument("--disk", type=_positive, metavar="MIB", help="tensors that wait to be judged (default 1024)")
+    group.add_argument("--seed", type=int, metavar="N", help="of which calls are sampled (default 1234)")
+    group.add_argument("--timeout", type=seconds, metavar="S", help="seconds to judge one call in (default 20)")
+    group.add_argument(
+        "--patience", type=seconds, metavar="S",
+        help="seconds without a judged call after which the end of the script waits no longer (default 300)",
+    )  # fmt: skip
+    group.add_argument("--profile", choices=("own", "latest", "v110"), help="whose rules and columns (default own)")
+    group.add_argument("--thresholds", type=Path, metavar="FILE", help="yaml that changes what passes")
+    group.add_argument("--references", type=Path, metavar="FILE", help="yaml that names references of your own")
+    group.add_argument("--reference-python", metavar="PROGRAM", help="the Python that has PyTorch")
+    group.add_argument(
+        "--save_error_data", action="store_true", default=None, help="keep tensors of what is wrong, with a script"
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1 << 24:
+        raise argparse.ArgumentTypeError(f"{text!r}; accepted is a whole number from 1")
+    return int(text)
+
+
+def _share(text: str) -> float:
+    try:
+        percent = float(text)
+    except ValueError:
+        percent = 0.0
+    if not 0 < percent <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r}; accepted are percents above 0, to 100")
+    return percent / 100
 
 
 def _steps(text: str) -> list[int | str]:
@@ -40,6 +94,10 @@ def _run(options: argparse.Namespace) -> Callable[[], int]:
     from msprobe_ms.config import load_config
     from msprobe_ms.recording.script import prepare_script
 
+    if options.check:
+        return _prepare_check(options)
+    if given := [key for key in _CHECK if getattr(options, key.replace("-", "_")) is not None]:
+        raise UsageError(f"run: --{', --'.join(given)}: only --check takes it")
     settings = {
         "config_path": options.config,
         "level": options.level,
@@ -58,3 +116,53 @@ def _run(options: argparse.Namespace) -> Callable[[], int]:
     if options.dump_path or config.dump_enable is None:
         settings["dump_path"] = config.dump_path
     return prepare_script(options.script, options.arguments, as_module=options.as_module, **settings)
+
+
+def _prepare_check(options: argparse.Namespace) -> Callable[[], int]:
+    """Prepare a run in which a sample of the calls is judged."""
+    from msprobe_ms.accuracy.judging.thresholds import load_thresholds
+    from msprobe_ms.accuracy.online.settings import MIB, Budget, Judging
+    from msprobe_ms.config import load_config
+    from msprobe_ms.recording.script import prepare_script
+
+    given = [key for key in ("level", "task", "dump_path") if getattr(options, key) is not None]
+    if given:
+        raise UsageError(f"run: --check records what it needs by itself; leave out --{', --'.join(given)}")
+    output = (options.out_path or Path(".")).absolute()
+    # The script may change the working folder before the debugger is made.
+    settings = {
+        "config_path": options.config and options.config.absolute(),
+        "level": "L1",
+        "task": "tensor",
+        "dump_path": output,
+        "step": options.step,
+    }
+    # A mistake is told before the script begins.
+    load_config(**settings)
+    load_thresholds(options.thresholds)
+    if options.references is not None and not options.references.is_file():
+        raise UsageError(f"{options.references}: no such file; give a yaml that names references")
+    files: dict[str, Any] = {
+        key: str(file.absolute()) for key in ("references", "thresholds") if (file := getattr(options, key))
+    }
+    judging = Judging(
+        str(output),
+        **_given(options, timeout="timeout", patience="patience", profile="profile", save_error_data="save_errors",
+                 reference_python="reference_python"),
+        **files,
+    )  # fmt: skip
+    disk = {} if options.disk is None else {"disk": options.disk * MIB}
+    budget = Budget(**_given(options, share="share", calls="calls", seed="seed"), **disk)
+    drive = partial(_sampling, budget, judging)
+    return prepare_script(options.script, options.arguments, as_module=options.as_module, drive=drive, **settings)
+
+
+def _given(options: argparse.Namespace, **names: str) -> dict[str, Any]:
+    """The options that are given, by the names that they go by."""
+    return {name: value for key, name in names.items() if (value := getattr(options, key)) is not None}
+
+
+def _sampling(budget: Budget, judging: Judging, debugger: BaseDebugger, find: Networks) -> Steps:
+    from msprobe_ms.accuracy.online.driver import SamplingDriver
+
+    return SamplingDriver(debugger, find.device, budget, judging)

@@ -36,6 +36,11 @@ class Networks(ABC):
         """The network and every module below it."""
 
     @abstractmethod
+    def device(self, network: Any) -> str:
+        """What kind of device a network, or several in a list, is on, in lower case: ``cpu``, ``ascend``; "" where that
+        is not known."""
+
+    @abstractmethod
     def of_optimizer(self, optimizer: Any) -> Iterable[Any]:
         """The parameters that an optimizer updates."""
 

@@ -6,7 +6,7 @@ import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from msprobe_ms.config.vocabulary import MODULE_LEVELS
 from msprobe_ms.frameworks.training import Listener, Networks
@@ -44,21 +44,52 @@ class StepRule:
         return [each for each in alive if self._expected is None or id(each) in self._expected]
 
 
+class Steps(Protocol):
+    """Is driven through the steps of a training: a debugger, or what starts and stops one in some of them."""
+
+    def start(self, model: Any) -> None:
+        """Forward begins."""
+
+    def stop(self) -> None:
+        """Forward and backward are over."""
+
+    def step(self) -> None:
+        """The step is over."""
+
+    def retire(self) -> None:
+        """The training is over."""
+
+
+#: Gives what is driven in place of a debugger of the training whose networks are known.
+Drive = Callable[[BaseDebugger, Networks], Steps]
+
+
+def drive_itself(debugger: BaseDebugger, find: Networks) -> Steps:
+    """Return the debugger: all its steps are recorded."""
+    return debugger
+
+
 class TrainingRecorder(Listener):
     """Starts, stops and steps a debugger as the training goes. Whatever fails here leaves the training alone."""
 
     def __init__(
-        self, debugger_class: type[BaseDebugger], make_debugger: Callable[[], BaseDebugger], find: Networks
+        self,
+        debugger_class: type[BaseDebugger],
+        make_debugger: Callable[[], BaseDebugger],
+        find: Networks,
+        drive: Drive = drive_itself,
     ) -> None:
         self._debugger_class = debugger_class
         self._make_debugger = make_debugger
         self._find = find
+        self._drive = drive
         self._begin_anew()
 
     def _begin_anew(self) -> None:
         #: A forked child records nothing, unless it trains: makes an optimizer itself.
         self._process = ThisProcess()
         self._debugger: BaseDebugger | None = None
+        self._steps: Steps | None = None
         self._networks: list[weakref.ref[Any]] = []
         #: Identities of their modules and trainable parameters.
         self._covered: set[int] = set()
@@ -100,8 +131,9 @@ class TrainingRecorder(Listener):
     def _compute(self, called: Sequence[Any], found: str) -> None:
         if self._debugger_class.current() not in (None, self._debugger):
             return self._give_way()
-        if self._debugger is None:
+        if self._debugger is None or self._steps is None:
             self._debugger = self._make_debugger()
+            self._steps = self._drive(self._debugger, self._find)
             self._debugger.starts_again = self._debugger.steps_are_called = True  # an optimizer ends the step
         if self._began and not self._alive() and all(id(network) in self._covered for network in called):
             self._end_step()
@@ -115,12 +147,12 @@ class TrainingRecorder(Listener):
         if not networks and self._debugger.config.level in MODULE_LEVELS:
             return self._refuse(f"no network was found in what is {found}; level L1 needs none")
         self._running = self._began = True
-        self._debugger.start(networks[0] if len(networks) == 1 else networks or None)
+        self._steps.start(networks[0] if len(networks) == 1 else networks or None)
 
     def pauses(self) -> None:
-        if self._running and self._debugger is not None and self._process.is_mine:
+        if self._running and self._steps is not None and self._process.is_mine:
             self._running = False
-            self._debugger.stop()
+            self._steps.stop()
 
     def optimizer_ran(self, optimizer: Any) -> None:
         if not self._began or self._refused or self._debugger is None or not self._process.is_mine:
@@ -146,10 +178,12 @@ class TrainingRecorder(Listener):
 
     def finish(self) -> None:
         """The script is over."""
-        if self._refused or not self._process.is_mine:
+        if not self._process.is_mine:
             return
-        if self._debugger is not None:
-            self._debugger.retire()
+        if self._steps is not None:
+            self._steps.retire()
+        elif self._refused:
+            return
         elif self._debugger_class.current() is not None:
             self._give_way()
         else:
@@ -203,15 +237,15 @@ class TrainingRecorder(Listener):
 
     def _end_step(self) -> None:
         self.pauses()
-        if self._began and self._debugger is not None:
+        if self._began and self._steps is not None:
             self._began = False
             self._calls.clear()
-            self._debugger.step()
+            self._steps.step()
 
     def _give_way(self) -> None:
         """The script records itself; one recording at a time."""
         if self._debugger is not None:
-            self._debugger.retire()
+            self._debugger.retire()  # at once; what is driven in its place may have to wait for something at the end
         self._refused, self._running = True, False
         logger.warning(
             "msprobe run: the script uses a PrecisionDebugger of its own: it alone records, as without msprobe run"

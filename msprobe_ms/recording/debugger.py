@@ -24,9 +24,9 @@ from msprobe_ms.recording.graphs.run_steps import RunSteps
 from msprobe_ms.recording.hooks.apis import ApiHooks, ApiList, check_custom_api
 from msprobe_ms.recording.modes import Dumpers
 from msprobe_ms.recording.monitoring import Monitoring
-from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.process_rank import ProcessRank
 from msprobe_ms.recording.progress import speaks
+from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.start_arguments import check_start
 from msprobe_ms.recording.step import Step
@@ -79,8 +79,8 @@ class BaseDebugger(Monitoring, Travelling, ABC):
             self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
         #: Gives the network given to `start` last, while its user holds it.
         self.model: Callable[[], Any] = no_model
-        self._quota = OverflowQuota(self.config.overflow_nums)
-        self._dumpers = Dumpers(self.config, self._framework, self._apis, self._quota)
+        self.quotas = Quotas.of(self.config)
+        self._dumpers = Dumpers(self.config, self._framework, self._apis, self.quotas)
         self._say_once = LogOnce()
         self._rank = ProcessRank(self._framework, self._say_once)
         if self.config.task == GRADIENT_TASK:
@@ -242,7 +242,7 @@ class BaseDebugger(Monitoring, Travelling, ABC):
 
     def _is_off(self) -> bool:
         """Whether no step is begun: recording is switched off, or as much has overflowed as is recorded."""
-        return self.config.dump_enable is False or (self.config.task == "overflow_check" and self._quota.spent)
+        return self.config.dump_enable is False or self.quotas.spent(self.config.task)
 
     def _selected(self) -> bool:
         return (not self.config.step or self._step in self.config.step) and self._rank.is_selected(self.config.rank)

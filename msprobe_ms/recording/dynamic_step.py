@@ -25,9 +25,9 @@ from msprobe_ms.recording.hooks.modules import ModuleHooks, TokenWindow
 from msprobe_ms.recording.hooks.operators import KernelHooks
 from msprobe_ms.recording.hooks.optimizers import OptimizerHooks
 from msprobe_ms.recording.kernel_recorder import KernelRecorder
-from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.progress import Status
+from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.recording.saved_values import SavePoints
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings, why_empty
@@ -54,7 +54,7 @@ class DynamicStep(Step):
         folder: Path,
         step: int,
         rank: int | None,
-        quota: OverflowQuota,
+        quotas: Quotas,
         warned_before: set[str],
         taps: GraphTaps | None = None,
         jit_kernels: JitKernels | None = None,
@@ -64,11 +64,9 @@ class DynamicStep(Step):
         ``warned_before`` holds warnings that hold for every step and need not come again. ``taps`` reach modules that
         run in compiled graphs.
         """
-        super().__init__(config, framework, Status(config, rank))
+        super().__init__(config, framework, Status(config, rank, quiet=quotas.calls is not None))
         budget = MemoryBudget(config.max_memory * MIB)
-        self._dump = dump = StepDump(
-            config, framework, folder, budget, warned_before, quota if config.task == "overflow_check" else None
-        )
+        self._dump = dump = StepDump(config, framework, folder, budget, warned_before, quotas)
         self._errors = dump.errors
         #: Where the dump goes when there is one of graphs, too.
         self._apart = process_folder(config.dump_path / PYNATIVE, step, rank).with_name(dump.folder.name)
@@ -291,8 +289,8 @@ class DynamicStep(Step):
 
     def _warn_of_emptiness(self) -> None:
         config, jit = self._config, self._jit
-        # Jit hooks are there once `start` was called; no overflow, no entries.
-        if jit is None or config.task == "overflow_check":
+        # Jit hooks are there once `start` was called; no overflow, no entries; and none of what a sample has enough of.
+        if jit is None or config.task == "overflow_check" or (self._dump.calls is not None and not jit.saw_unrecorded):
             return
         try:
             called = self._recorder.saw_calls
@@ -316,7 +314,7 @@ class DynamicStep(Step):
 class DynamicDumper(Dumper):
     """Records what Python calls, by hooks."""
 
-    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
+    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quotas: Quotas) -> None:
         if config.level == "L2" and framework.no_kernels is not None:
             raise UsageError(f'level "L2": {framework.no_kernels}')
         if isinstance(config.summary_mode, tuple):
@@ -325,7 +323,7 @@ class DynamicDumper(Dumper):
                 f"PrecisionDebugger: summary_mode [{categories}] is for kernels of compiled graphs; "
                 f"{framework.mode_text()} know one of statistics, md5"
             )
-        super().__init__(config, framework, apis, quota)
+        super().__init__(config, framework, apis, quotas)
         idle = [key for key in KERNEL_KEYS if config.asks_for(key)]
         if config.level == "L2" and idle:
             logger.info("these configuration keys have no effect in dynamic graphs: %s", ", ".join(idle))
@@ -339,9 +337,9 @@ class DynamicDumper(Dumper):
             )
 
     def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> DynamicStep:
-        framework, apis, quota = self._framework, self._apis, self._quota
+        framework, apis, quotas = self._framework, self._apis, self._quotas
         return DynamicStep(
-            config, framework, apis, folder, step, rank, quota, self._warned, self._taps, self._jit_kernels
+            config, framework, apis, folder, step, rank, quotas, self._warned, self._taps, self._jit_kernels
         )
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from msprobe_ms.recording.dynamic_step import DynamicDumper
 from msprobe_ms.recording.graphs.graph_step import TAPPED_TASKS, GraphDumper
 from msprobe_ms.recording.graphs.kernel_step import KernelDumper
 from msprobe_ms.recording.hooks.apis import ApiHooks
-from msprobe_ms.recording.output.overflow import OverflowQuota
+from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.step import Dumper
 from msprobe_ms.support.errors import UsageError
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Way:
     """One field of the table: what records, and the tasks that it knows."""
 
-    make: Callable[[Config, Framework, ApiHooks | None, OverflowQuota], Dumper]
+    make: Callable[[Config, Framework, ApiHooks | None, Quotas], Dumper]
     tasks: tuple[str, ...]
 
 
@@ -51,9 +51,9 @@ WAYS: dict[ExecutionMode, dict[str, Way]] = {
 class Dumpers:
     """The dumpers of one debugger: one for each way in which the execution modes that it meets are recorded."""
 
-    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
+    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quotas: Quotas) -> None:
         self._level, self._task = config.level, config.task
-        self._parts = (config, framework, apis, quota)
+        self._parts = (config, framework, apis, quotas)
         self._framework = framework
         self._made: dict[Way, Dumper] = {}
 

@@ -32,11 +32,14 @@ def speaks(config: Config, rank: int | None) -> bool:
 
 
 class Status:
-    """One process's voice: rank 0 (or the first that is recorded) speaks, the others only at debug level."""
+    """One process's voice: rank 0 (or the first that is recorded) speaks, the others only at debug level.
 
-    def __init__(self, config: Config, rank: int | None) -> None:
+    ``quiet``: none speaks, as another tells what comes of the dump.
+    """
+
+    def __init__(self, config: Config, rank: int | None, *, quiet: bool = False) -> None:
         self._config = config
-        self.speaks = speaks(config, rank)
+        self.speaks = speaks(config, rank) and not quiet
         self._level = logging.INFO if self.speaks else logging.DEBUG
         self._began = time.monotonic()
 

@@ -47,7 +47,7 @@ class StepRecorder:
         self._sink = dump.sinks.first
         self._values = dump.values
         self.errors = dump.errors
-        self._filter = CallFilter(config)
+        self._filter = CallFilter(config, dump.calls)
         self._counters: dict[str, int] = {}
         self._losses = 0
         self._lock = threading.RLock()  # a signal handler may end the recording meanwhile

@@ -20,7 +20,7 @@ from typing import Any
 
 from msprobe_ms.frameworks import FRAMEWORKS
 from msprobe_ms.frameworks.training import ClassPatches
-from msprobe_ms.recording.auto import TrainingRecorder
+from msprobe_ms.recording.auto import Drive, TrainingRecorder, drive_itself
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 
@@ -56,7 +56,8 @@ class _WhenImported(importlib.abc.MetaPathFinder):
 class _Watches:
     """The frameworks that the script imports, each watched from its import on."""
 
-    def __init__(self, **arguments: Any) -> None:
+    def __init__(self, drive: Drive, **arguments: Any) -> None:
+        self._drive = drive
         self._arguments = arguments
         self._recorders: list[TrainingRecorder] = []
         self._patches: list[ClassPatches] = []
@@ -84,17 +85,21 @@ class _Watches:
         except Exception as error:  # another package of this name, or a release of it that is not known
             logger.warning("msprobe run: %s cannot be watched: %s: %s", name, type(error).__name__, error)
             return
-        recorder = TrainingRecorder(debugger, partial(debugger, **self._arguments), training.find_networks())
+        recorder = TrainingRecorder(
+            debugger, partial(debugger, **self._arguments), training.find_networks(), self._drive
+        )
         self._recorders.append(recorder)
         self._patches.append(training.watch_training(recorder))
 
 
-def prepare_script(target: str, arguments: Sequence[str], *, as_module: bool, **settings: Any) -> Callable[[], int]:
+def prepare_script(
+    target: str, arguments: Sequence[str], *, as_module: bool, drive: Drive = drive_itself, **settings: Any
+) -> Callable[[], int]:
     """Prepare the run of a script, a folder or archive with a ``__main__``, or a module, as ``python`` would.
 
-    Returns what runs it and records its training, and gives the exit status; ``settings`` are the debugger's. What the
-    script raises passes, its traceback without our frames, and ends the interpreter as it would end ``python``.
-    Raises UsageError when there is no such script.
+    Returns what runs it and records its training, and gives the exit status; ``settings`` are the debugger's,
+    ``drive`` gives what is driven in its place. What the script raises passes, its traceback without our frames, and
+    ends the interpreter as it would end ``python``. Raises UsageError when there is no such script.
     """
     importer = None if as_module else _importer(target)
     if not as_module and importer is None and not _can_be_opened(target):
@@ -107,7 +112,7 @@ def prepare_script(target: str, arguments: Sequence[str], *, as_module: bool, **
             sys.path[0] = _absolute(target)
         elif not getattr(sys.flags, "safe_path", False):  # -P: python puts no folder there, and neither did ours
             sys.path[0] = os.getcwd() if as_module else os.path.dirname(os.path.realpath(target))
-        watches = _Watches(**settings)
+        watches = _Watches(drive, **settings)
         watches.install()
         try:
             if as_module or importer is not None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.hooks.apis import ApiHooks
-from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.progress import Status
+from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import ThisProcess
@@ -107,10 +107,10 @@ class Dumper(ABC):
     #: Whether all that is recorded runs in compiled graphs.
     in_graphs = False
 
-    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
+    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quotas: Quotas) -> None:
         self._framework = framework
         self._apis = apis
-        self._quota = quota
+        self._quotas = quotas
         #: What steps have warned of that holds for every step.
         self._warned: set[str] = set()
         #: Name of a process's folder → that which its dumps have, where another process has taken the first.

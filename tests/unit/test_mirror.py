@@ -15,6 +15,7 @@ UNIT = Path(__file__).parent
 WITHOUT = """
 accuracy: checked error_data options overflow summary
 accuracy/execution: check companion in_workers messages recorded roles run runnable server sides single_call
+accuracy/online: checker checker_process driver
 accuracy/proof: call prove source statistical
 arrays: dtypes npy torch_file torch_pickle
 cli: acc_check compare compare_kernels dump_files environment gradients prove run single_api view weights

@@ -57,14 +57,15 @@ class _Check:
     def __init__(self, call: ApiCall, options: Options) -> None:
         self._call, self._options = call, options
         self._sides = Sides(call, options)
-        #: Of the device that the API ran on; "" where its results were recorded elsewhere.
-        self._device_kind = ""
+        #: Of the device that the API ran on; "" where that is not known of recorded results.
+        self._device_kind = options.device
 
     def result(self, error_folder: Path | None) -> ApiResult:
         """Check the call. Raises Skip."""
         data = self._sides.data()
         reference, device = self._sides.both(data)
-        self._device_kind = device.how.rpartition(" on ")[2].lower() if self._sides.runs_device else ""
+        if self._sides.runs_device:
+            self._device_kind = device.how.rpartition(" on ")[2].lower()
         judged = self._judged(data, reference, device)
         wrong = any(row.status is Status.ERROR for row in judged)
         if wrong and self._sides.runs_device:

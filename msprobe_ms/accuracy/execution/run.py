@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,8 @@ from msprobe_ms.accuracy.calls import Calls
 from msprobe_ms.accuracy.checked import Checked
 from msprobe_ms.accuracy.execution.check import Task, check, skipped
 from msprobe_ms.accuracy.execution.in_workers import in_workers
-from msprobe_ms.accuracy.execution.journal import SUFFIX, Journal, run_key, unfinished_run
+from msprobe_ms.accuracy.execution.journal import run_key
+from msprobe_ms.accuracy.execution.runs import PREFIX, opened_journal
 from msprobe_ms.accuracy.judging.model import ApiResult, Status
 from msprobe_ms.accuracy.judging.reasons import LOST_WITH_WORKER
 from msprobe_ms.accuracy.options import Options
@@ -22,12 +21,8 @@ from msprobe_ms.accuracy.page import write_check_page
 from msprobe_ms.accuracy.selection import Selection, select
 from msprobe_ms.accuracy.summary import verdict_line
 from msprobe_ms.accuracy.tables import write_tables
-from msprobe_ms.comparison.reporting.files import claimed_timestamp
-from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.log import logger
 from msprobe_ms.support.workers import Pool
 
-_PREFIX = "accuracy_checking_"
 #: Seconds from one writing of the tables to the next.
 _BETWEEN_TABLES = 10.0
 
@@ -54,7 +49,7 @@ def check_calls(
     """
     chosen = select(calls, selection)
     checked = Checked()
-    with _journal(output, run_key(options.dump, _telling(options, selection)), resumed) as (journal, timestamp):
+    with opened_journal(output, run_key(options.dump, _telling(options, selection)), resumed) as (journal, timestamp):
         done = {name: ApiResult.from_json(content) for name, content in journal.done.items()}
         checked.resumed = len(done)
         errors = journal.path.with_name(f"error_data_{timestamp}") if options.save_errors else None
@@ -76,7 +71,7 @@ def check_calls(
         checked.results = list(_in_order(calls, chosen.skipped, done))
         checked.files = write()
         if page:
-            file = journal.path.with_name(f"{_PREFIX}report_{timestamp}.html")
+            file = journal.path.with_name(f"{PREFIX}report_{timestamp}.html")
             write_check_page(file, calls.path, checked.results, verdict_line(calls.path, checked))
             checked.files.append(file)
         journal.remove()
@@ -100,41 +95,3 @@ def _telling(options: Options, selection: Selection) -> dict[str, Any]:
     told: dict[str, Any] = asdict(options)
     return told | {key: sorted(value) if isinstance(value, frozenset) else value
                    for key, value in asdict(selection).items()}  # fmt: skip
-
-
-@contextmanager
-def _journal(output: Path, key: str, resumed: Path | None) -> Iterator[tuple[Journal, str]]:
-    """The journal of this run, or of one that was ended before its time, and the time in the names of its tables."""
-    journal = unfinished_run(output, key) if resumed is None else _journal_of(resumed, key)
-    if journal is not None:
-        timestamp = journal.path.stem.removeprefix(_PREFIX)
-        logger.info("going on with the run of %s: %d calls are done", timestamp, len(journal.done))
-        with journal:
-            yield journal, timestamp
-        return
-    with claimed_timestamp(output, _PREFIX) as timestamp:
-        try:
-            journal = Journal(output / f"{_PREFIX}{timestamp}{SUFFIX}", key)
-        except OSError as error:
-            raise UsageError(f"{output}: cannot be written: {error.strerror or error}") from error
-        with journal:
-            yield journal, timestamp
-
-
-def _journal_of(table: Path, key: str) -> Journal:
-    """The journal of the run that wrote a result table."""
-    named = re.fullmatch(rf"{_PREFIX}result_(\d{{14}})\.csv", table.name)
-    if named is None:
-        raise UsageError(f"{table}: accepted is a file accuracy_checking_result_<14 digits>.csv")
-    path = table.with_name(f"{_PREFIX}{named[1]}{SUFFIX}")
-    if not path.exists():
-        raise UsageError(
-            f"{table}: there is no {path.name} beside it: that run came to its end, or another tool made it; start anew"
-        )
-    try:
-        journal = Journal(path, key)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be gone on with: {error.strerror or error}") from error
-    if not journal.done:
-        logger.warning("%s: was of another dump or other options; all is checked anew", path)
-    return journal

@@ -5,7 +5,8 @@
 
 ``b`` is the element of the reference, or, where steps between may cancel, no less than the root mean square of all of
 them. A sum of n terms that are rounded one by one is off by about √n ULP (Higham, Accuracy and Stability of Numerical
-Algorithms, 2nd ed., § 2.8). ``expected`` is by how much the reference itself moves when its inputs are rounded.
+Algorithms, 2nd ed., § 2.8). ``expected`` is by how much the reference itself moves when its inputs are rounded, and of
+what is summed no less than is usual among all elements: a draw may leave a single sum where it was.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from msprobe_ms.arrays.typed import TypedArray, rounded
 
 #: With so many more bits a reference is exact.
 _EXACT_BITS = 20
+
+#: The median of the absolute values of a normal distribution, in standard deviations.
+_MEDIAN_OF_NORMAL = 0.6745
 
 #: Dtypes whose smallest numbers many devices take for zero.
 _FLUSHED = frozenset({"float64", "float32", "bfloat16", "complex64", "complex128"})
@@ -161,7 +165,17 @@ def _steps(bench: TypedArray, device: TypedArray, scales: _Scales, floor: float)
     steps = spacing(sizes, of)
     if own is not None and own.mantissa - of.mantissa < _EXACT_BITS:
         steps = steps + spacing(sizes, own)
-    return steps if scales.explained is None else steps + scales.explained
+    if scales.explained is None:
+        return steps
+    # What one draw of roundings makes of a sum is small here and there by chance.
+    return steps + (np.maximum(scales.explained, _typical(scales.explained)) if floor else scales.explained)
+
+
+def _typical(explained: np.ndarray) -> float:
+    """The standard deviation of normally distributed errors that have the median of those that are finite and not zero:
+    a few that are large do not change it."""
+    found = explained[np.isfinite(explained) & (explained > 0)]
+    return float(np.median(found)) / _MEDIAN_OF_NORMAL if found.size else 0.0
 
 
 def _floor(kind: Kind, scales: _Scales, size: Size) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import mindspore
 from mindspore import nn, ops
 from mindspore.experimental.optim import Optimizer
 from mindspore.ops.composite.base import _Grad
@@ -41,6 +42,9 @@ class MindSporeNetworks(Networks):
 
     def modules(self, network: Any) -> Iterable[Any]:
         return (cell for _, cell in network.cells_and_names())
+
+    def device(self, network: Any) -> str:
+        return str(mindspore.get_context("device_target")).lower()
 
     def of_optimizer(self, optimizer: Any) -> Iterable[Any]:
         return optimizer.parameters

@@ -27,6 +27,11 @@ class PyTorchNetworks(Networks):
     def modules(self, network: Any) -> Iterable[Any]:
         return network.modules()
 
+    def device(self, network: Any) -> str:
+        several = network if isinstance(network, (list, tuple)) else [network]
+        parameters = (parameter for each in several if each is not None for parameter in each.parameters())
+        return next((str(parameter.device.type) for parameter in parameters), "")
+
     def of_optimizer(self, optimizer: Any) -> Iterable[Any]:
         return (parameter for group in optimizer.param_groups for parameter in group["params"])
 

@@ -16,9 +16,9 @@ from msprobe_ms.frameworks.graph_observer import GraphTaps, Layout, Place, Tenso
 from msprobe_ms.recording.graphs.graph_recorder import GraphRecorder, tapped_by
 from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.hooks.modules import named_bases
-from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.progress import Status
+from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import UsageError
@@ -228,8 +228,8 @@ class GraphDumper(Dumper):
 
     in_graphs = True
 
-    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
-        super().__init__(config, framework, apis, quota)
+    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quotas: Quotas) -> None:
+        super().__init__(config, framework, apis, quotas)
         taps = framework.graph_taps(tapped_by(config.data_mode, config.task), config.dump_path, config.permissions)
         if taps is None:
             raise UsageError(f"level {config.level}: {framework.no_graph_taps}")

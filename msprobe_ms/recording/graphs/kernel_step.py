@@ -19,8 +19,8 @@ from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.recording.graphs import kernel_config
 from msprobe_ms.recording.graphs.kernel_config import NOWHERE, Document, Environment, plain_path
 from msprobe_ms.recording.hooks.apis import ApiHooks
-from msprobe_ms.recording.output.overflow import OverflowQuota
 from msprobe_ms.recording.progress import Status
+from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import MsprobeError, UsageError
@@ -148,9 +148,9 @@ class KernelDumper(Dumper):
 
     in_graphs = True
 
-    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quota: OverflowQuota) -> None:
+    def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quotas: Quotas) -> None:
         """Configure the framework; it must not have run a graph yet. Raises UsageError for what cannot work."""
-        super().__init__(config, framework, apis, quota)
+        super().__init__(config, framework, apis, quotas)
         mode = framework.execution_mode()
         if mistakes := _mistakes(config, mode):
             raise UsageError("\n".join(f"PrecisionDebugger: {mistake}" for mistake in mistakes))

@@ -12,13 +12,15 @@ from msprobe_ms.dump.writing.writer import DumpStore, EntryPart, warn_of_owner
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.output.deferred_statistics import DeferredStatistics
 from msprobe_ms.recording.output.error_log import ErrorLog
-from msprobe_ms.recording.output.overflow import OverflowGate, OverflowQuota
+from msprobe_ms.recording.output.overflow import OverflowGate
+from msprobe_ms.recording.output.size_limit import SizeLimit
 from msprobe_ms.recording.output.tensor_writer import TensorWriter
 from msprobe_ms.recording.output.values import ValueSerializer
 from msprobe_ms.recording.progress import Status
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
+    from msprobe_ms.recording.quotas import Quotas
 
 
 class EntrySink(Protocol):
@@ -56,13 +58,14 @@ class EntrySink(Protocol):
 class Sinks:
     """The stages before the dump of one step, each of which is there where the configuration needs it.
 
+    ``files``        what comes last
     ``first``        what recorders hand entries to
     ``from_device``  gives Max, Min, Mean, Norm and sketch of a tensor for what `Framework.device_statistics` left there
     """
 
     def __init__(
         self,
-        store: DumpStore,
+        files: EntrySink,
         read: Callable[[Sequence[Any]], Sequence[Sequence[Any]]],
         errors: ErrorLog,
         writer: TensorWriter | None,
@@ -76,7 +79,7 @@ class Sinks:
         if gate is not None:  # an entry that waits for its statistics could not be judged when its call ends
             self.first, self.from_device = gate, lambda on_device: read([on_device])[0]
         else:
-            self._deferred = DeferredStatistics(writer or store, read, errors)
+            self._deferred = DeferredStatistics(files, read, errors)
             self.first, self.from_device = self._deferred, self._deferred.of
 
     def start(self, unrecorded: Callable[[], AbstractContextManager[None]]) -> None:
@@ -115,18 +118,21 @@ def build_sinks(
     store: DumpStore,
     budget: MemoryBudget,
     errors: ErrorLog,
-    quota: OverflowQuota | None = None,
+    quotas: Quotas | None = None,
 ) -> Sinks:
     """Build the stages before ``store``, from last to first: files in the background, then what holds entries back.
 
-    ``quota`` is for task overflow_check alone.
+    ``quotas`` bound what is recorded; None for no bound.
     """
     writer = gate = None
     if config.async_dump and config.stores_files:
         writer = TensorWriter(store, budget, errors)
-    if config.task == "overflow_check" and quota is not None:
-        gate = OverflowGate(writer or store, quota, budget, errors)
-    return Sinks(store, framework.read_statistics, errors, writer, gate)
+    files: EntrySink = writer or store
+    if quotas is not None and quotas.calls is not None:
+        files = SizeLimit(files, quotas.calls)
+    if config.task == "overflow_check" and quotas is not None:
+        gate = OverflowGate(files, quotas.overflow, budget, errors)
+    return Sinks(files, framework.read_statistics, errors, writer, gate)
 
 
 class StepDump:
@@ -146,7 +152,7 @@ class StepDump:
         folder: Path,
         budget: MemoryBudget,
         warned_before: set[str],
-        quota: OverflowQuota | None = None,
+        quotas: Quotas | None = None,
     ) -> None:
         """Make the folder, or one beside it where another process writes there (`DumpStore`).
 
@@ -165,7 +171,9 @@ class StepDump:
         )
         warn_of_owner(folder, store.folder, warned_before)
         self.errors = ErrorLog(store.files, warned_before, store.mark_incomplete)
-        self.sinks = build_sinks(config, framework, store, budget, self.errors, quota)
+        self.sinks = build_sinks(config, framework, store, budget, self.errors, quotas)
+        #: Chooses among the calls that the configuration selects; None where all are recorded.
+        self.calls = None if quotas is None else quotas.calls
         self.values = ValueSerializer(
             framework, self.sinks, self.errors, md5=config.summary_mode == "md5", sketch=config.sketch
         )

@@ -16,6 +16,7 @@ from msprobe_ms.dump.patterns import Matcher, Range, is_literal, matcher
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
     from msprobe_ms.recording.calls import Call
+    from msprobe_ms.recording.quotas import CallQuota
     from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 
 
@@ -228,10 +229,11 @@ def _stride(every: int) -> int:
 
 
 class CallFilter:
-    """``list``, ``scope``, ``skip``, ``data_mode`` and ``tensor_list``. Lives for one step."""
+    """``list``, ``scope``, ``skip``, ``data_mode`` and ``tensor_list``, then a quota. Lives for one step."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, quota: CallQuota | None = None) -> None:
         self._config = config
+        self._quota = quota
         self._list = NameList(config.list)
         self._cascades = config.level in CASCADING_LEVELS and bool(config.list)
         #: Modules called inside one that ``list`` selected.
@@ -267,6 +269,8 @@ class CallFilter:
             selected=forward or backward,
             again=call.recomputed,
         )
+        if self._quota is not None and call.taken and in_scope and (forward or backward):
+            call.taken = self._quota.takes(subject.base)
         call.keep_forward = forward and call.taken and in_scope and self._fields.keeps_any(FORWARD)
         if subject.communication is None or subject.communication.has_backward:
             # Whether backward falls into the scope shows only when it runs.

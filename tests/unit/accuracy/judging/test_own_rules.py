@@ -115,6 +115,24 @@ def test_sums_that_cancel_are_held_against_what_rounding_of_their_inputs_does() 
     assert judged("sum", 1e-3, 1e-3 + 0.1, elements=100, expected=expected).status is Status.ERROR
 
 
+def test_sums_that_all_cancel_are_held_against_what_rounding_does_to_most_of_them() -> None:
+    """Gradients of the bias before a softmax: what one draw of roundings does to a sum is next to nothing in some."""
+    terms = DRAWN.normal(size=(256, 256)) * 1e-5
+    terms = (terms - terms.mean(axis=0)).astype(np.float32)
+    bench, device = terms.astype(np.float64).sum(axis=0), np.zeros(256, np.float32)
+    for row in terms:
+        device += row
+    expected = np.abs((terms * 2.0**-24 * DRAWN.uniform(-1, 1, terms.shape)).sum(axis=0))
+    assert expected.min() < 0.02 * np.median(expected)
+
+    def finding(device: np.ndarray) -> Finding:
+        return judged("bias_add", bench, device, direction="backward", elements=terms.size, expected=expected)
+
+    assert finding(device).status is Status.PASS
+    device[7] += 256 * float(np.abs(terms[:, 7]).max()) * 2.0**-10
+    assert finding(device).status is Status.ERROR
+
+
 def test_matrix_products_in_float32_pass_and_faults_in_them_do_not() -> None:
     a, b = (DRAWN.standard_normal(shape).astype(np.float32) for shape in ((32, 512), (512, 24)))
     bench = a.astype(np.float64) @ b.astype(np.float64)
