@@ -51,6 +51,8 @@ class Lines:
     def _where(self, found: Found, *, follows: bool) -> str:
         exchanges, first = found.exchanges, next(iter(found.origins), None)
         where = f": the error begins at {exchanges.origin}" if exchanges.origin else ""
+        if found.differing:
+            where = f": {found.without_origin}"
         if first is not None and first.kind == OriginKind.UPDATE:
             where = f": {first.reason} ({first.target})"
         elif exchanges.handed_by:

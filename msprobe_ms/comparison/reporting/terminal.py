@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
@@ -202,15 +203,13 @@ def _others_lines(beginning: str, origins: Sequence[Origin]) -> Iterator[str]:
 
 def _differing_lines(comparison: Comparison) -> Iterator[str]:
     """How many values differ although no origin was found; nothing where none does."""
-    differing = sum(row.differs for row in comparison.rows)
-    if differing:
-        differ = (
-            "1 value differs by more than its" if differing == 1 else f"{differing} values differ by more than their"
-        )
-        yield (
-            f"  {differ} dtype explains, by slow drift or where ReLU, pooling and the like switch; the report colours "
-            f"{'it' if differing == 1 else 'them'}"
-        )
+    by = Counter(row.explained_by for row in comparison.rows if row.differs)
+    if not by:
+        return
+    differ = "1 value differs by more than its" if by.total() == 1 else f"{by.total()} values differ by more than their"
+    names = [f"{name} ({count})" if len(by) > 1 else name for name, count in by.most_common() if name]
+    why = f"let pass by {listed(names, 2)}" if names else "by slow drift or where ReLU, pooling and the like switch"
+    yield f"  {differ} dtype explains, {why}; the report colours {'it' if by.total() == 1 else 'them'}"
 
 
 def _unread_lines(comparison: Comparison) -> Iterator[str]:

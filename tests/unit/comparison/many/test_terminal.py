@@ -46,6 +46,12 @@ def test_the_first_step_that_diverges_is_told_in_full_and_later_ones_follow_it()
     ]
 
 
+def test_a_step_in_which_values_differ_and_no_error_begins_says_so() -> None:
+    after = replace(found(1, Verdict.CONSISTENT), differing=512)
+    *_, line = found_lines([found(0, Verdict.DIVERGENT), after], in_full=True)
+    assert line == "step1 rank0: CONSISTENT: 512 values differ, though no error begins in it"
+
+
 def test_a_later_step_whose_update_differs_says_so() -> None:
     update = found(
         1, Verdict.DIVERGENT, "update", "the target's updates are 2 times the golden's: look at the learning rate"
