@@ -88,7 +88,7 @@ def test_the_figures_of_an_origin_are_seen_without_scrolling(opened: Open, tmp_p
     main(["compare", "-tp", str(bad), "-gp", str(good), "-o", str(out)])
     page = opened(page_of(out, "compare_report_step1_rank1_*.html"))
     page.until("document.querySelector('.figures tbody.selected')")
-    for width, height in ((1280, 720), (1366, 768), (1440, 900)):
+    for width, height in ((1280, 720), (1366, 768), (1920, 1080)):
         page.page.set_viewport_size({"width": width, "height": height})
         page.settled()
         plot, node, value = map(page.box, ("section.plot", "section.node", ".figures tbody.selected"))
