@@ -44,7 +44,7 @@ class Lines:
             yield f"{place}: {first}"
             yield from others
             if found.files:
-                yield report_line(found.files)
+                yield report_line(found.files, of_many=True)
         elif self._in_full or verdict != Verdict.CONSISTENT:
             yield f"{place}: {verdict.upper()}{self._where(found, follows=follows)}"
 

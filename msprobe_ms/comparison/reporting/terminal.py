@@ -86,8 +86,8 @@ def fact_lines(outcome: Outcome) -> Iterator[str]:
     yield from _statistics_lines(comparison)
 
 
-def report_line(files: Sequence[Path]) -> str:
-    """Name the report to open first, and what names the others that stand beside it."""
+def report_line(files: Sequence[Path], *, of_many: bool = False) -> str:
+    """Name the report to open first, and what names the others beside it; ``of_many``: that of all is opened first."""
     begins = ("compare_report", "compare_result")
     first = next((file for begin in begins for file in files if file.name.startswith(begin)), files[0])
     summary = next((file for file in files if file.name.startswith("compare_summary")), first)
@@ -95,7 +95,7 @@ def report_line(files: Sequence[Path]) -> str:
     if not others:
         return f"report: {first}"
     more = "1 more file" if others == 1 else f"{others} more files"
-    return f"report: {first} (open it first; {more} beside it, see {summary.name})"
+    return f"report: {first} ({'' if of_many else 'open it first; '}{more} beside it, see {summary.name})"
 
 
 def pairing_line(comparison: Comparison) -> str:

@@ -40,7 +40,7 @@ def test_the_first_step_that_diverges_is_told_in_full_and_later_ones_follow_it()
         "step1 rank0: DIVERGENT: the error begins at",
         f"  {NAME}",
         "10 values compared",
-        "report: out/compare_result_step1.xlsx (open it first; 1 more file beside it, see compare_summary_step1.json)",
+        "report: out/compare_result_step1.xlsx (1 more file beside it, see compare_summary_step1.json)",
         "step2 rank0: DIVERGENT, follows step 1",
         "step3 rank0: DIVERGENT, follows step 1",
     ]
