@@ -35,6 +35,18 @@ def mark_compared_elsewhere(pairs: Sequence[Pair]) -> None:
                 pair.how = PairedBy.ELSEWHERE
 
 
+def with_lone_parameters(pairs: Iterable[Pair]) -> list[tuple[Side, str]]:
+    """Return the forward calls of modules so marked that have parameters of their own, which stand beside nothing."""
+    alone = [pair for pair in pairs if pair.how == PairedBy.ELSEWHERE]
+    calls = [(TARGET, pair.target) if pair.target is not None else (GOLDEN, pair.golden) for pair in alone]
+    return [
+        (side, entry.name)
+        for side, entry in calls
+        if entry is not None and entry.parsed is not None and entry.parsed.direction == FORWARD
+        if any(item.state == "parameters" for item in entry.items)
+    ]
+
+
 def _is_result(item: Item) -> bool:
     return item.state == "output" and item.kind == "tensor"
 

@@ -20,11 +20,12 @@ from msprobe_ms.comparison.pairing.coverage import (
     sides_without_values,
     unmatched_modules,
 )
+from msprobe_ms.comparison.pairing.elsewhere import with_lone_parameters
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.kernels import is_compiled
 from msprobe_ms.comparison.pairing.shares import outermost
 from msprobe_ms.comparison.reporting.files import row_counts
-from msprobe_ms.comparison.terms import Mode, PairedBy, Stage, Verdict
+from msprobe_ms.comparison.terms import GOLDEN, Mode, PairedBy, Stage, Verdict
 from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
@@ -119,6 +120,9 @@ def _mapping_lines(comparison: Comparison) -> Iterator[str]:
     """What a mapping says has no counterpart, and that one may be found where modules of both sides have none."""
     if said := said_unmatched(comparison.pairs):
         yield f"not compared, as the mapping says they have no counterpart: {listed(said, _TOLD)}"
+    if lone := with_lone_parameters(comparison.pairs):
+        names = [f"{name} ({'golden' if side is GOLDEN else 'target'})" for side, name in lone]
+        yield f"modules with parameters but no counterpart, compared by their results: {listed(names, _TOLD)}"
     if all(unmatched_modules(comparison.pairs)) and all(pair.how != PairedBy.AUTOMATIC for pair in comparison.pairs):
         yield "try -lm without a file: it finds out which module is which (proposed_mapping in the summary)"
 
