@@ -39,6 +39,11 @@ def test_a_comparison(opened: Open, tmp_path: Path) -> None:
     assert violations(page) == []
 
 
+def below(box: dict[str, float]) -> float:
+    """Where what stands below a box begins."""
+    return pytest.approx(box["y"] + box["height"] + 10, abs=1)
+
+
 @pytest.mark.parametrize("broken", [False, True])
 def test_one_dump_alone(opened: Open, tmp_path: Path, broken: bool) -> None:
     write_step(tmp_path / "dump", 1, {0: float("nan") if broken else 0.0})
@@ -93,7 +98,7 @@ def test_the_figures_of_an_origin_are_seen_without_scrolling(opened: Open, tmp_p
         page.settled()
         plot, node, value = map(page.box, ("section.plot", "section.node", ".figures tbody.selected"))
         assert value["y"] + value["height"] <= height and page.page.evaluate("scrollY") == 0
-        assert plot["x"] + plot["width"] <= node["x"] and plot["y"] == node["y"]
+        assert plot["x"] + plot["width"] <= node["x"] and plot["y"] == node["y"] == below(page.box("#verdict"))
         assert page.page.evaluate("document.documentElement.scrollWidth") == width
     page.page.set_viewport_size({"width": 1440, "height": 1200})
     page.settled()
@@ -117,6 +122,7 @@ def test_a_step_after_the_error_is_not_told_as_if_all_were_well(opened: Open, tm
     page.page.locator('.tools [aria-label="help"]').press("Enter")
     assert "consistent, though values differ" in page.text("dialog")
     assert page.box("#verdict thead th")["height"] < 24  # its word is not broken
+    assert page.box("section.panel")["y"] == below(page.box("#verdict"))
     assert violations(page) == []
 
 

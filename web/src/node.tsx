@@ -94,7 +94,7 @@ function Why({ call }: { call: number }) {
         <p><Label outcome={Outcome.ORIGIN} /> <span class="chip">{printable(origin.kind)}</span> <span class="said">{shortened(origin.reason, 600)}</span></p>
         {origin.details.length > 0 && <ul class="said">{origin.details.slice(0, 8).map((each, place) => <li key={place}>{shortened(each, 600)}</li>)}</ul>}
         {origin.site && <p class="muted said">called at <bdi>{shortened(origin.site, 300)}</bdi></p>}
-        {origin.command && <p class="command"><CopyButton text={() => origin.command} title={shortened(origin.command, 300)}>copy --node …</CopyButton> compare again with it for every detail</p>}
+        {origin.command && <p class="command"><CopyButton text={() => origin.command} title={shortened(origin.command, 300)}>copy --node …</CopyButton> to compare in detail</p>}
         {told}
         {!model.alone && <Before call={call} />}
       </div>
