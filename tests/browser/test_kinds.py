@@ -110,7 +110,11 @@ def test_a_step_after_the_error_is_not_told_as_if_all_were_well(opened: Open, tm
     pairs = [
         PairTold(0, "rank0", "consistent"),
         PairTold(
-            1, "rank0", "divergent", origin="Cell.layers.0.norm.LayerNorm.forward.0.output.0", reason="it differs"
+            1,
+            "rank0",
+            "divergent",
+            origin="Cell.layers.0.norm.LayerNorm.forward.0.output.0",
+            reason="it differs; " * 30,
         ),
         PairTold(2, "rank0", "consistent", reason="512 values differ, though no error begins in it", differing=512),
     ]
