@@ -9,7 +9,6 @@ import pytest
 from rank_dumps import write_run, write_step
 
 from msprobe_ms.cli.main import main
-from msprobe_ms.comparison.many.page import PairTold, TrendColumns, write_many
 from tests.browser.conftest import Open
 from tests.browser.test_accessible import NARROW, violations
 
@@ -27,7 +26,7 @@ def test_a_comparison(opened: Open, tmp_path: Path) -> None:
     page = opened(page_of(tmp_path / "out"))
     page.settled()
     assert page.node == "Cell.fc.Dense.forward.0"
-    assert "DIVERGENT" in page.text("#verdict") and "settings" in page.text("#verdict")
+    assert "DIVERGENT" in (verdict := page.text("#verdict")) and "settings" in verdict
     page.until("document.querySelector('.asked')")
     assert page.text(".asked") == "explanations tried: nothing explains it"
     page.page.locator(".asked summary").press("Enter")
@@ -37,11 +36,6 @@ def test_a_comparison(opened: Open, tmp_path: Path) -> None:
     ][0]
     assert page.text(".figures tbody.selected tr:nth-child(2)").startswith(f"\ttarget\t{told['Max']:.3f}"[:10])
     assert violations(page) == []
-
-
-def below(box: dict[str, float]) -> float:
-    """Where what stands below a box begins."""
-    return pytest.approx(box["y"] + box["height"] + 10, abs=1)
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -84,50 +78,6 @@ def test_many_ranks_and_steps(opened: Open, tmp_path: Path, one_worker: None, op
     assert "error ratio of" in str(page.page.locator("canvas").first.get_attribute("aria-label"))
     assert violations(page) == []
     assert page.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_the_figures_of_an_origin_are_seen_without_scrolling(opened: Open, tmp_path: Path, one_worker: None) -> None:
-    good = write_run(tmp_path / "good", steps=2, ranks=2)
-    bad = write_run(tmp_path / "bad", steps=2, ranks=2, faulty=1, from_step=1)
-    out = tmp_path / "out"
-    main(["compare", "-tp", str(bad), "-gp", str(good), "-o", str(out)])
-    page = opened(page_of(out, "compare_report_step1_rank1_*.html"))
-    page.until("document.querySelector('.figures tbody.selected')")
-    for width, height in ((1280, 720), (1366, 768), (1920, 1080)):
-        page.page.set_viewport_size({"width": width, "height": height})
-        page.settled()
-        plot, node, value = map(page.box, ("section.plot", "section.node", ".figures tbody.selected"))
-        assert value["y"] + value["height"] <= height and page.page.evaluate("scrollY") == 0
-        assert plot["x"] + plot["width"] <= node["x"] and plot["y"] == node["y"] == below(page.box("#verdict"))
-        assert page.page.evaluate("document.documentElement.scrollWidth") == width
-    page.page.set_viewport_size({"width": 1440, "height": 1200})
-    page.settled()
-    assert page.box("section.plot")["width"] > 1400 and "settings" in page.text(".origin-box")
-    assert (out / (page.page.locator("#verdict a").get_attribute("href") or "")).exists()
-
-
-def test_a_step_after_the_error_is_not_told_as_if_all_were_well(opened: Open, tmp_path: Path) -> None:
-    pairs = [
-        PairTold(0, "rank0", "consistent"),
-        PairTold(
-            1,
-            "rank0",
-            "divergent",
-            origin="Cell.layers.0.norm.LayerNorm.forward.0.output.0",
-            reason="it differs; " * 30,
-        ),
-        PairTold(2, "rank0", "consistent", reason="512 values differ, though no error begins in it", differing=512),
-    ]
-    write_many(tmp_path / "many.html", ["DIVERGENT: 3 pairs"], pairs, "divergent", TrendColumns())
-    page = opened(page_of(tmp_path))
-    assert page.page.locator(".matrix button").all_inner_texts() == ["✓", "①✖", "~"]
-    page.page.locator('.matrix [aria-label="step 2, rank0: consistent, values differ"]').press("Enter")
-    assert "512 values differ" in page.text(".why")
-    page.page.locator('.tools [aria-label="help"]').press("Enter")
-    assert "consistent, though values differ" in page.text("dialog")
-    assert page.box("#verdict thead th")["height"] < 24  # its word is not broken
-    assert page.box("section.panel")["y"] == below(page.box("#verdict"))
-    assert violations(page) == []
 
 
 def test_steps_and_ranks_of_a_dump_alone(opened: Open, tmp_path: Path) -> None:
