@@ -24,7 +24,7 @@ const KEYS: readonly { keys: string[]; shown: string; does: string; run: (page: 
   { keys: ["m"], shown: "m", does: "icicle or trees", run: ({ state, set }) => set({ view: state.view === "icicle" ? "trees" : "icicle" }) },
   { keys: ["v"], shown: "v", does: "next view of the node: figures, elements, neighbours, stack", run: ({ state, set }) => {
     set({ tab: TABS[(TABS.indexOf(state.tab) + 1) % TABS.length] });
-    setTimeout(() => document.getElementById("tabpanel")?.scrollIntoView({ block: "nearest" }), 50); // it may lie below the window
+    setTimeout(() => document.querySelector(".tabs")?.scrollIntoView({ block: "nearest" }), 50); // it may lie below the window
   } },
   { keys: ["c"], shown: "c", does: "copy a link to what is shown", run: () => void copyText(location.href) },
   { keys: ["Escape"], shown: "Esc", does: "close, or take back the filter and the zoom", run: escape },
