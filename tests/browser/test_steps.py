@@ -58,7 +58,8 @@ def test_a_step_after_the_error_is_not_told_as_if_all_were_well(opened: Open, tm
     assert page.page.locator(".matrix button").all_inner_texts() == ["✓", "①✖", "~"]
     page.page.locator('.matrix [aria-label="step 2, rank0: consistent, values differ"]').press("Enter")
     assert "512 values differ" in page.text(".why")
-    page.page.locator('.tools [aria-label="help"]').press("Enter")
+    page.press("?")
+    page.settled()
     assert "consistent, though values differ" in page.text("dialog")
     assert page.box("#verdict thead th")["height"] < 24  # its word is not broken
     assert page.box("section.panel")["y"] == below(page, "#verdict")

@@ -1,6 +1,6 @@
 /** Many ranks and steps: a cell for each of them, and how nodes fare over the steps. */
 
-import { useCallback, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { Canvas, type Draw } from "./canvas.tsx";
 import { Dialog, Segmented, ThemeButton, Tools } from "./controls.tsx";
 import { bits, type Columns, type Index, largest, NO_NUMBER } from "./data.ts";
@@ -40,6 +40,7 @@ const KINDS: Record<RanksIndex["of"], { bands: readonly (readonly [number, Colou
 
 export function Ranks({ index, columns }: { index: RanksIndex; columns: Columns }) {
   const [help, setHelp] = useState(false);
+  useEffect(() => void (onkeydown = (event) => { if (event.key === "?" && !(event.target as HTMLElement).matches("input")) setHelp(true); }), []);
   const glyphs = [...VERDICTS].filter(([verdict]) => index.pairs.some((pair) => verdictOf(pair) === verdict));
   return (
     <>
