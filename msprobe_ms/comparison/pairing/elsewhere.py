@@ -36,13 +36,19 @@ def mark_compared_elsewhere(pairs: Sequence[Pair]) -> None:
 
 
 def with_lone_parameters(pairs: Iterable[Pair]) -> list[tuple[Side, str]]:
-    """Return the forward calls of modules so marked that have parameters of their own, which stand beside nothing."""
+    """Return the forward calls of modules so marked that have parameters of their own, which stand beside nothing.
+
+    Not the model itself: many dumps hold the modules inside of it alone.
+    """
     alone = [pair for pair in pairs if pair.how == PairedBy.ELSEWHERE]
     calls = [(TARGET, pair.target) if pair.target is not None else (GOLDEN, pair.golden) for pair in alone]
     return [
         (side, entry.name)
         for side, entry in calls
-        if entry is not None and entry.parsed is not None and entry.parsed.direction == FORWARD
+        if entry is not None
+        and entry.parsed is not None
+        and entry.parsed.direction == FORWARD
+        and not entry.parsed.is_root
         if any(item.state == "parameters" for item in entry.items)
     ]
 

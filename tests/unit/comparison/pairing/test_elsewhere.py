@@ -50,7 +50,8 @@ def test_one_with_parameters_of_its_own_is_named_all_the_same() -> None:
     """A scale of ones hands on what it takes in, until it is trained."""
     scale = "Cell.scaled.Scale.forward.0"
     ones = tensor("parameters.scale", np.ones(4, np.float32), scale)
-    target, golden = side("Cell", [*call(scale, Y, Y), ones]), side("Module", IDENTITY)
+    root = [*call("Cell.Net.forward.0", X, Z), tensor("parameters.position", X, "Cell.Net.forward.0")]
+    target, golden = side("Cell", [*call(scale, Y, Y), ones], root), side("Module", IDENTITY)
     comparison = compare_dumps(target, golden, Options())
     assert with_lone_parameters(comparison.pairs) == [(TARGET, scale)]
     line = f"modules with parameters but no counterpart, compared by their results: {scale} (target)"
