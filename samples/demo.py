@@ -51,11 +51,11 @@ def train(dump_path: Path, faulty_layer: int | None) -> None:
         print(f"  loss {float(loss):.6f}", flush=True)
 
 
-def compare(dump_path: Path) -> None:
+def compare(dump_path: Path, report_path: Path) -> None:
     command = [
         sys.executable, "-m", "msprobe_ms", "compare",
         "-tp", str(dump_path / "step0"), "-gp", str(HERE / "golden" / "step0"),
-        "-lm", str(HERE / "layer_mapping.yaml"), "-o", str(OUTPUT),
+        "-lm", str(HERE / "layer_mapping.yaml"), "-o", str(report_path),
     ]  # fmt: skip
     subprocess.run(command, check=True)
 
@@ -70,7 +70,9 @@ def main() -> None:
         print(f"\n{title}: training 3 steps in MindSpore, step 0 is dumped", flush=True)
         train(OUTPUT / name, faulty_layer)
         print("compared with the PyTorch dump in samples/golden:", flush=True)
-        compare(OUTPUT / name)
+        compare(OUTPUT / name, OUTPUT / f"{name}_report")
+    (page,) = (OUTPUT / "faulty_report").glob("*.html")
+    print(f"\nopen this page in a browser: {page}")
 
 
 if __name__ == "__main__":

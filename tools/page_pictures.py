@@ -33,7 +33,7 @@ class Picture(NamedTuple):
 PICTURES = (
     Picture("report.png"),
     Picture("report_dark.png", scheme="dark"),
-    Picture("report_node.png", ".columns", "m v v v"),
+    Picture("report_node.png", ".columns", "m v v v", height=1200),  # as tall as both stand in one box
 )
 
 

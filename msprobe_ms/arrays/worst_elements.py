@@ -17,6 +17,8 @@ _BLOCK = 1 << 16
 _LARGEST, _LARGEST_RELATIVE = 8, 3
 #: Share of an error's square that one simple cause must leave unexplained at most to be named as the cause.
 _EXPLAINED = 1e-4
+#: Slices in which error is said to sit: so many times fewer than all, or one with this share of it.
+_CONCENTRATED, _HALF = 3, 0.5
 #: Decade of an error of 0, and of one that has no size because one side alone is not finite.
 EQUAL, NON_FINITE = -10_000, 10_000
 
@@ -45,6 +47,14 @@ class AxisShare:
     place: int
     share: float
     holding: int
+
+    @property
+    def is_concentrated(self) -> bool:
+        """Whether error sits in few slices: three times fewer than all hold nine tenths of it, or one holds half.
+
+        Random error of few slices is uneven too.
+        """
+        return self.holding * _CONCENTRATED <= self.size or (self.size > 2 and self.share >= _HALF)
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ from msprobe_ms.comparison.pairing.rules.data import write_pairing
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.shares import shares_of
 from msprobe_ms.comparison.reporting.advisor import write_advice
-from msprobe_ms.comparison.reporting.files import without_time, write_summary, write_tables
+from msprobe_ms.comparison.reporting.files import write_summary, write_tables
 from msprobe_ms.comparison.reporting.profiles import judge
 from msprobe_ms.comparison.reporting.profiles.base import Profile
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
@@ -196,7 +196,8 @@ def compare_one(
     if options.html:
         from msprobe_ms.comparison.page.report import write_report  # here, as few comparisons of Python's write it
 
-        beside = [file.with_name(without_time(file, timestamp)) for file in files]
+        # Of several pairs the mappings that were found may yet become one; the page over all of them is written last.
+        beside = [*files[len(aligned) :], output / f"compare_report_{timestamp}.html"] if one_of_many else list(files)
         told = Outcome(suffix.removeprefix("_"), ours, theirs, comparison, beside)
         all_rows, stacks = options.html_rows == "all", options.html_stacks
         files.insert(0, write_report(told, output, timestamp, suffix, all_rows=all_rows, stacks=stacks))

@@ -84,6 +84,10 @@ class Opened:
         """The name of the selected call."""
         return str(self.page.inner_text(".names .full"))
 
+    def box(self, selector: str) -> dict[str, float]:
+        """Where the first element of a selector stands in the window, in pixels."""
+        return dict(self.page.locator(selector).first.bounding_box())
+
     def text(self, selector: str) -> str:
         return str(self.page.inner_text(selector))
 

@@ -334,7 +334,7 @@ def _picture(row: int, random: np.random.Generator) -> dict[str, Any]:
     density, *_ = np.histogram2d(normal[:, 1], normal[:, 0], [edges, edges])
     within = {"low": -3.0, "high": 3.0, "linear": 1.0}
     return {
-        "row": row, "shape": [32, 128, 512],
+        "row": row, "shape": [32, 128, 512], "where": "9 of 10 elements differ: index 0 of axis 1 (of 128) holds all",
         "map": {"rows": 64, "columns": 64, "data": _bytes(np.clip(tiles, 0, 255)), "low": 1e-7, "high": 0.12,
                 "of": "axes 0 to 1 downwards, axis 2 to the right"},
         "scatter": {"size": 64, "data": _bytes(np.clip(np.log2(1 + density) * 16, 0, 255)), **within},

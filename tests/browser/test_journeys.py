@@ -37,7 +37,7 @@ def test_where_it_begins(page: Opened) -> None:
     page.settled()
     assert page.node == ORIGIN
     assert page.page.locator('#grid [aria-selected="true"]').is_visible()
-    assert "inputs and weights agree" in page.text(".origin-box")
+    assert "inputs and weights agree" in page.text("#verdict")
     assert "origin" in chosen_row(page)
 
 
@@ -72,7 +72,7 @@ def test_forward_or_backward(page: Opened) -> None:
 
 def test_which_elements(page: Opened) -> None:
     shown = tab(page, "elements")
-    assert "furthest apart" in shown and "[0, 0, 0]" in shown
+    assert "furthest apart" in shown and "[0, 0, 0]" in shown and "index 0 of axis 1" in shown
     assert page.page.locator('.elements canvas[role="img"]').count() == 3
     page.press("ArrowRight")
     page.settled()
@@ -117,6 +117,8 @@ def test_where_nan_begins_and_spreads(page: Opened) -> None:
     page.press("n")
     page.settled()
     assert "↳" in chosen_row(page)
+    # What takes in infinity and gives it out adds nothing.
+    assert "adds ×1" in page.text(".flows") and "NaN, ∞" in page.text(".legend")
 
 
 def test_which_line_of_the_code(page: Opened) -> None:
@@ -188,7 +190,7 @@ def test_columns_sort(page: Opened) -> None:
 
 def test_help_shows_the_keys_and_gives_the_focus_back(page: Opened) -> None:
     page.press("t", "?")
-    assert "next origin" in page.text("dialog")
+    assert "next origin" in page.text("dialog") and "up to 1 is normal" in page.text("dialog")
     page.press("Escape")
     page.settled()
     assert page.page.locator("dialog").count() == 0
@@ -199,6 +201,13 @@ def test_a_key_turns_to_the_next_view_of_the_node(page: Opened) -> None:
     page.press("v", "v", "v")
     page.settled()
     assert page.text('[role="tab"][aria-selected="true"]') == "stack" and "construct" in page.text(".tabpanel")
+
+
+def test_a_view_that_lies_below_the_window_is_brought_into_it(opened: Open) -> None:
+    page = opened(transformer(6, 2).html(), viewport={"width": 1000, "height": 600})
+    page.press("v")
+    page.settled()
+    assert page.page.locator(".tabpanel").bounding_box()["y"] < 320
 
 
 def test_single_letters_can_be_switched_off(page: Opened) -> None:

@@ -26,7 +26,7 @@ def test_a_comparison(opened: Open, tmp_path: Path) -> None:
     page = opened(page_of(tmp_path / "out"))
     page.settled()
     assert page.node == "Cell.fc.Dense.forward.0"
-    assert "DIVERGENT" in page.text("#verdict") and "settings" in page.text(".origin-box")
+    assert "DIVERGENT" in (verdict := page.text("#verdict")) and "settings" in verdict
     page.until("document.querySelector('.asked')")
     assert page.text(".asked") == "explanations tried: nothing explains it"
     page.page.locator(".asked summary").press("Enter")

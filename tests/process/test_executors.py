@@ -194,7 +194,7 @@ def dask_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskClust
 def reports(folder: Path) -> dict[str, bytes]:
     """Every file by its name without the time, which pages name others by as well."""
     return {
-        f"{path.stem.rpartition('_')[0]}{path.suffix}": re.sub(rb"_\d{14}\.html", b".html", path.read_bytes())
+        f"{path.stem.rpartition('_')[0]}{path.suffix}": re.sub(rb"_\d{14}\.", b".", path.read_bytes())
         for path in folder.iterdir()
     }
 

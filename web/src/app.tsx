@@ -94,9 +94,7 @@ function ModelPanel() {
   const { model, state, set } = usePage();
   const phase = state.call >= 0 ? model.phase(state.call) : "value";
   const [chosen, setChosen] = useState<Direction>("forward");
-  useEffect(() => {
-    if (phase === "backward" || phase === "forward") setChosen(phase);
-  }, [state.call]);
+  useEffect(() => void ((phase === "backward" || phase === "forward") && setChosen(phase)), [state.call]);
   const both = useMemo(() => model.callFlags.some((flags) => flags & CallFlag.BACKWARD && !(flags & CallFlag.GRADIENT)), [model]);
   return (
     <section class="panel model" aria-labelledby="model-title">

@@ -19,8 +19,7 @@ export interface Bins {
   /** 1 where something is without a twin. */
   alone: Uint8Array;
   /** Of all finite values that are not 0. */
-  least: number;
-  most: number;
+  least: number; most: number;
 }
 
 export function bin(model: Model, values: Float32Array, from: number, to: number, width: number): Bins {

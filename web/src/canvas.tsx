@@ -11,8 +11,7 @@ interface Props extends Omit<CanvasHTMLAttributes<HTMLCanvasElement>, "label" | 
 /** A canvas that is drawn again when its size, its colours or what it shows change. */
 export function Canvas({ draw, label, height, ...rest }: Props) {
   const redraw = useCallback((canvas: HTMLCanvasElement) => {
-    const scale = devicePixelRatio || 1;
-    const width = canvas.clientWidth;
+    const scale = devicePixelRatio || 1, width = canvas.clientWidth;
     if (!width) return;
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
@@ -23,9 +22,7 @@ export function Canvas({ draw, label, height, ...rest }: Props) {
   }, [draw, height]);
   const element = useSized(redraw);
   useLayoutEffect(() => onThemeChange(() => redraw(element.current!)), [redraw]);
-  useLayoutEffect(() => {
-    element.current!.style.height = `${height}px`;
-  }, [height]);
+  useLayoutEffect(() => void (element.current!.style.height = `${height}px`), [height]);
   return <canvas ref={element} role="img" aria-label={label} {...rest} />;
 }
 

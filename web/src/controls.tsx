@@ -69,11 +69,7 @@ export function CopyButton({ text, children, title, done = "copied" }: {
 /** Switches between light and dark colours. */
 export function ThemeButton() {
   const [dark, setDark] = useState(isDark());
-  const toggle = () => {
-    setTheme(dark ? "light" : "dark");
-    setDark(!dark);
-  };
-  return <button type="button" onClick={toggle} aria-label={dark ? "light colours" : "dark colours"} title={dark ? "light" : "dark"}>◐</button>;
+  return <button type="button" onClick={() => { setTheme(dark ? "light" : "dark"); setDark(!dark); }} aria-label={dark ? "light colours" : "dark colours"} title={dark ? "light" : "dark"}>◐</button>;
 }
 
 /** Buttons in the header, which is not ours to render: they have an element of their own there. */

@@ -18,7 +18,7 @@ export interface Index {
 
 export interface Picture {
   row: number;
-  shape: number[];
+  shape: number[]; where?: string;
   map?: { rows: number; columns: number; data: string; low: number; high: number; of: string };
   scatter?: { size: number; data: string; low: number; high: number; linear: number } | null;
   histograms?: { target: number[]; golden: number[]; low: number; high: number; linear: number } | null;

@@ -23,10 +23,11 @@ export function Elements() {
   const { map, scatter, histograms, worst } = picture;
   return (
     <div class="elements">
+      {picture.where && <p class="wide">{shortened(picture.where, 600)}</p>}
       {map && <Tiles map={map} shape={picture.shape} />}
       {scatter && <Density scatter={scatter} />}
       {histograms && <Histograms histograms={histograms} />}
-      {worst && worst.length > 0 && <figure>
+      {worst && worst.length > 0 && <figure class="wide">
         <figcaption>the elements furthest apart</figcaption>
         <table class="worst"><thead><tr><th>index</th><th>target</th><th>golden</th></tr></thead>
           <tbody>{worst.slice(0, 10).map(([index, target, golden], place) => (

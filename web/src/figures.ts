@@ -18,9 +18,7 @@ export class Figures {
   static async load(index: Index, columns: Columns): Promise<Figures> {
     const metrics = index.metrics ?? [];
     const floats = SIDES.flatMap((side) => STATISTICS.map((name) => `${side}_${name}`));
-    const numbers = new Map<string, Float32Array>();
-    const codes = new Map<string, ArrayLike<number>>();
-    const texts = new Map<string, string[]>();
+    const numbers = new Map<string, Float32Array>(), codes = new Map<string, ArrayLike<number>>(), texts = new Map<string, string[]>();
     await Promise.all([
       ...[...floats, ...metrics.map((metric) => metric.column)].filter((name) => columns.has(name))
         .map(async (name) => void numbers.set(name, await columns.numbers<Float32Array>(name))),
@@ -81,9 +79,7 @@ export class Figures {
     // A tensor of zeros or of nothing is like any other: it names no neighbour.
     if (norm[place] === NO_NUMBER || norm[place] === 0) return found;
     for (let i = 0; i < norm.length; i++) {
-      if (norm[i] === norm[place] && max[i] === max[place] && min[i] === min[place] && mean[i] === mean[place] && i !== place) {
-        found.push(this.rowAt(i));
-      }
+      if (norm[i] === norm[place] && max[i] === max[place] && min[i] === min[place] && mean[i] === mean[place] && i !== place) found.push(this.rowAt(i));
     }
     return found;
   }

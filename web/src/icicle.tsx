@@ -206,8 +206,8 @@ function told(model: Model, box: Box): string {
 
 /** What a colour shows: in the menu, and below the icicle. */
 export const LEGENDS: Record<ColourBy, readonly [string, string]> = {
-  added: ["added error", "Colour: what a call adds, out ÷ max(in, 1). Blue hands on what came in, amber adds up to 10 times, red more."],
-  worst: ["largest error", "Colour: the largest error ratio of a call. Amber up to 10, red more."],
+  added: ["added error", "Colour: what a call adds, out ÷ max(in, 1). Pale agrees, blue hands on what came in, amber adds up to 10 times, red more; dark has no counterpart."],
+  worst: ["largest error", "Colour: the largest error ratio of a call. Pale up to 1, amber up to 10, red more; dark has no counterpart."],
   outcome: ["result", "Colour: the most severe result of a call."],
   finite: ["NaN, infinity", "Colour: calls with NaN or infinity."],
 };

@@ -22,10 +22,20 @@ const KEYS: readonly { keys: string[]; shown: string; does: string; run: (page: 
   { keys: ["0"], shown: "0", does: "show the whole execution", run: ({ set }) => set({ x: null }) },
   { keys: ["t"], shown: "t", does: "go to the table (↑ ↓ and Enter select)", run: () => document.getElementById("grid")?.focus() },
   { keys: ["m"], shown: "m", does: "icicle or trees", run: ({ state, set }) => set({ view: state.view === "icicle" ? "trees" : "icicle" }) },
-  { keys: ["v"], shown: "v", does: "next view of the node: figures, elements, neighbours, stack", run: ({ state, set }) => set({ tab: TABS[(TABS.indexOf(state.tab) + 1) % TABS.length] }) },
+  { keys: ["v"], shown: "v", does: "next view of the node: figures, elements, neighbours, stack", run: ({ state, set }) => {
+    set({ tab: TABS[(TABS.indexOf(state.tab) + 1) % TABS.length] });
+    setTimeout(() => document.querySelector(".tabs")?.scrollIntoView({ block: "nearest" }), 50); // it may lie below the window
+  } },
   { keys: ["c"], shown: "c", does: "copy a link to what is shown", run: () => void copyText(location.href) },
   { keys: ["Escape"], shown: "Esc", does: "close, or take back the filter and the zoom", run: escape },
 ];
+
+const WORDS_TOLD = [
+  ["deviation", "how far the two are apart, relative to their size"], ["tolerance", "the deviation that rounding explains, by dtype, size and framework"],
+  ["error ratio", "deviation ÷ tolerance: up to 1 is normal for the dtype"], ["added error", "ratio given out ÷ ratio taken in, if over 1: the call's own doing"],
+  ["✖ origin", "its inputs agree, its result does not: look here first"], ["↳ inherited", "comes from the error that reached it"],
+  ["≠ differs", "beyond its tolerance, no origin found"], ["~ explained", "beyond its tolerance, for the reason told with it"],
+] as const;
 
 const SINGLE = /^[a-zA-Z0-9?/+=[\]-]$/;
 
@@ -57,7 +67,8 @@ export function Keys() {
 
 function Help({ page: { state, set } }: { page: PageContext }) {
   return (
-    <Dialog title="Keys" close={() => set({ help: false })}>
+    <Dialog title="Words and keys" close={() => set({ help: false })}>
+      <dl class="words">{WORDS_TOLD.map(([word, told]) => <div key={word}><dt>{word}</dt><dd>{told}</dd></div>)}</dl>
       <dl>{KEYS.map((key) => <div key={key.shown}><dt><kbd>{key.shown}</kbd></dt><dd>{key.does}</dd></div>)}</dl>
       <p>In the plot: drag to zoom, click to select, double click to see all.</p>
       <label><input type="checkbox" checked={state.shortcuts} onChange={(event) => set({ shortcuts: event.currentTarget.checked })} /> keys of a single letter</label>

@@ -18,10 +18,8 @@ function tell(text: string): void {
 
 /** Say that the page can be used: once its listeners are there, which is after it was first drawn. */
 function Ready({ children }: { children: ComponentChildren }) {
-  useEffect(() => {
-    // Milliseconds since the page was asked for.
-    document.documentElement.dataset.ready = String(Math.ceil(performance.now()));
-  }, []);
+  // In milliseconds since the page was asked for.
+  useEffect(() => void (document.documentElement.dataset.ready = String(Math.ceil(performance.now()))), []);
   return <>{children}</>;
 }
 

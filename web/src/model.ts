@@ -65,11 +65,9 @@ export class Model {
   /** Error ratio of each row: 0 where nothing differs, NaN where nothing was compared. */
   readonly ratio: Float32Array;
   readonly outcome: Uint8Array;
-  readonly callWorst: Float32Array;
-  readonly callOutcome: Uint8Array;
+  readonly callWorst: Float32Array; readonly callOutcome: Uint8Array;
   readonly originOfCall = new Map<number, Origin>();
-  readonly rows: number;
-  readonly calls: number;
+  readonly rows: number; readonly calls: number;
   /** Whether this is one dump alone, with nothing to compare it to. */
   readonly alone: boolean;
   /** What outcomes are called: of a dump alone there is less to say. */
@@ -157,7 +155,7 @@ export class Model {
 
   /** Error ratio of what a call gives out over that of what it takes in: what it adds of its own. */
   added(call: number): number {
-    return this.given[call] / Math.max(this.taken[call], 1);
+    return this.taken[call] === Infinity ? 1 : this.given[call] / Math.max(this.taken[call], 1);
   }
 
   phase(call: number): Phase {

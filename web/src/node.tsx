@@ -78,7 +78,7 @@ function Flow({ call }: { call: number }) {
   const bar = (name: string, value: number) => (
     <span class="flow"><span class="muted">{name}</span><span class="track"><span ref={width(value)} class={value > 1 ? "loud" : ""} /></span><b>{short(value)}</b></span>
   );
-  return <div class="flows">{bar("error in", model.taken[call])}{bar("out", model.given[call])}<span class="muted">adds ×{short(model.added(call))}</span></div>;
+  return <div class="flows" title="error ratios: up to 1 is what rounding explains; in is the largest of inputs, parameters and what ran inside">{bar("error in", model.taken[call])}{bar("out", model.given[call])}<span class="muted">adds ×{short(model.added(call))}</span></div>;
 }
 
 /** Why the selection is what it is: an origin, inherited, explained. */
@@ -90,11 +90,11 @@ function Why({ call }: { call: number }) {
   const origin = model.originOfCall.get(call);
   if (origin) {
     return (
-      <div class="why origin-box">
-        <p><Label outcome={Outcome.ORIGIN} /> <span class="chip">{printable(origin.kind)}</span> {shortened(origin.reason, 600)}</p>
-        {origin.details.length > 0 && <ul>{origin.details.slice(0, 8).map((each, place) => <li key={place}>{shortened(each, 600)}</li>)}</ul>}
-        {origin.site && <p class="muted">called at <bdi>{shortened(origin.site, 300)}</bdi></p>}
-        {origin.command && <p class="command">all that is known: the same command with <code>{shortened(origin.command, 300)}</code> <CopyButton text={() => origin.command}>copy</CopyButton></p>}
+      <div class={`why origin-box${origin === model.index.origins[0] ? " told-above" : ""}`}>
+        <p><Label outcome={Outcome.ORIGIN} /> <span class="chip">{printable(origin.kind)}</span> <span class="said">{shortened(origin.reason, 600)}</span></p>
+        {origin.details.length > 0 && <ul class="said">{origin.details.slice(0, 8).map((each, place) => <li key={place}>{shortened(each, 600)}</li>)}</ul>}
+        {origin.site && <p class="muted said">called at <bdi>{shortened(origin.site, 300)}</bdi></p>}
+        {origin.command && <p class="command"><CopyButton text={() => origin.command} title={shortened(origin.command, 300)}>copy --node …</CopyButton> to compare in detail</p>}
         {told}
         {!model.alone && <Before call={call} />}
       </div>
@@ -134,7 +134,7 @@ function Before({ call }: { call: number }) {
       if (!figures || !(model.flags[row] & RowFlag.TENSOR) || figures.place(row) < 0) continue;
       count("dtype", dtypeMeaning(figures.type("target", row)) === dtypeMeaning(figures.type("golden", row)), row);
     }
-    return [...counts];
+    return [...counts].sort(([, one], [, other]) => one.bad.length - other.bad.length);
   }, [model, figures, call]);
   if (!counts.length) return <p class="muted">Nothing was compared before it.</p>;
   return (

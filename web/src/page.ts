@@ -19,21 +19,13 @@ export type Sort = "order" | "ratio" | "deviation" | "name";
 export type Facets = Record<"outcome" | "phase" | "kind" | "type", string>;
 
 export interface State {
-  call: number;
-  row: number;
+  call: number; row: number;
   /** The rows that the plot shows; null for all. */
   x: [number, number] | null;
   /** The filter of the table. */
   q: string;
-  tab: Tab;
-  colour: ColourBy;
-  view: View;
-  measure: Measure;
-  facets: Facets;
-  sort: Sort;
-  note: string;
-  help: boolean;
-  shortcuts: boolean;
+  tab: Tab; colour: ColourBy; view: View; measure: Measure; facets: Facets; sort: Sort;
+  note: string; help: boolean; shortcuts: boolean;
 }
 
 export const ALL: Facets = { outcome: "", phase: "", kind: "", type: "" };

@@ -96,7 +96,9 @@ function Legend() {
     for (const outcome of model.outcome) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
     return [...counts].filter(([each]) => each !== Outcome.NOT_COMPARED && each !== Outcome.UNMATCHED).sort(([a], [b]) => a - b);
   }, [model]);
-  return <span class="legend">{shown.map(([outcome, count]) => <Label outcome={outcome} count={count} key={outcome} />)}</span>;
+  const broken = useMemo(() => (model.flags as Uint8Array).reduce((count, _, row) => count + Number(model.nonFinite(row)), 0), [model]);
+  return <span class="legend">{shown.map(([outcome, count]) => <Label outcome={outcome} count={count} key={outcome} />)}
+    {broken > 0 && !model.alone && <span class="muted">NaN, ∞ {grouped(broken)} (key n)</span>}</span>;
 }
 
 function Tip({ row, x, width }: { row: number; x: number; width: number }) {

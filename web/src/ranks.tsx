@@ -1,6 +1,6 @@
 /** Many ranks and steps: a cell for each of them, and how nodes fare over the steps. */
 
-import { useCallback, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { Canvas, type Draw } from "./canvas.tsx";
 import { Dialog, Segmented, ThemeButton, Tools } from "./controls.tsx";
 import { bits, type Columns, type Index, largest, NO_NUMBER } from "./data.ts";
@@ -9,7 +9,7 @@ import type { Colour } from "./theme.ts";
 import { plural, printable, short, shortened } from "./text.ts";
 
 /** A pair of dumps that were compared, or a dump that was looked at. */
-interface Told { step: number | null; rank: string; verdict: string; origin: string; reason: string; handed_by: string; page: string }
+interface Told { step: number | null; rank: string; verdict: string; origin: string; reason: string; handed_by: string; page: string; differing: number }
 
 /** Figures of the nodes of a rank over its steps, a column for each ``measure``; ``growing``: names of nodes. */
 interface TrendTold { rank: string; steps: number[]; names: string; measures: { title: string; column: string }[]; growing: string[] }
@@ -18,7 +18,9 @@ export interface RanksIndex extends Index { of: "comparisons" | "dumps"; pairs: 
 
 /** Glyph and colour of a verdict. */
 const VERDICTS = new Map([["divergent", ["✖", "origin"]], ["consistent", ["✓", "explained"]], ["incomplete", ["≠", "inherited"]],
-  ["failed", ["!", "differs"]], ["not finite", ["✖", "origin"]], ["finite", ["✓", "explained"]]]);
+  ["explained", ["~", "explained"]], ["failed", ["!", "differs"]], ["not finite", ["✖", "origin"]], ["finite", ["✓", "explained"]]]);
+/** A verdict; of a pair that is consistent, whether values differ in it all the same, as in the steps after an error. */
+const verdictOf = (pair: Told) => (pair.verdict === "consistent" && pair.differing ? "explained" : pair.verdict);
 /** Names of pages that may become links: files beside this one, as Python names them. */
 const PAGE = /^[\w][\w.+-]*\.html$/;
 const LINES = 12;
@@ -27,25 +29,26 @@ const KINDS: Record<RanksIndex["of"], { bands: readonly (readonly [number, Colou
   comparisons: {
     bands: [[0, "faint"], [0.1, "passes"], [1, "heat0"], [10, "heat1"], [Infinity, "heat2"]], most: "largest",
     first: "the first that differs, and was handed its error by no other rank (←)", field: "its error ratio: 1 is as far apart as dtype and framework explain",
-    legend: "Colour: error ratio. Blue up to 1, amber up to 10, red more, ■ infinite.",
+    legend: "Colour: error ratio. Grey up to 0.1, blue up to 1, amber up to 10, red more, ■ infinite or NaN.",
   },
   dumps: {
     bands: [[0, "faint"], [2, "passes"], [10, "heat0"], [100, "heat1"], [Infinity, "heat2"]], most: "changes most",
     first: "the first that holds NaN or infinity, not handed to it by another rank (←)", field: "how many times larger or smaller it is than in its first step",
-    legend: "Colour: times larger or smaller than in the first step. Blue up to 10, amber up to 100, red more, ■ NaN or infinite.",
+    legend: "Colour: times larger or smaller than in the first step. Grey up to 2, blue up to 10, amber up to 100, red more, ■ NaN or infinite.",
   },
 };
 
 export function Ranks({ index, columns }: { index: RanksIndex; columns: Columns }) {
   const [help, setHelp] = useState(false);
-  const glyphs = [...VERDICTS].filter(([verdict]) => index.pairs.some((pair) => pair.verdict === verdict));
+  useEffect(() => void (onkeydown = (event) => { if (event.key === "?" && !(event.target as HTMLElement).matches("input")) setHelp(true); }), []);
+  const glyphs = [...VERDICTS].filter(([verdict]) => index.pairs.some((pair) => verdictOf(pair) === verdict));
   return (
     <>
       <Tools><ThemeButton /><button type="button" onClick={() => setHelp(true)} aria-label="help" title="help">?</button></Tools>
       <Matrix pairs={index.pairs} of={index.of} />
       {index.trends.map((trend) => <Trend key={trend.rank} trend={trend} columns={columns} of={index.of} />)}
       {help && <Dialog title="How to read this page" close={() => setHelp(false)}>
-        <dl>{glyphs.map(([verdict, [glyph]]) => <div key={verdict}><dt>{glyph}</dt><dd>{verdict}</dd></div>)}<div><dt>①</dt><dd>{KINDS[index.of].first}: look there first; its own page tells the rest</dd></div></dl>
+        <dl>{glyphs.map(([verdict, [glyph]]) => <div key={verdict}><dt>{glyph}</dt><dd>{verdict === "explained" ? "consistent, though values differ: no error begins there" : verdict}</dd></div>)}<div><dt>①</dt><dd>{KINDS[index.of].first}: look there first; its own page tells the rest</dd></div></dl>
         {index.trends.length > 0 && <p>Below, each line is a node and each field a step: {KINDS[index.of].field}.</p>}
       </Dialog>}
     </>
@@ -58,7 +61,7 @@ function Matrix({ pairs, of }: { pairs: Told[]; of: RanksIndex["of"] }) {
   const cells = new Map(pairs.map((pair) => [`${pair.step}/${pair.rank}`, pair]));
   const first = firstOf(pairs);
   const [chosen, setChosen] = useState<Told | undefined>(first ?? pairs[0]);
-  const [glyph, colour] = [0, 1].map((place) => (pair: Told) => VERDICTS.get(pair.verdict)?.[place] ?? "");
+  const [glyph, colour] = [0, 1].map((place) => (pair: Told) => VERDICTS.get(verdictOf(pair))?.[place] ?? "");
   return (
     <section class="panel" aria-labelledby="ranks-title">
       <div class="bar"><h2 id="ranks-title">Steps × ranks</h2><span class="muted">{plural(pairs.length, of === "dumps" ? "dump" : "comparison")}</span></div>
@@ -69,7 +72,7 @@ function Matrix({ pairs, of }: { pairs: Told[]; of: RanksIndex["of"] }) {
             <tr key={step}><th scope="row">{step ?? "–"}</th>{ranks.map((rank) => {
               const pair = cells.get(`${step}/${rank}`);
               return <td key={rank}>{pair && <button type="button" aria-pressed={pair === chosen} class={colour(pair)} onClick={() => setChosen(pair)}
-                aria-label={`step ${step}, ${printable(rank)}: ${printable(pair.verdict)}${pair === first ? ", the first" : ""}`}>
+                aria-label={`step ${step}, ${printable(rank)}: ${printable(pair.verdict)}${pair.differing ? ", values differ" : ""}${pair === first ? ", the first" : ""}`}>
                 {pair === first ? "①" : ""}{glyph(pair)}{pair.handed_by ? "←" : ""}</button>}</td>;
             })}</tr>
           ))}</tbody>

@@ -58,10 +58,7 @@ export function dtypeOf(type: string): string {
 export const HEADERS = ["Result", "Error Ratio", "Deviation", "Tolerance", "Name", "Golden Name", "Type", "Golden Type",
   "Max", "Golden Max", "Min", "Golden Min", "Mean", "Golden Mean", "Norm", "Golden Norm", "Reason"];
 
-export interface Reasons {
-  codes: ArrayLike<number>;
-  texts: string[];
-}
+export interface Reasons { codes: ArrayLike<number>; texts: string[] }
 
 /** What the explanations that were asked of a row allowed; "" where the page does not know. */
 export async function askedOf(model: Model, row: number): Promise<string> {

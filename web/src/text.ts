@@ -1,7 +1,6 @@
 /** Text as it is shown: what is not printable escaped as in the terminal, numbers short and all of one length. */
 
-const UNPRINTABLE = /[\p{C}\p{Z}]/u;
-const EACH = /[\p{C}\p{Z}]/gu;
+const UNPRINTABLE = /[\p{C}\p{Z}]/u, EACH = /[\p{C}\p{Z}]/gu;
 const NAMED = new Map([["\n", "\\n"], ["\r", "\\r"], ["\t", "\\t"]]);
 
 /** Escape what is not printable, as ``printable`` in Python does; the plain space stays. */

@@ -7,10 +7,7 @@ export interface TreeNode {
   label: string;
   /** The call, -1 for a part of names that is no call. */
   call: number;
-  parent: TreeNode | null;
-  children: TreeNode[];
-  depth: number;
-  leaves: number;
+  parent: TreeNode | null; children: TreeNode[]; depth: number; leaves: number;
   /** Origins in this node and below it. */
   origins: number;
 }

@@ -24,9 +24,7 @@ export function Trees({ direction }: { direction: Direction }) {
   const lines = useMemo(() => visible(model, root, open, alone), [model, root, open, alone]);
   const { scroller, spacer, body, first, last, shown, reveal, moved, onScroll } = useLines(lines.length, 0);
   const at = lines.findIndex((each) => each.call === state.call);
-  useEffect(() => {
-    if (at >= 0) reveal(at);
-  }, [at]);
+  useEffect(() => void (at >= 0 && reveal(at)), [at]);
   const toggle = (node: TreeNode) => setOpen(open.has(node) ? new Set([...open].filter((each) => each !== node)) : new Set([...open, node]));
   const choose = (node: TreeNode | null | undefined) => node && node.call >= 0 && select(node.call);
   const onKeyDown = (event: KeyboardEvent) => {

@@ -181,7 +181,8 @@ def _sentence(
     if others:
         text += f"; by their own computation, but later, also {names_of(others)}"
     if silent and len(divergent) > 1:
-        text += " (no collective is recorded, so what ranks handed to each other cannot be told: levels L1 and mix do)"
+        text += " (what ranks handed to each other cannot be told: no collective was recorded, as levels L1 and mix do "
+        text += "between start and stop)"
     return text
 
 

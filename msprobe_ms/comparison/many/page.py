@@ -34,6 +34,7 @@ class PairTold(NamedTuple):
     """What the page tells of one pair, or of one dump; ``page`` is the name of its own.
 
     ``verdict``  a ``Verdict``; of a dump ``finite`` or ``not finite``
+    ``differing``  how many values differ in a pair that is consistent: what explains them is no error of their own
     """
 
     step: int | None
@@ -43,6 +44,7 @@ class PairTold(NamedTuple):
     reason: str = ""
     handed_by: str = ""
     page: str = ""
+    differing: int = 0
 
 
 def pair_told(found: Found, rank: str, *, paths: bool = True) -> PairTold:
@@ -52,9 +54,10 @@ def pair_told(found: Found, rank: str, *, paths: bool = True) -> PairTold:
     return PairTold(
         found.place.step, rank, found.verdict,
         origin=found.exchanges.origin or (first.target if first else ""),
-        reason=(found.problem if paths else "") or (first.reason if first else ""),
+        reason=(found.problem if paths else "") or (first.reason if first else found.without_origin),
         handed_by=found.exchanges.handed_by,
         page=page,
+        differing=found.differing,
     )  # fmt: skip
 
 
@@ -158,5 +161,5 @@ def _table_row(pair: PairTold) -> str:
     link = f'<a href="./{escaped(quote(pair.page))}">{verdict}</a>' if pair.page else verdict
     why = f"handed to it by {pair.handed_by}" if pair.handed_by else pair.reason
     cells = (escaped("" if pair.step is None else str(pair.step)), escaped(pair.rank), link,
-             f"<bdi>{escaped(pair.origin)}</bdi>", escaped(why, _SENTENCE))  # fmt: skip
+             f"<bdi>{escaped(pair.origin).replace('.', '.<wbr>')}</bdi>", escaped(why, _SENTENCE))  # fmt: skip
     return f'<tr class="{verdict}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'

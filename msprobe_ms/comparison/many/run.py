@@ -56,6 +56,7 @@ class Found:
     ``errors``   how far each node is out, where a trend is wanted
     ``loss``     the first loss that differs, where it is no drift of two runs that agree
     ``problem``  why there is none of it: then ``verdict`` is ``failed``
+    ``differing``  of one that is consistent, how many values differ for a reason that is no error of their own
     """
 
     place: Place
@@ -68,6 +69,13 @@ class Found:
     loss: LossGap | None = None
     exchanges: Exchanges = field(default_factory=Exchanges)
     problem: str = ""
+    differing: int = 0
+
+    @property
+    def without_origin(self) -> str:
+        """That values differ though no error begins in this pair, as in the steps after one; "" where none do."""
+        differ = "1 value differs" if self.differing == 1 else f"{self.differing} values differ"
+        return f"{differ}, though no error begins in it" if self.differing else ""
 
 
 def compare_pair(work: Work) -> Found:
@@ -95,6 +103,7 @@ def compare_pair(work: Work) -> Found:
         errors_of(comparison) if work.with_errors else None,
         loss_gap(comparison, pair.place.step) if comparison.verdict != Verdict.CONSISTENT else None,
         exchanges_of(comparison),
+        differing=sum(row.differs for row in comparison.rows) if comparison.verdict == Verdict.CONSISTENT else 0,
     )
 
 

@@ -44,13 +44,15 @@ class Lines:
             yield f"{place}: {first}"
             yield from others
             if found.files:
-                yield report_line(found.files)
+                yield report_line(found.files, of_many=True)
         elif self._in_full or verdict != Verdict.CONSISTENT:
             yield f"{place}: {verdict.upper()}{self._where(found, follows=follows)}"
 
     def _where(self, found: Found, *, follows: bool) -> str:
         exchanges, first = found.exchanges, next(iter(found.origins), None)
         where = f": the error begins at {exchanges.origin}" if exchanges.origin else ""
+        if found.differing:
+            where = f": {found.without_origin}"
         if first is not None and first.kind == OriginKind.UPDATE:
             where = f": {first.reason} ({first.target})"
         elif exchanges.handed_by:

@@ -57,9 +57,6 @@ def _entry_name(dump: Dump, origin: Origin) -> str:
 _DECADES = 10
 #: Characters of a full bar.
 _BAR = 20
-#: Error is said to sit in some slices of an axis where so many times fewer than all hold 90 % of it, or one holds half:
-#: random error of few slices is uneven too.
-_CONCENTRATED, _HALF = 3, 0.5
 
 
 def element_lines(study: Study, *, noise: bool = False) -> Iterator[str]:
@@ -131,8 +128,7 @@ def _axes(axes: Sequence[AxisShare]) -> Iterator[str]:
         return
     yield "where the squared error sits:"
     for each in axes:
-        sits = each.holding * _CONCENTRATED <= each.size or (each.size > 2 and each.share >= _HALF)
         yield (
             f"  axis {each.axis} of size {each.size}: index {each.place} holds {each.share:.1%}, "
-            f"{each.holding} of {each.size} hold 90 %{'  <-- concentrated' if sits else ''}"
+            f"{each.holding} of {each.size} hold 90 %{'  <-- concentrated' if each.is_concentrated else ''}"
         )

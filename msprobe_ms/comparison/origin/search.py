@@ -237,9 +237,12 @@ class Walk:
         """Return the error ratio up to which a difference is taken for rounding.
 
         1, the tolerance of a net; much less where several layers were equal to the bit and nothing differed so far, but
-        of a loss, which frameworks add up in other orders.
+        of a loss, which frameworks add up in other orders, and of a call that was given other operands on both sides,
+        from which it rounds otherwise.
         """
         bitwise = self._equal_layers >= _EQUALS and not self.largest_ratio and not node.is_loss
+        if bitwise and any(row.misrecorded and row.deviation for row in node.rows("input")):
+            bitwise = False
         return bitwise_floor(node) if bitwise else 1.0
 
     def largest_ratio_before(self, node: Node) -> float:

@@ -118,14 +118,14 @@ def _beyond_measure(suffix: str, target: Item, golden: Item) -> str:
 
 
 def describe_required(required: float, tolerance: float | None) -> str:
-    """Name the bound on its deviation that a value agrees under, and how many times its tolerance that is.
+    """Name the tolerance that a value would agree under, and how many times its own that is.
 
     "" where that is no more than its tolerance.
     """
     if tolerance is not None and required <= tolerance:
         return ""
-    times = f", {_rounded_up(required / tolerance)} times its tolerance" if tolerance else ""
-    return f"this value agrees under a bound of {_rounded_up(required)} on its deviation{times}"
+    times = f", {_rounded_up(required / tolerance)} times as large" if tolerance else ""
+    return f"this value would agree under a tolerance of {_rounded_up(required)}{times}"
 
 
 def _rounded_up(value: float) -> str:

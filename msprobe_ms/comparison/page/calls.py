@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from msprobe_ms.comparison.model import Pair
 from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.model import Entry
-from msprobe_ms.dump.names import BACKWARD, DEBUG, PARAMETER, PARAMETERS_GRAD, beginnings, is_update
+from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, beginnings, is_update
 from msprobe_ms.page.columns import Codes, Columns, floats, rounded
 
 #: Bits of ``call_flags``.
@@ -74,10 +74,10 @@ class Calls:
         frames, stacks = Codes(), Codes(())
         for side, name in (("target", "call_stack"), ("golden", "call_golden_stack")):
             codes = array("I")
+            entries: dict[str, Entry] = {each.name: each for pair in self.pairs if (each := getattr(pair, side))}
             known: dict[tuple[str, ...], int] = {(): 0}
             for pair in self.pairs:
-                entry: Entry | None = getattr(pair, side)
-                stack = entry.stack if entry is not None and self.stacks else ()
+                stack = _stack(getattr(pair, side), entries) if self.stacks else ()
                 code = known.get(stack)
                 if code is None:
                     shown = (" ".join(frame.split()) for frame in outside_frameworks(stack)[:_FRAMES])
@@ -86,6 +86,13 @@ class Calls:
             columns.add(name, np.frombuffer(codes, np.uint32), dictionary="stacks")
         columns.add_json("stacks", stacks.values)
         columns.add_json("frames", frames.values)
+
+
+def _stack(entry: Entry | None, entries: Mapping[str, Entry]) -> tuple[str, ...]:
+    """The frames that made a call; of a backward call without any, those of its forward call."""
+    if entry is not None and not entry.stack and entry.parsed is not None and entry.parsed.direction == BACKWARD:
+        entry = entries.get(str(entry.parsed.in_direction(FORWARD)))
+    return entry.stack if entry is not None else ()
 
 
 def _flags(pair: Pair, entry: Entry) -> int:

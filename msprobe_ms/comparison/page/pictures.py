@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.arrays.pictures import SIDE, difference_map, scatter
-from msprobe_ms.arrays.worst_elements import study
+from msprobe_ms.arrays.worst_elements import Study, study
 from msprobe_ms.comparison.measuring.tensors import load_both
 from msprobe_ms.comparison.model import Outcome, Row
 from msprobe_ms.comparison.origin.nodes import error_ratio
@@ -23,6 +23,8 @@ from msprobe_ms.comparison.terms import Mode
 _AROUND, _FURTHEST = 3, 50
 #: Elements that are read for pictures: so many in any case, and this share of all that were compared.
 _ELEMENTS, _SHARE = 1 << 24, 0.05
+#: Share of the squared error from which on the one index that holds it is named.
+_MOST = 0.5
 
 
 def pictures(outcome: Outcome, rows: Rows, calls: Calls) -> list[dict[str, Any]]:
@@ -64,10 +66,11 @@ def _picture(outcome: Outcome, place: int, row: Row) -> Iterator[dict[str, Any]]
     if both is None or both[0].shape != both[1].shape or any(array.dtype.kind not in "fiub" for array in both):
         return
     target, golden = both
-    shown = difference_map(target, golden)
+    shown, found = difference_map(target, golden), study(target, golden)
     yield {
         "row": place,
         "shape": list(golden.shape),
+        "where": _where(found),
         "map": {
             "rows": shown.tiles.shape[0], "columns": shown.tiles.shape[1], "data": _text(shown.tiles),
             "low": shown.low, "high": shown.high, "of": _axes(golden.ndim),
@@ -75,9 +78,24 @@ def _picture(outcome: Outcome, place: int, row: Row) -> Iterator[dict[str, Any]]
         **_values(target, golden),
         "worst": [
             [list(each.index), f"{each.target.real:.9g}", f"{each.golden.real:.9g}"]
-            for each in study(target, golden).largest
+            for each in found.largest
         ],
     }  # fmt: skip
+
+
+def _where(found: Study) -> str:
+    """How many elements differ, and in which slices of which axes most of the squared error sits."""
+    if not found.differing:
+        return f"all {found.size} elements are equal"
+    sits = [
+        f"index {each.place} of axis {each.axis} (of {each.size}) holds {each.share:.0%} of the squared error"
+        if each.share >= _MOST
+        else f"{each.holding} of {each.size} indices of axis {each.axis} hold 90 % of the squared error"
+        for each in found.axes
+        if each.is_concentrated
+    ]
+    where = "; ".join(sits) or "in no few slices of any axis"
+    return f"{found.differing} of {found.size} elements differ: {where}"
 
 
 def _values(target: npt.NDArray[Any], golden: npt.NDArray[Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
+from urllib.parse import quote
 
 from msprobe_ms.comparison.model import Origin, Outcome, Pair
 from msprobe_ms.comparison.reporting.terminal import (
@@ -51,6 +52,7 @@ def verdict_html(outcome: Outcome, *, stacks: bool = True) -> str:
             for line in fact_lines(outcome)
         ),
     )
+    facts += _overview(outcome)
     return f'<header id="verdict" class="{comparison.verdict}">\n' + "\n".join([*lines, facts]) + "\n</header>"
 
 
@@ -67,6 +69,13 @@ def _origins(origins: Sequence[Origin], by_name: dict[str, Pair]) -> Iterator[st
     if others:
         more = [f"{each.target}: {each.reason.partition(': ')[0]}" for each in others]
         yield f"<h2>Perhaps also at</h2>{_listed('others', _few(more))}"
+
+
+def _overview(outcome: Outcome) -> str:
+    """The way from one of several pairs to the page over all of them, which its title is a part of; "" where alone."""
+    page = next((file.name for file in outcome.files if outcome.title and file.suffix == ".html"), "")
+    where = f'<a href="./{escaped(quote(page))}">all steps and ranks</a>'
+    return f'<p class="muted">This is <bdi>{escaped(outcome.title)}</bdi> of {where}.</p>' if page else ""
 
 
 def _judgement(outcome: Outcome) -> Iterator[str]:

@@ -35,6 +35,24 @@ def mark_compared_elsewhere(pairs: Sequence[Pair]) -> None:
                 pair.how = PairedBy.ELSEWHERE
 
 
+def with_lone_parameters(pairs: Iterable[Pair]) -> list[tuple[Side, str]]:
+    """Return the forward calls of modules so marked that have parameters of their own, which stand beside nothing.
+
+    Not the model itself: many dumps hold the modules inside of it alone.
+    """
+    alone = [pair for pair in pairs if pair.how == PairedBy.ELSEWHERE]
+    calls = [(TARGET, pair.target) if pair.target is not None else (GOLDEN, pair.golden) for pair in alone]
+    return [
+        (side, entry.name)
+        for side, entry in calls
+        if entry is not None
+        and entry.parsed is not None
+        and entry.parsed.direction == FORWARD
+        and not entry.parsed.is_root
+        if any(item.state == "parameters" for item in entry.items)
+    ]
+
+
 def _is_result(item: Item) -> bool:
     return item.state == "output" and item.kind == "tensor"
 

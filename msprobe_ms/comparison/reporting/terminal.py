@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
@@ -19,11 +20,12 @@ from msprobe_ms.comparison.pairing.coverage import (
     sides_without_values,
     unmatched_modules,
 )
+from msprobe_ms.comparison.pairing.elsewhere import with_lone_parameters
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.kernels import is_compiled
 from msprobe_ms.comparison.pairing.shares import outermost
 from msprobe_ms.comparison.reporting.files import row_counts
-from msprobe_ms.comparison.terms import Mode, PairedBy, Stage, Verdict
+from msprobe_ms.comparison.terms import GOLDEN, Mode, PairedBy, Stage, Verdict
 from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
@@ -85,8 +87,8 @@ def fact_lines(outcome: Outcome) -> Iterator[str]:
     yield from _statistics_lines(comparison)
 
 
-def report_line(files: Sequence[Path]) -> str:
-    """Name the report to open first, and what names the others that stand beside it."""
+def report_line(files: Sequence[Path], *, of_many: bool = False) -> str:
+    """Name the report to open first, and what names the others beside it; ``of_many``: that of all is opened first."""
     begins = ("compare_report", "compare_result")
     first = next((file for begin in begins for file in files if file.name.startswith(begin)), files[0])
     summary = next((file for file in files if file.name.startswith("compare_summary")), first)
@@ -94,7 +96,7 @@ def report_line(files: Sequence[Path]) -> str:
     if not others:
         return f"report: {first}"
     more = "1 more file" if others == 1 else f"{others} more files"
-    return f"report: {first} (open it first; {more} beside it, see {summary.name})"
+    return f"report: {first} ({'' if of_many else 'open it first; '}{more} beside it, see {summary.name})"
 
 
 def pairing_line(comparison: Comparison) -> str:
@@ -118,6 +120,9 @@ def _mapping_lines(comparison: Comparison) -> Iterator[str]:
     """What a mapping says has no counterpart, and that one may be found where modules of both sides have none."""
     if said := said_unmatched(comparison.pairs):
         yield f"not compared, as the mapping says they have no counterpart: {listed(said, _TOLD)}"
+    if lone := with_lone_parameters(comparison.pairs):
+        names = [f"{name} ({'golden' if side is GOLDEN else 'target'})" for side, name in lone]
+        yield f"modules with parameters but no counterpart, compared by their results: {listed(names, _TOLD)}"
     if all(unmatched_modules(comparison.pairs)) and all(pair.how != PairedBy.AUTOMATIC for pair in comparison.pairs):
         yield "try -lm without a file: it finds out which module is which (proposed_mapping in the summary)"
 
@@ -202,15 +207,13 @@ def _others_lines(beginning: str, origins: Sequence[Origin]) -> Iterator[str]:
 
 def _differing_lines(comparison: Comparison) -> Iterator[str]:
     """How many values differ although no origin was found; nothing where none does."""
-    differing = sum(row.differs for row in comparison.rows)
-    if differing:
-        differ = (
-            "1 value differs by more than its" if differing == 1 else f"{differing} values differ by more than their"
-        )
-        yield (
-            f"  {differ} dtype explains, by slow drift or where ReLU, pooling and the like switch; the report colours "
-            f"{'it' if differing == 1 else 'them'}"
-        )
+    by = Counter(row.explained_by for row in comparison.rows if row.differs)
+    if not by:
+        return
+    differ = "1 value differs by more than its" if by.total() == 1 else f"{by.total()} values differ by more than their"
+    names = [f"{name} ({count})" if len(by) > 1 else name for name, count in by.most_common() if name]
+    why = f"let pass by {listed(names, 2)}" if names else "by slow drift or where ReLU, pooling and the like switch"
+    yield f"  {differ} dtype explains, {why}; the report colours {'it' if by.total() == 1 else 'them'}"
 
 
 def _unread_lines(comparison: Comparison) -> Iterator[str]:

@@ -75,10 +75,11 @@ class WrongResult:
         if order and not inside:
             look, order = "look at the order of its elements", "its Max, Min, Mean and Norm agree"
         brief = describe_briefly(row)
+        roughly = "its inputs agree" if node.ratio_in_of_one_form <= 1 else "its inputs differ less"
         reason = fitting(
             f"{difference}, though {agree}: {look}",
-            f"{difference}, though its inputs agree: {look}",
-            f"{brief}, though its inputs agree: {look}",
+            f"{difference}, though {roughly}: {look}",
+            f"{brief}, though {roughly}: {look}",
         )
         return origin_at(
             row,
@@ -150,12 +151,17 @@ def _what_agrees(node: Node) -> str:
     if node.is_parameter_gradient:
         return "the layer's inputs and the gradients that reach it agree"
     but = f" but {listed(names, 1)}" if (names := [_suffix(row) for row in _of_another_form(node)]) else ""
+    ratio = node.ratio_in_of_one_form
+    if ratio > 1:
+        return f"its inputs{but} are only {float(f'{ratio:.2g}'):g} tolerances apart"
+    if ratio == 0 and any(row.misrecorded and row.deviation for row in node.rows("input")):
+        return "its inputs agree as far as they were compared"
     return f"its inputs{but} agree {_margin(node)}"
 
 
 def _margin(node: Node) -> str:
     ratio = node.ratio_in_of_one_form
-    return "exactly" if ratio == 0 else f"to {ratio:.2g} of the tolerance"
+    return "exactly" if ratio == 0 else f"within {ratio:.2g} of the tolerance"
 
 
 def _of_another_form(node: Node) -> list[Row]:

@@ -40,10 +40,16 @@ def test_the_first_step_that_diverges_is_told_in_full_and_later_ones_follow_it()
         "step1 rank0: DIVERGENT: the error begins at",
         f"  {NAME}",
         "10 values compared",
-        "report: out/compare_result_step1.xlsx (open it first; 1 more file beside it, see compare_summary_step1.json)",
+        "report: out/compare_result_step1.xlsx (1 more file beside it, see compare_summary_step1.json)",
         "step2 rank0: DIVERGENT, follows step 1",
         "step3 rank0: DIVERGENT, follows step 1",
     ]
+
+
+def test_a_step_in_which_values_differ_and_no_error_begins_says_so() -> None:
+    after = replace(found(1, Verdict.CONSISTENT), differing=512)
+    *_, line = found_lines([found(0, Verdict.DIVERGENT), after], in_full=True)
+    assert line == "step1 rank0: CONSISTENT: 512 values differ, though no error begins in it"
 
 
 def test_a_later_step_whose_update_differs_says_so() -> None:

@@ -23,7 +23,7 @@ def test_the_first_node_whose_inputs_agree_and_whose_output_does_not() -> None:
     assert found.target == "Cell.layers.0.norm.LayerNorm.forward.0.output.0"
     assert found.state == "output"
     assert found.metrics["deviation"] == pytest.approx(400e-5)
-    assert found.reason.startswith("output.0 deviates by 0.004 (tolerance 1e-05), though its inputs agree to 0.02 of ")
+    assert found.reason.startswith("output.0 deviates by 0.004 (tolerance 1e-05), though its inputs agree within 0.02")
 
 
 def test_other_data_is_the_origin_where_the_inputs_of_what_encloses_it_were_not_compared() -> None:
@@ -40,6 +40,15 @@ def test_an_input_of_a_call_comes_before_what_is_wrong_inside() -> None:
     first = node("Cell.net.a.Dense.forward.0", net, (4.0, 2.0), input_0=FAULT, output_0=FAULT)
     second = node("Cell.net.b.Dense.forward.0", net, (5.0, 2.0), input_0=REST, output_0=FAULT)
     assert origins(first, second, node(net, None, (4.0, 2.0), input_0=FAULT, output_0=FAULT))[0] == f"{net}.input.0"
+
+
+def test_a_division_of_other_operands_rounds_otherwise_after_layers_that_were_equal_to_the_bit() -> None:
+    """One softmax subtracts the largest before it divides, the other does not; both come out right."""
+    equal = [node(f"Cell.{i}.Dense.forward.0", None, (i, 2.0), input_0=0, output_0=0) for i in range(4)]
+    router = "Cell.router.Router.forward.0"
+    for operand, found in ((0.0, ["Tensor.__truediv__.0.forward.output.0"]), (FAULT * 1e4, [])):
+        division = node("Tensor.__truediv__.0.forward", router, (5.0, 2.0), input_0=operand, output_0=0.5)
+        assert origins(*equal, division, node(router, None, (6.0, 2.0), input_0=0, output_0=0.05)) == found
 
 
 NET = "Cell.Net.forward.0"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from base64 import b64decode
 from pathlib import Path
@@ -43,6 +44,9 @@ def test_the_tensor_that_differs_is_shown_with_its_worst_elements(tmp_path: Path
     shown = {page.names()[each["row"]]: each for each in page.column("pictures")}
     found = shown[file.stem]
     assert found["shape"] == list(array.shape)
+    assert re.fullmatch(
+        r"\d+ of \d+ elements differ: (index 0 of axis \d \(of \d+\) holds 100% of .*)+", found["where"]
+    )
     assert found["worst"][0][0] == [0] * array.ndim
     tiles = np.frombuffer(b64decode(found["map"]["data"]), np.uint8)
     assert len(tiles) == found["map"]["rows"] * found["map"]["columns"]

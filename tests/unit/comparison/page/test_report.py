@@ -171,6 +171,15 @@ def test_without_stacks_no_source_is_named(tmp_path: Path) -> None:
     assert page_of(found, tmp_path, stacks=False).column("frames") == []
 
 
+def test_a_backward_call_has_the_stack_of_its_forward_call(tmp_path: Path) -> None:
+    names = ("Cell.a.Dense.forward.0", "Cell.a.Dense.backward.0", "Cell.b.Dense.backward.0")
+    target, golden = (dump([tensor("output.0", [1.0], name) for name in names]) for _ in range(2))
+    target.entries[names[0]].stack = ("File net.py, line 3, in construct, x = self.a(x)",)
+    page = page_of(outcome_of(target, golden), tmp_path)
+    assert page.column("call_names") == list(names)
+    assert page.column("call_stack") == [[0], [0], []] and page.column("call_golden_stack") == [[], [], []]
+
+
 def test_of_very_many_values_the_figures_that_matter_are_kept(
     outcome: Outcome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,7 +200,8 @@ def test_compare_writes_it_first_of_its_files(tmp_path: Path) -> None:
     found = compared(MAPPING / "encoder_mindspore_L0", MAPPING / "encoder_pytorch_L0", tmp_path, Options(html=True))
     assert found.files[0] == tmp_path / "compare_report_now.html"
     (told,) = re.findall(r"files beside this one</dt><dd><bdi>(.*?)</bdi>", Page.of(found.files[0]).static)
-    assert "compare_result.xlsx" in told
+    assert "compare_result_now.xlsx" in told
+    assert all((tmp_path / name).exists() for name in told.split(", "))
 
 
 def test_a_folder_that_cannot_be_written_is_said(outcome: Outcome, tmp_path: Path) -> None:

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from compare_parts import dump, tensor
 
-from msprobe_ms.comparison.model import Pair
+from msprobe_ms.comparison.model import Outcome, Pair
 from msprobe_ms.comparison.pairing.coverage import is_incomplete, unmatched_modules
+from msprobe_ms.comparison.pairing.elsewhere import with_lone_parameters
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.reporting.profiles.own import ELSEWHERE
+from msprobe_ms.comparison.reporting.terminal import fact_lines
 from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.comparison.terms import TARGET
 from msprobe_ms.dump.model import Dump, Item
 
 _RANDOM = np.random.default_rng(2)
@@ -41,6 +44,18 @@ def test_wrappers_and_what_hands_on_its_input_are_not_missed() -> None:
     assert unmatched_modules(pairs) == ([], [])
     assert not is_incomplete(pairs)
     assert [each.how for each in pairs if not each.matched] == ["elsewhere", "elsewhere"]
+
+
+def test_one_with_parameters_of_its_own_is_named_all_the_same() -> None:
+    """A scale of ones hands on what it takes in, until it is trained."""
+    scale = "Cell.scaled.Scale.forward.0"
+    ones = tensor("parameters.scale", np.ones(4, np.float32), scale)
+    root = [*call("Cell.Net.forward.0", X, Z), tensor("parameters.position", X, "Cell.Net.forward.0")]
+    target, golden = side("Cell", [*call(scale, Y, Y), ones], root), side("Module", IDENTITY)
+    comparison = compare_dumps(target, golden, Options())
+    assert with_lone_parameters(comparison.pairs) == [(TARGET, scale)]
+    line = f"modules with parameters but no counterpart, compared by their results: {scale} (target)"
+    assert line in fact_lines(Outcome("", target, golden, comparison, []))
 
 
 def test_what_computes_something_else_is_missed() -> None:

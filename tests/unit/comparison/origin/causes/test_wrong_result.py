@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compare_nodes import FAULT, REST, node, only, origins
+from compare_nodes import FAULT, REST, found_origins, node, only, origins
 
 from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.dump.model import Entry, Item
@@ -42,7 +42,7 @@ class TestSaves:
         found = only(self.save("layer.0.debug", REST), self.save("layer_grad.0.debug", FAULT))
         assert found.target == "layer_grad.0.debug"
         assert found.reason.endswith("look at the code after layer.0.debug was saved")
-        assert "what was saved before it agrees to 0.02 of the tolerance" in found.details
+        assert "what was saved before it agrees within 0.02 of the tolerance" in found.details
 
 
 def test_a_collective_whose_own_share_agrees_points_at_the_other_ranks() -> None:
@@ -57,3 +57,10 @@ def test_a_frameworks_part_of_a_layer_is_told_as_the_layer() -> None:
         node("Cell.lstm.rnn._DynamicLSTMCPUGPU.forward.0", layer, input_0=0, output_0=FAULT),
         node(layer, None, input_0=0, output_0=FAULT),
     ) == [f"{layer}.output.0"]
+
+
+def test_inputs_that_drifted_are_not_said_to_agree() -> None:
+    first = node("Cell.a.Dense.forward.0", None, (4.0, 2.0), input_0=0.9, output_0=5.0)
+    second = node("Cell.b.Dense.forward.0", None, (5.0, 2.0), input_0=5.0, output_0=float("inf"))
+    (found,) = [each for each in found_origins(first, second) if "Cell.b" in each.target]
+    assert ", though its inputs are only 5 tolerances apart: look at " in found.reason
