@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from msprobe_ms import __version__
 from msprobe_ms.cli.acc_check import add_acc_check
+from msprobe_ms.cli.bisect import add_bisect
 from msprobe_ms.cli.common import FAILED
 from msprobe_ms.cli.compare import add_compare, add_merge_result
 from msprobe_ms.cli.compare_kernels import add_nan_analyze, add_overflow_check
@@ -74,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     add_compare_weights(commands)
     add_grad_compare(commands)
     add_config_check(commands)
+    add_bisect(commands)
     add_convert(commands)
     add_recover(commands)
     add_run(commands)

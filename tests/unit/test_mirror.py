@@ -18,7 +18,8 @@ accuracy/execution: check companion in_workers messages recorded roles run runna
 accuracy/online: checker checker_process driver
 accuracy/proof: call prove source statistical
 arrays: dtypes npy torch_file torch_pickle
-cli: acc_check compare compare_kernels dump_files environment gradients prove run single_api view weights
+bisect: decide
+cli: acc_check bisect compare compare_kernels dump_files environment gradients prove run single_api view weights
 comparison/api: compared notebook
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend

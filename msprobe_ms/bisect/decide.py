@@ -1,0 +1,155 @@
+"""What two sparse dumps tell: the first recorded call that is wrong, and what to record next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from msprobe_ms.comparison.many.plan import plan
+from msprobe_ms.comparison.model import Pair
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.support.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The names of one call in both dumps; "" is the beginning of the step."""
+
+    target: str = ""
+    golden: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one round found.
+
+    ``bad``    the first call whose results differ by more than they may; None where none does
+    ``good``   the last call before it whose results agree
+    ``alone``  what goes into the bad call agrees, so that it is the one
+    ``first``  the bad call is the first that was recorded, and what goes into it differs: the fault lies before
+    ``lone``   the first call that one side alone has, before the bad one; "" for none
+    """
+
+    bad: Ends | None
+    good: Ends
+    alone: bool = False
+    first: bool = False
+    lone: str = ""
+    calls: int = 0
+
+
+def decide(target: Path, golden: Path) -> Finding:
+    """Compare two dumps of one step of one rank, in the order of execution.
+
+    :raises MsprobeError: there are no dumps, they cannot be read, or they are several
+    """
+    pairs = plan(target, golden).pairs
+    if len(pairs) != 1:
+        raise UsageError(f"bisect: {target}: {len(pairs)} ranks and steps are dumped; select one step, and one rank")
+    dumps = read_dump(pairs[0].target), read_dump(pairs[0].golden)
+    comparison = compare_dumps(*dumps, Options(align=dumps[0].framework != dumps[1].framework), one_of_many=True)
+    return _finding(comparison.pairs)
+
+
+def _finding(pairs: Sequence[Pair]) -> Finding:
+    good, lone, seen = Ends(), "", 0
+    compared = [pair for pair in pairs if pair.target is not None and pair.golden is not None]
+    for pair in pairs:
+        if pair.target is None or pair.golden is None:
+            lone = lone or next(each.name for each in (pair.target, pair.golden) if each is not None)
+            continue
+        seen += 1
+        ends = Ends(pair.target.name, pair.golden.name)
+        results, inputs = list(_verdicts(pair, inputs=False)), list(_verdicts(pair, inputs=True))
+        if not results or all(results):
+            good = ends if results else good
+            continue
+        alone = bool(inputs) and all(inputs)
+        return Finding(ends, good, alone, not alone and seen == 1, lone, len(compared))
+    return Finding(None, good, lone=lone, calls=len(compared))
+
+
+def _verdicts(pair: Pair, *, inputs: bool) -> Iterator[bool]:
+    """Whether each tensor that goes into a call, or comes out of it, agrees."""
+    for row in pair.rows:
+        if (row.state == "output") == inputs or row.deviation is None or row.tolerance is None:
+            continue
+        yield row.deviation <= row.tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What is recorded: all calls from ``after`` to ``until``, every ``skip``-th of them.
+
+    ``whole``: where it is what lies behind the last call of a round in which nothing differed, the ``skip`` of that
+    """
+
+    skip: int
+    after: Ends = Ends()
+    until: Ends = Ends()
+    whole: int = 0
+
+    def section(self, side: str) -> dict[str, object]:
+        """The keys of a task's section for ``target`` or ``golden``."""
+        first, last = (getattr(end, side) or None for end in (self.after, self.until))
+        scope = [] if first is None and last is None else [first, last]
+        return {"scope": scope, "skip": self.skip if self.skip > 1 else 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """``next`` is the round to record, None at the end; ``said`` is for the user, ``found`` the wrong call."""
+
+    next: Round | None
+    said: str
+    found: str = ""
+
+
+def follow(asked: Round, finding: Finding, goods: Sequence[Ends], factor: int) -> Decision:
+    """Decide what comes after a round. ``goods``: where the rounds before began, the latest last."""
+    bad = finding.bad
+    if bad is None:
+        if finding.lone:
+            return Decision(
+                None, f"every call that both sides have agrees; {finding.lone} is on one side alone", finding.lone
+            )
+        whole = asked.after == asked.until == Ends()
+        said = f"nothing differs {'in the step' if whole else _range(asked)}"
+        if asked.whole > 1:
+            return Decision(_closer(Round(asked.whole), factor), f"{said}: closer, from the beginning")
+        if asked.skip <= 1:
+            return Decision(None, said)
+        if asked.until == Ends() and finding.good not in (Ends(), asked.after):
+            behind = Round(1, finding.good, Ends(), asked.skip)
+            return Decision(behind, f"{said} in every {asked.skip}th call: what comes behind the last of them")
+        # What is wrong may fade before the next call that is recorded.
+        return Decision(_closer(asked, factor), f"{said} in every {asked.skip}th call: closer")
+    if finding.alone:
+        return Decision(None, f"{bad.target}: what goes in agrees, what comes out differs", bad.target)
+    if finding.lone:
+        return Decision(
+            None, f"the two sides' calls are not the same from {finding.lone} on, before {bad.target}", finding.lone
+        )
+    if finding.first and asked.after != Ends():
+        before = next((each for each in reversed(goods[:-1]) if each != asked.after), Ends())
+        return Decision(
+            Round(asked.skip, before, bad), f"{bad.target} is fed something else already: the range begins earlier"
+        )
+    after = finding.good if finding.good != Ends() else asked.after
+    if asked.skip <= 1:
+        closest = _range(Round(1, after, bad))
+        return Decision(
+            None, f"{bad.target} is the first that differs, {closest}; what feeds it was not recorded", bad.target
+        )
+    return Decision(Round(max(1, asked.skip // factor), after, bad), f"it begins {_range(Round(1, after, bad))}")
+
+
+def _closer(asked: Round, factor: int) -> Round:
+    return Round(max(1, asked.skip // factor), asked.after, asked.until)
+
+
+def _range(asked: Round) -> str:
+    after, until = asked.after.target or "the beginning", asked.until.target or "the end"
+    return f"after {after}, at {until} at the latest"

@@ -1,0 +1,143 @@
+"""A step narrowed down to its first wrong call, in few rounds, also where it was cut off, with the files as before."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+from repository import ROOT
+from sparse_recorder import record
+
+from msprobe_ms.bisect import rounds
+from msprobe_ms.bisect.decide import Decision
+from msprobe_ms.bisect.rounds import Side, Told, bisect
+from msprobe_ms.cli import main
+from msprobe_ms.support.errors import UsageError
+
+RECORDER = str(ROOT / "tests" / "make" / "sparse_recorder.py")
+CALLS = 3_000
+
+
+def config(path: Path) -> Path:
+    written = {"task": "statistics", "dump_path": "elsewhere", "level": "L1", "statistics": {"list": []}}
+    path.write_text(json.dumps(written))
+    return path
+
+
+def narrowed(
+    folder: Path, wrong: int, *, fades: bool = False, calls: int = CALLS, skip: int = 64
+) -> tuple[Decision, list[Told]]:
+    sides = (
+        Side("target", config(folder / "a.json"), [str(calls), str(wrong), *(["1"] if fades else [])]),
+        Side("golden", config(folder / "b.json"), [str(calls)]),
+    )
+    return bisect(sides, folder / "out", skip=skip, factor=8, resume=False, tell=lambda line: None)
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Record without a process a round: the commands are the recorder's arguments."""
+
+    def run(side: Side) -> int:
+        calls, *wrong = map(int, side.command)
+        record(side.config, calls, wrong[0] if wrong else -1, len(wrong) > 1)
+        return 0
+
+    monkeypatch.setattr(rounds, "_run", run)
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("fades", [False, True])
+@pytest.mark.parametrize("wrong", [0, 1, 62, 63, 64, 700, 1535, 2000, 2998, 2999])
+def test_the_wrong_call_is_found_in_few_rounds(tmp_path: Path, wrong: int, fades: bool) -> None:
+    decision, told = narrowed(tmp_path, wrong, fades=fades)
+    assert decision.found == f"Torch.add.{wrong}.forward"
+    assert len(told) <= math.ceil(math.log(CALLS, 8)) + 1
+    if not fades:
+        whole = tmp_path / "whole"
+        written = {"task": "statistics", "dump_path": str(whole), "statistics": {"scope": [], "skip": 0}}
+        (tmp_path / "whole.json").write_text(json.dumps(written))
+        record(tmp_path / "whole.json", CALLS, -1, False)
+        (dump,) = whole.rglob("dump.json")
+        assert sum(each.bytes for each in told) < 2 * dump.stat().st_size / 10
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_step_that_is_right_has_nothing(tmp_path: Path) -> None:
+    decision, told = narrowed(tmp_path, -1)
+    assert (decision.found, [each.skip for each in told]) == ("", [64, 1, 8, 1, 1])
+    assert decision.said == "nothing differs in the step"
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_call_that_one_side_alone_has_is_the_finding(tmp_path: Path) -> None:
+    sides = (
+        Side("target", config(tmp_path / "a.json"), ["640"]),
+        Side("golden", config(tmp_path / "b.json"), ["512"]),
+    )
+    decision, _ = bisect(sides, tmp_path / "out", skip=64, factor=8, resume=False, tell=lambda line: None)
+    assert decision.found == "Torch.add.575.forward" and decision.said.endswith("is on one side alone")
+
+
+@pytest.mark.processes
+def test_a_bisection_that_was_cut_off_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = [config(tmp_path / name).read_bytes() for name in ("a.json", "b.json")]
+    command = [sys.executable, RECORDER]
+    asked = ["bisect", "--config", str(tmp_path / "a.json"), "--golden-config", str(tmp_path / "b.json"), "-o"]
+    asked += [str(tmp_path / "out"), "--", *command, str(tmp_path / "a.json"), "900", "700", "---", *command]
+    asked += [str(tmp_path / "b.json"), "900"]
+    assert main(asked) == 0
+    shown = capsys.readouterr().out
+    assert "FOUND: Torch.add.700.forward: what goes in agrees, what comes out differs" in shown
+    assert [(tmp_path / name).read_bytes() for name in ("a.json", "b.json")] == before
+    state = json.loads((tmp_path / "out" / "bisect.json").read_text())
+    whole = len(state["rounds"])
+    # As it was after the first round.
+    second = state["rounds"][1]
+    state["next"] = {
+        "skip": second["skip"], "after": dict.fromkeys(("target", "golden"), second["after"]),
+        "until": dict.fromkeys(("target", "golden"), second["until"]),
+    }  # fmt: skip
+    state["rounds"], state["goods"] = state["rounds"][:1], state["goods"][:1]
+    (tmp_path / "out" / "bisect.json").write_text(json.dumps(state))
+    again = tmp_path / "out" / "round1"
+    again.rename(tmp_path / "gone")
+    for number in range(2, whole):
+        (tmp_path / "out" / f"round{number}").rename(tmp_path / f"gone{number}")
+    assert main([*asked[:1], "--resume", *asked[1:]]) == 0
+    assert "FOUND: Torch.add.700.forward" in capsys.readouterr().out
+    assert len(json.loads((tmp_path / "out" / "bisect.json").read_text())["rounds"]) == whole
+    assert main(asked) == 2
+    assert "holds another bisection" in capsys.readouterr().err
+
+
+def test_two_dumps_alone_say_what_to_record_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, wrong in (("a", 300), ("b", -1)):
+        written = {"task": "statistics", "dump_path": str(tmp_path / name), "statistics": {"scope": [], "skip": 64}}
+        (tmp_path / f"{name}.json").write_text(json.dumps(written))
+        record(tmp_path / f"{name}.json", 600, wrong, False)
+    asked = ["bisect", "--next", str(tmp_path / "a" / "step0"), str(tmp_path / "b" / "step0"), "--skip", "64"]
+    assert main(asked) == 3
+    told = json.loads(capsys.readouterr().out)
+    assert told["target"] == {"scope": ["Torch.add.255.forward", "Torch.add.319.forward"], "skip": 8}
+    same = ["bisect", "--next", str(tmp_path / "b" / "step0"), str(tmp_path / "b" / "step0")]
+    assert main([*same, "--skip", "1"]) == 0
+    assert capsys.readouterr().out.startswith("NOT FOUND: nothing differs")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ([sys.executable, "-c", "pass"], "ended with 0 and recorded nothing in"),
+        (["/no/such/program"], "cannot be run: No such file or directory"),
+    ],
+)
+def test_a_command_that_records_nothing_is_named(tmp_path: Path, command: list[str], message: str) -> None:
+    sides = (Side("target", config(tmp_path / "a.json"), command), Side("golden", config(tmp_path / "b.json"), command))
+    with pytest.raises(UsageError, match=message):
+        bisect(sides, tmp_path / "out", skip=64, factor=8, resume=False, tell=lambda line: None)
+    assert json.loads((tmp_path / "a.json").read_text())["dump_path"] == "elsewhere"
