@@ -14,9 +14,9 @@ from pathlib import Path
 
 #: What msrun tells each process, beside what it tells all: file of its log → its part of the environment.
 ROLES = {
-    "scheduler.log": {"MS_ROLE": "MS_SCHED"},
-    "worker_0.log": {"MS_ROLE": "MS_WORKER", "MS_NODE_ID": "0"},
-    "worker_1.log": {"MS_ROLE": "MS_WORKER", "MS_NODE_ID": "1"},
+    "scheduler.log": {"MS_ROLE": "MS_SCHED", "RANK_ID": "0"},
+    "worker_0.log": {"MS_ROLE": "MS_WORKER", "MS_NODE_ID": "0", "RANK_ID": "0"},
+    "worker_1.log": {"MS_ROLE": "MS_WORKER", "MS_NODE_ID": "1", "RANK_ID": "1"},
 }
 
 
@@ -30,6 +30,7 @@ def main(port: str, logs: str, *command: str) -> None:
             for stream in (1, 2):
                 os.dup2(log, stream)
             sys.argv[:] = command
+            sys.path.insert(0, str(Path(command[0]).parent))  # as Python does
             runpy.run_path(command[0], run_name="__main__")
             return
         children.add(child)

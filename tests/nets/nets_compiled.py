@@ -94,7 +94,7 @@ class Loop(nn.Cell):
         self.layers = nn.CellList([nn.Dense(4, 4) for _ in range(2)])
 
     def construct(self, x: Tensor) -> Tensor:
-        for _ in range(3):
+        for _ in range(2):
             for layer in self.layers:
                 x = layer(self.shared(x))
         return x.sum()
@@ -157,31 +157,56 @@ class Normed(nn.Cell):
         return (x + self.out(self.norm(self.same(x)))).sum()
 
 
-class TransformerLayer(nn.Cell):
-    """MindSpore's own layer: keywords, None, results that depend on an argument."""
+class Choice(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Dense(4, 4)
+
+    def construct(self, x: Tensor, mask: Any = None, need_weights: bool = True) -> Any:
+        y = self.fc(x)
+        weights = ops.softmax(y, -1)
+        if mask is not None:
+            weights = weights * mask
+        return (weights * y, weights) if need_weights else (weights * y,)
+
+
+class Choosing(nn.Cell):
+    """Keywords, None, and results that depend on an argument, as MindSpore's own attention has them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True)
+        self.choice = Choice()
 
     def construct(self, x: Tensor) -> Tensor:
-        return self.layer(x.reshape(1, 2, 4)).sum()
+        y = self.choice(x, mask=None, need_weights=False)[0]
+        z, weights = self.choice(y, mask=x)
+        return z.sum() + weights.sum()
 
 
-class Gated(nn.Cell):
-    """Tied weights, an embedding, a GRU."""
+class Attention(nn.Cell):
+    """MindSpore's own layer, whose source is long, and takes seconds to compile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = x.reshape(1, 2, 4)
+        return self.attention(x, x, x, attn_mask=None, need_weights=False)[0].sum()
+
+
+class Tied(nn.Cell):
+    """Tied weights, and an embedding, whose input has no gradient."""
 
     def __init__(self) -> None:
         super().__init__()
         self.embedding = nn.Embedding(5, 4)
-        self.gru = nn.GRU(4, 4, batch_first=True)
         self.first = nn.Dense(4, 4)
         self.second = nn.Dense(4, 4)
         self.second.weight = self.first.weight
 
     def construct(self, x: Tensor) -> Tensor:
-        y, hidden = self.gru((self.second(self.first(x)) + self.embedding(ops.ones((2,), ms.int32))).reshape(1, 2, 4))
-        return y.sum() + hidden.sum()
+        return (self.second(self.first(x)) + self.embedding(ops.ones((2,), ms.int32))).sum()
 
 
 class OwnBackward(nn.Cell):
@@ -249,6 +274,34 @@ class Recomputed(nn.Cell):
         return self.block(self.before(x)).sum()
 
 
+class Two(nn.Cell):
+    """Two layers and an activation: the smallest net with a first, a middle and a last cell.
+
+    Its backward needs its result, as that of a loss does, and so runs after its forward.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc1 = nn.Dense(4, 4)
+        self.relu = nn.ReLU()
+        self.fc2 = nn.Dense(4, 4)
+
+    def construct(self, x: Tensor) -> Tensor:
+        y = self.fc2(self.relu(self.fc1(x)))
+        return (y * y).sum()
+
+
+class One(nn.Cell):
+    """A single layer, for tests to which the net is nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Dense(4, 4)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.fc(x).sum()
+
+
 class Jitted(nn.Cell):
     """A net compiled inside a dynamic one; its gradient is taken outside of the graph."""
 
@@ -262,7 +315,7 @@ class Jitted(nn.Cell):
 
 
 NETS = (
-    ParameterGiven, Containers, Arguments, Loop, Branches, While, Normed, TransformerLayer, Gated, WithOwnBackward,
+    ParameterGiven, Containers, Arguments, Loop, Branches, While, Normed, Choosing, Tied, WithOwnBackward,
     Recomputed,
 )  # fmt: skip
 

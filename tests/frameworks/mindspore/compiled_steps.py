@@ -101,11 +101,11 @@ def trained(net: Net, loss: Any = None) -> Any:
 
 
 def every_net(folder: Path, keys: dict[str, Any] | None) -> Any:
-    """A step a net, and another of the encoder in which one LayerNorm has another epsilon.
+    """A step a net, and when recorded another of the encoder in which one LayerNorm has another epsilon.
 
     The graph of the third begins with a Cell, those of the others with a function. With ``nets`` only the first ones.
     """
-    names = (*nets.NETS, "faulty")[: (keys or {}).pop("nets", None)]
+    names = nets.NETS if keys is None else (*nets.NETS, "faulty")[: keys.pop("nets", None)]
     debugger = debugger_of(folder, keys)
     found = {}
     for name in names:

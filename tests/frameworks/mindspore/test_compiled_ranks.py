@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from forked import run_forked
 from processes import environment, free_port
 from recording import Step
+from repository import ROOT
 
 from msprobe_ms.dump.reading.reader import read_dump
 
@@ -30,14 +30,9 @@ class Job(NamedTuple):
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     folder = tmp_path_factory.mktemp("ranks")
-    command = [
-        str(Path(sys.executable).with_name("msrun")), "--worker_num=2", "--local_worker_num=2", "--join=True",
-        f"--master_port={free_port()}", f"--log_dir={folder / 'log'}", str(SCRIPT), str(folder),
-    ]  # fmt: skip
-    ended = subprocess.run(
-        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300, check=False
-    )
-    logs = [(folder / "log" / f"worker_{number}.log").read_text() for number in range(2)]
+    ranks = (ROOT / "tests" / "make" / "forked_ranks.py", str(free_port()), folder, SCRIPT, folder)
+    ended = run_forked(*ranks, framework="mindspore", cwd=folder, env=environment())
+    logs = [(folder / f"worker_{number}.log").read_text() for number in range(2)]
     assert ended.returncode == 0, "\n".join([ended.stdout, ended.stderr, *logs])
     return Job(folder, [json.loads(re.findall(r'^\{"kernels".*\}$', log, re.MULTILINE)[0]) for log in logs])
 

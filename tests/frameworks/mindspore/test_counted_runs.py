@@ -32,12 +32,11 @@ class Net(nn.Cell):
     def __init__(self) -> None:
         super().__init__()
         self.fc = nn.Dense(4, 4)
-        self.relu = nn.ReLU()
         self.out = nn.Dense(4, 4)
         nets.set_weights(self, np.random.default_rng(3))
 
     def construct(self, x: Tensor) -> Tensor:
-        return self.out(self.relu(self.fc(x)))
+        return self.out(self.fc(x))
 
 
 @pytest.fixture(autouse=True)
@@ -129,6 +128,8 @@ def test_iterations_are_steps(training: str, dump_path: Path) -> None:
     train(net)
     debugger.retire()
     assert {int(folder.name[4:]): inputs(dump_path, int(folder.name[4:])) for folder in dump_path.iterdir()} == expected
+    if train in (forward, varying_shapes, gradients_alone):
+        return  # which change no parameter
     train(bare)
     for mine, theirs in zip(net.get_parameters(), bare.get_parameters(), strict=True):
         assert mine.asnumpy().tobytes() == theirs.asnumpy().tobytes()
@@ -249,10 +250,11 @@ def test_start_before_a_training_with_the_callback(dump_path: Path) -> None:
     assert sorted(folder.name for folder in dump_path.iterdir()) == ["step0", "step2"]
     for step in (0, 2):
         assert list(read_step(dump_path, step, troubles=True).data) == [
-            "Cell.fc.Dense.forward.0", "Cell.relu.ReLU.forward.0", "Cell.out.Dense.forward.0",
+            "Cell.fc.Dense.forward.0",
+            "Cell.out.Dense.forward.0",
             *(name for name in read_step(dump_path, step).data if ".forward." not in name),
-        ]  # fmt: skip
+        ]
         assert inputs(dump_path, step) == [step + 1]
         names = [name for name in read_step(dump_path, step).data if ".backward." in name]
-        assert names == ["Cell.out.Dense.backward.0", "Cell.relu.ReLU.backward.0", "Cell.fc.Dense.backward.0"]
+        assert names == ["Cell.out.Dense.backward.0", "Cell.fc.Dense.backward.0"]
     debugger.retire()

@@ -232,7 +232,7 @@ def bare(way: Callable[..., list[Any]], name: str) -> list[bytes]:
     ("way", "name", "level"),
     pairwise(
         [by_grad, by_grad_operation, by_train_one_step_cell, by_model],
-        ["residual", "jitted", "looped", "recomputed", "dropped", "keywords", "tokens"],
+        ["residual", "jitted", "recomputed", "dropped"],
         LEVELS,
     ),
 )

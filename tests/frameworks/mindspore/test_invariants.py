@@ -108,7 +108,7 @@ def test_an_error_inside_the_tool(
 ) -> None:
     """Invariant 2: training goes on with the same bits, the error is in the log, the rest is recorded."""
     expected = gradients(small())
-    for number, (at, only) in enumerate([(1, True), (1, False), (3, True), (7, True)]):
+    for number, (at, only) in enumerate([(1, False), (3, True)]):
         warnings.clear()
         failing = Failing(getattr(holder, name), lambda: ZeroDivisionError("planted"), at, only)
         net, folder = small(), dump_path.with_name(str(number))

@@ -1,4 +1,4 @@
-"""Compiled training steps on two ranks, recorded: ``msrun … two_compiled_ranks.py FOLDER``.
+"""Compiled training steps on two ranks, recorded: ``msrun … two_compiled_ranks.py FOLDER``, or `forked_ranks`.
 
 FOLDER gets ``kernels/dump`` (level L2) and ``cells`` (level L0). Kernels come first: MindSpore reads the configuration
 of its kernel dump at a process's first graph.
