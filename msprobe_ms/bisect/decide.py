@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,8 @@ class Finding:
     ``alone``  what goes into the bad call agrees, so that it is the one
     ``first``  the bad call is the first that was recorded, and what goes into it differs: the fault lies before
     ``lone``   the first call that one side alone has, before the bad one; "" for none
+    ``fed``    the first of the bad call's inputs that differs; "" for none
+    ``calls``  how many both sides have
     """
 
     bad: Ends | None
@@ -37,6 +39,7 @@ class Finding:
     alone: bool = False
     first: bool = False
     lone: str = ""
+    fed: str = ""
     calls: int = 0
 
 
@@ -62,21 +65,24 @@ def _finding(pairs: Sequence[Pair]) -> Finding:
             continue
         seen += 1
         ends = Ends(pair.target.name, pair.golden.name)
-        results, inputs = list(_verdicts(pair, inputs=False)), list(_verdicts(pair, inputs=True))
-        if not results or all(results):
+        results, inputs = _verdicts(pair, inputs=False), _verdicts(pair, inputs=True)
+        if not results or all(results.values()):
             good = ends if results else good
             continue
-        alone = bool(inputs) and all(inputs)
-        return Finding(ends, good, alone, not alone and seen == 1, lone, len(compared))
+        alone = bool(inputs) and all(inputs.values())
+        fed = next((name for name, agrees in inputs.items() if not agrees), "")
+        return Finding(ends, good, alone, not alone and seen == 1, lone, fed, len(compared))
     return Finding(None, good, lone=lone, calls=len(compared))
 
 
-def _verdicts(pair: Pair, *, inputs: bool) -> Iterator[bool]:
-    """Whether each tensor that goes into a call, or comes out of it, agrees."""
-    for row in pair.rows:
-        if (row.state == "output") == inputs or row.deviation is None or row.tolerance is None:
-            continue
-        yield row.deviation <= row.tolerance
+def _verdicts(pair: Pair, *, inputs: bool) -> dict[str, bool]:
+    """Whether each value that goes into a call, or comes out of it, agrees, by its name in the call."""
+    return {
+        row.target.suffix: row.deviation <= row.tolerance
+        for row in pair.rows
+        if (row.state == "output") != inputs
+        and row.target is not None and row.deviation is not None and row.tolerance is not None
+    }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +145,9 @@ def follow(asked: Round, finding: Finding, goods: Sequence[Ends], factor: int) -
         )
     after = finding.good if finding.good != Ends() else asked.after
     if asked.skip <= 1:
+        if finding.fed and finding.good != Ends():
+            said = f"{bad.target}: its {finding.fed} differs, though every call recorded before it agrees"
+            return Decision(None, said, bad.target)
         closest = _range(Round(1, after, bad))
         return Decision(
             None, f"{bad.target} is the first that differs, {closest}; what feeds it was not recorded", bad.target
