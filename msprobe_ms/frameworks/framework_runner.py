@@ -5,9 +5,8 @@ from __future__ import annotations
 import ctypes
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,9 @@ from msprobe_ms.frameworks.api_calls import (
     NoKernelError,
     Value,
 )
+from msprobe_ms.frameworks.api_lists import listed
 from msprobe_ms.frameworks.api_values import Call, flattened
 from msprobe_ms.frameworks.base import Framework, Namespace
-from msprobe_ms.support.yaml_files import read_texts
 
 
 class FrameworkRunner(ApiRunner):
@@ -40,7 +39,7 @@ class FrameworkRunner(ApiRunner):
     def __init__(self, framework: Framework) -> None:
         self._framework = framework
         self._namespaces: Sequence[Namespace] = framework.namespaces()
-        self._listed = _listed(framework.api_lists)
+        self._listed = listed(framework.api_lists)
 
     def find(self, prefix: str, api: str, attributes: Mapping[str, Value] = NOTHING) -> Callable[..., Any] | None:
         """As in ``ApiRunner``; what exchanges tensors with other processes is not found.
@@ -115,15 +114,6 @@ class FrameworkRunner(ApiRunner):
         if leaf is not None and leaf["type"].endswith(".dtype"):
             return DtypeArgument(parse_dtype(leaf["value"]).name)
         return value
-
-
-def _listed(files: Iterable[Path]) -> dict[str, set[str]]:
-    """The APIs that are recorded, by the path of what holds them."""
-    found: dict[str, set[str]] = {}
-    for file in files:
-        for path, names in read_texts(file, file.stat().st_size).items():
-            found.setdefault(path, set()).update(names)
-    return found
 
 
 def restore_arithmetic() -> None:
