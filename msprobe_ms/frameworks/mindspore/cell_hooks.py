@@ -22,11 +22,37 @@ from msprobe_ms.support.patching import Patch
 _RUNS = (("_run_forward_pre_hook", "_forward_pre_hook"), ("_run_forward_hook", "_forward_hook"))
 
 
-class _Running(threading.local):
-    """The Cells of this thread whose tables are run, innermost last; None while ours are run themselves."""
+class _Run:
+    """A table of ``cell`` that is being run; ``due`` are our hooks in it, each with what is told of its failures."""
 
-    def __init__(self) -> None:
-        self.cells: list[Any] = []
+    __slots__ = ("cell", "due")
+
+    def __init__(self, cell: Any) -> None:
+        self.cell = cell
+        self.due: list[tuple[Callable[..., Any], Callable[[Exception], None]]] = []
+
+    def settle(self, *values: Any) -> Sequence[Any]:
+        """Run ours, the one put on first before the others; the values as they leave them."""
+        _running.innermost = None
+        for hook, failed in reversed(self.due):
+            try:
+                other = hook(*values)
+                if other is not None:
+                    values = (*values[:2], other) if len(values) > 2 else other
+            except Exception as error:
+                failed(error)
+        return values
+
+    def failed(self, error: Exception) -> None:
+        """Tell of what came before any of ours was run."""
+        for _, failed in self.due:
+            failed(error)
+
+
+class _Running(threading.local):
+    """The innermost table that this thread runs; None while it runs none, or ours."""
+
+    innermost: _Run | None = None
 
 
 _running = _Running()
@@ -56,12 +82,13 @@ def first(register: Callable[..., Any], **options: Any) -> Callable[[OwnHook], A
     return partial(register, with_kwargs=True, **FIRST, **options)
 
 
-def waiting(cell: Any, hook: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a hook that does nothing while the table of ``cell`` is run."""
+def waiting(cell: Any, hook: Callable[..., Any], failed: Callable[[Exception], None]) -> Callable[..., Any]:
+    """Return a hook that has ``hook`` wait while the table of ``cell`` is run."""
 
     def wait(*given: Any) -> Any:
-        cells = _running.cells
-        return None if cells and cells[-1] is cell else hook(*given)
+        if (run := _running.innermost) is None or run.cell is not cell:
+            return hook(*given)
+        return run.due.append((hook, failed))
 
     return wait
 
@@ -71,34 +98,27 @@ def _ours_last(table: str, original: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(original)
     def run(cell: Any, args: Any, kwargs: Any, *given: Any) -> Any:
-        ours = [hook for hook in getattr(cell, table).values() if type(hook) is OwnHook]
-        cells = _running.cells
-        depth = len(cells)
+        outer, ours = _running.innermost, None
         try:
             try:
-                cells.append(cell)
+                _running.innermost = ours = _Run(cell)
+            except (MemoryError, RecursionError):
+                ours = None  # they run where they stand
+            try:
                 found = original(cell, args, kwargs, *given)
             except Exception:
-                if forward:  # the call has raised, of which MindSpore tells only those that it has not come to
-                    cells.append(None)
-                    _run(ours, cell, args, kwargs, given[0])
+                # MindSpore tells of a call that has raised, but not those that it has come to.
+                if forward and ours is not None:
+                    ours.settle(args, kwargs, given[0])
                 raise
-            cells.append(None)
-            return _run(ours, cell, args, kwargs, found) if forward else _run_before(ours, cell, *found)
+            if ours is None:
+                return found
+            try:
+                return ours.settle(args, kwargs, found)[2] if forward else ours.settle(*found)
+            except (MemoryError, RecursionError) as error:
+                ours.failed(error)
+                return found
         finally:
-            del cells[depth:]
+            _running.innermost = outer
 
     return run
-
-
-def _run(ours: Sequence[OwnHook], cell: Any, args: Any, kwargs: Any, output: Any) -> Any:
-    for hook in reversed(ours):  # in the order in which they came
-        other = hook(cell, args, kwargs, output)
-        output = output if other is None else other
-    return output
-
-
-def _run_before(ours: Sequence[OwnHook], cell: Any, args: Any, kwargs: Any) -> Any:
-    for hook in reversed(ours):
-        args, kwargs = hook(cell, args, kwargs) or (args, kwargs)
-    return args, kwargs

@@ -242,8 +242,8 @@ class MindSpore(Framework):
             put_after = partial(_ForwardHookEntry, module)
         return (
             self._copies.hold(),
-            ModuleHook(OwnHook(module, cell_hooks.waiting(module, before), failed), put_before),
-            ModuleHook(OwnHook(module, cell_hooks.waiting(module, after), failed), put_after),
+            ModuleHook(OwnHook(module, cell_hooks.waiting(module, before, failed), failed), put_before),
+            ModuleHook(OwnHook(module, cell_hooks.waiting(module, after, failed), failed), put_after),
         )
 
     def clean_copies(self) -> Hooks:
