@@ -34,7 +34,10 @@ def drawn(call: ApiCall, seed: int) -> Source:
     """Return what draws values for the tensors of ``call``."""
 
     def draw(tensor: RecordedTensor) -> TypedArray:
-        return _draw(tensor, generator(seed, call.name, tensor.place), structured(call, tensor))
+        try:
+            return _draw(tensor, generator(seed, call.name, tensor.place), structured(call, tensor))
+        except (ValueError, OverflowError) as error:  # no array has such a shape, no number such a size
+            raise CannotDraw(f"values cannot be made as the dump describes them: {error}") from error
 
     return draw
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.frameworks.api_calls import Arguments, DtypeArgument
+from msprobe_ms.frameworks.api_lists import recorded_apis
 from msprobe_ms.support.errors import UsageError
 
 
@@ -78,11 +79,12 @@ def gradients(function, tensors, incoming):
     return compute(*tensors, tuple(incoming[number] for number in chosen))
 ''',
 )  # fmt: skip
+_KERNELS = "torch.ops.aten"
 _PYTORCH = _Spelling(
     "torch",
     {
         "Torch": "torch", "Functional": "torch.nn.functional", "Tensor": "torch.Tensor", "VF": "torch._VF",
-        "Aten": "torch.ops.aten",
+        "Aten": _KERNELS,
     },
     '''\
 import torch
@@ -154,13 +156,13 @@ for number, (gradient, reference) in enumerate(zip(gradients(call, arguments(), 
 def write_script(call: ScriptedCall, file: str) -> str:
     """Return the text of a script, which is to be saved as ``file`` beside the files of tensors.
 
-    Names come from a dump: what is no plain name of a function becomes no code.
+    Names come from a dump: what is no API that is recorded becomes no code.
 
     :raises UsageError: the function cannot be named in a script
     """
     spelling = _SPELLINGS.get(call.framework)
     path = spelling and spelling.prefixes.get(call.prefix)
-    if spelling is None or path is None or not all(map(str.isidentifier, call.api.split("."))):
+    if spelling is None or path is None or not _is_recorded(path, call.api):
         raise UsageError(f"{call.name}: no script can be written of functions of {call.framework} {call.prefix}")
     floats: list[TensorFile] = []
     words = [*_positional(call.arguments, spelling, floats), *_keywords(call.arguments, spelling, floats)]
@@ -180,6 +182,13 @@ def write_script(call: ScriptedCall, file: str) -> str:
         results=list(call.results),
         backward=backward,
     )
+
+
+def _is_recorded(path: str, api: str) -> bool:
+    if path == _KERNELS:  # by the names of the functions that call them
+        name, dot, overload = api.partition(".")
+        return _is_recorded("torch", name) and (not dot or overload.isidentifier()) and not overload.startswith("_")
+    return api in recorded_apis().get(path, ())
 
 
 def _positional(arguments: Arguments, spelling: _Spelling, floats: list[TensorFile]) -> Iterator[str]:

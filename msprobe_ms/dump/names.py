@@ -172,11 +172,15 @@ def data_name(entry: str, category: str, path: tuple[str, ...], suffix: str) -> 
     """Format the file name of a tensor: ``{entry}.{category}.{path}{suffix}``; ``category`` "" for parameter gradients.
 
     Characters a file system may refuse become ``_``; a name beyond 255 bytes keeps its head and gets a digest of the
-    whole, so that no two tensors share a file and none is skipped.
+    whole, so that no two tensors share a file and none is skipped. So does one whose path its dots do not tell, as a
+    key of the script's is empty or holds dots itself.
     """
     whole = ".".join(part for part in (entry, category, *path) if part)
     safe = _UNSAFE_IN_FILES.sub("_", whole)
-    if safe != whole or len(safe.encode()) + len(suffix) > _LONGEST_FILE_NAME:
+    told = all(part and "." not in part for part in path)
+    if not told:
+        whole = "\0".join((whole, *path))
+    if not told or safe != whole or len(safe.encode()) + len(suffix) > _LONGEST_FILE_NAME:
         digest = hashlib.blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
         room = _LONGEST_FILE_NAME - len(suffix) - len(digest) - 1
         safe = safe.encode()[:room].decode("utf-8", "ignore") + "." + digest

@@ -22,9 +22,9 @@ class CleanCopies:
     So do modules that are made of pickles meanwhile.
     """
 
-    def __init__(self, base: type) -> None:
-        """``base`` is the class of which all modules are."""
-        patches = [Patch(base, "__reduce_ex__", partial(_leaving_ours_out, base))]
+    def __init__(self, base: type, *others: Patch) -> None:
+        """``base`` is the class of which all modules are; ``others`` are in place as long."""
+        patches = [*others, Patch(base, "__reduce_ex__", partial(_leaving_ours_out, base))]
         if hasattr(base, "__setstate__"):
             patches.append(Patch(base, "__setstate__", _loading_genuine_functions))
         self._patches = Patches(patches)

@@ -23,7 +23,8 @@ from msprobe_ms.frameworks.api_calls import (
     NoKernelError,
     Value,
 )
-from msprobe_ms.frameworks.api_values import Call, attribute, flattened
+from msprobe_ms.frameworks.api_lists import listed
+from msprobe_ms.frameworks.api_values import Call, flattened
 from msprobe_ms.frameworks.base import Framework, Namespace
 
 
@@ -38,15 +39,24 @@ class FrameworkRunner(ApiRunner):
     def __init__(self, framework: Framework) -> None:
         self._framework = framework
         self._namespaces: Sequence[Namespace] = framework.namespaces()
+        self._listed = listed(framework.api_lists)
 
     def find(self, prefix: str, api: str, attributes: Mapping[str, Value] = NOTHING) -> Callable[..., Any] | None:
-        """As in ``ApiRunner``; what exchanges tensors with other processes is not found."""
+        """As in ``ApiRunner``; what exchanges tensors with other processes is not found.
+
+        Names come from dumps, which a stranger may have made, and modules hold more than what computes: ``os``,
+        ``load``, what compiles. Only what ``is_operator`` says of is looked for.
+        """
         for namespace in self._namespaces:
-            if namespace.prefix == prefix and not namespace.communicates:
-                found = attribute(namespace.holder, api)
+            if namespace.prefix == prefix and not namespace.communicates and self.is_operator(namespace, api):
+                found = getattr(namespace.holder, api, None)
                 if callable(found):
                     return found
         return None
+
+    def is_operator(self, namespace: Namespace, api: str) -> bool:
+        """Return whether ``api`` names what computes with tensors and does nothing else: those that are recorded do."""
+        return api in self._listed.get(namespace.path, ())
 
     def run(
         self,

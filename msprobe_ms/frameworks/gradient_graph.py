@@ -76,7 +76,7 @@ class Graph(ABC):
     def hook_before(self, node: Any, hook: BeforeHook) -> None: ...
 
     def hook_tensor(self, tensor: Any, hook: Callable[[Any], None]) -> None:
-        """Tell ``hook`` the tensor's gradient; of a leaf until `leave_leaves`."""
+        """Tell ``hook`` the tensor's gradient, or why it cannot be told; of a leaf until `leave_leaves`."""
         if self.edge(tensor) is None:
             install([self.hook_leaf(tensor, hook)], self._on_leaves)
         else:
@@ -226,7 +226,7 @@ class _Gathering:
     def from_tensor(self, slots: list[int]) -> Callable[[Any], None]:
         def hook(gradient: Any) -> None:
             try:
-                self._arrive([(slot, gradient) for slot in slots])
+                self._arrive([(slot, _sound(gradient)) for slot in slots])
             except Exception as error:
                 self._on_gradients(error)
 
@@ -284,6 +284,13 @@ def watch_outputs(
             first = edges[slots[0]]
             assert first is not None
             graph.hook_before(first[0], reports.from_node(places))
+
+
+def _sound(gradient: Any) -> Any:
+    """The gradient; raises what came in its place."""
+    if isinstance(gradient, Exception):
+        raise gradient
+    return gradient
 
 
 class _InnerUses:
@@ -346,7 +353,7 @@ class _OutputReports:
     def from_tensor(self, slot: int) -> Callable[[Any], None]:
         def hook(gradient: Any) -> None:
             try:
-                self._arrive([(slot, gradient)])
+                self._arrive([(slot, _sound(gradient))])
             except Exception as error:
                 self._on_gradients(error)
 

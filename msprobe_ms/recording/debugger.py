@@ -83,23 +83,21 @@ class BaseDebugger(Monitoring, Travelling, ABC):
         self._dumpers = Dumpers(self.config, self._framework, self._apis, self.quotas)
         self._say_once = LogOnce()
         self._rank = ProcessRank(self._framework, self._say_once)
+        self._started = self._announced = False
         if self.config.task == GRADIENT_TASK:
             self._gradients = GradientProbe(self.config, self._framework, self._rank, self._guarded)
         else:
             self._dumper = self._dumpers.now("PrecisionDebugger")
-        self._started = False
         #: Whether `start` (or `save`) came in a step that is selected; None while it has not come at all.
         self._reached: bool | None = None
         #: Whether the disk did not let this step be recorded: what comes of it later is no whole step.
         self._refused = False
-        #: Steps that are over.
-        self._steps = 0
+        #: Which step it is, and how many are over.
+        self._step = self._steps = 0
         #: Set by who starts several times a step and knows it, and by who calls `step`.
         self.starts_again = self.steps_are_called = False
         self._runs = RunSteps(self._framework, self._step_of_run)
-        self._step = 0
         self._open_step: Step | None = None
-        self._announced = False
         self._unused = UnusedSettings()
         ignored = [key for key in self.config.ignored if key.rpartition(".")[2] != "precision"]
         if ignored:
@@ -250,7 +248,12 @@ class BaseDebugger(Monitoring, Travelling, ABC):
     @MethodOfCurrent
     def stop(self) -> None:
         """Pause recording: every hook is gone until ``start``. Gradients of recorded calls still come in."""
-        self._guarded("stop", self._stop, self._pause)
+        try:
+            self._guarded("stop", self._stop, self._pause)
+        except BaseException:  # which may have come before anything was done
+            with suppress(Exception):
+                self._pause()
+            raise
 
     def _pause(self) -> None:
         """Take off whatever is put on; may be repeated."""
@@ -264,10 +267,8 @@ class BaseDebugger(Monitoring, Travelling, ABC):
         if not self._started and self.config.level != "debug":
             self._say_once(logging.WARNING, "stop: nothing to stop, start was not called since the last step()")
 
-    @MethodOfCurrent
-    def forward_backward_dump_end(self) -> None:
-        """The older name of ``stop``."""
-        self.stop()
+    #: The older name of `stop`.
+    forward_backward_dump_end = stop
 
     @MethodOfCurrent
     def register_custom_api(self, module: Any, api: str, api_prefix: str | None = None) -> None:
@@ -319,24 +320,25 @@ class BaseDebugger(Monitoring, Travelling, ABC):
         """
         if self._gradients is not None and where != "monitor":
             return
-        quiet = None
-        try:
-            quiet = self._framework.quiet()
-            action()
-        except BaseException as error:
-            if quiet is not None:
-                quiet.restore()  # something may have interrupted what keeps our own work unseen
-            if isinstance(error, MsprobeError):
-                raise
+        with self._debuggers.turn:
+            quiet = None
             try:
-                if isinstance(error, Exception):
-                    self._say_failed(error, where)
-            finally:
-                if instead is not None:
-                    with suppress(Exception):
-                        instead()
-            if interrupts(error):
-                raise
+                quiet = self._framework.quiet()
+                action()
+            except BaseException as error:
+                if quiet is not None:
+                    quiet.restore()  # something may have interrupted what keeps our own work unseen
+                if isinstance(error, MsprobeError):
+                    raise
+                try:
+                    if isinstance(error, Exception):
+                        self._say_failed(error, where)
+                finally:
+                    if instead is not None:
+                        with suppress(Exception):
+                            instead()
+                if interrupts(error):
+                    raise
 
     def _say_failed(self, error: Exception, where: str) -> None:
         if self._open_step is not None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import threading
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.patching import do_all
+from msprobe_ms.support.process import ThisProcess
 
 if TYPE_CHECKING:
     from msprobe_ms.recording.debugger import BaseDebugger
@@ -41,6 +44,14 @@ class Debuggers:
         self.current: dict[type[BaseDebugger], BaseDebugger] = {}
         #: Those that are to be ended with the process, where their users still hold them.
         self._open: WeakValueDictionary[int, BaseDebugger] = WeakValueDictionary()
+        self._process, self._turn = ThisProcess(), threading.RLock()
+
+    @property
+    def turn(self) -> AbstractContextManager[bool]:
+        """A lock: threads put hooks on and take them off one after the other. In a forked child nobody holds it yet."""
+        if not self._process.is_mine:
+            self._process, self._turn = ThisProcess(), threading.RLock()
+        return self._turn
 
     def add(self, debugger: BaseDebugger) -> None:
         """Calls on its class go to ``debugger`` from here on; it is ended with the process."""

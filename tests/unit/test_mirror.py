@@ -44,9 +44,9 @@ dump/writing: export
 environment: collect report
 frameworks: api_calls base compiled_call framework_runner gradient_graph graph_observer kernel_dump msadapter
     msadapter_api_runner optimizers seeding torch_modules training
-frameworks/mindspore: api_runner arrays autograd callbacks device_statistics dropout framework graph_callbacks
-    graph_compilation graph_runs graph_source jit kernels modes optimizers tensor_dump tensor_dump_files
-    tensor_dump_names training
+frameworks/mindspore: api_runner arrays autograd callbacks cell_hooks device_statistics dropout framework
+    graph_callbacks graph_compilation graph_runs graph_source jit kernels modes optimizers tensor_dump
+    tensor_dump_files tensor_dump_names training
 frameworks/pytorch: api_runner autograd device_statistics framework modes training
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions

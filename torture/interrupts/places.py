@@ -29,7 +29,7 @@ ERRORS = {error.__name__: error for error in (*PASSED_ON, *KEPT)}
 _MAY_FAIL = ("BINARY", "BUILD", "CALL", "DICT", "FORMAT", "GET_ITER", "IMPORT", "LIST", "MAKE", "MAP", "PRECALL", "SET")
 
 #: Lines that call what the training has called: what comes there is the training's own.
-_USERS_CALL = re.compile(r"\b(function|original|call|launch)\((executor|operator|\*args)|recorder\.run\(")
+_USERS_CALL = re.compile(r"\b(function|original|call|launch)\((executor|operator|cell|\*args)|recorder\.run\(")
 
 #: Where the calls of `start`, `stop` and `step` themselves are made, which fail as any call of the training's would.
 _CALLER = str(Path(__file__).with_name("trials.py"))

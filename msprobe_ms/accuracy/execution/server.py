@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from msprobe_ms.accuracy.execution.messages import Answer, Describe, Described, Raised, Ran, Refused, Request
 from msprobe_ms.accuracy.execution.roles import finder
@@ -98,6 +99,7 @@ def main(arguments: Sequence[str]) -> None:
     connection = Connection(int(descriptor))
     os.dup2(2, 1)  # what a framework prints is no answer of the command
     _end_with_parent()
+    _end_first()
     find, seed = finder(role, framework, references[0] if references else None)
     connection.send("ready")
     serve(connection, find, seed)
@@ -108,6 +110,12 @@ def _end_with_parent() -> None:
     set_parent_death_signal = 1  # PR_SET_PDEATHSIG of prctl(2)
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+
+
+def _end_first() -> None:
+    """Have Linux end this process before any other where memory ends: a dump may say that a result is huge."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 if __name__ == "__main__":

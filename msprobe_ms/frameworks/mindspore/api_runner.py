@@ -27,6 +27,11 @@ _PRIMITIVES = tuple(
     if (found := attribute(ops, path) if path else ops) is not None
 )
 
+#: Primitives that a dump is not to name: of these modules, and by their own names. They run code that their arguments
+#: name, write files, or wait for other processes.
+_NO_OPERATORS = frozenset(("custom_ops", "debug_ops", "comm_ops"))
+_NO_OPERATOR = frozenset(("PyExecute", "PyFunc", "PartitionedCall", "DumpGradient", "Push", "Pull"))
+
 _gradients = ops.GradOperation(get_all=True, sens_param=True)
 _times, _cast = ops.Mul(), ops.Cast()
 
@@ -101,10 +106,13 @@ def _dtype(name: str) -> Any:
 
 
 def _primitive(name: str, attributes: Mapping[str, Value]) -> Callable[..., Any] | None:
-    """A primitive of this class, made with ``attributes``; None where it takes arguments and there are none."""
+    """A primitive of this class, made with ``attributes``; None where it takes arguments and there are none, or does
+    more than compute."""
     for module in _PRIMITIVES:
         found: Any = getattr(module, name, None)
         if inspect.isclass(found) and issubclass(found, ops.Primitive):
+            if name in _NO_OPERATOR or found.__module__.rpartition(".")[2] in _NO_OPERATORS:
+                return None
             takes = list(inspect.signature(found.__init__).parameters.values())[1:]
             return None if takes and not attributes else _made(found, attributes)
     return None

@@ -75,7 +75,14 @@ class MindSporeGraph(Graph):
     def hook_result(self, tensor: Any, hook: Callable[[Any], None]) -> None:
         # A hook on the tensor itself would stay with it beyond this graph.
         number = tensor._output_index
-        tensor._grad_node.register_prehook(lambda gradients: hook(gradients[number]))
+
+        def report(gradients: Sequence[Any]) -> None:
+            try:
+                hook(gradients[number])
+            except Exception as error:  # of the call itself, where the stack ends
+                hook(error)
+
+        tensor._grad_node.register_prehook(report)
 
     def add(self, total: Any, gradient: Any) -> Any:
         with unseen():

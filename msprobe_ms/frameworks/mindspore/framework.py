@@ -37,7 +37,7 @@ from msprobe_ms.frameworks.compiled_call import CompiledCall, ExecutionMode, Gra
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
-from msprobe_ms.frameworks.mindspore import device_statistics, jit, kernels, modes
+from msprobe_ms.frameworks.mindspore import cell_hooks, device_statistics, jit, kernels, modes
 from msprobe_ms.frameworks.mindspore.arrays import in_parts, is_in_memory, to_numpy
 from msprobe_ms.frameworks.mindspore.autograd import Hooked, MindSporeGraph, can_be_hooked, gradient_calls, has_graph
 from msprobe_ms.frameworks.mindspore.graph_callbacks import MindSporeTaps
@@ -95,7 +95,7 @@ class MindSpore(Framework):
         #: The latest; where it could not be taken off, it goes on with the next recording.
         self._interception: kernels.Interception | None = None
         self.watches_in_place = self._graph is not None
-        self._copies = CleanCopies(nn.Cell)
+        self._copies = CleanCopies(nn.Cell, *cell_hooks.run_ours_last())
         self._on_device = False
         self._lockstep: modes.Lockstep | None = None
 
@@ -238,15 +238,15 @@ class MindSpore(Framework):
         return [(name, parameter) for name, parameter in module._params.items() if parameter is not None]
 
     def hook_module(self, module: Any, before: Before, after: After, failed: Failed) -> Sequence[Hooks]:
-        put_before = partial(module.register_forward_pre_hook, with_kwargs=True)
-        put_after = partial(module.register_forward_hook, with_kwargs=True, **_ALWAYS)
+        put_before = cell_hooks.first(module.register_forward_pre_hook)
+        put_after = cell_hooks.first(module.register_forward_hook, **_ALWAYS)
         if module.has_bprop:
             # MindSpore refuses forward hooks on cells with their own bprop, though it would run them.
             put_after = partial(_ForwardHookEntry, module)
         return (
             self._copies.hold(),
-            ModuleHook(OwnHook(module, before, failed), put_before),
-            ModuleHook(OwnHook(module, after, failed), put_after),
+            ModuleHook(OwnHook(module, cell_hooks.waiting(module, before, failed), failed), put_before),
+            ModuleHook(OwnHook(module, cell_hooks.waiting(module, after, failed), failed), put_after),
         )
 
     def clean_copies(self) -> Hooks:
@@ -380,6 +380,8 @@ class _ForwardHookEntry:
         self._cell = cell
         self._key = id(self)
         cell._forward_hook[self._key] = hook
+        if cell_hooks.FIRST:
+            cell._forward_hook.move_to_end(self._key, last=False)
         cell._forward_hook_with_kwargs[self._key] = True
         if _ALWAYS:
             cell._forward_hook_always_called[self._key] = True

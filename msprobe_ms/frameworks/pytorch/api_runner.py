@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch._ops import OpOverload, OpOverloadPacket
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray
@@ -56,8 +57,13 @@ class PyTorchRunner(FrameworkRunner):
     def find(self, prefix: str, api: str, attributes: Mapping[str, Value] = NOTHING) -> Callable[..., Any] | None:
         if prefix == "Aten":
             found = attribute(torch.ops.aten, api.removeprefix("aten."))
-            return found if callable(found) else None
+            return found if _computes(found) else None
         return super().find(prefix, api)
+
+    def is_operator(self, namespace: Namespace, api: str) -> bool:
+        """Other tools record more APIs than this package does: those that PyTorch has a kernel for."""
+        kernels = torch.ops.npu if namespace.prefix == "NPU" else torch.ops.aten
+        return super().is_operator(namespace, api) or _computes(getattr(kernels, api, None))
 
     def twin(self, prefix: str, api: str) -> Callable[..., Any] | None:
         """Return a function that takes what MindSpore's entries ``{prefix}.{api}.{n}`` take, and computes with torch.
@@ -128,3 +134,14 @@ class PyTorchRunner(FrameworkRunner):
 
     def _dtype(self, name: str) -> torch.dtype:
         return getattr(torch, parse_dtype(name).name)
+
+
+def _computes(found: Any) -> bool:
+    """Whether this is an operator that gives tensors, and has nothing to do with files."""
+    if isinstance(found, OpOverloadPacket):
+        overloads = [getattr(found, name) for name in found.overloads()]
+    else:
+        overloads = [found] if isinstance(found, OpOverload) else []
+    schemas = [each._schema for each in overloads]
+    gives_tensors = any("Tensor" in str(each.type) for schema in schemas for each in schema.returns)
+    return gives_tensors and all(each.name != "filename" for schema in schemas for each in schema.arguments)

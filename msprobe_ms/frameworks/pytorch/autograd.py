@@ -43,6 +43,16 @@ class TensorHook:
                 hooks.pop(key, None)
 
 
+def _used(tensor: Any) -> Any:
+    """What some node makes of a tensor."""
+    return torch.ops.aten.alias.default(tensor) if _has_no_shape(tensor) else _view_as(tensor, tensor)
+
+
+def _has_no_shape(tensor: Any) -> bool:
+    """Whether it is nested and of the older kind, which nothing may be asked that is told of one shape."""
+    return tensor.is_nested and tensor.layout is torch.strided
+
+
 class TorchGraph(Graph):
     """Nodes are ``grad_fn`` objects, which compare equal when they are the same."""
 
@@ -53,7 +63,7 @@ class TorchGraph(Graph):
 
     def edges(self, tensors: Sequence[Any], *, bounded: bool) -> tuple[list[Edge], int]:
         # A leaf's end of its edges can only be had from a node that uses it.
-        views = [_view_as(t, t) if t.grad_fn is None else None for t in tensors]
+        views = [_used(tensor) if tensor.grad_fn is None else None for tensor in tensors]
         edges = [
             (tensor.grad_fn, tensor.output_nr) if view is None else view.grad_fn.next_functions[0]
             for tensor, view in zip(tensors, views, strict=True)
@@ -61,7 +71,7 @@ class TorchGraph(Graph):
         if not bounded:
             return edges, -1
         newest = next((view for view in reversed(views) if view is not None), None)
-        probe = _view_as(tensors[0], tensors[0]) if newest is None else newest
+        probe = _used(tensors[0]) if newest is None else newest
         return edges, self.number(probe.grad_fn, -1)
 
     def key(self, node: Any) -> Hashable:
@@ -92,7 +102,7 @@ class TorchGraph(Graph):
 
     def viewed(self, tensor: Any) -> tuple[Edge, Part] | None:
         base = tensor._base
-        if base is None or base.grad_fn is None or base.layout != torch.strided:
+        if base is None or base.grad_fn is None or base.layout != torch.strided or base.is_nested:
             return None
         # Nothing of the graph may be held by what hooks of its nodes hold.
         size, strides, offset = tensor.size(), tensor.stride(), tensor.storage_offset() - base.storage_offset()

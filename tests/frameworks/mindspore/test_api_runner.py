@@ -128,6 +128,21 @@ def test_what_recording_names_is_found() -> None:
         assert of_mindspore.find(prefix, api) is None
 
 
+def test_only_operators_are_found() -> None:
+    """What modules hold besides operators: names that a stranger's dump may give."""
+    of_mindspore = runner("mindspore")
+    for prefix, api in [
+        ("Functional", "os.system"), ("Functional", "functional.os.system"), ("Functional", "Custom"),
+        ("Functional", "operations.Custom"), ("Functional", "_primitive_cache._get_cache_prim"),
+        ("Tensor", "__class__"), ("Tensor", "__reduce_ex__"), ("Tensor", "asnumpy"), ("Mint", "np.load"),
+        ("MintFunctional", "__builtins__"), ("Primitive", "x.PyExecute"), ("Primitive", "x.Print"),
+    ]:  # fmt: skip
+        assert of_mindspore.find(prefix, api) is None, api
+    code = {"func": "./stranger.so:run", "out_shape": [1], "out_dtype": mindspore.float32, "func_type": "aot"}
+    assert of_mindspore.find("Primitive", "x.Custom", code) is None
+    assert of_mindspore.find("Primitive", "x.TensorDump", {"input_output": "out"}) is None
+
+
 def test_a_seed_repeats_random_results() -> None:
     of_mindspore = runner("mindspore")
     drawn = []

@@ -12,7 +12,7 @@ import pytest
 from mindspore import Parameter, Tensor, _c_expression, nn, ops
 from recording import read_step, write_config
 
-from msprobe_ms.frameworks.mindspore.autograd import has_graph
+from msprobe_ms.frameworks.mindspore.autograd import MindSporeGraph, has_graph
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.mindspore import PrecisionDebugger
 
@@ -65,3 +65,21 @@ def test_what_stays_incomplete_is_recorded_with_the_next_call(ms: Any, dump_path
     for index in range(6):
         first, second = step.backward("Cell.product.Product", index)["output"]
         assert first is None and (second["shape"], second["Max"]) == ([3, 5, 7, 11], pytest.approx(np.tanh(1)))
+
+
+def test_a_hook_for_which_there_is_no_stack_ends_no_backward(ms: Any) -> None:
+    told: list[Any] = []
+
+    def hook(gradient: Any) -> None:
+        told.append(gradient)
+        if len(told) == 1:
+            raise RecursionError
+
+    def forward(x: Tensor) -> Tensor:
+        y = ops.tanh(x)
+        MindSporeGraph().hook_tensor(y, hook)
+        return y.sum()
+
+    gradient = mindspore.grad(forward)(Tensor(np.zeros(3, np.float32)))
+    assert gradient.asnumpy().tolist() == [1, 1, 1]
+    assert len(told) == 2 and isinstance(told[1], RecursionError)

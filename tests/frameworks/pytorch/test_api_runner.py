@@ -97,6 +97,25 @@ def test_what_recording_names_is_found() -> None:
         assert of_pytorch.find(prefix, api) is None
 
 
+#: What modules hold besides operators: names that a stranger's dump may give.
+NO_OPERATORS = """Torch.os.system Torch.builtins.exec Torch.load Torch.save Torch.hub.load Torch.from_file
+    Torch.set_num_threads Torch.utils.cpp_extension.load Torch.sys.exit Torch.__class__ Torch.compile
+    Functional.importlib.import_module Functional.torch.load Tensor.__class__.__base__ Tensor.__reduce_ex__
+    Tensor.share_memory_ Tensor.register_hook VF.sys VF.__getattr__ Aten.from_file Aten.save Aten.__class__
+    Aten.mul.__class__ Aten.__init__"""
+
+
+@pytest.mark.parametrize("name", NO_OPERATORS.split())
+def test_only_operators_are_found(name: str) -> None:
+    assert runner("pytorch").find(*name.split(".", 1)) is None
+
+
+def test_operators_that_only_other_tools_record_are_found() -> None:
+    of_pytorch = runner("pytorch")
+    for prefix, api in [("Tensor", "isnan"), ("Torch", "_softmax"), ("Tensor", "new_tensor"), ("Aten", "_to_copy")]:
+        assert (of_pytorch.find(prefix, api) is None) == (api == "new_tensor"), api
+
+
 def test_a_seed_repeats_random_results() -> None:
     of_pytorch = runner("pytorch")
     drawn = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -107,3 +108,31 @@ def test_a_step_that_ends_while_another_thread_is_being_recorded_loses_that_alon
     assert warnings == []
     assert list(entries(tmp_path / "step0" / "rank0")) == ["Module.0.Linear.forward.0"]
     assert not list(tmp_path.rglob(ERROR_LOG))
+
+
+def test_threads_may_start_and_stop_at_the_same_time(tmp_path: Path) -> None:
+    """Each with a debugger of its own, and both with one: nothing is left, and no call is harmed."""
+    shared, net, failed = PrecisionDebugger(dump_path=tmp_path / "a", level="mix"), torch.nn.Linear(4, 4), list[Any]()
+    end = time.monotonic() + 1
+
+    def record(debugger: PrecisionDebugger) -> None:
+        try:
+            while time.monotonic() < end:
+                debugger.start(net)
+                torch.relu(net(torch.ones(2, 4)))
+                debugger.stop()
+                debugger.step()
+        except Exception as error:
+            failed.append(error)
+
+    own = PrecisionDebugger(dump_path=tmp_path / "b", level="mix")
+    threads = [threading.Thread(target=record, args=(debugger,)) for debugger in (shared, shared, own)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    shared.retire()
+    own.retire()
+    assert not failed
+    assert not net._forward_hooks and not net._forward_pre_hooks and not net.weight._backward_hooks
+    assert not hasattr(torch.relu, "__wrapped__")

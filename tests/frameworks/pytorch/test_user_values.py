@@ -381,6 +381,18 @@ def test_nested_tensors(dump_path: Path, layout: torch.layout) -> None:
     assert all("data_name" in each for each in leaf) and not lines
 
 
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged], ids=str)
+@pytest.mark.parametrize("is_leaf", [False, True])
+def test_gradients_flow_through_nested_tensors(dump_path: Path, layout: torch.layout, is_leaf: bool) -> None:
+    nested = torch.nested.nested_tensor([torch.ones(2, 4), torch.ones(3, 4)], layout=layout, requires_grad=is_leaf)
+    net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    with recording(dump_path, net, "mix", "statistics"):
+        sum(part.sum() for part in net(nested).unbind()).backward()
+    dump, lines = read(dump_path)
+    gradients = dump["data"]["Module.1.Linear.backward.0"]["input"][0]
+    assert [each["shape"] for each in gradients] == [[2, 4], [3, 4]] and not lines
+
+
 @pytest.mark.parametrize("task", ["statistics", "tensor"])
 @pytest.mark.parametrize("later", [False, True])
 def test_expanded_tensors_cost_what_they_hold(dump_path: Path, task: str, later: bool) -> None:

@@ -83,6 +83,19 @@ def test_dtypes_without_values_are_refused() -> None:
         draw(RecordedTensor("quint8", (2,), 1, 0))
 
 
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        RecordedTensor("float32", (1,) * 70),
+        RecordedTensor("float32", (2,), 10**400, 0),
+        RecordedTensor("int8", (0, 2**62, 2**62)),
+    ],
+)  # fmt: skip
+def test_what_no_tensor_can_be_is_refused(tensor: RecordedTensor) -> None:
+    with pytest.raises(CannotDraw, match="as the dump describes"):
+        draw(tensor)
+
+
 def test_complex_values_have_the_recorded_magnitudes() -> None:
     values = draw(RecordedTensor("complex64", (200,), 3.0, 1.0, 2.0, None)).values
     assert values.dtype == np.complex64

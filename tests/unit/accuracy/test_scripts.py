@@ -32,8 +32,16 @@ def test_arguments_are_written_as_they_were() -> None:
 @pytest.mark.parametrize(
     ("api", "prefix", "framework"),
     [("concat(); import os; os.system('x')#", "Functional", "mindspore"), ("concat", "Jit", "mindspore"),
-     ("add", "Tensor", "another")],
+     ("add", "Tensor", "another"), ("os.system", "Torch", "pytorch"), ("load", "Torch", "pytorch"),
+     ("mul.__class__", "Aten", "pytorch"), ("from_file", "Aten", "pytorch"), ("__class__", "Tensor", "mindspore")],
 )  # fmt: skip
 def test_what_is_no_name_of_a_function_becomes_no_code(api: str, prefix: str, framework: str) -> None:
     with pytest.raises(UsageError, match="no script can be written"):
         write_script(scripted(api, prefix, framework), "x.py")
+
+
+@pytest.mark.parametrize(
+    ("api", "prefix"), [("add", "Torch"), ("__add__", "Tensor"), ("mul.Tensor", "Aten"), ("linear", "Functional")]
+)
+def test_what_is_recorded_becomes_code(api: str, prefix: str) -> None:
+    assert f".{api}((" in write_script(scripted(api, prefix, "pytorch"), "x.py")

@@ -109,3 +109,9 @@ def test_file_names_are_safe_and_distinct(places: list[tuple[str, str, list[str]
         assert name.endswith(".npy")
         assert len(name.encode()) <= 255
         assert names.setdefault(name, whole) == whole
+
+
+@given(st.lists(st.lists(st.text(alphabet=".ab", max_size=3), max_size=3).map(tuple), unique=True))
+def test_no_two_places_of_one_call_share_a_file(places: list[tuple[str, ...]]) -> None:
+    """A key may hold dots, as those of a state dictionary do, or nothing."""
+    assert len({data_name("Cell.a.A.forward.0", "input", place, ".npy") for place in places}) == len(places)
