@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +16,7 @@ from msprobe_ms.dump.names import beginnings, is_fused
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.files import open_regular
+from msprobe_ms.support.json_files import read_object
 
 #: Bytes read of a summary.
 _LARGEST = 64 << 20
@@ -125,7 +124,7 @@ def _summary_in(path: Path) -> Path | None:
 
 
 def _reported(path: Path, node: str | None, options: Options) -> Question:
-    content = _read(path)
+    content = read_object(path, _LARGEST, _ACCEPTED)
     origins = [each for each in _list(content, "origins") if isinstance(each.get("target"), str)]
     dumps = content.get("dumps")
     if not isinstance(dumps, dict) or not all(isinstance(dumps.get(side), str) for side in ("target", "golden")):
@@ -146,19 +145,6 @@ def _reported(path: Path, node: str | None, options: Options) -> Question:
     theirs = chosen.get("golden")
     counterpart = _begins(theirs, read_dump(golden, sketches=False).entries) if isinstance(theirs, str) else None
     return Question(target, golden, entry, counterpart, options)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        with open_regular(path) as file:
-            content = json.loads(file.read(_LARGEST))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}; {_ACCEPTED}") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not valid JSON: {error}; {_ACCEPTED}") from error
-    if not isinstance(content, dict):
-        raise UsageError(f"{path}: holds no object; {_ACCEPTED}")
-    return content
 
 
 def _list(content: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
