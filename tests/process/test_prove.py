@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from report_page import Page
 
 from msprobe_ms.accuracy.proof.operation import Workshop
 from msprobe_ms.accuracy.proof.prove import prove
@@ -167,7 +168,7 @@ def test_compare_says_how_to_prove_and_the_demonstration_names_the_epsilon(
     report = tmp_path / "report"
     sides = ["-tp", str(dumps / "demo" / "step0"), "-gp", str(ROOT / "samples" / "golden" / "step0")]
     mapping = ["-lm", str(ROOT / "samples" / "layer_mapping.yaml")]
-    assert main(["compare", *sides, *mapping, "-o", str(report), "--no-html"]) == 0
+    assert main(["compare", *sides, *mapping, "-o", str(report)]) == 0
     last = capfd.readouterr().out.splitlines()[-1]
     _, _, command = last.partition(": msprobe ")
     assert main([*shlex.split(command), "--exit-code", "-o", str(report)]) == 1
@@ -181,3 +182,7 @@ def test_compare_says_how_to_prove_and_the_demonstration_names_the_epsilon(
     capfd.readouterr()
     assert main(["prove", str(report), "--node", "layers.0.norm1"]) == 0
     assert capfd.readouterr().out.startswith("RIGHT: both sides are right")
+    (page,) = report.glob("compare_report_*.html")
+    right, wrong = Page.of(page).index["proofs"]
+    assert (right["answer"], wrong["answer"]) == ("right", "wrong")
+    assert "made with epsilon 0.01" in Page.of(page).static

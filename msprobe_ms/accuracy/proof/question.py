@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from msprobe_ms.support.json_files import read_object
 
 #: Bytes read of a summary.
 _LARGEST = 64 << 20
-_SUMMARY = "compare_summary"
+#: What names of reports of compare begin with that name the dumps.
+SUMMARY = "compare_summary"
 _ACCEPTED = "accepted are a compare_summary_….json, the folder of a report, and a dump"
 
 
@@ -29,6 +30,7 @@ class Question:
     """A call to prove. ``entry`` and ``counterpart`` are entries of target and golden, in any direction.
 
     ``options``  how entries of the two pair, where the report does not tell
+    ``report``   the summary of compare that was asked about
     """
 
     target: Path
@@ -36,6 +38,7 @@ class Question:
     entry: str
     counterpart: str | None = None
     options: Options = field(default_factory=lambda: Options(align=True))
+    report: Path | None = None
 
     @cached_property
     def counterparts(self) -> Mapping[str, str]:
@@ -56,7 +59,7 @@ def question_of(path: Path, node: str | None, options: Options) -> Question:
         if node is None:
             raise UsageError(f"{path}: of a dump alone, name the call with --node")
         return question_of_dump(path, node)
-    return _reported(summary, node, options)
+    return replace(_reported(summary, node, options), report=summary)
 
 
 def question_of_dump(path: Path, node: str) -> Question:
@@ -116,10 +119,10 @@ def _begins(name: str, entries: Mapping[str, Any]) -> str | None:
 def _summary_in(path: Path) -> Path | None:
     """The summary that ``path`` is, or the latest that it holds; None where it is a dump."""
     if path.is_file():
-        return path if path.name.startswith(_SUMMARY) else None
+        return path if path.name.startswith(SUMMARY) else None
     if not path.is_dir():
         raise UsageError(f"{path}: no such file or folder; {_ACCEPTED}")
-    found = sorted(path.glob(f"{_SUMMARY}_*.json"), key=lambda file: file.stem.rpartition("_")[2])
+    found = sorted(path.glob(f"{SUMMARY}_*.json"), key=lambda file: file.stem.rpartition("_")[2])
     return found[-1] if found else None
 
 
