@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msprobe_ms.cli.acc_check import add_reference_python
 from msprobe_ms.cli.common import DIVERGENT, DONE, FAILED, add_command, add_output, print_lines, print_verdict
 from msprobe_ms.cli.compare import add_pairing
 from msprobe_ms.support.errors import UsageError
@@ -42,17 +43,20 @@ def add_prove(commands: Any) -> None:
     )
     add_output(parser, "write proof_<time>.json there (default: beside the report, where one is asked about)")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when the target's call is wrong")
+    add_reference_python(parser)
     add_pairing(parser.add_argument_group("pairing, where two dumps are compared again (default: -lm)"))
 
 
 def _prove(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` needs none of it.
+    from msprobe_ms.accuracy.proof.operation import Workshop
     from msprobe_ms.accuracy.proof.prove import prove
     from msprobe_ms.accuracy.proof.report import keep, proof_lines
     from msprobe_ms.accuracy.proof.verdict import Finding
 
     question = _question(options)
-    proof = prove(question)
+    with Workshop(reference_python=options.reference_python) as workshop:
+        proof = prove(question, workshop)
     print_verdict(proof_lines(proof))
     if written := list(keep(proof, question, options.output_path)):
         print_lines(written)
