@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,9 @@ def read_object(path: Path, largest: int, accepted: str) -> dict[str, Any]:
     """
     try:
         with open_regular(path) as file:
-            text = file.read(largest + 1)
-        if len(text) > largest:
-            raise UsageError(f"{path}: has more than {largest} bytes; {accepted}")
-        content = json.loads(text)
+            if os.fstat(file.fileno()).st_size > largest:
+                raise UsageError(f"{path}: has more than {largest} bytes; {accepted}")
+            content = json.loads(file.read())
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}; {accepted}") from error
     except (ValueError, RecursionError) as error:

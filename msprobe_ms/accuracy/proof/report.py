@@ -82,8 +82,12 @@ def keep(proof: Proof, question: Question, folder: Path | None) -> Iterator[str]
     try:
         if folder is None:
             yield f"proof: {write_proof(proof, report.parent, about)}"
-        if page.exists() and add_proof(page, _telling(proof, question)):
+        if not page.exists():
+            return
+        if add_proof(page, _telling(proof, question)):
             yield f"shown in: {page}"
+        else:
+            logger.warning("%s: is no page that shows proofs, or too large for it; it stays as it is", page)
     except (OSError, UsageError) as error:  # a report may lie where nobody may write
         logger.warning("%s", error)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from shlex import quote
@@ -17,7 +18,7 @@ from msprobe_ms.support.files import open_regular
 #: What stands around the proofs in a page's header; no text of a dump holds it, as all of them are escaped.
 _PLACE = b'<div id="proofs">', b"</div>"
 #: Largest page that is changed, in bytes; the largest index and most proofs of one.
-_LARGEST, _LARGEST_INDEX, _MOST = 1 << 30, 64 << 20, 50
+_LARGEST, _LARGEST_INDEX, _MOST = 256 << 20, 64 << 20, 50
 #: Longest sentence that is shown whole, in characters.
 _SENTENCE = 2_000
 
@@ -65,7 +66,9 @@ def add_proof(page: Path, proof: TellingProof) -> bool:
     :raises UsageError: it cannot be written
     """
     with open_regular(page) as file:
-        content = file.read(_LARGEST)
+        if os.fstat(file.fileno()).st_size > _LARGEST:
+            return False
+        content = file.read()
     place = _between(content, *_PLACE)
     told = _between(content, *INDEX) if place is not None else None
     index = _read(content[told]) if told is not None else None
