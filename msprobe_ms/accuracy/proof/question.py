@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,6 +23,8 @@ from msprobe_ms.support.json_files import read_object
 _LARGEST = 64 << 20
 #: What names of reports of compare begin with that name the dumps.
 SUMMARY = "compare_summary"
+#: What stands for a pair of dumps in the names of its reports.
+_REPORTS = re.compile(r"[\w.+=,()-]+")
 _ACCEPTED = "accepted are a compare_summary_….json, the folder of a report, and a dump"
 
 
@@ -59,7 +62,11 @@ def question_of(path: Path, node: str | None, options: Options) -> Question:
         if node is None:
             raise UsageError(f"{path}: of a dump alone, name the call with --node")
         return question_of_dump(path, node)
-    return replace(_reported(summary, node, options), report=summary)
+    content = read_object(summary, _LARGEST, _ACCEPTED)
+    if isinstance(content.get("ranks"), list):
+        summary = _first_of_many(summary, content)
+        content = read_object(summary, _LARGEST, _ACCEPTED)
+    return replace(_reported(summary, content, node, options), report=summary)
 
 
 def question_of_dump(path: Path, node: str) -> Question:
@@ -122,16 +129,29 @@ def _summary_in(path: Path) -> Path | None:
         return path if path.name.startswith(SUMMARY) else None
     if not path.is_dir():
         raise UsageError(f"{path}: no such file or folder; {_ACCEPTED}")
-    found = sorted(path.glob(f"{SUMMARY}_*.json"), key=lambda file: file.stem.rpartition("_")[2])
+    # Of many ranks and steps, that over all has the shortest name.
+    found = sorted(path.glob(f"{SUMMARY}_*.json"), key=lambda file: (file.stem.rpartition("_")[2], -len(file.name)))
     return found[-1] if found else None
 
 
-def _reported(path: Path, node: str | None, options: Options) -> Question:
-    content = read_object(path, _LARGEST, _ACCEPTED)
+def _first_of_many(total: Path, content: Mapping[str, Any]) -> Path:
+    """The summary of the pair that a report of many ranks and steps says to look at first."""
+    first = content.get("first_rank")
+    ranks = first.get("ranks") if isinstance(first, dict) else None
+    wanted = ranks if isinstance(ranks, list) else []
+    pairs = [each for each in _list(content, "ranks") if each.get("verdict") == "divergent"]
+    pairs = [each for each in pairs if each.get("step") == content.get("first_step")] or pairs
+    chosen = next((each for each in pairs if each.get("rank") in wanted), next(iter(pairs), {})).get("reports")
+    if not isinstance(chosen, str) or not _REPORTS.fullmatch(chosen):
+        raise UsageError(f"{total}: no pair of dumps in it diverges; give the summary of one, and --node")
+    return total.with_name(f"{SUMMARY}_{chosen}_{total.stem.rpartition('_')[2]}.json")
+
+
+def _reported(path: Path, content: Mapping[str, Any], node: str | None, options: Options) -> Question:
     origins = [each for each in _list(content, "origins") if isinstance(each.get("target"), str)]
     dumps = content.get("dumps")
     if not isinstance(dumps, dict) or not all(isinstance(dumps.get(side), str) for side in ("target", "golden")):
-        raise UsageError(f"{path}: does not name the dumps: an older report, or one of many ranks; give -tp and -gp")
+        raise UsageError(f"{path}: does not name the dumps: an older report; give -tp and -gp")
     target, golden = (_one(Path(dumps[side])) for side in ("target", "golden"))
     if node is None:
         if not origins:
