@@ -50,12 +50,14 @@ def prove_command(outcome: Outcome, summary: str = "", *, stacks: bool = True) -
     return f"msprobe prove -tp {quote(sides[0])} -gp {quote(sides[1])}"
 
 
-def asking_html(outcome: Outcome, command: str) -> str:
-    """Return the place of proofs in a header: as yet, how to prove the first origin."""
+def asking_html(outcome: Outcome, summary: str = "", *, stacks: bool = True) -> str:
+    """Return the place of proofs in a header: as yet, how to prove the first origin. All else as ``prove_command``."""
     origin = next(iter(outcome.comparison.origins), None)
+    command = prove_command(outcome, summary, stacks=stacks)
     if not command or origin is None or not is_provable(origin) or not origin.target.isprintable():
         return _placed("")
-    whole = escaped(f"{command} --node {quote(origin.target)}", _SENTENCE)
+    # A summary tells the first origin itself.
+    whole = escaped(command if summary else f"{command} --node {quote(origin.target)}", _SENTENCE)
     return _placed(f'<p class="reason">Which side is wrong, and by what: <code>{whole}</code></p>')
 
 

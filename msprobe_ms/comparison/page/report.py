@@ -62,17 +62,16 @@ def write_content(
     if drawn := pictures(outcome, content.rows, content.calls):
         content.columns.add_json("pictures", drawn)
     about = provenance(outcome, stacks=stacks)
-    command = prove_command(outcome, summary, stacks=stacks)
     index = {
         **content.index,
         "title": title_of(outcome),
         "verdict": str(comparison.verdict),
         "origins": _origins(comparison, content.rows, content.calls, stacks=stacks),
         "provenance": about,
-        "prove": command,
+        "prove": prove_command(outcome, summary, stacks=stacks),
         "proofs": [],
     }
-    header = verdict_html(outcome, asking_html(outcome, command), stacks=stacks)
+    header = verdict_html(outcome, asking_html(outcome, summary, stacks=stacks), stacks=stacks)
     write_page(
         file, title=title_of(outcome), header=header,
         provenance=provenance_html(about, stacks=stacks), index=index, columns=content.columns,
