@@ -26,5 +26,5 @@ def read_object(path: Path, largest: int, accepted: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not valid JSON: {error}; {accepted}") from error
     if not isinstance(content, dict):
-        raise UsageError(f"{path}: holds no object but a {type(content).__name__}; {accepted}")
+        raise UsageError(f"{path}: holds a {type(content).__name__}, no object; {accepted}")
     return content

@@ -72,7 +72,7 @@ def test_of_many_ranks_none_of_which_diverges_nothing_is_asked(tmp_path: Path, r
     [
         ({"origins": []}, "does not name the dumps"),
         ({"origins": [], "dumps": {"target": 3}}, "does not name the dumps"),
-        ([], "holds no object"),
+        ([], "holds a list, no object"),
     ],
 )
 def test_reports_that_ask_nothing_are_refused(tmp_path: Path, content: Any, says: str) -> None:
