@@ -83,11 +83,16 @@ def _add_judging(group: Any) -> None:
     group.add_argument("--profile", choices=("own", "latest", "v110"), default="own", help="whose rules and columns")
     group.add_argument("--thresholds", type=Path, metavar="FILE", help="yaml that changes what passes")
     group.add_argument("--references", type=Path, metavar="FILE", help="yaml that names references of your own")
+    add_reference_python(group)
+    group.add_argument("--self", action="store_true", help="let a library be its own reference, in higher precision")
+
+
+def add_reference_python(group: Any) -> None:
+    """Add the option that names a Python for references."""
     group.add_argument(
         "--reference-python", metavar="PROGRAM",
         help="the Python that has PyTorch, where this one has MSAdapter in its place (it needs numpy and PyYAML, too)",
     )  # fmt: skip
-    group.add_argument("--self", action="store_true", help="let a library be its own reference, in higher precision")
 
 
 def _add_running(group: Any, *, several: bool) -> None:

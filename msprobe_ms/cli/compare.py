@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +22,7 @@ from msprobe_ms.cli.common import (
 )
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.errors import DumpFormatError, UsageError
-from msprobe_ms.support.files import open_regular
+from msprobe_ms.support.json_files import read_object
 from msprobe_ms.support.text import show
 
 if TYPE_CHECKING:
@@ -309,15 +308,7 @@ def _sides(options: argparse.Namespace) -> _Sides:
 
 def _read_compare_json(path: Path) -> _Sides:
     form = 'expected {"npu_path": "…/dump.json", "bench_path": "…/dump.json"}'
-    try:
-        with open_regular(path) as file:
-            content = json.loads(file.read(_LARGEST_FORM))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}; {form}") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not valid JSON: {error}; {form}") from error
-    if not isinstance(content, dict):
-        raise UsageError(f"{path}: holds a {type(content).__name__}; {form}")
+    content = read_object(path, _LARGEST_FORM, form)
     for key in ("npu_path", "bench_path"):
         if not isinstance(content.get(key), str) or not content[key]:
             raise UsageError(f"{path}: {key}: {show(content.get(key))} is not accepted; {form}")

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msprobe_ms.cli.acc_check import add_reference_python
 from msprobe_ms.cli.common import DIVERGENT, DONE, FAILED, add_command, add_output, print_lines, print_verdict
 from msprobe_ms.cli.compare import add_pairing
 from msprobe_ms.support.errors import UsageError
@@ -21,7 +22,8 @@ examples:
   msprobe prove dump/step0/rank0 --node Mint.sub.0  (is this call right by its own reference?)
 
 The call runs alone, on the recorded tensors, or on some drawn to fit the recorded statistics: in float64, in the
-frameworks of both dumps, and with the golden's values in place of the target's, one at a time.
+frameworks of both dumps, and with the golden's values in place of the target's, one at a time. The result is also shown
+in the page of the report (compare_report_….html).
 Exit status: 0 the target's call is right, 1 with --exit-code where it is wrong, 2 where that cannot be decided."""
 
 
@@ -39,21 +41,25 @@ def add_prove(commands: Any) -> None:
         metavar="NAME",
         help="the call: an entry, a value or a module of the target (default: the first origin)",
     )
-    add_output(parser, "write proof_<time>.json there")
+    add_output(parser, "write proof_<time>.json there (default: beside the report, where one is asked about)")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when the target's call is wrong")
+    add_reference_python(parser)
     add_pairing(parser.add_argument_group("pairing, where two dumps are compared again (default: -lm)"))
 
 
 def _prove(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` needs none of it.
+    from msprobe_ms.accuracy.proof.operation import Workshop
     from msprobe_ms.accuracy.proof.prove import prove
-    from msprobe_ms.accuracy.proof.report import proof_lines, write_proof
+    from msprobe_ms.accuracy.proof.report import keep, proof_lines
     from msprobe_ms.accuracy.proof.verdict import Finding
 
-    proof = prove(_question(options))
+    question = _question(options)
+    with Workshop(reference_python=options.reference_python) as workshop:
+        proof = prove(question, workshop)
     print_verdict(proof_lines(proof))
-    if options.output_path is not None:
-        print_lines([f"proof: {write_proof(proof, options.output_path)}"])
+    if written := list(keep(proof, question, options.output_path)):
+        print_lines(written)
     if proof.finding is Finding.UNDECIDED:
         return FAILED
     return DIVERGENT if options.exit_code and not proof.finding.is_right else DONE

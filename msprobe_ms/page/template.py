@@ -21,6 +21,8 @@ _POLICY = (
 )
 #: Longest text of a dump that is shown whole in the static part, in characters.
 _LONGEST = 300
+#: What stands around the index in a page.
+INDEX = b'<script type="application/json" id="index">', b"</script>\n"
 
 
 def write_page(
@@ -31,15 +33,22 @@ def write_page(
     ``title`` is text; ``header`` and ``provenance`` are HTML whose texts went through `escaped`. ``index`` is what the
     script reads first; the description of the columns is added to it.
     """
-    text = json.dumps({**index, "columns": columns.index}, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     _write_head(file, title, "report")
-    file.write(
-        f'<main id="report">\n{header}\n<div id="app"></div>\n{provenance}\n</main>\n'
-        f'<script type="application/json" id="index">{text.replace("<", chr(92) + "u003c")}</script>\n'.encode()
-    )
+    file.write(f'<main id="report">\n{header}\n<div id="app"></div>\n{provenance}\n</main>\n'.encode())
+    begin, end = INDEX
+    file.write(begin + index_text({**index, "columns": columns.index}).encode("ascii") + end)
     for element in columns.elements():
         file.write(element.encode("ascii"))
     _write_end(file, "report")
+
+
+def index_text(index: Mapping[str, object]) -> str:
+    """Return an index as it stands in a page, where nothing in it ends its element.
+
+    :raises ValueError: it holds a number that is not finite
+    """
+    text = json.dumps(index, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
 
 
 def write_static_page(file: BinaryIO, *, title: str, body: str, assets: str) -> None:

@@ -504,9 +504,47 @@ JOURNAL = {
 }
 
 #: The form of each kind of file (`readers`).
+_PLACE, _INDEX = b'<div id="proofs"></div>', b'<script type="application/json" id="index">'
+
+
+def _page(index: bytes) -> bytes:
+    return _PLACE + _INDEX + index + b"</script>\n"
+
+
+PAGE: dict[str, Content] = {
+    "empty": b"",
+    "no place": _INDEX + b'{"kind": "comparison"}</script>\n',
+    "a place that has no end": b'<div id="proofs">' + _INDEX + b'{"kind": "comparison"}</script>\n',
+    "an index that has no end": _PLACE + _INDEX + b'{"kind": "comparison"',
+    "many places": _PLACE * 100_000 + _page(b'{"kind": "comparison"}'),
+    "many indices": _page(b'{"kind": "comparison"}') * 10_000,
+    "deep lists": _page(b'{"kind": "comparison", "proofs": ' + b"[" * _DEEP),
+    "deep lists, closed": _page(b'{"kind": "comparison", "proofs": ' + b"[" * _DEEP + b"]" * _DEEP + b"}"),
+    "huge integer": _page(b'{"kind": "comparison", "proofs": ' + _DIGITS.encode() + b"}"),
+    "NaN": _page(b'{"kind": "comparison", "proofs": [NaN]}'),
+    "proofs that are none": _page(b'{"kind": "comparison", "proofs": [1, null, {"calls": 3}, {"calls": [], "x": 1}]}'),
+    "a proof of no texts": _page(
+        b'{"kind": "comparison", "proofs": [{"calls": [1], "answer": 2, "sentence": [], "details": null}]}'
+    ),
+    "many proofs": lambda: _page(
+        json.dumps(
+            {"kind": "comparison", "proofs": [{"calls": [f"{n}"], "answer": "", "sentence": "", "details": []}
+                                              for n in range(50_000)]}
+        ).encode()
+    ),
+    "escapes in a proof": _page(
+        json.dumps(
+            {"kind": "comparison", "proofs": [{"calls": [ESCAPES], "answer": ESCAPES, "sentence": ESCAPES,
+                                               "details": [ESCAPES, "\ud800", "</div>"]}]}
+        ).encode()
+    ),
+    "not text": bytes(range(256)) * 40,
+}  # fmt: skip
+
 FORMS: Mapping[str, Mapping[str, Content]] = {
     "dump.json": JSON, "stack.json": JSON, "construct.json": JSON, "weight index": JSON, "compare.json": JSON,
-    "config": JSON, "kernel metadata": JSON,
+    "config": JSON, "kernel metadata": JSON, "proved dump": JSON, "report": JSON,
+    "report page": PAGE, "proved tensor": NPY,
     "journal": JOURNAL,
     "npy": NPY, "kernel npy": NPY, "bin": BIN, "kernel bin": BIN,
     "pt": PT, "state dict": PT, "npz": NPZ, "safetensors": SAFETENSORS, "ckpt": CKPT,

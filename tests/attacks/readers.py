@@ -198,6 +198,19 @@ def _of_precheck(folder: Path) -> Commands:
     ]
 
 
+def _proved(name: str) -> Callable[[Path], Path]:
+    return lambda folder: sound.proved(folder) / name
+
+
+def _of_proved(folder: Path) -> Commands:
+    sides = ["-tp", f"{folder}/target", "-gp", f"{folder}/golden", "--node", sound.PROVED, "-o", f"{folder}/out"]
+    return [
+        ["prove", f"{folder}/report"],
+        ["prove", *sides],
+        ["prove", *sides[4:6], f"{folder}/target"],
+    ]
+
+
 _FIRST = "dump_tensor_data/0.input"
 
 READERS: Sequence[Reader] = (
@@ -225,6 +238,10 @@ READERS: Sequence[Reader] = (
     Reader("precheck table", _precheck("target.csv", sound.precheck_csv()), _of_precheck),
     Reader("precheck thresholds", _precheck("t.yaml", sound.PRECHECK_THRESHOLDS), _of_precheck),
     Reader("config", _config, _of_config),
+    Reader("proved dump", _proved("target/dump.json"), _of_proved),
+    Reader("proved tensor", _proved(f"target/{_FIRST}.npy"), _of_proved),
+    Reader("report", _proved("report/compare_summary_1.json"), _of_proved),
+    Reader("report page", _proved("report/compare_report_1.html"), _of_proved),
     Reader("kernel npy", _kernel_file("Net/0/0/*.1000.*.npy"), _of_kernels),
     Reader("kernel bin", _kernel_file("Net/0/0/*.1000.*.bin", "bin"), _of_kernels),
     Reader("mapping.csv", _kernel_file("Net/0/0/mapping.csv"), _of_kernels),

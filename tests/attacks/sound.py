@@ -102,6 +102,30 @@ def dump(folder: Path, suffix: str = "npy", *, names: tuple[str, ...] = ()) -> P
     return folder
 
 
+#: A layer that is proved by its formula, so that no framework is imported.
+PROVED = "Cell.act.SiLU.forward.0"
+
+
+def proved(folder: Path) -> Path:
+    """A report of two dumps whose only call is right, and its page."""
+    for side in ("target", "golden"):
+        dump(folder / side, names=(PROVED,))
+        (folder / side / "dump_tensor_data" / "0.output.npy").write_bytes(npy(VALUES / (1 + np.exp(-VALUES))))
+    (folder / "report").mkdir()
+    dumps = {side: f"{folder}/{side}/dump.json" for side in ("target", "golden")}
+    origin = {"target": f"{PROVED}.output.0", "golden": f"{PROVED}.output.0"}
+    (folder / "report" / "compare_summary_1.json").write_text(json.dumps({"origins": [origin], "dumps": dumps}))
+    (folder / "report" / "compare_report_1.html").write_bytes(PAGE)
+    return folder
+
+
+#: As much of a report's page as the command prove reads.
+PAGE = (
+    b'<!doctype html><header id="verdict"><div id="proofs"></div></header>\n'
+    b'<script type="application/json" id="index">{"kind":"comparison","proofs":[]}</script>\n<script>1</script>'
+)
+
+
 def journal(folder: Path) -> Path:
     """A dump whose process was killed."""
     store = DumpStore(folder, task="statistics", level="L0", framework="mindspore", tensors=False)

@@ -9,6 +9,7 @@ import pytest
 from rank_dumps import write_run, write_step
 
 from msprobe_ms.cli.main import main
+from msprobe_ms.comparison.page.proofs import add_proof
 from tests.browser.conftest import Open
 from tests.browser.test_accessible import NARROW, violations
 
@@ -35,6 +36,34 @@ def test_a_comparison(opened: Open, tmp_path: Path) -> None:
         "output"
     ][0]
     assert page.text(".figures tbody.selected tr:nth-child(2)").startswith(f"\ttarget\t{told['Max']:.3f}"[:10])
+    assert violations(page) == []
+
+
+def test_a_comparison_with_a_proof(opened: Open, tmp_path: Path) -> None:
+    write_step(tmp_path / "good", 1, {})
+    write_step(tmp_path / "bad", 1, {0: 0.01})
+    dumps = [str(tmp_path / name / "rank0") for name in ("bad", "good")]
+    main(["compare", "-tp", dumps[0], "-gp", dumps[1], "-o", str(tmp_path / "out")])
+    (report,) = (tmp_path / "out").glob("*.html")
+    granted = {"permissions": ["clipboard-read", "clipboard-write"]}
+    page = opened(page_of(tmp_path / "out"), **granted)
+    page.settled()
+    page.page.locator("button", has_text="copy the command").click()
+    page.until("document.querySelector('.node').innerText.includes('copied')")
+    copied = page.page.evaluate("navigator.clipboard.readText()")
+    summary = report.name.replace("compare_report", "compare_summary").replace(".html", ".json")
+    assert copied == f"msprobe prove {summary} --node Cell.fc.Dense.forward.0"
+    assert f"msprobe prove {summary}" in page.text("#proofs")
+
+    name, hostile = "Cell.fc.Dense.forward.0", "</div><img src=x onerror=window.PWNED=1>\u202e"
+    assert add_proof(report, {"calls": [name], "answer": "wrong", "sentence": hostile, "details": [hostile, "more"]})
+    plain = opened(page_of(tmp_path / "out"), wait=False, java_script_enabled=False)
+    assert f"WRONG {name}: </div><img" in plain.text("#proofs") and "msprobe prove" not in plain.text("#proofs")
+    page = opened(page_of(tmp_path / "out"))
+    page.settled()
+    page.page.locator(".node .proof summary").press("Enter")
+    assert "onerror=window.PWNED=1>\\u202e" in page.text(".node .proof") and "more" in page.text(".node .proof")
+    assert page.page.evaluate("typeof window.PWNED") == "undefined"
     assert violations(page) == []
 
 

@@ -25,6 +25,17 @@ SAMPLES = Path(__file__).parents[2] / "samples"
 TASKS = ("tensor", "statistics")
 _WIDTH = 8
 
+#: Faults of the backward pass of the PyTorch net: dumps ``pytorch_{fault}_{level}_tensor``.
+BACKWARD_FAULTS = {
+    "none": ("L0", "mix"),
+    "loss": ("L0", "mix"),  # scaled, as where one side scales its loss
+    "hook": ("L0",),  # doubles what arrives at the norm
+    "operator": ("L0", "mix"),  # GELU hands on twice its gradient
+    "weight": ("L0", "mix"),  # the gradient of the linear's weight is twice what it should be
+    "saved": ("L0", "mix"),  # what the linear took in is changed before the backward pass
+    "tied": ("L0",),  # another module has a share in the gradient of the linear's weight
+}
+
 
 def values() -> dict[str, np.ndarray]:
     random = np.random.default_rng(0)
@@ -111,12 +122,32 @@ def of_pytorch(folder: Path) -> None:
 
     given = {name: torch.tensor(array) for name, array in values().items()}
 
+    class Twice(torch.autograd.Function):
+        """The identity, whose gradient is twice what it should be."""
+
+        @staticmethod
+        def forward(_: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(_: Any, gradient: Any) -> Any:
+            return 2 * gradient
+
+    class Linear(nn.Linear):
+        def forward(self, x: Any) -> Any:
+            return nn.functional.linear(x, Twice.apply(self.weight), self.bias)
+
+    class GELU(nn.GELU):
+        def forward(self, x: Any) -> Any:
+            return nn.functional.gelu(Twice.apply(x))
+
     class Net(nn.Module):
-        def __init__(self) -> None:
+        def __init__(self, fault: str = "") -> None:
             super().__init__()
-            self.fc = nn.Linear(_WIDTH, _WIDTH)
+            self.fault = fault
+            self.fc = (Linear if fault == "weight" else nn.Linear)(_WIDTH, _WIDTH)
             self.norm = nn.LayerNorm(_WIDTH, eps=1e-5)
-            self.act = nn.GELU()
+            self.act = GELU() if fault == "operator" else nn.GELU()
             self.softmax = nn.Softmax(-1)
             with torch.no_grad():
                 self.fc.weight.copy_(given["weight"])
@@ -125,17 +156,30 @@ def of_pytorch(folder: Path) -> None:
                 self.norm.bias.copy_(given["bias"])
 
         def forward(self, x: Any) -> Any:
-            hidden = self.act(self.norm(self.fc(x)))
+            inner = self.norm(self.fc(x))
+            if self.fault == "saved":
+                x.data.mul_(3)
+            if self.fault == "hook":
+                inner.register_hook(lambda gradient: 2 * gradient)
+            hidden = self.act(inner)
+            if self.fault == "tied":
+                hidden = hidden + 0.1 * self.fc.weight.sum()
             return torch.sub(hidden, self.softmax(hidden))
+
+    def recorded(name: str, level: str, task: str, fault: str = "") -> None:
+        net = Net(fault)
+        debugger = PrecisionDebugger(level=level, task=task, dump_path=folder / f"{name}_{level}_{task}", step=[0])
+        debugger.start(net)
+        ((1024 if fault == "loss" else 1) * (net(given["x"].clone()) ** 2).sum()).backward()
+        debugger.stop()
+        debugger.step()
 
     for level in ("L0", "mix"):
         for task in TASKS:
-            net = Net()
-            debugger = PrecisionDebugger(level=level, task=task, dump_path=folder / f"golden_{level}_{task}", step=[0])
-            debugger.start(net)
-            (net(given["x"]) ** 2).sum().backward()
-            debugger.stop()
-            debugger.step()
+            recorded("golden", level, task)
+    for fault, levels in BACKWARD_FAULTS.items():
+        for level in levels:
+            recorded(f"pytorch_{fault}", level, "tensor", fault)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from report_page import Page
 
 from msprobe_ms.accuracy.proof.operation import Workshop
 from msprobe_ms.accuracy.proof.prove import prove
@@ -119,6 +120,87 @@ def test_a_healthy_call_that_is_fed_something_wrong_names_what_made_it(proved: A
     assert "look at Cell.norm.LayerNorm.forward.0" in proof.sentence
 
 
+@pytest.mark.parametrize(
+    ("fault", "level", "node", "finding", "says"),
+    [
+        ("none", "L0", "Module.norm.LayerNorm.parameters_grad.0", Finding.RIGHT, "both sides are right"),
+        ("none", "mix", "Functional.linear.0.backward", Finding.RIGHT, "both sides are right"),
+        (
+            "loss",
+            "L0",
+            "Module.softmax.Softmax.backward.0",
+            Finding.INPUT,
+            "(it is 1024 times the golden's); look at the",
+        ),
+        ("loss", "L0", "Module.fc.Linear.parameters_grad.0", Finding.INPUT, "look at Module.norm.LayerNorm.backward.0"),
+        ("loss", "mix", "Torch.sub.0.backward", Finding.INPUT, "look at Tensor.__pow__.0.backward, which made it"),
+        (
+            "hook",
+            "L0",
+            "Module.fc.Linear.backward.0",
+            Finding.INPUT,
+            "(it is 2 times the golden's); look at Module.norm",
+        ),
+        ("operator", "L0", "Module.act.GELU.backward.0", Finding.OPERATOR, "of `input` is not what its own arguments"),
+        ("operator", "mix", "Functional.layer_norm.0.backward", Finding.INPUT, "look at Module.act.GELU.backward.0"),
+        ("weight", "L0", "Module.fc.Linear.parameters_grad.0", Finding.OPERATOR, "(it is 2 times the right one)"),
+        ("saved", "L0", "Module.fc.Linear.parameters_grad.0", Finding.OPERATOR, "gradient of `weight` is not what"),
+        ("saved", "mix", "Functional.linear.0.backward", Finding.OPERATOR, "and run again here it is right"),
+    ],
+)
+def test_a_fault_of_the_backward_pass_is_named_of_pytorch_beside_pytorch(
+    dumps: Path, workshop: Workshop, fault: str, level: str, node: str, finding: Finding, says: str
+) -> None:
+    sides = dumps / f"pytorch_{fault}_{level}_tensor", dumps / f"golden_{level}_tensor"
+    proof = prove(question_of_dumps(*sides, node, Options(align=True)), workshop)
+    assert (proof.finding, says in proof.sentence) == (finding, True), proof.sentence
+
+
+@pytest.mark.parametrize(
+    ("fault", "level", "task", "node", "finding", "says"),
+    [
+        ("none", "L0", "tensor", "Cell.fc.Dense.parameters_grad.0", Finding.RIGHT, "both sides are right"),
+        ("none", "mix", "tensor", "Primitive.layer_norm.LayerNorm.0.backward", Finding.RIGHT, "both sides are right"),
+        (
+            "epsilon",
+            "L0",
+            "tensor",
+            "Cell.fc.Dense.backward.0",
+            Finding.INPUT,
+            "look at Cell.norm.LayerNorm.backward.0",
+        ),
+        ("epsilon", "L0", "tensor", "Cell.norm.LayerNorm.parameters_grad.0", Finding.SETTING, "with epsilon 1e-05"),
+        ("exchanged", "mix", "tensor", "Mint.sub.0.backward", Finding.EXCHANGED, "are exchanged"),
+        ("none", "L0", "statistics", "Cell.norm.LayerNorm.parameters_grad.0", Finding.RIGHT, "results and gradients"),
+        (
+            "epsilon",
+            "L0",
+            "statistics",
+            "Cell.fc.Dense.parameters_grad.0",
+            Finding.INPUT,
+            "Cell.norm.LayerNorm.backward",
+        ),
+    ],
+)
+def test_the_backward_pass_of_mindspore_beside_pytorch(
+    proved: Any, fault: str, level: str, task: str, node: str, finding: Finding, says: str
+) -> None:
+    proof = proved(fault, level, task, node)
+    assert (proof.finding, says in proof.sentence) == (finding, True), proof.sentence
+
+
+def test_a_parameter_that_others_use_as_well_is_no_fault_of_its_module(dumps: Path, workshop: Workshop) -> None:
+    tied, node = dumps / "pytorch_tied_L0_tensor", "Module.fc.Linear.parameters_grad.0"
+    both = prove(question_of_dumps(tied, tied, node, Options(align=True)), workshop)
+    assert (both.finding, both.notes) == (
+        Finding.RIGHT, ("gradients of parameters are not judged: they are used elsewhere as well",)
+    )  # fmt: skip
+    alone = prove(question_of_dump(tied, node), workshop)
+    assert (alone.finding, alone.notes) == (
+        Finding.UNDECIDED, ("a parameter that is used elsewhere as well shows in the same way",)
+    )  # fmt: skip
+
+
 def altered(dumps: Path, folder: Path, name: str, entry: str) -> Path:
     """A copy of a dump in which one element of a recorded result is another."""
     copy = shutil.copytree(dumps / name, folder / name)
@@ -167,7 +249,7 @@ def test_compare_says_how_to_prove_and_the_demonstration_names_the_epsilon(
     report = tmp_path / "report"
     sides = ["-tp", str(dumps / "demo" / "step0"), "-gp", str(ROOT / "samples" / "golden" / "step0")]
     mapping = ["-lm", str(ROOT / "samples" / "layer_mapping.yaml")]
-    assert main(["compare", *sides, *mapping, "-o", str(report), "--no-html"]) == 0
+    assert main(["compare", *sides, *mapping, "-o", str(report)]) == 0
     last = capfd.readouterr().out.splitlines()[-1]
     _, _, command = last.partition(": msprobe ")
     assert main([*shlex.split(command), "--exit-code", "-o", str(report)]) == 1
@@ -181,3 +263,7 @@ def test_compare_says_how_to_prove_and_the_demonstration_names_the_epsilon(
     capfd.readouterr()
     assert main(["prove", str(report), "--node", "layers.0.norm1"]) == 0
     assert capfd.readouterr().out.startswith("RIGHT: both sides are right")
+    (page,) = report.glob("compare_report_*.html")
+    right, wrong = Page.of(page).index["proofs"]
+    assert (right["answer"], wrong["answer"]) == ("right", "wrong")
+    assert "made with epsilon 0.01" in Page.of(page).static

@@ -1,4 +1,5 @@
-"""``python -m torture.api_sweep.as_dump FOLDER``: the examples of all MindSpore APIs as a dump of statistics.
+"""``python -m torture.api_sweep.as_dump FOLDER [DTYPE]``: the examples of all MindSpore APIs as a dump of statistics,
+their floats in float16 or bfloat16 where that is named.
 
 ``msprobe acc_check`` on it judges every API that has a reference, on values that are drawn anew.
 """
@@ -13,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from msprobe_ms.accuracy.calls import map_arguments
 from msprobe_ms.arrays.statistics import statistics
-from msprobe_ms.arrays.typed import TypedArray
+from msprobe_ms.arrays.typed import TypedArray, rounded
 from msprobe_ms.frameworks.api_calls import ApiOutcome, Arguments, DtypeArgument
 from torture.api_sweep.__main__ import names
 from torture.api_sweep.check import runner_of, tables
@@ -52,15 +54,23 @@ def tensor(array: TypedArray) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def entries() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the entries of each example that MindSpore runs."""
+def narrowed(leaf: Any, dtype: str) -> Any:
+    """Return a leaf of arguments with its float32 in ``dtype``."""
+    if isinstance(leaf, TypedArray) and leaf.dtype == "float32":
+        return rounded(leaf.values, dtype)
+    return DtypeArgument(dtype) if leaf == DtypeArgument("float32") else leaf
+
+
+def entries(dtype: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the entries of each example that MindSpore runs in ``dtype``."""
     mindspore = runner_of("mindspore")
     for prefix, api in names("mindspore"):
         function = mindspore.find(prefix, api)
         if function is None:
             continue
         for number, example in enumerate(examples_of(tables(), "mindspore", prefix, api)):
-            arguments = example.arguments(f"{prefix}.{api}.{number}")
+            given = example.arguments(f"{prefix}.{api}.{number}")
+            arguments = given if dtype == "float32" else map_arguments(given, lambda leaf: narrowed(leaf, dtype))
             try:
                 outcome = mindspore.run(function, arguments)
             except Exception:
@@ -75,12 +85,12 @@ def _call(name: str, arguments: Arguments, outcome: ApiOutcome) -> Iterator[tupl
     }  # fmt: skip
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, dtype: str = "float32") -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    data = dict(entries())
+    data = dict(entries(dtype))
     dump = {"task": "statistics", "level": "L1", "framework": "mindspore", "dump_data_dir": None, "data": data}
     (folder / "dump.json").write_text(json.dumps(dump))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:3])

@@ -236,13 +236,20 @@ def _pair(one: Any, other: Any) -> tuple[float, str]:
     if one.values.shape != other.values.shape:
         return float("inf"), f"shape {other.values.shape}, expected {one.values.shape}"
     wide = [each.values.astype(np.complex128 if each.values.dtype.kind == "c" else np.float64) for each in (one, other)]
+    limits = _limits(one.values) & _limits(other.values) & (np.sign(wide[0]) == np.sign(wide[1]))
     with np.errstate(all="ignore"):
-        apart = np.where((wide[0] == wide[1]) | (np.isnan(wide[0]) & np.isnan(wide[1])), 0, np.abs(wide[0] - wide[1]))
+        same = (wide[0] == wide[1]) | (np.isnan(wide[0]) & np.isnan(wide[1])) | limits
+        apart = np.where(same, 0, np.abs(wide[0] - wide[1]))
     apart = np.where(np.isnan(apart), np.inf, apart)
-    finite = np.abs(wide[0])[np.isfinite(wide[0])]
+    finite = np.abs(wide[0])[np.isfinite(wide[0]) & ~limits]
     share = float(apart.max(initial=0.0) / max(float(finite.max(initial=0.0)), 1e-6))
     values = f"{np.ravel(other.values)[:6].tolist()}, expected {np.ravel(one.values)[:6].tolist()}"
     return share, f"off by {share:.3g}: {values}"
+
+
+def _limits(values: np.ndarray) -> np.ndarray:
+    """Where values are the largest of their dtype, which may stand for "none is larger"."""
+    return np.abs(values) == np.finfo(values.dtype).max if values.dtype.kind == "f" else np.zeros(values.shape, bool)
 
 
 def _short(error: Exception) -> str:

@@ -4,6 +4,9 @@ export interface Column { type: "u8" | "u16" | "u32" | "f32" | "json"; length: n
 
 export interface Origin { call: number | null; row: number | null; kind: string; reason: string; details: string[]; site: string; command: string }
 
+/** What `msprobe prove` found of a call: entries that it is about, which side is wrong, and how that was found. */
+export interface Proof { calls: string[]; answer: string; sentence: string; details: string[] }
+
 /** What the script reads of a page's index. */
 export interface Index {
   format: number;
@@ -14,6 +17,9 @@ export interface Index {
   tolerated: string[];
   truncated: { rows: number; command: string } | null;
   metrics?: { name: string; title: string; column: string }[];
+  /** The command that proves a call, but for its name; "" where none does. */
+  prove?: string;
+  proofs?: Proof[];
 }
 
 export interface Picture {

@@ -151,7 +151,7 @@ export function brief(name: string): string {
 }
 
 /** Points, from one to the next: to be stroked or filled. */
-function path(context: CanvasRenderingContext2D, ...points: [x: number, y: number][]): CanvasRenderingContext2D {
+export function path(context: CanvasRenderingContext2D, ...points: [x: number, y: number][]): CanvasRenderingContext2D {
   context.beginPath();
   for (const [x, y] of points) context.lineTo(x, y);
   return context;

@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useCallback, useMemo } from "preact/hooks";
 import { Canvas, type Draw } from "./canvas.tsx";
 import { fromBase64, type Picture } from "./data.ts";
+import { path } from "./drawing.ts";
 import { useLoaded, usePage } from "./page.ts";
 import { grouped, printable, short, shortened } from "./text.ts";
 import type { Palette } from "./theme.ts";
@@ -70,10 +71,7 @@ function Density({ scatter }: { scatter: NonNullable<Picture["scatter"]> }) {
     });
     context.strokeStyle = colours.muted;
     context.setLineDash([3, 3]);
-    context.beginPath();
-    context.moveTo(0, height);
-    context.lineTo(width, 0);
-    context.stroke();
+    path(context, [0, height], [width, 0]).stroke();
     context.setLineDash([]);
     context.strokeStyle = colours.line;
     context.strokeRect(0.5, 0.5, width - 1, height - 1);
@@ -94,12 +92,7 @@ function Histograms({ histograms: { target, golden, low, high } }: { histograms:
     golden.forEach((count, place) => context.fillRect(place * step, y(count), Math.max(1, step - 0.5), height - y(count)));
     context.strokeStyle = colours.origin;
     context.lineWidth = 1.5;
-    context.beginPath();
-    target.forEach((count, place) => {
-      context.lineTo(place * step, y(count));
-      context.lineTo((place + 1) * step, y(count));
-    });
-    context.stroke();
+    path(context, ...target.flatMap((count, place): [number, number][] => [[place * step, y(count)], [(place + 1) * step, y(count)]])).stroke();
   }, [target, golden]);
   return (
     <Drawing title={<>values: <span class="origin">— target</span>, <span class="agrees">▮ golden</span></>} draw={draw}

@@ -135,9 +135,7 @@ function colourOf(model: Model, call: number, by: ColourBy): Colour {
   if (outcome === Outcome.ORIGIN) return "origin";
   if (outcome === Outcome.UNMATCHED && model.isAlone(call)) return "unmatched";
   if (by === "outcome") return outcome <= Outcome.NOT_COMPARED ? "passes" : COLOURS[outcome];
-  if (by === "finite") {
-    return model.rowsOf(call).some((row) => model.nonFinite(row)) ? "differs" : "passes";
-  }
+  if (by === "finite") return model.rowsOf(call).some((row) => model.nonFinite(row)) ? "differs" : "passes";
   const value = by === "added" ? model.added(call) : model.callWorst[call];
   return value <= 1 ? (by === "added" && model.given[call] > 1 ? "heat0" : "passes") : value <= 10 ? "heat1" : "heat2";
 }

@@ -23,9 +23,7 @@ export function consumers(model: Model, figures: Figures, call: number): Neighbo
   return linked(model, figures, call, isOutput, (row) => isInput(model, row) && row >= model.endRow(call));
 }
 
-function linked(
-  model: Model, figures: Figures, call: number, own: (model: Model, row: number) => boolean, other: (row: number) => boolean,
-): Neighbour[] {
+function linked(model: Model, figures: Figures, call: number, own: typeof isInput, other: (row: number) => boolean): Neighbour[] {
   const found = new Map<number, Neighbour>();
   let looked = 0;
   for (let row = model.firstRow[call]; row < model.endRow(call) && found.size < MOST && looked < MOST_VALUES; row++) {

@@ -47,6 +47,7 @@ export function NodePanel() {
         {!model.alone && <Counterpart call={call} />}
         <Flow call={call} />
         <Why call={call} />
+        <Proved call={call} />
       </div>
       <div class="tabs" role="tablist" aria-label="about the node" onKeyDown={onKeyDown}>
         {TABS.map((tab) => (
@@ -113,6 +114,24 @@ function Why({ call }: { call: number }) {
       {told}
     </div>
   );
+}
+
+/** What was proved of the call; of one that differs and was not, the command that proves it. */
+function Proved({ call }: { call: number }) {
+  const { model } = usePage();
+  const { prove, proofs } = model.index, name = model.names[call], command = `${prove} --node ${name}`;
+  const proof = proofs?.find(({ calls }) => calls.includes(name));
+  if (proof) {
+    return (
+      <details class="why proof">
+        <summary><span class="chip">{printable(proof.answer)}</span> {shortened(proof.sentence, 600)}</summary>
+        <ul>{proof.details.slice(0, 20).map((each, place) => <li key={place}>{shortened(each, 600)}</li>)}</ul>
+      </details>
+    );
+  }
+  // A name that a shell would take for something else is left to the user.
+  if (!prove || model.callOutcome[call] < Outcome.INHERITED || !(model.callFlags[call] & CallFlag.TARGET) || !/^[\w.-]+$/.test(name)) return null;
+  return <p><CopyButton text={() => command} title={command}>copy the command that says which side is wrong</CopyButton></p>;
 }
 
 /** Whether all that came before an origin agrees: inputs, parameters, dtypes. */

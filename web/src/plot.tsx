@@ -104,8 +104,7 @@ function Legend() {
 function Tip({ row, x, width }: { row: number; x: number; width: number }) {
   const { model } = usePage();
   const place = (element: HTMLElement | null) => {
-    if (!element) return;
-    element.style.left = `${Math.max(0, Math.min(x - 20, width - element.offsetWidth))}px`;
+    if (element) element.style.left = `${Math.max(0, Math.min(x - 20, width - element.offsetWidth))}px`;
   };
   return (
     <div class="tip" ref={place}>

@@ -4,6 +4,7 @@ import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { Canvas, type Draw } from "./canvas.tsx";
 import { Dialog, Segmented, ThemeButton, Tools } from "./controls.tsx";
 import { bits, type Columns, type Index, largest, NO_NUMBER } from "./data.ts";
+import { path } from "./drawing.ts";
 import { useLoaded } from "./page.ts";
 import type { Colour } from "./theme.ts";
 import { plural, printable, short, shortened } from "./text.ts";
@@ -167,11 +168,7 @@ function Line({ values }: { values: (number | null)[] }) {
     sizes.forEach((size, step) => {
       context.fillStyle = context.strokeStyle = Number.isNaN(size) ? colours.origin : colours.agrees;
       if (values[step] !== null) context.fillRect(x(step) - 1.5, Number.isNaN(size) ? 0 : y(size) - 1.5, 3, Number.isNaN(size) ? height : 3);
-      if (!step || Number.isNaN(size + sizes[step - 1])) return;
-      context.beginPath();
-      context.moveTo(x(step - 1), y(sizes[step - 1]));
-      context.lineTo(x(step), y(size));
-      context.stroke();
+      if (step && !Number.isNaN(size + sizes[step - 1])) path(context, [x(step - 1), y(sizes[step - 1])], [x(step), y(size)]).stroke();
     });
   }, [values.join()]);
   return <Canvas draw={draw} height={22} label={`over the steps: ${values.map((value) => short(value)).join(", ")}`} />;

@@ -6,17 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
-from msprobe_ms.accuracy.calls import ApiCall, argument_leaves
+from msprobe_ms.accuracy.calls import ApiCall
 from msprobe_ms.accuracy.error_data import ErrorData
-from msprobe_ms.accuracy.execution.sides import Data, Run, Sides, Skip
-from msprobe_ms.accuracy.judging.judge import judge_outputs
+from msprobe_ms.accuracy.execution.sides import Run, Sides, Skip
 from msprobe_ms.accuracy.judging.judge import skipped as not_compared
 from msprobe_ms.accuracy.judging.model import ApiKey, ApiResult, Judged, Status, api_status
 from msprobe_ms.accuracy.judging.reasons import NO_GRADIENT
 from msprobe_ms.accuracy.options import Options
-from msprobe_ms.arrays.typed import TypedArray, magnitude
+from msprobe_ms.accuracy.reference_runs import Data, judge_beside
 from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.frameworks.api_calls import NotJudged, Value
@@ -124,21 +121,14 @@ class _Check:
         first = reference[0]
         if first is None or device is None:
             return ()
-        arguments = [leaf for leaf in argument_leaves(data.arguments) if isinstance(leaf, TypedArray)]
-        incoming = [leaf for leaf in data.gradients or () if isinstance(leaf, TypedArray)]
-        largest = max(map(magnitude, arguments), default=0.0)
-        if direction == BACKWARD:  # gradients are linear in what comes in
-            largest = max(1.0, largest) * max(map(magnitude, incoming), default=0.0)
-        rows = judge_outputs(
-            ApiKey(options.framework, call.prefix, call.api, direction, self._device_kind),
-            f"{call.name}.{direction}",
-            first,
+        rows = judge_beside(
+            reference,
             device,
+            data,
             options.thresholds,
+            api=ApiKey(options.framework, call.prefix, call.api, direction, self._device_kind),
+            entry=f"{call.name}.{direction}",
             profile=options.profile,
-            elements=max((tensor.values.size for tensor in (*arguments, *incoming)), default=None),
-            magnitude=largest,
-            expected=[_expected(bench, [_at(other, n) for other in reference[1:]]) for n, bench in enumerate(first)],
             reference=how,
         )
         reasons = self._not_compared(direction, first, device)
@@ -167,21 +157,3 @@ class _Check:
             else row
             for row in judged
         )
-
-
-def _at(values: Sequence[Value] | None, number: int) -> Value:
-    return None if values is None or number >= len(values) else values[number]
-
-
-def _expected(bench: Value, near: Sequence[Value]) -> np.ndarray | None:
-    """How far each element of a result moves when the arguments are moved within their last place."""
-    if not isinstance(bench, TypedArray) or bench.values.dtype.kind not in "fc":
-        return None
-    largest = np.zeros(bench.values.shape)
-    for other in near:
-        if isinstance(other, TypedArray) and other.values.shape == bench.values.shape:
-            with np.errstate(all="ignore"):
-                difference = np.abs(other.values - bench.values)
-            same = (other.values == bench.values) | (np.isnan(other.values) & np.isnan(bench.values))
-            largest = np.maximum(largest, np.where(same, 0.0, np.where(np.isnan(difference), np.inf, difference)))
-    return largest

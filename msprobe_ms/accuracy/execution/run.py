@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from msprobe_ms.accuracy.checked import Checked
 from msprobe_ms.accuracy.execution.check import Task, check, skipped
 from msprobe_ms.accuracy.execution.in_workers import in_workers
 from msprobe_ms.accuracy.execution.journal import run_key
+from msprobe_ms.accuracy.execution.pace import Pace
 from msprobe_ms.accuracy.execution.runs import PREFIX, opened_journal
 from msprobe_ms.accuracy.judging.model import ApiResult, Status
 from msprobe_ms.accuracy.judging.reasons import LOST_WITH_WORKER
@@ -23,7 +23,7 @@ from msprobe_ms.accuracy.summary import verdict_line
 from msprobe_ms.accuracy.tables import write_tables
 from msprobe_ms.support.workers import Pool
 
-#: Seconds from one writing of the tables to the next.
+#: Seconds from one writing of the tables to the next, at least.
 _BETWEEN_TABLES = 10.0
 
 
@@ -56,20 +56,19 @@ def check_calls(
         waiting = [Task(call, options, errors) for call in chosen.calls if call.name not in done]
         progress(len(done), len(chosen.calls))
 
-        def write() -> list[Path]:
-            return write_tables(journal.path.parent, timestamp, checked.results, options.profile, options.framework)
+        def write(results: Sequence[ApiResult]) -> list[Path]:
+            return write_tables(journal.path.parent, timestamp, results, options.profile, options.framework)
 
-        written = time.monotonic()
+        pace = Pace(_BETWEEN_TABLES)
         for result in in_workers(check, waiting, _lost, workers, pool):
             done[result.name] = result
             journal.add(result.name, result.to_json())
             progress(len(done), len(chosen.calls))
-            if time.monotonic() - written > _BETWEEN_TABLES:
-                checked.results = [done[call.name] for call in chosen.calls if call.name in done]
-                write()
-                written = time.monotonic()
+            if pace.is_due:
+                with pace.writing():
+                    write([done[call.name] for call in chosen.calls if call.name in done])
         checked.results = list(_in_order(calls, chosen.skipped, done))
-        checked.files = write()
+        checked.files = write(checked.results)
         if page:
             file = journal.path.with_name(f"{PREFIX}report_{timestamp}.html")
             write_check_page(file, calls.path, checked.results, verdict_line(calls.path, checked))

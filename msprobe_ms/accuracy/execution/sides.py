@@ -11,16 +11,16 @@ from threading import get_ident
 from typing import Any, NamedTuple
 
 from msprobe_ms.accuracy.calls import ApiCall, RecordedTensor, argument_leaves, map_arguments
-from msprobe_ms.accuracy.data import CannotDraw, drawn, generator
+from msprobe_ms.accuracy.data import CannotDraw, drawn
 from msprobe_ms.accuracy.execution.companion import CannotStart, Companion
 from msprobe_ms.accuracy.execution.messages import DEVICE, REFERENCE, Answer, Raised, Ran, Refused, Request
 from msprobe_ms.accuracy.execution.recorded import aligned_gradients, recorded_source
 from msprobe_ms.accuracy.judging.reasons import DATA_FILE_MISSING, NO_REFERENCE
 from msprobe_ms.accuracy.options import Options
-from msprobe_ms.accuracy.precision import moved, perturbed, raise_leaf, reference_dtype
+from msprobe_ms.accuracy.precision import raise_leaf, reference_dtype
+from msprobe_ms.accuracy.reference_runs import Data, nearby
 from msprobe_ms.accuracy.references import NotReproducible, fused_reference, with_valid_contents
 from msprobe_ms.arrays.dtypes import parse_dtype
-from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.dump.dialects import apis_of
 from msprobe_ms.frameworks.api_calls import Arguments, Value
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
@@ -34,13 +34,6 @@ _SMALL = 64 << 20
 
 class Skip(Exception):
     """The call cannot be checked; the message is the reason."""
-
-
-class Data(NamedTuple):
-    """Values of the arguments and of the gradients with respect to the results; None: no backward."""
-
-    arguments: Arguments
-    gradients: tuple[TypedArray | None, ...] | None
 
 
 class Run(NamedTuple):
@@ -224,26 +217,14 @@ class Sides:
         dtype = reference_dtype(data.arguments, self._options.precision)
         arguments = [map_arguments(data.arguments, lambda leaf: raise_leaf(leaf, dtype))]
         gradients: list[Any] = [self._raised(data.gradients, dtype)]
-        for sign in (1, -1):
-            near = perturbed(data.arguments, self._options.seed, self._call.name, sign)
-            arguments.append(map_arguments(near, lambda leaf: raise_leaf(leaf, "float64")))
-            gradients.append(self._moved(data.gradients, sign))
+        for near in nearby(data, self._options.seed, self._call.name):
+            arguments.append(near.arguments)
+            gradients.append(near.gradients)
         return self._request(arguments, gradients)
 
     @staticmethod
     def _raised(gradients: Sequence[Any] | None, dtype: str | None) -> tuple[Any, ...] | None:
         return None if gradients is None else tuple(raise_leaf(gradient, dtype) for gradient in gradients)
-
-    def _moved(self, gradients: Sequence[Any] | None, sign: int) -> tuple[Any, ...] | None:
-        if gradients is None:
-            return None
-        words = (self._call.name, "perturbed gradient")
-        return tuple(
-            TypedArray("float64", moved(gradient, generator(self._options.seed, *words, str(number)), sign))
-            if isinstance(gradient, TypedArray)
-            else None
-            for number, gradient in enumerate(gradients)
-        )
 
     def _settled(self, companion: Companion, request: Request) -> Run | Refused | Raised:
         """Take an answer. What failed is tried once more in a fresh process, and then without its backward."""

@@ -8,13 +8,16 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from msprobe_ms.accuracy.proof.call import Call
+from msprobe_ms.accuracy.proof.gradients import fed_pairs
 from msprobe_ms.accuracy.proof.operation import CannotRun
 from msprobe_ms.accuracy.proof.slots import Slot, agree, paired, slots_of, with_value
 from msprobe_ms.accuracy.proof.trial import Trial, held_against
 from msprobe_ms.accuracy.proof.words import framework_title, name_of, title_of
+from msprobe_ms.frameworks.api_calls import Value
 
 #: Arguments that differ, up to which each is tried alone.
 _MOST = 12
+_ALL = "with the golden's values"
 
 Pair = tuple[Slot, Slot]
 
@@ -57,7 +60,7 @@ def own_trials(call: Call, side: str) -> OwnTrials:
 class Swaps(NamedTuple):
     """The target's call with values of the golden's.
 
-    ``differing``  arguments that differ, of both sides
+    ``differing``  arguments that differ, of both sides, and gradients that arrive
     ``trials``     what was run
     ``agrees``     whether the target's operation gives the golden's results, whatever differs
     ``needed``     those of ``differing`` that have to be the golden's for that; None: even all of them do not do it
@@ -69,53 +72,69 @@ class Swaps(NamedTuple):
     needed: Sequence[Pair] | None
 
 
-def swaps(target: Call, golden: Call) -> Swaps:
-    """Run the target's call with the golden's values where they differ, each alone, then all, then all but one."""
+def swaps(target: Call, golden: Call, gradients: Sequence[Value] | None = None) -> Swaps:
+    """Run the target's call with the golden's values where they differ, each alone, then all, then all but one.
+
+    ``gradients``: the golden's, in the target's order; then they are held against each other in place of the results,
+    and the gradients that arrive are exchanged as arguments are.
+    """
     pairs = list(paired(slots_of(target), slots_of(golden)))
+    if gradients is not None:
+        pairs += fed_pairs(target, golden)
     differing = [(own, other) for own, other in pairs if not agree(own.value, other.value)]
     base = target
     for own, other in pairs:  # what agrees but for rounding is made the same, so that nothing of it is left
         if own.is_tensor and (own, other) not in differing:
             base = with_value(base, own, other.value)
-    first = _beside_golden(base, golden, _with_words(target, [], differing))
+    run = _Exchange(target, golden, base, gradients)
+    first = run.without(differing)
     trials = [first]
     if first.agrees or not differing:
         return Swaps(differing, trials, bool(first.agrees), [] if first.agrees else None)
     if len(differing) > 1:
         for pair in differing[:_MOST]:
-            trials.append(_tried(base, golden, target, [pair]))
+            trials.append(run.with_those([pair]))
             if trials[-1].agrees:
                 return Swaps(differing, trials, False, [pair])
-    trials.append(_tried(base, golden, target, differing))
+    trials.append(run.with_those(differing))
     if not trials[-1].agrees:
         return Swaps(differing, trials, False, None)
     needed = [
         pair
         for pair in differing
-        if len(differing) == 1 or not _tried(base, golden, target, [each for each in differing if each != pair]).agrees
+        if len(differing) == 1 or not run.with_those([each for each in differing if each != pair]).agrees
     ]
     return Swaps(differing, trials, False, needed)
 
 
-def _tried(base: Call, golden: Call, target: Call, those: Sequence[Pair]) -> Trial:
-    for own, other in those:
-        base = with_value(base, own, other.value)
-    return _beside_golden(base, golden, _with_words(target, those, ()))
+class _Exchange(NamedTuple):
+    """Runs of the target's operation in float64; ``base``: its call, with all that agrees made the golden's."""
 
+    target: Call
+    golden: Call
+    base: Call
+    gradients: Sequence[Value] | None
 
-def _with_words(target: Call, those: Sequence[Pair], differing: Sequence[Pair]) -> str:
-    if not those:
+    def without(self, differing: Sequence[Pair]) -> Trial:
         left = ", ".join(name_of(own) for own, _ in differing)
-        fed = f"with the golden's values, but its own {left}" if left else "with the golden's values"
-    else:
-        fed = f"with the golden's {', '.join(name_of(own) for own, _ in those)}"
-    return f"{title_of(target)} in float64 {fed}, beside the golden's results"
+        return self._run(self.base, f"with the golden's values, but its own {left}" if left else _ALL)
 
+    def with_those(self, those: Sequence[Pair]) -> Trial:
+        call = self.base
+        for own, other in those:
+            call = with_value(call, own, other.value)
+        return self._run(call, f"with the golden's {', '.join(name_of(own) for own, _ in those)}" if those else _ALL)
 
-def _beside_golden(call: Call, golden: Call, words: str) -> Trial:
-    """What the target's operation gives, beside what the golden gave: forward alone, as gradients stand otherwise."""
-    try:
-        outcome = call.operation.in_double(call.arguments)
-    except CannotRun as reason:
-        return Trial(words, None, note=str(reason))
-    return held_against(words, call, outcome, golden.outputs or ())
+    def _run(self, call: Call, fed: str) -> Trial:
+        """What the operation gives, beside what the golden gave: its results, or its gradients."""
+        is_backward = self.gradients is not None
+        words = (
+            f"{title_of(self.target)} in float64 {fed}, beside the golden's {'gradients' if is_backward else 'results'}"
+        )
+        try:
+            outcome = call.operation.in_double(call.arguments, call.output_gradients if is_backward else None)
+        except CannotRun as reason:
+            return Trial(words, None, note=str(reason))
+        if is_backward:
+            return held_against(words, call, outcome, (), self.gradients)
+        return held_against(words, call, outcome, self.golden.outputs or ())

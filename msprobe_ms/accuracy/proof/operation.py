@@ -33,11 +33,16 @@ class Parameter(NamedTuple):
 
 
 class Workshop:
-    """The processes that run operations, one for each framework and role, begun when they are first needed."""
+    """The processes that run operations, one for each framework and role, begun when they are first needed.
 
-    def __init__(self, seed: int = SEED, timeout: float = TIMEOUT) -> None:
-        self.seed, self._timeout = seed, timeout
+    ``reference_python``: the Python that has PyTorch for references, where this one has not
+    """
+
+    def __init__(self, seed: int = SEED, timeout: float = TIMEOUT, reference_python: str | None = None) -> None:
+        self.seed, self._timeout, self._reference_python = seed, timeout, reference_python
         self._companions: dict[tuple[str, str], Companion] = {}
+        #: Of those that do not start, the reason: trying takes seconds, as a framework is imported.
+        self._absent: dict[tuple[str, str], str] = {}
 
     def begin(self, frameworks: Iterable[str]) -> None:
         """Begin the processes of these frameworks at the same time: importing one takes seconds."""
@@ -59,12 +64,19 @@ class Workshop:
 
         :raises CannotRun: it does not start
         """
-        companion = self._companions.setdefault((role, framework), Companion(role, framework))
+        if (role, framework) in self._absent:
+            raise CannotRun(self._absent[role, framework])
+        companion = self._companions.setdefault((role, framework), self._companion(role, framework))
         try:
             companion.ask(request)
         except CannotStart as error:
+            self._absent[role, framework] = str(error)
             raise CannotRun(str(error)) from error
         return companion.answer(self._timeout)
+
+    def _companion(self, role: str, framework: str) -> Companion:
+        interpreter = self._reference_python if role == "reference" else None
+        return Companion(role, framework, interpreter=interpreter)
 
 
 class Operation:

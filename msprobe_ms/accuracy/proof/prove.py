@@ -11,7 +11,7 @@ from msprobe_ms.accuracy.proof.layers import Layer, layer_of
 from msprobe_ms.accuracy.proof.operation import CannotRun, Workshop
 from msprobe_ms.accuracy.proof.question import Question
 from msprobe_ms.accuracy.proof.settings import fitted
-from msprobe_ms.accuracy.proof.slots import Slot
+from msprobe_ms.accuracy.proof.slots import GRADIENT, Slot
 from msprobe_ms.accuracy.proof.source import Source
 from msprobe_ms.accuracy.proof.statistical import decide_by_statistics, module_by_statistics
 from msprobe_ms.accuracy.proof.verdict import Finding, Proof
@@ -43,6 +43,8 @@ class _Proving:
         self._question, self._workshop = question, workshop
         self._target = Source(question.target, workshop)
         self._golden = Source(question.golden, workshop) if question.golden is not None else None
+        #: Whether gradients are asked about.
+        self._backward = False
 
     def proof(self) -> Proof:
         entry, counterpart = self._question.entry, self._question.counterpart
@@ -50,6 +52,7 @@ class _Proving:
             parsed = parse_entry(entry)
             if parsed is None:
                 raise CannotRun(f"{entry} is no call of an API or a module")
+            self._backward = parsed.direction != FORWARD
             if not parsed.is_module:
                 return self._api(entry, counterpart)
             return self._module(str(parsed.in_direction(FORWARD)), _forward(counterpart))
@@ -67,8 +70,8 @@ class _Proving:
         frameworks = [each.framework for each in (target, golden) if each is not None]
         self._workshop.begin(frameworks)
         if target.is_recorded and (golden is None or golden.is_recorded):
-            return decide(target, golden, self._producer(target))
-        return decide_by_statistics(target, golden, self._sources, self._producer(target))
+            return decide(target, golden, self._producer(target), backward=self._backward)
+        return decide_by_statistics(target, golden, self._sources, self._producer(target), backward=self._backward)
 
     @property
     def _sources(self) -> tuple[Source, Source | None]:
@@ -79,8 +82,11 @@ class _Proving:
 
         def produced(slot: Slot) -> str:
             kind, key = slot.place
-            suffix = call.items.get(f"{kind}.{key}")
-            item = self._target.item(call.entry, suffix) if suffix is not None else None
+            if kind == GRADIENT:
+                item = self._target.gradient(call.entry, int(key))
+            else:
+                suffix = call.items.get(f"{kind}.{key}")
+                item = self._target.item(call.entry, suffix) if suffix is not None else None
             if item is None:
                 return ""
             made = Neighbours(self._target.dump, [item]).producer(item)
@@ -132,13 +138,15 @@ class _Proving:
         known = [layer for name in classes if (layer := layer_of(name)) is not None]
         if not known:
             raise CannotRun(f"{classes[0]} is no layer whose formula is known; {_MIX}")
-        target = _made(self._target, entry, known[0])
-        golden = _made(self._golden, counterpart, known[-1]) if self._golden is not None and counterpart else None
+        target = self._made(self._target, entry, known[0])
+        golden = self._made(self._golden, counterpart, known[-1]) if self._golden is not None and counterpart else None
         if self._golden is not None and golden is None:
             raise CannotRun(f"{entry} has no counterpart in the golden")
         if not target.is_recorded or (golden is not None and not golden.is_recorded):
-            drawn = (_made(source, entry, known[0]) for source in self._target.drawn_otherwise())
-            return module_by_statistics(target, golden, self._sources, self._producer(target), known[0], drawn)
+            drawn = (self._made(source, entry, known[0]) for source in self._target.drawn_otherwise())
+            return module_by_statistics(
+                target, golden, self._sources, self._producer(target), known[0], drawn, backward=self._backward
+            )
         ours = fitted(target, known[0])
         theirs = fitted(golden, known[-1]) if golden is not None else None
         if ours is None:
@@ -149,7 +157,14 @@ class _Proving:
                 "make of its recorded input and parameters what it gave out"
             )
             return Proof(entry, counterpart, Finding.GOLDEN, sentence)
-        return decide(ours, theirs, self._producer(ours))
+        return decide(ours, theirs, self._producer(ours), backward=self._backward)
+
+    def _made(self, source: Source, name: str, layer: Layer) -> Call:
+        """The call of a module as a layer, without settings. Raises CannotRun: it has other inputs or parameters."""
+        call = source.module_call(source.dump.entries[name], layer, backward=self._backward)
+        if call is None:
+            raise CannotRun(f"{name} has other inputs or parameters than {layer.api} takes; {_MIX}")
+        return call
 
 
 def _forward(entry: str | None) -> str | None:
@@ -163,14 +178,6 @@ def _class_of(source: Source, name: str) -> str:
     if entry is None or entry.parsed is None:
         raise CannotRun(f"{name} is not in the dump")
     return entry.parsed.class_name
-
-
-def _made(source: Source, name: str, layer: Layer) -> Call:
-    """The call of a module as a layer, without settings. Raises CannotRun: it has other inputs or parameters."""
-    call = source.module_call(source.dump.entries[name], layer)
-    if call is None:
-        raise CannotRun(f"{name} has other inputs or parameters than {layer.api} takes; {_MIX}")
-    return call
 
 
 def _not_reproduced(target: Call, golden: Call | None, theirs: Call | None) -> Proof:

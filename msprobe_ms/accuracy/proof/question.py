@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,14 @@ from msprobe_ms.dump.names import beginnings, is_fused
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.files import open_regular
+from msprobe_ms.support.json_files import read_object
 
 #: Bytes read of a summary.
 _LARGEST = 64 << 20
-_SUMMARY = "compare_summary"
+#: What names of reports of compare begin with that name the dumps.
+SUMMARY = "compare_summary"
+#: What stands for a pair of dumps in the names of its reports.
+_REPORTS = re.compile(r"[\w.+=,()-]+")
 _ACCEPTED = "accepted are a compare_summary_….json, the folder of a report, and a dump"
 
 
@@ -30,6 +33,7 @@ class Question:
     """A call to prove. ``entry`` and ``counterpart`` are entries of target and golden, in any direction.
 
     ``options``  how entries of the two pair, where the report does not tell
+    ``report``   the summary of compare that was asked about
     """
 
     target: Path
@@ -37,6 +41,7 @@ class Question:
     entry: str
     counterpart: str | None = None
     options: Options = field(default_factory=lambda: Options(align=True))
+    report: Path | None = None
 
     @cached_property
     def counterparts(self) -> Mapping[str, str]:
@@ -57,7 +62,11 @@ def question_of(path: Path, node: str | None, options: Options) -> Question:
         if node is None:
             raise UsageError(f"{path}: of a dump alone, name the call with --node")
         return question_of_dump(path, node)
-    return _reported(summary, node, options)
+    content = read_object(summary, _LARGEST, _ACCEPTED)
+    if isinstance(content.get("ranks"), list):
+        summary = _first_of_many(summary, content)
+        content = read_object(summary, _LARGEST, _ACCEPTED)
+    return replace(_reported(summary, content, node, options), report=summary)
 
 
 def question_of_dump(path: Path, node: str) -> Question:
@@ -117,19 +126,32 @@ def _begins(name: str, entries: Mapping[str, Any]) -> str | None:
 def _summary_in(path: Path) -> Path | None:
     """The summary that ``path`` is, or the latest that it holds; None where it is a dump."""
     if path.is_file():
-        return path if path.name.startswith(_SUMMARY) else None
+        return path if path.name.startswith(SUMMARY) else None
     if not path.is_dir():
         raise UsageError(f"{path}: no such file or folder; {_ACCEPTED}")
-    found = sorted(path.glob(f"{_SUMMARY}_*.json"), key=lambda file: file.stem.rpartition("_")[2])
+    # Of many ranks and steps, that over all has the shortest name.
+    found = sorted(path.glob(f"{SUMMARY}_*.json"), key=lambda file: (file.stem.rpartition("_")[2], -len(file.name)))
     return found[-1] if found else None
 
 
-def _reported(path: Path, node: str | None, options: Options) -> Question:
-    content = _read(path)
+def _first_of_many(total: Path, content: Mapping[str, Any]) -> Path:
+    """The summary of the pair that a report of many ranks and steps says to look at first."""
+    first = content.get("first_rank")
+    ranks = first.get("ranks") if isinstance(first, dict) else None
+    wanted = ranks if isinstance(ranks, list) else []
+    pairs = [each for each in _list(content, "ranks") if each.get("verdict") == "divergent"]
+    pairs = [each for each in pairs if each.get("step") == content.get("first_step")] or pairs
+    chosen = next((each for each in pairs if each.get("rank") in wanted), next(iter(pairs), {})).get("reports")
+    if not isinstance(chosen, str) or not _REPORTS.fullmatch(chosen):
+        raise UsageError(f"{total}: no pair of dumps in it diverges; give the summary of one, and --node")
+    return total.with_name(f"{SUMMARY}_{chosen}_{total.stem.rpartition('_')[2]}.json")
+
+
+def _reported(path: Path, content: Mapping[str, Any], node: str | None, options: Options) -> Question:
     origins = [each for each in _list(content, "origins") if isinstance(each.get("target"), str)]
     dumps = content.get("dumps")
     if not isinstance(dumps, dict) or not all(isinstance(dumps.get(side), str) for side in ("target", "golden")):
-        raise UsageError(f"{path}: does not name the dumps: an older report, or one of many ranks; give -tp and -gp")
+        raise UsageError(f"{path}: does not name the dumps: an older report; give -tp and -gp")
     target, golden = (_one(Path(dumps[side])) for side in ("target", "golden"))
     if node is None:
         if not origins:
@@ -146,19 +168,6 @@ def _reported(path: Path, node: str | None, options: Options) -> Question:
     theirs = chosen.get("golden")
     counterpart = _begins(theirs, read_dump(golden, sketches=False).entries) if isinstance(theirs, str) else None
     return Question(target, golden, entry, counterpart, options)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        with open_regular(path) as file:
-            content = json.loads(file.read(_LARGEST))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}; {_ACCEPTED}") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not valid JSON: {error}; {_ACCEPTED}") from error
-    if not isinstance(content, dict):
-        raise UsageError(f"{path}: holds no object; {_ACCEPTED}")
-    return content
 
 
 def _list(content: Mapping[str, Any], key: str) -> list[dict[str, Any]]:

@@ -32,6 +32,8 @@ _SPELLINGS = (
 _CANONICAL = {name: spellings[0] for spellings in _SPELLINGS for name in spellings}
 #: Names of arguments that a net learns; others are what flows through it.
 _LEARNT = frozenset({"weight", "bias", "running_mean", "running_var", "moving_mean", "moving_variance"})
+#: The kind of place of a gradient that arrives, which is no argument.
+GRADIENT = "gradient"
 #: Where an argument stands: its place among the positional ones, or its name.
 Place = tuple[str, int | str]
 _UNNAMED = re.compile(r"argument \d+")
@@ -121,6 +123,10 @@ def with_value(call: Call, slot: Slot, value: Value) -> Call:
     kind, key = slot.place
     if kind == "attribute":
         return replace(call, operation=call.operation.with_attributes({str(key): value}))
+    if kind == GRADIENT:
+        gradients = list(call.output_gradients or ())
+        gradients[int(key)] = value
+        return replace(call, output_gradients=tuple(gradients))
     positional, keywords = list(call.arguments.positional), dict(call.arguments.keywords)
     if kind == "positional":
         positional[int(key)] = value

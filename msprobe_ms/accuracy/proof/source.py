@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ from msprobe_ms.accuracy.execution.recorded import aligned_gradients, recorded_s
 from msprobe_ms.accuracy.proof.call import Call
 from msprobe_ms.accuracy.proof.layers import Layer
 from msprobe_ms.accuracy.proof.operation import CannotRun, Operation, Workshop
+from msprobe_ms.accuracy.proof.slots import Slot
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.dump.dialects import PYTORCH
 from msprobe_ms.dump.model import Dump, Entry, Item
-from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName, parse_entry
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.frameworks.api_calls import Arguments, Value
 from msprobe_ms.support.errors import DumpFormatError
@@ -53,6 +55,28 @@ class Source:
         """Return one item of an entry, ``input.0``; None where there is none."""
         found = self.dump.entries.get(entry)
         return next((item for item in (found.items if found else ()) if item.suffix == suffix), None)
+
+    def gradient(self, entry: str, number: int) -> Item | None:
+        """Return a gradient that arrives at a call, by its forward entry; None where there is none."""
+        return self.gradients(entry)[0].get(f"input.{number}")
+
+    def gradients(self, entry: str) -> tuple[dict[str, Item], dict[str, Item]]:
+        """Return the gradients that arrive at a call, and those that it hands on: of inputs by their place, and of
+        parameters by the names that all frameworks are told by."""
+        parsed = parse_entry(entry)
+        backward = None if parsed is None else self.dump.entries.get(str(parsed.in_direction(BACKWARD)))
+        tensors = [item for item in (backward.items if backward is not None else ()) if item.kind == "tensor"]
+        fed = {item.suffix: item for item in tensors if item.state == "input"}
+        handed = {item.suffix.replace("output", "input", 1): item for item in tensors if item.state == "output"}
+        learnt = self._learnt(parsed) if parsed is not None and parsed.is_module else {}
+        return fed, {**handed, **{Slot(name, ("keyword", name), None).canonical: item for name, item in learnt.items()}}
+
+    def _learnt(self, forward: EntryName) -> dict[str, Item]:
+        """The gradients of a module's parameters by its own names."""
+        name = forward.in_direction(PARAMETERS_GRAD)
+        # Old dumps number no parameters_grad.
+        found = self.dump.entries.get(str(name)) or self.dump.entries.get(str(replace(name, index=None)))
+        return {item.path[-1]: item for item in (found.items if found else ()) if item.kind == "tensor" and item.path}
 
     # -- APIs ------------------------------------------------------------------------------------------------------
 
@@ -100,8 +124,10 @@ class Source:
 
     # -- modules ---------------------------------------------------------------------------------------------------
 
-    def module_call(self, entry: Entry, layer: Layer) -> Call | None:
+    def module_call(self, entry: Entry, layer: Layer, *, backward: bool = False) -> Call | None:
         """Return the call of a module that is a standard layer, without its settings; None where it is no such layer.
+
+        ``backward``: with the gradients of its parameters, where they are of this call alone.
 
         :raises CannotRun: its tensors cannot be had
         """
@@ -118,7 +144,8 @@ class Source:
             return None
         real = self.has_tensors
         outputs = [item for item in entry.in_state("output") if item.kind == "tensor"]
-        gradients = self._gradients(entry, parameters, named, value) if real else None
+        learnt = self._parameter_gradients(entry, layer, parameters) if backward else {}
+        gradients = self._gradients(entry, learnt, named, value) if real else None
         return Call(
             entry.name,
             entry.parsed.class_name,
@@ -135,7 +162,7 @@ class Source:
         )
 
     def _gradients(
-        self, entry: Entry, parameters: Mapping[str, Item], named: Mapping[str, Value], value: Any
+        self, entry: Entry, learnt: Mapping[str, Item], named: Mapping[str, Value], value: Any
     ) -> tuple[list[Value], list[Value]] | None:
         """Gradients that arrive, and those of each argument, as far as they are of this call alone."""
         assert entry.parsed is not None
@@ -148,10 +175,25 @@ class Source:
         if len(arrived) != len(outputs):
             return None
         first = handed[0] if handed and handed[0].values.shape == named["input"].values.shape else None
+        known = {"input": first, **{name: value(_recorded(item)) for name, item in learnt.items()}}
         floats = [
             name for name, each in named.items() if isinstance(each, TypedArray) and each.values.dtype.kind == "f"
         ]
-        return arrived, [first if name == "input" else None for name in floats]
+        return arrived, [known.get(name) for name in floats]
+
+    def _parameter_gradients(self, entry: Entry, layer: Layer, parameters: Mapping[str, Item]) -> dict[str, Item]:
+        """The gradients of a module's parameters by PyTorch's names, but for those that other calls have a share in."""
+        assert entry.parsed is not None
+        again = replace(entry.parsed, index=(entry.parsed.index or 0) + 1)
+        if entry.parsed.index or str(again) in self.dump.entries:
+            return {}
+        there = self._learnt(entry.parsed)
+        own = layer.own_names(parameters)
+        return {
+            ours: there[theirs]
+            for ours, theirs in own.items()
+            if theirs in there and there[theirs].shape == parameters[theirs].shape
+        }
 
 
 def _recorded(item: Item) -> RecordedTensor:

@@ -16,11 +16,11 @@ from msprobe_ms.accuracy.proof.drawn_settings import SHARE, Explanation, explain
 from msprobe_ms.accuracy.proof.experiments import own_trials
 from msprobe_ms.accuracy.proof.layers import Layer
 from msprobe_ms.accuracy.proof.operation import CannotRun
-from msprobe_ms.accuracy.proof.slots import Slot, paired, slots_of, with_value
+from msprobe_ms.accuracy.proof.slots import GRADIENT, Slot, paired, slots_of, with_value
 from msprobe_ms.accuracy.proof.source import Source
 from msprobe_ms.accuracy.proof.trial import Trial
 from msprobe_ms.accuracy.proof.verdict import Finding, Proof
-from msprobe_ms.accuracy.proof.words import exchanged_sentence, input_sentence, name_of, shown, title_of
+from msprobe_ms.accuracy.proof.words import exchanged_sentence, fed_sentence, input_sentence, name_of, shown, title_of
 from msprobe_ms.comparison.measuring.deviation import statistic_deviation
 from msprobe_ms.comparison.measuring.tolerances import Tolerances
 from msprobe_ms.dump.model import Item
@@ -45,9 +45,14 @@ class _Sides(NamedTuple):
 
 
 def decide_by_statistics(
-    target: Call, golden: Call | None, sources: tuple[Source, Source | None], producer: Producer
+    target: Call,
+    golden: Call | None,
+    sources: tuple[Source, Source | None],
+    producer: Producer,
+    *,
+    backward: bool = False,
 ) -> Proof:
-    """Prove a call of an API from statistics."""
+    """Prove a call of an API from statistics; ``backward``: where its results agree, its gradients."""
     trials = own_trials(target, "target").all[1:]
     here = trials[0] if trials else None
     if here is not None and here.agrees is False:
@@ -63,7 +68,7 @@ def decide_by_statistics(
     pairs = _pairs(target, golden, sides)
     if settings := [pair for pair in pairs if pair.difference and not pair.own.is_tensor]:
         return _of_settings(target, golden, settings, sides, trials)
-    return _of_tensors(target, golden, pairs, sides, producer, trials)
+    return _of_tensors(target, golden, pairs, sides, producer, trials, backward=backward)
 
 
 def module_by_statistics(
@@ -73,6 +78,8 @@ def module_by_statistics(
     producer: Producer,
     layer: Layer,
     drawn: Iterable[Call] = (),
+    *,
+    backward: bool = False,
 ) -> Proof:
     """Prove a module that is a standard layer from statistics: which settings explain how the results differ.
 
@@ -89,7 +96,7 @@ def module_by_statistics(
             for (ours, theirs), sign in (((target, golden), 1.0), ((golden, target), -1.0)):
                 if (found := explained(calls, layer, sign * recorded)) is not None:
                     return _of_module(target.entry, golden.entry, (title_of(ours), title_of(theirs)), found)
-    return _of_tensors(target, golden, pairs, sides, producer, [])
+    return _of_tensors(target, golden, pairs, sides, producer, [], backward=backward)
 
 
 def _of_module(target: str, golden: str, titles: tuple[str, str], found: Explanation) -> Proof:
@@ -142,7 +149,14 @@ def _item_difference(one: Item | None, other: Item | None) -> str:
 
 
 def _of_tensors(
-    target: Call, golden: Call, pairs: Sequence[_Pair], sides: _Sides, producer: Producer, trials: Sequence[Trial]
+    target: Call,
+    golden: Call,
+    pairs: Sequence[_Pair],
+    sides: _Sides,
+    producer: Producer,
+    trials: Sequence[Trial],
+    *,
+    backward: bool,
 ) -> Proof:
     """What the statistics of its tensors say of a call whose settings, as far as they are known, agree."""
     entries = target.entry, golden.entry
@@ -160,10 +174,32 @@ def _of_tensors(
         return Proof(*entries, Finding.INPUT, sentence, trials)
     outputs = [source.item(entry, "output.0") for source, entry in zip(sides, entries, strict=True)]
     if None not in outputs and not _item_difference(*outputs):
+        if backward:
+            return _of_gradients(target, golden, sides, producer, trials)
         sentence = f"both sides are right as far as statistics tell: what {title_of(target)} takes and gives agrees"
         return Proof(*entries, Finding.RIGHT, sentence, trials)
     sentence = f"cannot be decided from statistics: nothing of what {title_of(target)} was given shows a difference"
     return Proof(*entries, Finding.UNDECIDED, sentence, trials, (_MORE,))
+
+
+def _of_gradients(target: Call, golden: Call, sides: _Sides, producer: Producer, trials: Sequence[Trial]) -> Proof:
+    """What the statistics of its gradients say of a call whose results agree."""
+    entries = target.entry, golden.entry
+    fed = [source.gradients(entry)[0] for source, entry in zip(sides, entries, strict=True)]
+    for number, (own, other) in enumerate(zip(*(each.values() for each in fed), strict=False)):
+        if difference := _item_difference(own, other):
+            made_by = producer(Slot("gradient fed", (GRADIENT, number), None))
+            return Proof(*entries, Finding.INPUT, fed_sentence(title_of(target), difference, made_by), trials)
+    if not all(fed):
+        sentence = "cannot be decided: one of the dumps holds no gradient that arrives at it"
+        return Proof(*entries, Finding.UNDECIDED, sentence, trials)
+    handed = [source.gradients(entry)[1] for source, entry in zip(sides, entries, strict=True)]
+    for name in (name for name in handed[0] if name in handed[1]):
+        if difference := _item_difference(handed[0][name], handed[1][name]):
+            sentence = f"cannot be decided from statistics: fed alike, its gradient of `{name}` differs ({difference})"
+            return Proof(*entries, Finding.UNDECIDED, sentence, trials, (_MORE,))
+    sentence = f"both sides are right as far as statistics tell: results and gradients of {title_of(target)} agree"
+    return Proof(*entries, Finding.RIGHT, sentence, trials)
 
 
 def _are_exchanged(target: Call, golden: Call, one: _Pair, two: _Pair, sides: _Sides) -> bool:

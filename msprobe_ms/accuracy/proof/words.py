@@ -42,21 +42,24 @@ def shown(value: Any) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def tensor_difference(one: Any, other: Any) -> str:
-    """Say how one tensor differs from the golden's: transposed, scaled, of another shape, or by how much."""
+def tensor_difference(one: Any, other: Any, whose: str = "the golden's") -> str:
+    """Say how one tensor differs from another, ``whose``: transposed, scaled, of another shape, or by how much."""
+    owner = whose.removesuffix("'s")
     if not (isinstance(one, TypedArray) and isinstance(other, TypedArray)):
-        return f"{shown(one)} beside {shown(other)} of the golden"
+        return f"{shown(one)} beside {shown(other)} of {owner}"
     a, b = one.values, other.values
     if a.ndim == 2 and a.shape == b.shape[::-1] and distance(TypedArray(one.dtype, a.T), other) <= bound(one, other):
-        return "it is the transpose of the golden's"
+        return f"it is the transpose of {whose}"
     if a.shape != b.shape:
-        return f"its shape is {list(a.shape)} beside {list(b.shape)} of the golden"
+        return f"its shape is {list(a.shape)} beside {list(b.shape)} of {owner}"
     if a.dtype.kind not in "fc":
         return f"{int(np.count_nonzero(a != b))} of {a.size} elements differ"
+    if not a.any() and b.any():
+        return "it is zero throughout"
     size = float(np.vdot(b, b).real)
     factor = float(np.vdot(b, a).real) / size if size else 0.0
     if factor and distance(one, TypedArray(other.dtype, b * factor)) <= bound(one, other):
-        return f"it is {factor:.6g} times the golden's"
+        return f"it is {factor:.6g} times {whose}"
     return f"it differs by {distance(one, other):.3g} of its size"
 
 
@@ -64,6 +67,12 @@ def input_sentence(title: str, name: str, difference: str, made_by: str) -> str:
     """Say that a call is right and fed something wrong, and which call made that; "" where none is known."""
     look = f"look at {made_by}, which made it" if made_by else "nothing recorded made it: look at what calls this"
     return f"this call is right: the input `{name}` of {title} differs already ({difference}); {look}"
+
+
+def fed_sentence(title: str, difference: str, made_by: str) -> str:
+    """Say that a call is fed a gradient that is wrong, and which call made that."""
+    look = f"look at {made_by}, which made it" if made_by else "look at the calls after it"
+    return f"this call is right: the gradient that arrives at {title} differs already ({difference}); {look}"
 
 
 def exchanged_sentence(call: Call, one: Slot, other: Slot) -> str:

@@ -12,6 +12,7 @@ from msprobe_ms.comparison.model import Comparison, Origin, Outcome, Pair
 from msprobe_ms.comparison.page.calls import Calls
 from msprobe_ms.comparison.page.content import Content
 from msprobe_ms.comparison.page.pictures import pictures
+from msprobe_ms.comparison.page.proofs import asking_html, prove_command
 from msprobe_ms.comparison.page.rows import Rows
 from msprobe_ms.comparison.page.verdict import provenance, provenance_html, title_of, verdict_html
 from msprobe_ms.comparison.reporting.files import writing
@@ -29,17 +30,20 @@ def write_report(
     :raises UsageError: the folder cannot be written
     """
     path = folder / f"compare_report{suffix}_{timestamp}.html"
-    write_report_to(path, outcome, all_rows=all_rows, stacks=stacks)
+    summary = f"compare_summary{suffix}_{timestamp}.json"
+    write_report_to(path, outcome, all_rows=all_rows, stacks=stacks, summary=summary)
     return path
 
 
-def write_report_to(path: Path, outcome: Outcome, *, all_rows: bool = False, stacks: bool = True) -> None:
-    """Write the page of a comparison to a file.
+def write_report_to(
+    path: Path, outcome: Outcome, *, all_rows: bool = False, stacks: bool = True, summary: str = ""
+) -> None:
+    """Write the page of a comparison to a file; ``summary``: name of the file beside it that the command prove reads.
 
     :raises UsageError: it cannot be written
     """
     with writing(path) as file:
-        write_content(file, outcome, all_rows=all_rows, stacks=stacks)
+        write_content(file, outcome, all_rows=all_rows, stacks=stacks, summary=summary)
 
 
 def write_content(
@@ -49,6 +53,7 @@ def write_content(
     *,
     all_rows: bool = False,
     stacks: bool = True,
+    summary: str = "",
 ) -> None:
     """Write the page of a comparison; ``shown``: with these pairs alone below the verdict."""
     pairs = outcome.comparison.pairs if shown is None else list(shown)
@@ -63,9 +68,12 @@ def write_content(
         "verdict": str(comparison.verdict),
         "origins": _origins(comparison, content.rows, content.calls, stacks=stacks),
         "provenance": about,
+        "prove": prove_command(outcome, summary, stacks=stacks),
+        "proofs": [],
     }
+    header = verdict_html(outcome, asking_html(outcome, summary, stacks=stacks), stacks=stacks)
     write_page(
-        file, title=title_of(outcome), header=verdict_html(outcome, stacks=stacks),
+        file, title=title_of(outcome), header=header,
         provenance=provenance_html(about, stacks=stacks), index=index, columns=content.columns,
     )  # fmt: skip
 

@@ -39,12 +39,13 @@ def title_of(outcome: Outcome) -> str:
     return f"{beginning}{comparison.verdict.upper()}{where}"
 
 
-def verdict_html(outcome: Outcome, *, stacks: bool = True) -> str:
-    """Return the header: the verdict in a sentence, its reason, and what to do next."""
+def verdict_html(outcome: Outcome, proofs: str = "", *, stacks: bool = True) -> str:
+    """Return the header: the verdict in a sentence, its reason, the place of ``proofs``, and what to do next."""
     comparison = outcome.comparison
     named = comparison.pairs if stacks else ()
     by_name = {pair.target.name: pair for pair in named if pair.target is not None}
-    lines = _origins(comparison.origins, by_name) if comparison.origins else _judgement(outcome)
+    origins = comparison.origins
+    lines = [*(_first(origins[0], by_name) if origins else _judgement(outcome)), proofs, *_others(origins[1:])]
     facts = _listed(
         "facts",
         (
@@ -56,8 +57,7 @@ def verdict_html(outcome: Outcome, *, stacks: bool = True) -> str:
     return f'<header id="verdict" class="{comparison.verdict}">\n' + "\n".join([*lines, facts]) + "\n</header>"
 
 
-def _origins(origins: Sequence[Origin], by_name: dict[str, Pair]) -> Iterator[str]:
-    first, *others = origins
+def _first(first: Origin, by_name: dict[str, Pair]) -> Iterator[str]:
     stage = escaped(IN_STAGE[first.stage])
     yield f"<h1><strong>{Verdict.DIVERGENT.upper()}</strong> The error begins {stage}at</h1>"
     yield f'<p class="origin"><bdi>{escaped(first.target)}</bdi></p>'
@@ -66,8 +66,11 @@ def _origins(origins: Sequence[Origin], by_name: dict[str, Pair]) -> Iterator[st
     terms = [("golden", first.golden), ("called at", call_site(first, by_name))]
     told = "".join(f"<dt>{name}</dt><dd><bdi>{escaped(text)}</bdi></dd>" for name, text in terms if text)
     yield f'<dl class="places">{told}</dl>'
-    if others:
-        more = [f"{each.target}: {each.reason.partition(': ')[0]}" for each in others]
+
+
+def _others(origins: Sequence[Origin]) -> Iterator[str]:
+    if origins:
+        more = [f"{each.target}: {each.reason.partition(': ')[0]}" for each in origins]
         yield f"<h2>Perhaps also at</h2>{_listed('others', _few(more))}"
 
 

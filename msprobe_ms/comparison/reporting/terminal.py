@@ -69,8 +69,13 @@ def _proof_lines(outcome: Outcome) -> Iterator[str]:
     """How to run the call alone that the error begins at, where it is a call that computes."""
     origin = next(iter(outcome.comparison.origins), None)
     summary = next((file for file in outcome.files if file.name.startswith("compare_summary")), None)
-    if origin is not None and summary is not None and origin.kind in _PROVABLE:
+    if origin is not None and summary is not None and is_provable(origin):
         yield f"which side is wrong, and by what: msprobe prove {quote(str(summary))}"
+
+
+def is_provable(origin: Origin) -> bool:
+    """Return whether the call of an origin can be run alone."""
+    return origin.kind in _PROVABLE
 
 
 def fact_lines(outcome: Outcome) -> Iterator[str]:

@@ -42,7 +42,8 @@ class MindSporeRunner(FrameworkRunner):
     no_kernel = re.compile(
         r"unregistered|Unsupported op \[|Create kernelmod for op \w+ failed|Select \w+ operator|Unsupported data ?type|"
         r"Not found op \w+ on device|Not implement exception|should not come here for|There is no branch to go|"
-        r"'Registry' object has no attribute|(not supported?|unsupported|not implemented) (on|in|by) (the |this )?"
+        r"does not support this kernel|KernelMod Init Failed|'Registry' object has no attribute|"
+        r"(not supported?|unsupported|not implemented) (on|in|by) (the |this )?"
         r"(CPU|GPU|Ascend|device)|support(ed|s)? (on )?(the )?Ascend( only)?|only supports? (CPU|GPU)",
         re.IGNORECASE,
     )

@@ -100,13 +100,13 @@ def _segments(reduce: str, empty: float, x: Any, segment_ids: Any, num_segments:
     rows = segment_ids.dim()
     flat = x.reshape(-1, *x.shape[rows:])
     index = segment_ids.flatten().long().reshape(-1, *[1] * (flat.dim() - 1)).expand(flat.shape)
-    if flat.is_floating_point():
-        start = torch.full((int(num_segments), *flat.shape[1:]), empty, dtype=flat.dtype)
-    else:
-        limits = torch.iinfo(flat.dtype)
-        clipped = max(min(empty, limits.max), limits.min)
-        start = torch.full((int(num_segments), *flat.shape[1:]), int(clipped), dtype=flat.dtype)
+    start = torch.full((int(num_segments), *flat.shape[1:]), empty, dtype=flat.dtype)
     return start.scatter_reduce(0, index, flat, reduce, include_self=True)
+
+
+def _limits(x: Any) -> Any:
+    """The least and the largest number of a tensor's dtype, which stand for the extremes of nothing."""
+    return torch.finfo(x.dtype) if x.is_floating_point() else torch.iinfo(x.dtype)
 
 
 @twin("Functional.unsorted_segment_sum")
@@ -121,9 +121,9 @@ def unsorted_segment_prod(x: Any, segment_ids: Any, num_segments: Any) -> Any:
 
 @twin("Functional.unsorted_segment_max", "Tensor.unsorted_segment_max")
 def unsorted_segment_max(x: Any, segment_ids: Any, num_segments: Any) -> Any:
-    return _segments("amax", torch.finfo(torch.float32).min, x, segment_ids, num_segments)
+    return _segments("amax", _limits(x).min, x, segment_ids, num_segments)
 
 
 @twin("Functional.unsorted_segment_min", "Tensor.unsorted_segment_min")
 def unsorted_segment_min(x: Any, segment_ids: Any, num_segments: Any) -> Any:
-    return _segments("amin", torch.finfo(torch.float32).max, x, segment_ids, num_segments)
+    return _segments("amin", _limits(x).max, x, segment_ids, num_segments)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
 from proof_calls import floats, layer_norm
 
+from msprobe_ms.accuracy.execution.messages import Describe
 from msprobe_ms.accuracy.proof.operation import CannotRun, Operation, Parameter, Workshop, described
 from msprobe_ms.frameworks.api_calls import Arguments
 
@@ -29,3 +31,16 @@ def test_what_it_takes_is_told_by_its_signature() -> None:
     assert described(inspect.signature(lambda a, *rest, b=2, **more: None)) == (
         Parameter("a", False), Parameter("b", True, 2),
     )  # fmt: skip
+
+
+@pytest.mark.processes
+def test_a_process_that_does_not_start_is_tried_once(tmp_path: Path) -> None:
+    tried = tmp_path / "tried"
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\necho once >> {tried}\necho no torch here >&2\nexit 1\n")
+    python.chmod(0o755)
+    with Workshop(reference_python=str(python)) as workshop:
+        for _ in range(2):
+            with pytest.raises(CannotRun, match="no torch here"):
+                workshop.ask("reference", "pytorch", Describe("", ""))
+    assert tried.read_text().split() == ["once"]

@@ -48,12 +48,31 @@ def test_the_latest_report_of_a_folder_and_its_first_origin(tmp_path: Path, dump
     assert question_of(tmp_path, "Torch.abs.0", Options()).entry == "Torch.abs.0.forward"
 
 
+def test_of_many_ranks_the_one_to_look_at_first(tmp_path: Path, dumps: dict[str, str]) -> None:
+    stamp = "20260101000000"
+    pairs = [{"step": step, "rank": rank, "verdict": "divergent" if step else "consistent",
+              "reports": f"step{step}_{rank}"} for step in (0, 1) for rank in ("rank0", "rank1")]  # fmt: skip
+    report(tmp_path, stamp, ranks=pairs, first_step=1, first_rank={"ranks": ["rank1"]})
+    report(tmp_path, f"step0_rank0_{stamp}", dumps=dumps, origins=[])
+    report(tmp_path, f"step1_rank1_{stamp}", dumps=dumps, origins=[origin("Torch.exp.0")])
+    asked = question_of(tmp_path, None, Options())
+    assert asked.entry == "Torch.exp.0.forward"
+    assert asked.report == tmp_path / f"compare_summary_step1_rank1_{stamp}.json"
+
+
+@pytest.mark.parametrize("ranks", [[], [3], [{"verdict": "divergent"}], [{"verdict": "divergent", "reports": "../x"}]])
+def test_of_many_ranks_none_of_which_diverges_nothing_is_asked(tmp_path: Path, ranks: list[Any]) -> None:
+    report(tmp_path, "20260101000000", ranks=ranks, first_rank={"ranks": 3})
+    with pytest.raises(UsageError, match="no pair of dumps in it diverges"):
+        question_of(tmp_path, None, Options())
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
         ({"origins": []}, "does not name the dumps"),
         ({"origins": [], "dumps": {"target": 3}}, "does not name the dumps"),
-        ([], "holds no object"),
+        ([], "holds a list, no object"),
     ],
 )
 def test_reports_that_ask_nothing_are_refused(tmp_path: Path, content: Any, says: str) -> None:

@@ -8,6 +8,7 @@ from proof_calls import floats, layer_norm, made
 from msprobe_ms.accuracy.proof.slots import Slot
 from msprobe_ms.accuracy.proof.words import (
     exchanged_sentence,
+    fed_sentence,
     framework_title,
     golden_title,
     input_sentence,
@@ -23,6 +24,11 @@ def test_how_a_tensor_differs() -> None:
     one = floats(4, 4)
     assert tensor_difference(TypedArray("float32", one.values.T.copy()), one) == "it is the transpose of the golden's"
     assert tensor_difference(TypedArray("float32", one.values * 2), one) == "it is 2 times the golden's"
+    assert tensor_difference(TypedArray("float32", one.values * 0), one) == "it is zero throughout"
+    assert (
+        tensor_difference(TypedArray("float32", one.values / 2), one, "the right one")
+        == "it is 0.5 times the right one"
+    )
     assert tensor_difference(floats(3), one) == "its shape is [3] beside [4, 4] of the golden"
     assert tensor_difference(floats(4, 4, seed=5), one).startswith("it differs by ")
     numbers = TypedArray("int64", np.arange(4))
@@ -49,6 +55,8 @@ def test_sentences() -> None:
         "look at Mint.sub.0.forward, which made it"
     )
     assert "nothing recorded made it" in input_sentence("A's b", "x", "so", "")
+    assert fed_sentence("A's b", "so", "").endswith("arrives at A's b differs already (so); look at the calls after it")
+    assert fed_sentence("A's b", "so", "C.backward.0").endswith("look at C.backward.0, which made it")
     one, other = (Slot(name, ("keyword", name), 1) for name in "ab")
     call = made("gelu", input=floats(3))
     assert exchanged_sentence(call, one, other).endswith("its arguments `a` and `b` are exchanged")

@@ -159,7 +159,7 @@ def test_names_of_a_dump_are_text_wherever_they_stand(tmp_path: Path) -> None:
 
 
 def test_the_same_comparison_writes_the_same_page(outcome: Outcome, page: Page, tmp_path: Path) -> None:
-    assert page_of(outcome, tmp_path).text == page.text
+    assert Page.of(write_report(outcome, tmp_path, "20260101000000")).text == page.text
 
 
 def test_without_stacks_no_source_is_named(tmp_path: Path) -> None:
