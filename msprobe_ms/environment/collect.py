@@ -5,6 +5,7 @@ Nothing is run, and no variable is kept but those that devices, frameworks and l
 
 from __future__ import annotations
 
+import io
 import json
 import platform
 import re
@@ -20,7 +21,7 @@ from msprobe_ms.dump.names import FORWARD
 from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import DumpFormatError, UsageError
-from msprobe_ms.support.files import replacing
+from msprobe_ms.support.files import open_regular, replacing
 from msprobe_ms.support.yaml_files import UnreadableError, read_text, read_texts
 
 #: The parts of an environment, as sheets of msprobe's config_check have them.
@@ -39,6 +40,8 @@ _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTA
 #: Bytes of a launch file, of a collection, and settings of one file.
 _LONGEST, _LONGEST_COLLECTION, _MOST = 4 << 20, 256 << 20, 100_000
 _MEMBER = "environment.json"
+#: Characters of a number; what is longer is a text.
+_LONGEST_NUMBER = 40
 
 Collection = dict[str, dict[str, Any]]
 
@@ -80,7 +83,7 @@ def _packages() -> Iterator[tuple[str, str]]:
 def _settings(file: Path) -> Iterator[tuple[str, Any]]:
     try:
         if file.suffix.lower() in (".yaml", ".yml", ".json"):
-            found = list(_flat("", read_texts(file, _LONGEST)))
+            found = list(_flat(read_texts(file, _LONGEST)))
         else:
             found = list(_of_shell(read_text(file, _LONGEST)))
     except UnreadableError as error:
@@ -92,19 +95,23 @@ def _settings(file: Path) -> Iterator[tuple[str, Any]]:
     yield from found
 
 
-def _flat(place: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """``{"a": {"b": 1}}`` as ``a.b`` → 1; lists as they are."""
-    if isinstance(value, dict):
-        for key, inside in value.items():
-            yield from _flat(f"{place}.{key}" if place else str(key), inside)
-    elif place and isinstance(value, str):
-        yield place, _value(value)
-    elif place:
-        yield place, json.dumps(value)
+def _flat(content: Any) -> Iterator[tuple[str, Any]]:
+    """``{"a": {"b": ["1"]}}`` as ``a.b.0`` → 1. Raises ValueError of more than hands write, as aliases make it."""
+    waiting = [("", content)]
+    for _ in range(_MOST):
+        if not waiting:
+            return
+        place, value = waiting.pop()
+        if isinstance(value, (dict, list)):
+            inside = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += [(f"{place}.{key}" if place else str(key), each) for key, each in inside][::-1]
+        elif place:
+            yield place, _value(str(value))
+    raise ValueError(f"it holds more than {_MOST} settings")
 
 
 def _of_shell(text: str) -> Iterator[tuple[str, Any]]:
-    """Variables that a script sets and options that it gives: ``LR=1e-4``, ``--lr 1e-4``, ``--lr=1e-4``, ``--bf16``."""
+    """Variables that a script sets, and options: ``LR=1e-4``, ``--lr 1e-4``, ``--lr=1e-4``, ``--bf16``."""
     for line in text.replace("\\\n", " ").splitlines():
         try:
             words = shlex.split(line, comments=True)
@@ -131,7 +138,7 @@ def _of_shell(text: str) -> Iterator[tuple[str, Any]]:
 def _value(text: str) -> Any:
     for kind in (int, float):
         try:
-            return kind(text)
+            return kind(text) if len(text) < _LONGEST_NUMBER else text
         except ValueError:
             continue
     return text
@@ -213,12 +220,11 @@ def read_collection(path: Path) -> Collection:
 
 
 def _content(path: Path) -> bytes:
-    if path.stat().st_size > _LONGEST_COLLECTION:
+    with open_regular(path) as opened:
+        raw = opened.read(_LONGEST_COLLECTION + 1)
+    if len(raw) <= _LONGEST_COLLECTION and zipfile.is_zipfile(io.BytesIO(raw)):
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive, archive.open(_MEMBER) as member:
+            raw = member.read(_LONGEST_COLLECTION + 1)
+    if len(raw) > _LONGEST_COLLECTION:
         raise ValueError(f"it is larger than {_LONGEST_COLLECTION >> 20} MiB")
-    if not zipfile.is_zipfile(path):
-        return path.read_bytes()
-    with zipfile.ZipFile(path) as archive, archive.open(_MEMBER) as member:
-        found = member.read(_LONGEST_COLLECTION + 1)
-    if len(found) > _LONGEST_COLLECTION:
-        raise ValueError(f"it is larger than {_LONGEST_COLLECTION >> 20} MiB")
-    return found
+    return raw

@@ -36,7 +36,9 @@ def _cells(row: ConfigRow) -> list[Cell]:
 
 
 def _cell(value: Any) -> Cell:
-    return value if value is None or isinstance(value, (str, int, float)) else str(value)
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < 1 << 53):
+        return value
+    return value if value is None else str(value)
 
 
 def environment_lines(rows: Sequence[ConfigRow]) -> Iterator[str]:

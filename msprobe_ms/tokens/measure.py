@@ -86,8 +86,11 @@ def measure(target: np.ndarray, golden: np.ndarray, epsilon: float) -> TokenFigu
     ours, theirs = log_softmax(target), log_softmax(golden)
     order = np.argsort(-golden, kind="stable")
     kl = float((np.exp(theirs) * (theirs - ours)).sum())
-    cosine = float(target @ golden / max(np.linalg.norm(target) * np.linalg.norm(golden), np.finfo(np.float64).tiny))
-    l1_norm = float(np.abs(target).sum() / max(np.abs(golden).sum(), np.finfo(np.float64).tiny) - 1)
+    # Of vectors that are made smaller alike: squares of the largest numbers overflow.
+    scale = max(float(np.abs(target).max()), float(np.abs(golden).max())) or 1.0
+    one, other = target / scale, golden / scale
+    cosine = float(one @ other / max(np.linalg.norm(one) * np.linalg.norm(other), np.finfo(np.float64).tiny))
+    l1_norm = float(np.abs(one).sum() / max(np.abs(other).sum(), np.finfo(np.float64).tiny) - 1)
     largest = float(np.abs(target).max())
     ulp = 2.0 ** math.floor(math.log2(largest)) * epsilon if largest else 0.0
     # Of the maxima alone, as msit has it: one number says little of a vector, so it passes none by itself here.

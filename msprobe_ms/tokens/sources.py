@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from msprobe_ms.arrays.npy import load_array
+from msprobe_ms.arrays.npy import check_regular, load_array
 from msprobe_ms.arrays.torch_file import read_tensor
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import FORWARD
@@ -80,6 +80,7 @@ def _load(file: Path) -> tuple[np.ndarray, str]:
     if file.suffix in (".npy", ".bin"):
         array = load_array(file, None)
         return array, array.dtype.name
+    check_regular(file)
     return read_tensor(file)
 
 

@@ -551,7 +551,8 @@ FORMS: Mapping[str, Mapping[str, Content]] = {
     "layer mapping": YAML, "cell mapping": YAML, "data mapping": YAML, "api mapping": YAML, "thresholds": YAML,
     "merge config": YAML, "precheck thresholds": YAML,
     "csv table": CSV, "mapping.csv": CSV, "statistic.csv": CSV, "execution order": CSV,
-    "precheck table": CSV,
+    "precheck table": CSV, "gradient table": CSV,
+    "gradient directions": NPY, "logits": NPY, "logits of torch": PT, "collection": JSON, "launch file": YAML,
     "xlsx table": XLSX,
     "graph": IR,
 }  # fmt: skip

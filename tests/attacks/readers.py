@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from tests.attacks import sound
 
 Commands = list[list[str]]
@@ -47,6 +49,9 @@ def _of_dump(folder: Path) -> Commands:
         ["overflow_check", "-i", f"{folder}/target", "-o", f"{folder}/out"],
         ["export", "-tp", f"{folder}/target", "-gp", f"{folder}/golden", "--to", "vis.db", "-o", f"{folder}/out"],
         _view(folder),
+        ["nan_analyze", "-i", f"{folder}/target", "-o", f"{folder}/out"],
+        ["config_check", "-d", "--dump", f"{folder}/target", "-o", f"{folder}/out.zip"],
+        ["bisect", "--next", f"{folder}/target", f"{folder}/golden", "--skip", "1"],
     ]
 
 
@@ -211,6 +216,57 @@ def _of_proved(folder: Path) -> Commands:
     ]
 
 
+def _gradients(name: str) -> Callable[[Path], Path]:
+    def lay(folder: Path) -> Path:
+        for side in ("target", "golden"):
+            place = folder / side / "rank0"
+            (place / "step0").mkdir(parents=True)
+            (place / "grad_summary_0.csv").write_bytes(sound.GRADIENT_TABLE)
+            (place / "step0" / "fc.weight.npy").write_bytes(sound.npy(np.ones((3, 4), bool)))
+        return folder / "target" / "rank0" / name
+
+    return lay
+
+
+def _of_gradients(folder: Path) -> Commands:
+    sides = f"{folder}/target", f"{folder}/golden"
+    return [["grad_compare", *each, "-o", f"{folder}/out"] for each in (sides, sides[::-1])]
+
+
+def _logits(suffix: str, content: Callable[[], bytes]) -> Callable[[Path], Path]:
+    def lay(folder: Path) -> Path:
+        for side in ("target", "golden"):
+            (folder / side).mkdir()
+            for token in range(2):
+                (folder / side / f"logits_a_{token}.{suffix}").write_bytes(content())
+        return folder / "target" / f"logits_a_0.{suffix}"
+
+    return lay
+
+
+def _of_logits(folder: Path) -> Commands:
+    return [_compare(folder, "-cl", "token"), [*_swapped(folder), "-cl", "logits"]]
+
+
+def _collection(folder: Path) -> Path:
+    for side in ("target", "golden"):
+        (folder / f"{side}.json").write_bytes(sound.COLLECTION)
+    return folder / "target.json"
+
+
+def _of_collection(folder: Path) -> Commands:
+    return [["config_check", "-c", f"{folder}/target.json", f"{folder}/golden.json", "-o", f"{folder}/out"]]
+
+
+def _launch_file(folder: Path) -> Path:
+    (folder / "train.yaml").write_bytes(b"optimizer: {lr: 1.0e-4}\nseed: 1\n")
+    return folder / "train.yaml"
+
+
+def _of_launch_file(folder: Path) -> Commands:
+    return [["config_check", "-d", f"{folder}/train.yaml", "-o", f"{folder}/out.zip"]]
+
+
 _FIRST = "dump_tensor_data/0.input"
 
 READERS: Sequence[Reader] = (
@@ -247,6 +303,12 @@ READERS: Sequence[Reader] = (
     Reader("mapping.csv", _kernel_file("Net/0/0/mapping.csv"), _of_kernels),
     Reader("statistic.csv", _kernel_file("Net/0/0/statistic.csv"), _of_kernels),
     Reader("execution order", _kernel_file("execution_order/*.csv"), _of_kernels),
+    Reader("gradient table", _gradients("grad_summary_0.csv"), _of_gradients),
+    Reader("gradient directions", _gradients("step0/fc.weight.npy"), _of_gradients),
+    Reader("logits", _logits("npy", sound.npy), _of_logits),
+    Reader("logits of torch", _logits("pt", sound.pt), _of_logits),
+    Reader("collection", _collection, _of_collection),
+    Reader("launch file", _launch_file, _of_launch_file),
     Reader("graph", _kernel_file("graphs/*.ir"), _of_kernels),
     Reader("kernel metadata", _kernel_file(".dump_metadata/*.json"), _of_kernels),
 )

@@ -228,3 +228,16 @@ def pickled(function: Any, *arguments: Any) -> bytes:
 
 def record(name: str, fields: Mapping[str, str]) -> bytes:
     return encode_entry(name, fields.items(), None, None)
+
+
+#: What task grad_probe writes of one parameter.
+GRADIENT_TABLE = b'param_name,max,min,norm,shape\nfc.weight,1.0,-1.0,2.0,"[3, 4]"\n'
+
+#: What config_check collects.
+COLLECTION = json.dumps(
+    {
+        "packages": {"numpy": "1.26.4"}, "environment": {"OMP_NUM_THREADS": "1"}, "hyperparameters": {"lr": 1e-4},
+        "random": {"seed": 1}, "dataset": {"step 0: input 0": {"shape": [2], "maximum": 1.0, "norm": 2.0}},
+        "weights": {"fc.weight": {"shape": [3, 4], "md5": "1234", "mean": 0.5}},
+    }
+).encode()  # fmt: skip

@@ -42,7 +42,8 @@ def test_settings_of_scripts_and_files_are_collected(tmp_path: Path) -> None:
     collection = collected(tmp_path, model=yaml)
     assert collection["hyperparameters"] == {
         "LR": 1e-4, "nproc_per_node": 8, "lr": "${LR}", "micro-batch-size": 2, "bf16": True, "log-interval": 10,
-        "save": "/data/out dir", "model.hidden_size": 64, "model.layers": '["1", "2"]', "optimizer.lr": 1e-4,
+        "save": "/data/out dir", "model.hidden_size": 64, "model.layers.0": 1, "model.layers.1": 2,
+        "optimizer.lr": 1e-4,
     }  # fmt: skip
     assert collection["random"] == {"HCCL_DETERMINISTIC": "True", "seed": 1234, "shuffle": "true"}
     assert collection["packages"]["numpy"] == np.__version__
@@ -97,6 +98,23 @@ def test_data_and_weights_are_those_of_dumps(tmp_path: Path) -> None:
     assert set(found(compare_collections(one, other), Status.ERROR)) == {
         "dataset step 0: input 0", "dataset step 1: input 0", "weights fc.weight",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "note"),
+    [
+        ({"norm": 1.0}, {"norm": float("inf")}, "norm 1 and inf"),
+        ({"norm": float("nan")}, {"norm": float("nan")}, ""),
+        ({"md5": "1"}, {"md5": "2"}, "checksums differ"),
+        ({"md5": "1", "norm": 1.0}, {"md5": "2", "norm": 1.0}, ""),
+        ({"shape": [4, 1, 2], "norm": 1.0}, {"shape": [4, 2], "norm": 1.0}, ""),
+        ({"shape": [4, 2], "norm": 1.0}, {"shape": [2, 4], "norm": 1.0}, "shapes [4, 2] and [2, 4]"),
+    ],
+)
+def test_figures_that_differ_are_told(one: dict[str, Any], other: dict[str, Any], note: str) -> None:
+    sides = [{section: {} for section in SECTIONS} | {"weights": {"a.weight": side}} for side in (one, other)]
+    (row,) = compare_collections(*sides)
+    assert row.note == note
 
 
 @pytest.mark.parametrize("name", ["a.zip", "a.json"])
