@@ -137,7 +137,7 @@ def test_the_page_of_ranks_has_help_and_both_colours(opened: Open, tmp_path: Pat
     page.page.locator('.tools [aria-label="help"]').press("Enter")
     assert "each field a step" in page.text("dialog")
     page.press("Escape")
-    assert page.page.locator("dialog").count() == 0
+    page.page.locator("dialog").wait_for(state="detached")
     ink = page.page.evaluate("getComputedStyle(document.body).color")
     page.page.locator('.tools [aria-label="dark colours"]').press("Enter")
     assert page.page.evaluate("getComputedStyle(document.body).color") != ink

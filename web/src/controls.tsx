@@ -1,7 +1,7 @@
 /** Small parts that panels share. */
 
 import { type ComponentChildren, render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { COLOURS, GLYPHS, WORDS } from "./model.ts";
 import { usePage } from "./page.ts";
 import { grouped, shortened } from "./text.ts";
@@ -88,7 +88,7 @@ export function Tools({ children }: { children: ComponentChildren }) {
 /** A dialog over the page, which gives the focus back as it closes. */
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {
   const box = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     box.current!.showModal();
     return () => before?.focus();
