@@ -189,7 +189,9 @@ def test_columns_sort(page: Opened) -> None:
 
 
 def test_help_shows_the_keys_and_gives_the_focus_back(page: Opened) -> None:
-    page.press("t", "?")
+    page.press("t")
+    page.settled()
+    page.press("?")
     assert "next origin" in page.text("dialog") and "up to 1 is normal" in page.text("dialog")
     page.press("Escape")
     page.settled()
