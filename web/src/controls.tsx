@@ -88,11 +88,9 @@ export function Tools({ children }: { children: ComponentChildren }) {
 /** A dialog over the page, which gives the focus back as it closes. */
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {
   const box = useRef<HTMLDialogElement>(null);
-  useLayoutEffect(() => {
-    const before = document.activeElement as HTMLElement | null;
-    box.current!.showModal();
-    return () => before?.focus();
-  }, []);
+  const before = useRef(document.activeElement as HTMLElement | null);
+  useLayoutEffect(() => box.current!.showModal(), []);
+  useEffect(() => () => before.current?.focus(), []);
   return (
     <dialog ref={box} class="help" aria-labelledby="help-title" onClose={close}
       onKeyDown={(event) => { if (event.key === "?") { event.stopPropagation(); close(); } }}>
