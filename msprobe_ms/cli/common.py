@@ -57,6 +57,16 @@ def add_output(parser: Any, what: str) -> None:
     parser.add_argument("-o", "--output_path", type=Path, metavar="DIR", help=what)
 
 
+def add_parameter_pairing(parser: argparse.ArgumentParser, **layer_mapping: Any) -> None:
+    """Add the options that name parameters as the other side does; ``layer_mapping``: how ``-lm`` is taken."""
+    pairing = parser.add_argument_group("pairing")
+    pairing.add_argument(
+        "-lm", "--layer_mapping", type=Path, metavar="YAML", help="renames of children", **layer_mapping
+    )
+    pairing.add_argument("-cm", "--cell_mapping", type=Path, metavar="YAML", help="renames of modules")
+    pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full parameter names")
+
+
 def output_folder(options: argparse.Namespace) -> Path:
     return options.output_path or Path("output")
 

@@ -6,7 +6,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.common import add_command, add_output, exit_status, output_folder, print_lines, print_verdict
+from msprobe_ms.cli.common import (
+    add_command,
+    add_output,
+    add_parameter_pairing,
+    exit_status,
+    output_folder,
+    print_lines,
+    print_verdict,
+)
 
 _EPILOG = """\
 examples:
@@ -24,10 +32,7 @@ def add_grad_compare(commands: Any) -> None:
     parser.add_argument("golden", type=Path, metavar="GOLDEN", help="the gradients to trust")
     add_output(parser, "where the tables and the page go (default ./output)")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when the trainings part")
-    pairing = parser.add_argument_group("pairing")
-    pairing.add_argument("-lm", "--layer_mapping", type=Path, metavar="YAML", help="renames of children")
-    pairing.add_argument("-cm", "--cell_mapping", type=Path, metavar="YAML", help="renames of modules")
-    pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full parameter names")
+    add_parameter_pairing(parser)
 
 
 def _run(options: argparse.Namespace) -> int:

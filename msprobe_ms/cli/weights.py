@@ -10,6 +10,7 @@ from msprobe_ms.cli.common import (
     FAILED,
     add_command,
     add_output,
+    add_parameter_pairing,
     exit_status,
     output_folder,
     print_lines,
@@ -35,12 +36,7 @@ def add_compare_weights(commands: Any) -> None:
     add_output(parser, "where the table goes (default ./output)")
     parser.add_argument("--csv", action="store_true", help="write the table as csv (default: xlsx)")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when a parameter differs or is missing")
-    pairing = parser.add_argument_group("pairing")
-    pairing.add_argument(
-        "-lm", "--layer_mapping", nargs="?", const=True, type=Path, metavar="YAML", help="renames of children"
-    )
-    pairing.add_argument("-cm", "--cell_mapping", type=Path, metavar="YAML", help="renames of modules")
-    pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full parameter names")
+    add_parameter_pairing(parser, nargs="?", const=True)
 
 
 def _run(options: argparse.Namespace) -> int:

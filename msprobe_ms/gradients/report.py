@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msprobe_ms.comparison.reporting.colours import OWN_ROWS
+from msprobe_ms.comparison.reporting.csv_table import Cell, figure_cell
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table, writing
 from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.gradients.compare import LEAST_AT_FIRST, GradientComparison, GradientRow, overall
@@ -47,15 +48,11 @@ def write_gradients(comparison: GradientComparison, folder: Path) -> list[Path]:
     return written
 
 
-def _cells(row: GradientRow) -> list[str | int | float | None]:
+def _cells(row: GradientRow) -> list[Cell]:
     return [
-        row.rank, row.step, row.name, row.golden, row.similarity, _written(row.target_norm), _written(row.golden_norm),
-        row.norm_ratio, row.elements, row.note,
+        row.rank, row.step, row.name, row.golden, row.similarity, figure_cell(row.target_norm),
+        figure_cell(row.golden_norm), row.norm_ratio, row.elements, row.note,
     ]  # fmt: skip
-
-
-def _written(value: float | None) -> str | float | None:
-    return value if value is None or value - value == 0 else str(value)
 
 
 def _similarities(comparison: GradientComparison, rank: int) -> tuple[list[str], Iterator[list[str | float | None]]]:

@@ -18,6 +18,7 @@ from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.compiled_call import ExecutionMode
 from msprobe_ms.frameworks.optimizers import ParameterUpdate
 from msprobe_ms.recording.debuggers import no_model, weakly
+from msprobe_ms.recording.hooks.optimizers import parameters_of
 from msprobe_ms.recording.process_rank import ProcessRank
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.files import replacing
@@ -145,11 +146,7 @@ class GradientProbe:
         if not self._framework.is_module(watched):
             given = f"{repr(watched)[:100]}, a {type(watched).__name__},"
             raise UsageError(f"monitor: {given} is not accepted; give the optimizer, or the network")
-        found: dict[str, Any] = {}
-        for path, module in self._framework.named_modules(watched):
-            for name, parameter in self._framework.parameters(module):
-                found.setdefault(".".join(filter(None, (path, name))), parameter)
-        return found
+        return dict(parameters_of(self._framework, watched))
 
     # -- files -------------------------------------------------------------------------------------------------------
 

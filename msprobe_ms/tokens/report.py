@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from msprobe_ms.comparison.reporting.colours import OWN_ROWS
-from msprobe_ms.comparison.reporting.csv_table import Cell
+from msprobe_ms.comparison.reporting.csv_table import Cell, figure_cell
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table
 from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.tokens.compare import Judgement, TokenComparison, TokenRow
@@ -38,16 +38,12 @@ def _cells(row: TokenRow) -> list[Cell]:
     figures: list[Cell] = [None] * 14
     if found is not None:
         figures = [
-            found.golden_token, found.target_token, found.equal, found.rank, _number(found.margin),
-            _number(found.target_margin), _number(found.kl), _number(found.error), _number(found.cosine),
-            _number(found.l1_norm), found.overlap, _number(found.ulp_difference), _number(found.ulp), found.passed,
+            found.golden_token, found.target_token, found.equal, found.rank,
+            *map(figure_cell, (found.margin, found.target_margin, found.kl, found.error, found.cosine, found.l1_norm)),
+            found.overlap, figure_cell(found.ulp_difference), figure_cell(found.ulp), found.passed,
         ]  # fmt: skip
     paths = [None if path is None else str(path) for path in (row.golden, row.target)]
     return [row.place.key, row.place.token, row.sequence, *figures, row.judgement.value, *paths, row.note]
-
-
-def _number(value: float) -> Cell:
-    return value if math.isfinite(value) else str(value)
 
 
 def token_lines(comparison: TokenComparison) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msprobe_ms.arrays.metrics import METRIC_TITLES, TENSOR_METRICS, Missing
 from msprobe_ms.comparison.reporting.colours import OWN_ROWS
-from msprobe_ms.comparison.reporting.csv_table import Cell
+from msprobe_ms.comparison.reporting.csv_table import Cell, figure_cell
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table
 from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.support.text import listed
@@ -67,7 +67,7 @@ def _cells(row: WeightRow) -> list[Cell]:
 def _number(value: float | Missing | None) -> Cell:
     if isinstance(value, Missing):
         return str(value)
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    return figure_cell(value)
 
 
 def _colour(row: WeightRow) -> RowColour:

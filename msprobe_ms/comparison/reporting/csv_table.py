@@ -6,6 +6,7 @@ every number, and a report has millions of them.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -28,6 +29,11 @@ _NOT_PLAIN = re.compile(f"""[",;\\r\\n]|^[{re.escape("".join(_FORMULA_STARTS))}]
 
 #: What the lines of a text hold when any of them is not written as it is; ends of lines apart.
 _MARKS = ('"', ",", ";", "\r", *(f"\n{start}" for start in sorted(_FORMULA_STARTS - {"\n"})))
+
+
+def figure_cell(value: float | None) -> Cell:
+    """Return a figure as a cell: what is not finite, which no spreadsheet holds, as the text nan, inf or -inf."""
+    return value if value is None or math.isfinite(value) else str(value)
 
 
 def write_csv(file: BinaryIO, titles: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:

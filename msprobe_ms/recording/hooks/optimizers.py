@@ -20,7 +20,7 @@ class OptimizerHooks:
 
     def install(self, models: Any) -> None:
         """Record updates of what these models hold, one or several."""
-        self._updates.paths = dict(_paths(self._framework, models))
+        self._updates.paths = {id(each): path for path, each in parameters_of(self._framework, models)}
         if self._watch is None:
             self._watch = self._framework.watch_optimizers(self._updates.begin, self._updates.end)
             if self._watch is not None:
@@ -33,12 +33,12 @@ class OptimizerHooks:
         self._watch = None
 
 
-def _paths(framework: Framework, models: Any) -> Iterator[tuple[int, str]]:
-    """Identity and path of each parameter; of several models the path begins with the number of one."""
+def parameters_of(framework: Framework, models: Any) -> Iterator[tuple[str, Any]]:
+    """Yield path and parameter, each once; of several models the path begins with the number of one."""
     several, seen = isinstance(models, (list, tuple)), set[int]()
     for index, model in enumerate(models if several else [models]):
         for module_name, module in framework.named_modules(model):
             for name, parameter in framework.parameters(module):
                 if id(parameter) not in seen:
                     seen.add(id(parameter))
-                    yield id(parameter), ".".join(filter(None, (str(index) if several else "", module_name, name)))
+                    yield ".".join(filter(None, (str(index) if several else "", module_name, name))), parameter
