@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
     raise explain_missing(error) from None
 
 if TYPE_CHECKING:
-    from msprobe_ms.recording.context_manager import Recording
+    from msprobe_ms.recording.entry_points.context_manager import Recording
 
 __all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "record", "seed_all"]
 
@@ -84,7 +84,7 @@ def record(
     Each recording gets a step folder of its own below ``dump_path``. What is raised inside passes, and what was
     recorded until then is there. Raises ConfigError or UsageError when an argument cannot work.
     """
-    from msprobe_ms.recording.context_manager import Recording  # reads dumps, which a debugger does not
+    from msprobe_ms.recording.entry_points.context_manager import Recording  # reads dumps, which a debugger does not
 
     return Recording(PrecisionDebugger(task=task, dump_path=dump_path, level=level), model)
 

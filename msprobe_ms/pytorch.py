@@ -7,8 +7,8 @@ from typing import Any
 
 from msprobe_ms.frameworks import explain_missing
 from msprobe_ms.frameworks.seeding import seed_process, seed_pytorch
-from msprobe_ms.recording.context_manager import Recording
 from msprobe_ms.recording.debugger import BaseDebugger
+from msprobe_ms.recording.entry_points.context_manager import Recording
 from msprobe_ms.support.errors import UsageError
 
 try:

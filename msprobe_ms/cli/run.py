@@ -14,8 +14,8 @@ from msprobe_ms.support.errors import UsageError
 if TYPE_CHECKING:
     from msprobe_ms.accuracy.online.settings import Budget, Judging
     from msprobe_ms.frameworks.training import Networks
-    from msprobe_ms.recording.auto import Steps
     from msprobe_ms.recording.debugger import BaseDebugger
+    from msprobe_ms.recording.entry_points.auto import Steps
 
 _RUN_EPILOG = """\
 examples:
@@ -92,7 +92,7 @@ def _steps(text: str) -> list[int | str]:
 
 def _run(options: argparse.Namespace) -> Callable[[], int]:
     from msprobe_ms.config import load_config
-    from msprobe_ms.recording.script import prepare_script
+    from msprobe_ms.recording.entry_points.script import prepare_script
 
     if options.check:
         return _prepare_check(options)
@@ -123,7 +123,7 @@ def _prepare_check(options: argparse.Namespace) -> Callable[[], int]:
     from msprobe_ms.accuracy.judging.thresholds import load_thresholds
     from msprobe_ms.accuracy.online.settings import MIB, Budget, Judging
     from msprobe_ms.config import load_config
-    from msprobe_ms.recording.script import prepare_script
+    from msprobe_ms.recording.entry_points.script import prepare_script
 
     given = [key for key in ("level", "task", "dump_path") if getattr(options, key) is not None]
     if given:

@@ -19,11 +19,11 @@ from msprobe_ms.config.vocabulary import API_LEVELS, GRADIENT_TASK, MODULE_LEVEL
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.debuggers import Debuggers, MethodOfCurrent, no_model, weakly
-from msprobe_ms.recording.gradient_probe import GradientProbe
 from msprobe_ms.recording.graphs.run_steps import RunSteps
 from msprobe_ms.recording.hooks.apis import ApiHooks, ApiList, check_custom_api
 from msprobe_ms.recording.modes import Dumpers
-from msprobe_ms.recording.monitoring import Monitoring
+from msprobe_ms.recording.monitoring.gradient_probe import GradientProbe
+from msprobe_ms.recording.monitoring.monitor import Monitoring
 from msprobe_ms.recording.process_rank import ProcessRank
 from msprobe_ms.recording.progress import speaks
 from msprobe_ms.recording.quotas import Quotas

@@ -44,17 +44,18 @@ dump/writing: export
 environment: collect report
 frameworks: api_calls base compiled_call framework_runner gradient_graph graph_observer kernel_dump msadapter
     msadapter_api_runner optimizers seeding torch_modules training
-frameworks/mindspore: api_runner arrays autograd callbacks cell_hooks device_statistics dropout framework
-    graph_callbacks graph_compilation graph_runs graph_source jit kernels modes optimizers tensor_dump
-    tensor_dump_files tensor_dump_names training
+frameworks/mindspore: api_runner arrays autograd callbacks cell_hooks device_statistics dropout framework jit kernels
+    modes optimizers tensor_dump tensor_dump_files tensor_dump_names training
+frameworks/mindspore/graphs: callbacks compilation runs source
 frameworks/pytorch: api_runner autograd device_statistics framework modes training
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions
 gradients: read report
-recording: auto context_manager debugger dynamic_step gradient_probe kernel_recorder modes monitoring recorder
-    saved_values script step updates
+recording: debugger dynamic_step kernel_recorder modes recorder saved_values step updates
+recording/entry_points: auto context_manager script
 recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
 recording/hooks: apis communication compiled early_imports losses modules operators optimizers
+recording/monitoring: gradient_probe monitor
 recording/output: deferred_statistics overflow step_dump tensor_writer values
 recording/selection: filters unused_settings
 support: errors files log workers

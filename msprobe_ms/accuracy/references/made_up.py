@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from msprobe_ms.accuracy.references.attention import flash_attention
-from msprobe_ms.accuracy.references.attention_mask import COMPRESSED, UNBOUNDED, Mask
+from msprobe_ms.accuracy.references.attention.flash_attention import flash_attention
+from msprobe_ms.accuracy.references.attention.mask import COMPRESSED, UNBOUNDED, Mask
 from msprobe_ms.accuracy.references.mixture_of_experts import token_unpermute
 from msprobe_ms.accuracy.references.reference import Array, Formula, FusedReference
 from msprobe_ms.arrays.typed import TypedArray

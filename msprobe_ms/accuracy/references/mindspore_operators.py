@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from msprobe_ms.accuracy.references.activation import fast_gelu, gelu, mish, silu, swiglu
-from msprobe_ms.accuracy.references.attention import flash_attention
-from msprobe_ms.accuracy.references.attention_bias import SCALED_THEN_ADDED
+from msprobe_ms.accuracy.references.attention.bias import SCALED_THEN_ADDED
+from msprobe_ms.accuracy.references.attention.flash_attention import flash_attention
 from msprobe_ms.accuracy.references.layout import sort
 from msprobe_ms.accuracy.references.linear import linear
 from msprobe_ms.accuracy.references.loss import cross_entropy

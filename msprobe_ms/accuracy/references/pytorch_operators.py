@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from msprobe_ms.accuracy.references.activation import fast_gelu, fast_gelu_backward, gelu, mish, silu, swiglu
-from msprobe_ms.accuracy.references.attention import flash_attention, scaled_dot_product_attention
+from msprobe_ms.accuracy.references.attention.flash_attention import flash_attention, scaled_dot_product_attention
 from msprobe_ms.accuracy.references.layout import confusion_transpose, dtype_cast, sort
 from msprobe_ms.accuracy.references.linear import linear, linear_backward, matmul_backward
 from msprobe_ms.accuracy.references.loss import cross_entropy

@@ -40,8 +40,8 @@ from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.frameworks.mindspore import cell_hooks, device_statistics, jit, kernels, modes
 from msprobe_ms.frameworks.mindspore.arrays import in_parts, is_in_memory, to_numpy
 from msprobe_ms.frameworks.mindspore.autograd import Hooked, MindSporeGraph, can_be_hooked, gradient_calls, has_graph
-from msprobe_ms.frameworks.mindspore.graph_callbacks import MindSporeTaps
-from msprobe_ms.frameworks.mindspore.graph_runs import GraphRuns
+from msprobe_ms.frameworks.mindspore.graphs.callbacks import MindSporeTaps
+from msprobe_ms.frameworks.mindspore.graphs.runs import GraphRuns
 from msprobe_ms.frameworks.mindspore.optimizers import OptimizerWatch, parameters_of
 from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates

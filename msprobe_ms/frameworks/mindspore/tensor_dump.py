@@ -20,8 +20,8 @@ from mindspore.ops import functional as F
 
 from msprobe_ms.frameworks.graph_observer import GraphObserver, Place, Tapped
 from msprobe_ms.frameworks.mindspore import jit
-from msprobe_ms.frameworks.mindspore.graph_compilation import CompiledTaps, Parts, dtype_text, layout_of
-from msprobe_ms.frameworks.mindspore.graph_source import structures
+from msprobe_ms.frameworks.mindspore.graphs.compilation import CompiledTaps, Parts, dtype_text, layout_of
+from msprobe_ms.frameworks.mindspore.graphs.source import structures
 from msprobe_ms.frameworks.mindspore.tensor_dump_files import PATIENCE, QUIET, FileEvents, wait_for_files
 from msprobe_ms.frameworks.mindspore.tensor_dump_names import Compiled, Given, ParameterOf
 from msprobe_ms.support.files import DEFAULT, Permissions
@@ -162,7 +162,7 @@ class TensorDumpTaps(CompiledTaps):
 
 
 def dumping_parts(names: TensorDumpTaps, tapped: Tapped, dump: Any, dump_gradient: Any) -> Parts:
-    """The source of graphs that write what ``tapped`` names; see `graph_source` for how it is written."""
+    """The source of graphs that write what ``tapped`` names; see `graphs.source` for how it is written."""
     values, gradients = tapped.values, tapped.gradients
     call_of = constexpr(lambda module, args, kwargs: names.call(module, args, kwargs))
     beginning = constexpr(lambda call: names.begin(call))

@@ -38,7 +38,7 @@ from mindspore import Tensor, nn, ops  # noqa: E402
 from tensor_dump_operators import Operators  # noqa: E402
 
 from msprobe_ms.frameworks.mindspore.framework import MindSpore  # noqa: E402
-from msprobe_ms.frameworks.mindspore.graph_callbacks import MindSporeTaps  # noqa: E402
+from msprobe_ms.frameworks.mindspore.graphs.callbacks import MindSporeTaps  # noqa: E402
 from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps  # noqa: E402
 
 

@@ -19,14 +19,14 @@ from mindspore.ops import constexpr
 from mindspore.ops import functional as F
 
 from msprobe_ms.frameworks.graph_observer import Tapped
-from msprobe_ms.frameworks.mindspore.graph_compilation import Parts
+from msprobe_ms.frameworks.mindspore.graphs.compilation import Parts
 
 #: Containers nested deeper than this, the arguments of a call being one, are left alone.
 DEEPEST = 6
 
 
 class Structures(NamedTuple):
-    """``describe(value)``, what `graph_compilation.layout_of` reads, and ``watch(value, call, field, path)``."""
+    """``describe(value)``, what `compilation.layout_of` reads, and ``watch(value, call, field, path)``."""
 
     describe: Callable[[Any], Any]
     watch: Callable[[Any, Any, str, Any], Any]

@@ -11,8 +11,8 @@ import numpy as np
 
 from msprobe_ms.frameworks.graph_observer import Layout, Place, Tapped, TensorStatistics
 from msprobe_ms.frameworks.mindspore.arrays import widened
-from msprobe_ms.frameworks.mindspore.graph_compilation import CompiledTaps, Parts, dtype_text, layout_of
-from msprobe_ms.frameworks.mindspore.graph_source import SINGLE, STATISTICS, compiled_parts
+from msprobe_ms.frameworks.mindspore.graphs.compilation import CompiledTaps, Parts, dtype_text, layout_of
+from msprobe_ms.frameworks.mindspore.graphs.source import SINGLE, STATISTICS, compiled_parts
 
 #: What callbacks return; nobody reads it.
 _DONE = np.zeros(1, np.int32)

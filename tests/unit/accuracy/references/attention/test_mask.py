@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from msprobe_ms.accuracy.references.attention_mask import Mask
+from msprobe_ms.accuracy.references.attention.mask import Mask
 
 COMPRESSED = np.triu(np.ones((2048, 2048), np.uint8), 1)
 PICTURES = [

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from reference_calls import assert_gradients, gradients, normal, outputs, reference
 
-from msprobe_ms.accuracy.references import NotJudged, NotReproducible, attention_core
+from msprobe_ms.accuracy.references import NotJudged, NotReproducible
+from msprobe_ms.accuracy.references.attention import core as attention_core
 
 FUSED, V2 = reference("npu_fusion_attention"), reference("npu_fusion_attention_v2")
 FLASH, SPEED = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from compare_parts import dump, null, tensor, value
 
-from msprobe_ms.recording.notebook import recording_html
+from msprobe_ms.recording.entry_points.notebook import recording_html
 
 
 def test_results_stand_with_their_figures() -> None:

@@ -16,7 +16,7 @@ from msprobe_ms.dump.reading.locate import dump_file
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.page.template import escaped
 from msprobe_ms.recording.debugger import BaseDebugger
-from msprobe_ms.recording.notebook import recording_html
+from msprobe_ms.recording.entry_points.notebook import recording_html
 from msprobe_ms.support.errors import MissingTensorError, UsageError
 
 #: Entries a recording's text names; the rest is counted.

@@ -1,4 +1,4 @@
-"""Attention as the fused operators of Ascend and PyTorch's own have it; the formulae are in ``attention_core``."""
+"""Attention as the fused operators of Ascend and PyTorch's own have it; the formulae are in ``core``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from msprobe_ms.accuracy.references import attention_bias
-from msprobe_ms.accuracy.references.attention_bias import AlibiBias, Bias, GivenBias, LastRowsBias
-from msprobe_ms.accuracy.references.attention_core import DropMask, Heads, Scores, attend, attend_backward
-from msprobe_ms.accuracy.references.attention_layout import Sequences, head_size, key_heads
-from msprobe_ms.accuracy.references.attention_mask import Mask
+from msprobe_ms.accuracy.references.attention import bias as attention_bias
+from msprobe_ms.accuracy.references.attention.bias import AlibiBias, Bias, GivenBias, LastRowsBias
+from msprobe_ms.accuracy.references.attention.core import DropMask, Heads, Scores, attend, attend_backward
+from msprobe_ms.accuracy.references.attention.layout import Sequences, head_size, key_heads
+from msprobe_ms.accuracy.references.attention.mask import Mask
 from msprobe_ms.accuracy.references.reference import Array, Computed, Gradient, NotJudged, NotReproducible
 
 NEEDS_RECORDED_MASK = "needs recorded mask"

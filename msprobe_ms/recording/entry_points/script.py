@@ -20,7 +20,7 @@ from typing import Any
 
 from msprobe_ms.frameworks import FRAMEWORKS
 from msprobe_ms.frameworks.training import ClassPatches
-from msprobe_ms.recording.auto import Drive, TrainingRecorder, drive_itself
+from msprobe_ms.recording.entry_points.auto import Drive, TrainingRecorder, drive_itself
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 

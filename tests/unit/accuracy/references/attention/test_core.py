@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from reference_calls import normal
 
-from msprobe_ms.accuracy.references import NotReproducible, attention_core
-from msprobe_ms.accuracy.references.attention_core import DropMask, Heads, Scores, attend, attend_backward
-from msprobe_ms.accuracy.references.attention_mask import Mask
+from msprobe_ms.accuracy.references import NotReproducible
+from msprobe_ms.accuracy.references.attention import core as attention_core
+from msprobe_ms.accuracy.references.attention.core import DropMask, Heads, Scores, attend, attend_backward
+from msprobe_ms.accuracy.references.attention.mask import Mask
 
 
 def test_memory_does_not_grow_with_the_square_of_the_sequence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.recording.debuggers import MethodOfCurrent
-from msprobe_ms.recording.gradient_probe import GradientProbe
+from msprobe_ms.recording.monitoring.gradient_probe import GradientProbe
 from msprobe_ms.support.log import LogOnce
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from msprobe_ms.accuracy.references.attention_bias import Bias
-from msprobe_ms.accuracy.references.attention_mask import Mask
+from msprobe_ms.accuracy.references.attention.bias import Bias
+from msprobe_ms.accuracy.references.attention.mask import Mask
 from msprobe_ms.accuracy.references.reference import Array, NotReproducible
 
 #: Scores that are held at a time; a few arrays of as many float64 are.

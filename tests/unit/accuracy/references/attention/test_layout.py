@@ -7,7 +7,7 @@ import pytest
 from reference_calls import normal
 
 from msprobe_ms.accuracy.references import NotReproducible
-from msprobe_ms.accuracy.references.attention_layout import LAYOUTS, Sequences, key_heads
+from msprobe_ms.accuracy.references.attention.layout import LAYOUTS, Sequences, key_heads
 
 SHAPES = {"BSND": (2, 5, 3, 4), "BNSD": (2, 3, 5, 4), "SBH": (5, 2, 12), "BSH": (2, 5, 12), "TND": (10, 3, 4)}
 

@@ -6,7 +6,7 @@ import numpy as np
 from reference_calls import normal
 
 from msprobe_ms.accuracy.references import NotJudged
-from msprobe_ms.accuracy.references.attention_bias import AlibiBias, GivenBias, LastRowsBias
+from msprobe_ms.accuracy.references.attention.bias import AlibiBias, GivenBias, LastRowsBias
 
 
 def test_gradients_are_summed_where_codes_were_shared() -> None:

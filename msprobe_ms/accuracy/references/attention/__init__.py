@@ -1,0 +1,1 @@
+"""Attention as fused operators compute it: the operators, and the formulae, masks, biases and layouts they share."""

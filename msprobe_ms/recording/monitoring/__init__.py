@@ -1,0 +1,1 @@
+"""What a debugger watches over many steps, beside or instead of a dump."""
