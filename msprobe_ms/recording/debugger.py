@@ -20,7 +20,8 @@ from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.debuggers import Debuggers, MethodOfCurrent, no_model, weakly
 from msprobe_ms.recording.graphs.run_steps import RunSteps
-from msprobe_ms.recording.hooks.apis import ApiHooks, ApiList, check_custom_api
+from msprobe_ms.recording.hooks.api_list import ApiList, check_custom_api
+from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.modes import Dumpers
 from msprobe_ms.recording.monitoring.gradient_probe import GradientProbe
 from msprobe_ms.recording.monitoring.monitor import Monitoring

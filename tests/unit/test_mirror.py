@@ -54,7 +54,7 @@ gradients: read report
 recording: debugger dynamic_step kernel_recorder modes recorder saved_values step updates
 recording/entry_points: auto context_manager script
 recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
-recording/hooks: apis communication compiled early_imports losses modules operators optimizers
+recording/hooks: api_list apis communication compiled early_imports losses modules operators optimizers
 recording/monitoring: gradient_probe monitor
 recording/output: deferred_statistics overflow step_dump tensor_writer values
 recording/selection: filters unused_settings
