@@ -9,9 +9,9 @@ from msprobe_ms.frameworks import explain_missing
 from msprobe_ms.frameworks.seeding import seed_process, seed_pytorch
 from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.recording.entry_points.context_manager import Recording
-from msprobe_ms.support.errors import UsageError
 
 try:
+    from msprobe_ms.frameworks.pytorch.dropout import set_dropout
     from msprobe_ms.frameworks.pytorch.framework import PyTorch
 except ModuleNotFoundError as error:
     raise explain_missing(error) from None
@@ -49,13 +49,10 @@ def record(
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> None:
     """Seed Python, numpy and PyTorch; ``mode`` asks PyTorch, cuDNN and cuBLAS for deterministic kernels.
 
-    Raises UsageError for values that are not accepted. ``rm_dropout=True`` is not: a PyTorch network has its dropout
-    switched off by ``p = 0`` on its Dropout modules.
+    ``rm_dropout`` gives every dropout the probability 0, that of attention and of recurrent layers too, whenever its
+    module was made; a later call with ``rm_dropout=False`` gives dropout back. Raises UsageError for values that are
+    not accepted.
     """
-    if rm_dropout is not False:
-        raise UsageError(
-            f"seed_all: rm_dropout {rm_dropout!r} is not accepted for PyTorch, only False; "
-            "set p = 0 on the network's Dropout modules instead"
-        )
     seed_process(seed, mode)
     seed_pytorch(seed, mode)
+    set_dropout(not rm_dropout)

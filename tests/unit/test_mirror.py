@@ -47,7 +47,7 @@ frameworks: api_calls base compiled_call framework_runner gradient_graph graph_o
 frameworks/mindspore: api_runner arrays autograd callbacks cell_hooks device_statistics dropout framework jit kernels
     modes optimizers tensor_dump tensor_dump_files tensor_dump_names training
 frameworks/mindspore/graphs: callbacks compilation runs source
-frameworks/pytorch: api_runner autograd device_statistics framework modes training
+frameworks/pytorch: api_runner autograd device_statistics dropout framework modes training
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions
 gradients: read report
