@@ -26,7 +26,7 @@ from msprobe_ms.recording.modes import Dumpers
 from msprobe_ms.recording.monitoring.gradient_probe import GradientProbe
 from msprobe_ms.recording.monitoring.monitor import Monitoring
 from msprobe_ms.recording.process_rank import ProcessRank
-from msprobe_ms.recording.progress import speaks
+from msprobe_ms.recording.progress import say_last_step_ended, say_nothing_recorded, speaks
 from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.start_arguments import check_start
@@ -303,10 +303,12 @@ class BaseDebugger(Monitoring, Travelling, ABC):
         self._step -= self._runs.take_back(self._step - 1)
 
     def _end_step(self) -> None:
-        step = self._step
+        step, refused = self._step, self._refused
         self._refused = False
         self._finish(steps=1)
         self._dumpers.step_ended(step)
+        if self._reached and not refused and step == max(self.config.step, default=None) and self.speaks:
+            say_last_step_ended(self.config)
 
     def _end_interrupted_step(self) -> None:
         """Do what an interrupted call of `step` did not come to."""
@@ -393,14 +395,8 @@ class BaseDebugger(Monitoring, Travelling, ABC):
             return
         if self._gradients is not None:
             return self._gradients.end()
-        if self._reached or not self.speaks or (self._reached is None and not self._steps):
-            return
-        if self._reached is None:
-            needed = "save" if self.config.level == "debug" else "start"
-            logger.warning("nothing was recorded: %s was not called in any of %d steps", needed, self._steps)
-        else:
-            selected = ", ".join(map(str, sorted(self.config.step)[:10]))
-            logger.warning("nothing was recorded: no step that is selected (%s) was reached", selected)
+        if not self._reached and self.speaks:
+            say_nothing_recorded(self.config, self._steps, step_was_reached=self._reached is not False)
 
     def _finish(self, steps: int = 0) -> None:
         """End the step that is open, again where that was interrupted, and count ``steps``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -431,6 +432,17 @@ def test_a_run_without_a_dump_says_so_at_its_end(
     assert not any("nothing was recorded" in message for message in caplog.messages)
     debugger.retire()
     assert caplog.messages[-1] == f"nothing was recorded: {said}"
+
+
+def test_the_end_of_the_last_selected_step_is_said_once(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    debugger, model = PrecisionDebugger(write_config(dump_path, step=[0, 2])), net()
+    successes = []
+    for _ in range(5):
+        one_step(debugger, model)
+        successes.append([each for each in caplog.messages if "msprobe ends successfully" in each])
+    said = "msprobe ends successfully: step 2 was the last that is selected, training goes on unrecorded"
+    assert successes == [[], [], *[[f"{said}; {dump_path}"]] * 3]
 
 
 def test_a_run_that_recorded_something_ends_quietly(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
