@@ -25,6 +25,7 @@ from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.modes import Dumpers
 from msprobe_ms.recording.monitoring.gradient_probe import GradientProbe
 from msprobe_ms.recording.monitoring.monitor import Monitoring
+from msprobe_ms.recording.parts_of_a_step import PartsOfAStep
 from msprobe_ms.recording.process_rank import ProcessRank
 from msprobe_ms.recording.progress import say_last_step_ended, say_nothing_recorded, speaks
 from msprobe_ms.recording.quotas import Quotas
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
 
-class BaseDebugger(Monitoring, Travelling, ABC):
+class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
     """The debugger of one framework; ``PrecisionDebugger`` of ``msprobe_ms`` and ``msprobe_ms.pytorch`` derive from it.
 
     Only one records at a time: `start` ends the step of another, whatever its framework.
@@ -267,9 +268,6 @@ class BaseDebugger(Monitoring, Travelling, ABC):
         self._pause()
         if not self._started and self.config.level != "debug":
             self._say_once(logging.WARNING, "stop: nothing to stop, start was not called since the last step()")
-
-    #: The older name of `stop`.
-    forward_backward_dump_end = stop
 
     @MethodOfCurrent
     def register_custom_api(self, module: Any, api: str, api_prefix: str | None = None) -> None:
