@@ -8,7 +8,9 @@ from typing import Any
 from msprobe_ms.frameworks import explain_missing
 from msprobe_ms.frameworks.seeding import seed_process, seed_pytorch
 from msprobe_ms.recording.debugger import BaseDebugger
+from msprobe_ms.recording.debuggers import weakly
 from msprobe_ms.recording.entry_points.context_manager import Recording
+from msprobe_ms.recording.start_arguments import check_models
 
 try:
     from msprobe_ms.frameworks.pytorch.dropout import set_dropout
@@ -25,6 +27,17 @@ class PrecisionDebugger(BaseDebugger):
     Modules compiled by torch.compile or scripted run untouched and are not recorded. A *function* compiled with
     ``fullgraph=True`` that calls recorded modules or APIs cannot be called while recording: PyTorch raises.
     """
+
+    def __init__(self, *arguments: Any, model: Any = None, **keywords: Any) -> None:
+        """Read the configuration; arguments that are given override the file.
+
+        ``model`` is the network (or a list of them) that ``start()`` records where it is given none. Raises
+        ConfigError, which names the file, the key, the value and what is accepted; UsageError for what is no network,
+        and for an unknown argument.
+        """
+        super().__init__(*arguments, **keywords)
+        check_models(self._framework, "PrecisionDebugger", model)
+        self._usual_model = weakly(model)
 
     def _load_framework(self) -> PyTorch:
         return PyTorch()

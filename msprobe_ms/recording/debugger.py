@@ -81,6 +81,8 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
             self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
         #: Gives the network given to `start` last, while its user holds it.
         self.model: Callable[[], Any] = no_model
+        #: What `start` records where it is given no network.
+        self._usual_model: Callable[[], Any] = no_model
         self.quotas = Quotas.of(self.config)
         self._dumpers = Dumpers(self.config, self._framework, self._apis, self.quotas)
         self._say_once = LogOnce()
@@ -144,6 +146,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
     def _start(self, model: Any, token_range: Sequence[int] | None, rank_id: int | None, caller: FrameType) -> None:
         self._end_interrupted_step()
         self._reread_config()
+        model = self._usual_model() if model is None else model
         check_start(self._framework, self.config.level, model, token_range, rank_id)
         self._follow_mode()
         self._started = True

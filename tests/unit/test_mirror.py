@@ -51,10 +51,10 @@ frameworks/pytorch: api_runner autograd device_statistics dropout framework mode
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions
 gradients: read report
-recording: debugger dynamic_step kernel_recorder modes recorder saved_values step updates
+recording: debugger dynamic_step kernel_recorder modes parts_of_a_step recorder saved_values step updates
 recording/entry_points: auto context_manager script
 recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
-recording/hooks: api_list apis communication compiled early_imports losses modules operators optimizers
+recording/hooks: api_list apis communication compiled early_imports losses modules named_modules operators optimizers
 recording/monitoring: gradient_probe monitor
 recording/output: deferred_statistics overflow step_dump tensor_writer values
 recording/selection: filters unused_settings

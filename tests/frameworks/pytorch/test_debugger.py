@@ -255,14 +255,29 @@ def test_backward_after_stop_and_before_step_is_recorded(dump_path: Path, end: s
 
 def test_an_unknown_argument_is_named_with_what_is_accepted(dump_path: Path) -> None:
     with pytest.raises(UsageError) as refused:
-        PrecisionDebugger(dump_pth=dump_path, model=net(), rank=[0])
+        PrecisionDebugger(dump_pth=dump_path, rank=[0])
     assert str(refused.value) == (
         'PrecisionDebugger: dump_pth: unknown argument (did you mean "dump_path"?); '
         "every other key goes into the file that config_path names\n"
-        "PrecisionDebugger: model: unknown argument; the network goes to start(model)\n"
         "PrecisionDebugger: rank: unknown argument; every other key goes into the file that config_path names\n"
         "accepted are config_path, task, dump_path, level, step"
     )
+
+
+def test_the_network_may_be_given_to_the_debugger(dump_path: Path) -> None:
+    model, other = net(), torch.nn.Sequential(torch.nn.Tanh())
+    debugger = PrecisionDebugger(write_config(dump_path), model=model)
+    debugger.start()
+    model(torch.ones(1, 2))
+    debugger.stop()
+    debugger.start(other)
+    other(torch.ones(1, 2))
+    debugger.stop()
+    debugger.step()
+    names = ["Module.0.Linear.forward.0", "Module.1.ReLU.forward.0", "Module.0.Tanh.forward.0"]
+    assert [name for name in read_step(dump_path).data if name.startswith("Module")] == names
+    with pytest.raises(UsageError, match=r"^PrecisionDebugger: model\[1\] is a str; give a torch.nn.Module or a list"):
+        PrecisionDebugger(write_config(dump_path), model=[model, "net"])
 
 
 def test_forgetting_step_is_told_once(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
