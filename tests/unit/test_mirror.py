@@ -36,7 +36,7 @@ comparison/reporting/profiles: base latest v110 wording
 compat/msprobe/mindspore/common: utils
 compat: neighbour
 config: model reload values vocabulary
-.: convert mindspore pytorch
+.: convert mindspore pytorch tensor_file_report
 dump: columns model
 dump/kernels: entries index kernel_files launches reduce
 dump/reading: items
