@@ -54,10 +54,10 @@ gradients: read report
 recording: debugger dynamic_step kernel_recorder modes recorder saved_values step updates
 recording/entry_points: auto context_manager script
 recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
-recording/hooks: apis communication compiled early_imports losses modules operators optimizers
+recording/hooks: apis communication compiled early_imports layers losses modules operators optimizers
 recording/monitoring: gradient_probe monitor
 recording/output: deferred_statistics overflow step_dump tensor_writer values
-recording/selection: filters unused_settings
+recording/selection: filters places unused_settings
 support: errors files log workers
 tokens: measure report sources
 weights: compare fused mindspore_file model numpy_archive open report safetensors torch_checkpoint
