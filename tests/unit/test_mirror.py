@@ -32,11 +32,12 @@ comparison/page: calls choice content figures rows verdict
 comparison/pairing/automatic: containers fused layer_names layer_rules layers outline scores
 comparison/pairing: entries fused_tensors matches modules
 comparison/reporting: advisor csv_table
-comparison/reporting/profiles: base latest v110 wording
+comparison/reporting/profiles: base latest maca v110 wording
+compat: maca neighbour
+compat/modules: maca_tools
 compat/msprobe/mindspore/common: utils
-compat: neighbour
 config: model reload values vocabulary
-.: convert mindspore pytorch
+.: convert maca mindspore pytorch
 dump: columns model
 dump/kernels: entries index kernel_files launches reduce
 dump/reading: items

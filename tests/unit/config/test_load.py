@@ -502,7 +502,8 @@ def test_a_wrong_general_value_is_named_with_what_is_accepted(document, message)
         ),
         (
             {"data_mode": []},
-            "data_mode: [] is not accepted; use a list of one or more of all, input, output, forward, backward, parameters",
+            "data_mode: [] is not accepted; use a list of one or more of all, input, output, forward, backward, "
+            "parameters",
         ),
         ({"data_mode": "all"}, 'data_mode: "all" is not accepted; use a list, such as ["all"]'),
         (
@@ -685,8 +686,8 @@ def test_all_mistakes_are_reported_at_once():
         f"config.json: step[2]: -1 is not accepted; use {NUMBERS}",
         'config.json: async_dump: "no" is not accepted; use true or false',
         f'config.json: tensor.scope[0]: "x" is not the name of an entry; use {MODULE}; or {API}; or {PATTERN}',
-        'config.json: tensor.data_mode[0]: "inputs" is not accepted; use one of all, input, output, forward, backward, parameters '
-        '(did you mean "input"?)',
+        'config.json: tensor.data_mode[0]: "inputs" is not accepted; use one of all, input, output, forward, backward, '
+        'parameters (did you mean "input"?)',
     ]
 
 
