@@ -53,7 +53,8 @@ frameworks/pytorch/mindspore_twins: common convolution creation elementwise inde
     primitives reductions registry scattering shapes special_functions
 gradients: read report
 recording: debugger dynamic_step kernel_recorder modes recorder saved_values step updates
-recording/entry_points: auto context_manager script
+recording/entry_points: auto context_manager every_python script when_imported
+recording/entry_points/startup: sitecustomize
 recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
 recording/hooks: apis communication compiled early_imports layers losses modules operators optimizers
 recording/monitoring: gradient_probe monitor
