@@ -9,7 +9,7 @@ from msprobe_ms.frameworks import explain_missing
 from msprobe_ms.frameworks.seeding import seed_process, seed_pytorch
 from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.recording.debuggers import weakly
-from msprobe_ms.recording.entry_points.context_manager import Recording
+from msprobe_ms.recording.entry_points.context_manager import Recording, open_recording
 from msprobe_ms.recording.start_arguments import check_models
 
 try:
@@ -44,7 +44,12 @@ class PrecisionDebugger(BaseDebugger):
 
 
 def record(
-    model: Any = None, *, level: str = "mix", task: str = "statistics", dump_path: str | Path = "./dump_path"
+    model: Any = None,
+    *,
+    level: str = "mix",
+    task: str = "statistics",
+    dump_path: str | Path = "./dump_path",
+    **selection: Any,
 ) -> Recording:
     """Record one step in a ``with`` block::
 
@@ -54,9 +59,10 @@ def record(
 
     Forward and backward belong into the block. ``model`` is the network or a list of them; level ``L1`` needs none.
     Each recording gets a step folder of its own below ``dump_path``. What is raised inside passes, and what was
-    recorded until then is there. Raises ConfigError or UsageError when an argument cannot work.
+    recorded until then is there. ``selection`` are further keys of a configuration: ``list``, ``scope``, ``skip``,
+    ``data_mode`` and the rest. Raises ConfigError or UsageError when an argument cannot work.
     """
-    return Recording(PrecisionDebugger(task=task, dump_path=dump_path, level=level), model)
+    return open_recording(PrecisionDebugger, model, {**selection, "task": task, "dump_path": dump_path, "level": level})
 
 
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> None:

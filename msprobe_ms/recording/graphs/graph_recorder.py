@@ -38,8 +38,8 @@ def tapped_by(data_mode: Collection[str], task: str) -> Tapped:
     values, modes = task != "structure", set(data_mode)
     return Tapped(
         values=values and not modes <= {BACKWARD},
-        parameters=values and bool(modes & {"all", FORWARD, "input"}),
-        gradients=not modes <= {FORWARD},
+        parameters=values and bool(modes & {"all", FORWARD, "input", "parameters"}),
+        gradients=not modes <= {FORWARD, "parameters"},
     )
 
 
