@@ -33,11 +33,11 @@ comparison/pairing/automatic: containers fused layer_names layer_rules layers ou
 comparison/pairing: entries fused_tensors matches modules
 comparison/reporting: advisor csv_table
 comparison/reporting/profiles: base latest maca v110 wording
-compat: maca neighbour
-compat/modules: maca_tools
+compat: maca msit msit_selection neighbour
+compat/modules: maca_tools msit_llm
 compat/msprobe/mindspore/common: utils
 config: model reload values vocabulary
-.: convert maca mindspore pytorch
+.: convert maca mindspore msit pytorch
 dump: columns model
 dump/kernels: entries index kernel_files launches reduce
 dump/reading: items
@@ -53,7 +53,7 @@ frameworks/pytorch/mindspore_twins: common convolution creation elementwise inde
     primitives reductions registry scattering shapes special_functions
 gradients: read report
 recording: debugger dynamic_step kernel_recorder modes recorder saved_values step updates
-recording/entry_points: auto context_manager every_python script when_imported
+recording/entry_points: auto context_manager every_python model_calls script when_imported
 recording/entry_points/startup: sitecustomize
 recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
 recording/hooks: apis communication compiled early_imports layers losses modules operators optimizers

@@ -32,12 +32,12 @@ _SKIP: Any = object()
 _INPUTS = ("input", "kwargs")
 
 
-def tapped_by(data_mode: Collection[str], task: str) -> Tapped:
+def tapped_by(data_mode: Collection[str], task: str, *, parameters: bool = True) -> Tapped:
     """What of calls in graphs such a configuration needs."""
     values, modes = task != "structure", set(data_mode)
     return Tapped(
         values=values and not modes <= {BACKWARD},
-        parameters=values and bool(modes & {"all", FORWARD, "input", "parameters"}),
+        parameters=values and parameters and bool(modes & {"all", FORWARD, "input", "parameters"}),
         gradients=not modes <= {FORWARD, "parameters"},
     )
 
