@@ -19,7 +19,8 @@ accuracy/online: checker checker_process driver
 accuracy/proof: call prove source statistical
 arrays: dtypes npy torch_file torch_pickle
 bisect: decide
-cli: acc_check bisect compare compare_kernels dump_files environment gradients prove run single_api view weights
+cli: acc_check bisect compare compare_files compare_kernels dump_files environment gradients llm prove run single_api
+    view weights
 comparison/api: compared notebook
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend
@@ -59,7 +60,7 @@ recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kern
 recording/hooks: apis communication compiled early_imports layers losses modules operators optimizers
 recording/monitoring: gradient_probe monitor
 recording/output: deferred_statistics overflow step_dump tensor_writer values
-recording/selection: filters places unused_settings
+recording/selection: filters unused_settings
 support: errors files log workers
 tokens: measure report sources
 weights: compare fused mindspore_file model numpy_archive open report safetensors torch_checkpoint

@@ -245,7 +245,7 @@ class CallFilter:
         self._opened: set[str] = set()
         self._scope = Scope(config.scope)
         self._skip = Skip(config.skip)
-        self._places = Places(config.places) if config.places else None
+        self._places = Places(config.places, inside=config.model_itself) if config.places else None
         self._fields = FieldFilter(config.data_mode, values=config.task != "structure", parameters=config.parameters)
         self._save_all = config.task in TENSOR_TASKS
         self._save_some = NameList(config.tensor_list) if config.tensor_list else None
