@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msit_llm
+import numpy as np
 import pytest
 import torch
+from forked import run_forked
+from safetensors.numpy import save_file
 
 from msprobe_ms import msit
+from msprobe_ms.cli.main import main
 from msprobe_ms.compat.msit import _HOOKED, _Hooked
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.recording.entry_points import every_python
 from msprobe_ms.support.errors import ConfigError, UsageError
+from msprobe_ms.support.log import logger
 
 PAGE = Path(__file__).parents[3] / "docs" / "coming_from_msit.md"
-CODE = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
+TEXT = PAGE.read_text(encoding="utf-8")
+CODE = "\n".join(re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL))
+COMMANDS = "".join(re.findall(r"```bash\n(.*?)```", TEXT, re.DOTALL)).splitlines()
 
 
 class Block(torch.nn.Module):
@@ -112,6 +125,156 @@ def test_the_code_of_the_page_records_what_it_says(page: Path) -> None:
 def test_each_dialogue_has_a_folder_and_its_own_tokens(page: Path) -> None:
     for dialogue in (0, 1):
         assert list(dumps(page / f"dialogs/dialog_{dialogue}")) == [0, 1]
+
+
+#: What the commands of the page run, by a shell script.
+INFER = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class SelfAttention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(4, 4), nn.Linear(4, 4)
+    def forward(self, x):
+        return self.out(torch.softmax(self.qkv(x), -1))
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.attention = nn.LayerNorm(4), SelfAttention()
+    def forward(self, x):
+        return x + self.attention(self.norm(x))
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers, self.head = nn.ModuleList([Layer() for _ in range(4)]), nn.Linear(4, 7)
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x)
+model = Model()
+with torch.no_grad():
+    for token in range(4):
+        model(torch.full((1, 4), float(token)) if token < 3 else torch.full((1, 4), float("inf")))
+"""
+#: As each Python below a command begins, in a process in which the framework is imported already.
+BEGIN = """
+import os, runpy
+from msprobe_ms.recording.entry_points.every_python import record_this_process
+record_this_process(os.environ["MSPROBE_RUN"])
+runpy.run_path("infer.py", run_name="__main__")
+"""
+
+
+class Forked:
+    """Stands for a shell that runs ``python infer.py``; tests/process/test_every_python.py has a real one."""
+
+    def __init__(self, command: list[str], env: dict[str, str]) -> None:
+        assert command == ["sh", "-c", "bash run.sh"] and "startup" in env["PYTHONPATH"].split(os.pathsep)[0]
+        self._done = run_forked("-c", BEGIN, framework="torch", env=env)
+        assert self._done.returncode == 0, self._done.stderr
+
+    def wait(self) -> int:
+        return 7
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, tuple[int, str]]]:
+    """The folder in which all commands of the page have run; and of each its exit status and what it printed."""
+    folder = tmp_path_factory.mktemp("shell")
+    golden = np.linspace(0, 1, 6, dtype=np.float32)
+    np.save(folder / "golden.npy", golden)
+    np.save(folder / "mine.npy", golden + 1)
+    (folder / "metadata.json").write_text('{"data": {"0": ["golden.npy", "mine.npy"]}}')
+    save_file({"weight": golden}, folder / "float.safetensors")
+    save_file({"weight": golden + 1}, folder / "dequantized.safetensors")
+    (folder / "op_mapping_file.json").write_text('{"Linear": "Linear"}')
+    (folder / "mine.py").write_text("def foo(golden, mine):\n    return 0.5, 'half'\n")
+    (folder / "infer.py").write_text(INFER)
+    msit.register_hook(model := Model(), msit.DumpConfig(folder / "logits", token_range=[0, 1], dump_last_logits=True))
+    generate(model)
+    done, level = {}, logger.level
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(every_python, "subprocess", SimpleNamespace(Popen=Forked))
+        for command in COMMANDS:
+            patch.setenv("MSPROBE_LOG_LEVEL", "1")
+            told = io.StringIO()
+            with contextlib.redirect_stdout(told):
+                status = main(shlex.split(command)[1:])
+            logger.setLevel(level)
+            done[command] = status, told.getvalue()
+    return folder, done
+
+
+def test_every_command_of_the_page_runs(shell: tuple[Path, dict[str, tuple[int, str]]]) -> None:
+    folder, done = shell
+    assert len(done) == len(COMMANDS) == 22
+    for command, (status, told) in done.items():
+        assert status == (7 if "--exec" in command else 0), (command, told)
+    said = {command.split()[-1]: told for command, (_, told) in done.items()}
+    assert said["overflow"].startswith("overflow: ") and "Functional.layer_norm.0.forward" in said["overflow"]
+    assert said["report"].startswith("CONSISTENT") and said["token_report"].startswith("CONSISTENT")
+    assert "1 of 1 parameters differ" in said["weights_report"] or "DIVERGENT" in said["weights_report"]
+    assert said["file_report"].startswith("DIVERGENT: 0 of 1 pairs of files agree")
+    for report, table in (
+        ("report", "compare_result_*.csv"), ("layer_report", "compare_result_*.csv"),
+        ("token_report", "compare_tokens_*.csv"), ("weights_report", "*.csv"), ("file_report", "msit_cmp_report_*.csv"),
+        ("pair_report", "msit_cmp_report_*.csv"), ("other/report", "*.xlsx"), ("other/weights", "*.xlsx"),
+        ("graph", "*.onnx"), ("other/graph", "*.onnx"),
+    ):  # fmt: skip
+        assert list((folder / report).glob(table)), report
+    (table,) = (folder / "layer_report").glob("compare_result_*.csv")
+    assert "foo" in table.read_text().splitlines()[0].split(",")
+
+
+def test_the_options_of_llm_dump_select_what_they_say(shell: tuple[Path, dict[str, tuple[int, str]]]) -> None:
+    folder, _ = shell
+
+    def of(name: str) -> dict[int, Dump]:
+        return dumps(folder / name / "msit_dump")
+
+    whole = of("whole")
+    assert list(whole) == [0] and whole[0].task == "tensor" and len(whole[0].entries) == 43
+    assert (of("model")[0].task, of("graph")[0].task) == ("structure", "structure")
+    layers = [f"Module.layers.{n}.Layer.forward.0" for n in range(4)]
+    assert list(of("layers")[0].entries) == [*layers, "Module.head.Linear.forward.0"]
+    assert list(of("second_token")) == [1]
+    three = of("three_tokens")
+    assert list(three) == [0, 1, 3] and {dump.task for dump in three.values()} == {"statistics"}
+    assert {name.split(".")[2] for name in of("fourth")[0].entries if name.startswith("Module")} == {"3"}
+    part = of("part")[0]
+    assert layers[3] not in part.entries and "Module.layers.3.attention.SelfAttention.forward.0" in part.entries
+    assert {item.state for entry in part.entries.values() for item in entry.items} == {"input", "parameters"}
+    two = of("two")[0]
+    assert {item.state for entry in two.entries.values() for item in entry.items} == {"output"}
+    assert {name.split(".")[2] for name in two.entries if name.startswith("Module")} == {"2", "3"}
+    attention = of("attention")[0]
+    kinds = {"SelfAttention", "Linear", "linear", "softmax"}
+    assert {
+        entry.parsed.class_name or entry.parsed.name for entry in attention.entries.values() if entry.parsed
+    } == kinds
+    assert [step for step, dump in of("overflow").items() if dump.entries] == [3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--type", "kernel"], "--type kernel: kernels are recorded of MindSpore: msprobe run --level L2"),
+        (["--type", "tensor", "cpu_profiling"], "--type cpu_profiling: times are no matter of a dump; use torch.prof"),
+        (["-tiling"], "-tiling: tiling is of Ascend's kernels"),
+        (["-time", "0", "-stp", "1"], "-time 0 with -stp 1 leaves nothing"),
+        (["-er", "1"], "-er '1' is not accepted; give pairs of first and last token"),
+        (["-er", "3,1"], 'step[0]: "3-1" ends before it starts'),
+        (["-ids", "a"], "-ids 'a' is not accepted; give places from 0 up"),
+    ],
+)
+def test_options_that_cannot_be_are_told(
+    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["llm", "dump", "--exec", "exit 1", "-o", str(tmp_path), *arguments]) == 2
+    assert told in capsys.readouterr().err
+    assert main(["llm", "errcheck", "--exec", "exit 1", "--exit"]) == 2 and main(["llm"]) == 2
 
 
 def test_the_network_is_as_it_was_after_the_last_token(tmp_path: Path) -> None:

@@ -46,31 +46,42 @@ def read_operations(path: Path) -> dict[str, tuple[str, ...]]:
 def by_operation(rules: Mapping[str, tuple[str, ...]], target: Dump, golden: Dump) -> dict[str, str | None]:
     """Return the rules as a data mapping of these dumps; those whose kinds are not called equally often are told."""
     found: dict[str, str | None] = {}
+    mine, its = _Calls(target), _Calls(golden)
     for kind, others in rules.items():
-        ours, our_result = _calls(target, kind)
+        ours, our_result = mine.of(kind)
         for other in others:
-            theirs, their_result = _calls(golden, other)
+            theirs, their_result = its.of(other)
             if len(ours) != len(theirs):
                 text = "operation mapping: the target calls %s %d times, the golden %s %d times: not paired"
                 logger.warning(text, kind, len(ours), other, len(theirs))
                 continue
-            one_result = our_result is not None or their_result is not None
-            for mine, its in zip(ours, theirs, strict=True):
-                if one_result:
-                    found[f"{mine}.output.{our_result or 0}"] = f"{its}.output.{their_result or 0}"
+            for one, two in zip(ours, theirs, strict=True):
+                if our_result is not None or their_result is not None:
+                    found[f"{one}.output.{our_result or 0}"] = f"{two}.output.{their_result or 0}"
                 else:
-                    found.update(_both_directions(mine, its, target, golden))
+                    found.update(_both_directions(one, two, target, golden))
     return found
 
 
-def _calls(dump: Dump, text: str) -> tuple[list[str], str | None]:
-    """The forward entries of a kind, in their order; those of just that name, else those whose name holds it."""
-    parts = _KIND.fullmatch(text)
-    kind, result = (text, None) if parts is None else (parts["kind"], parts["result"])
-    named = [(name, entry.parsed) for name, entry in dump.entries.items()]
-    kinds = {name: parsed.class_name or parsed.name for name, parsed in named if parsed and parsed.direction == FORWARD}
-    exact = [name for name, each in kinds.items() if each.rpartition(".")[2] == kind]
-    return exact or [name for name, each in kinds.items() if kind in each.rpartition(".")[2]], result
+class _Calls:
+    """The forward entries of a dump by the kind of what was called, each in their order."""
+
+    def __init__(self, dump: Dump) -> None:
+        self._by_kind: dict[str, list[tuple[int, str]]] = {}
+        for place, (name, entry) in enumerate(dump.entries.items()):
+            parsed = entry.parsed
+            if parsed is not None and parsed.direction == FORWARD:
+                kind = (parsed.class_name or parsed.name).rpartition(".")[2]
+                self._by_kind.setdefault(kind, []).append((place, name))
+
+    def of(self, text: str) -> tuple[list[str], str | None]:
+        """Those of just this kind, else of kinds that hold it; and of which result a rule speaks."""
+        parts = _KIND.fullmatch(text)
+        kind, result = (text, None) if parts is None else (parts["kind"], parts["result"])
+        found = self._by_kind.get(kind) or sorted(
+            call for each, calls in self._by_kind.items() if kind in each for call in calls
+        )
+        return [name for _, name in found], result
 
 
 def _both_directions(mine: str, its: str, target: Dump, golden: Dump) -> Iterator[tuple[str, str]]:
