@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.compat.msit_selection import LEVELS, PARTS, logits_pattern, module_pattern
+from msprobe_ms.compat.torch_provider import is_on_mindspore
 from msprobe_ms.frameworks import FRAMEWORKS
 from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.recording.entry_points.model_calls import CallSteps
@@ -162,6 +163,8 @@ def seed_all(seed: int = 2024) -> None:
     Without any it is PyTorch. Raises UsageError for a seed that is not accepted.
     """
     present = [ours for name, (_, ours) in FRAMEWORKS.items() if name in sys.modules]
+    if is_on_mindspore():
+        present = ["mindspore"]
     for ours in present or ["pytorch"]:
         importlib.import_module(f"msprobe_ms.{ours}").seed_all(seed, mode=True)
 
@@ -169,10 +172,8 @@ def seed_all(seed: int = 2024) -> None:
 def _framework_of(network: Any) -> str:
     """The module of ours that records ``network``. Raises UsageError for what is no network."""
     mindspore = sys.modules.get("mindspore")
-    if mindspore is not None:
-        msadapter = importlib.import_module("msprobe_ms.frameworks.msadapter")
-        if isinstance(network, mindspore.nn.Cell) or msadapter.is_in_use():
-            return "mindspore"
+    if is_on_mindspore() or (mindspore is not None and isinstance(network, mindspore.nn.Cell)):
+        return "mindspore"
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(network, torch.nn.Module):
         raise UsageError(f"register_hook: model is a {type(network).__name__}; give the network, a torch.nn.Module")

@@ -34,7 +34,7 @@ comparison/pairing/automatic: containers fused layer_names layer_rules layers ou
 comparison/pairing: entries fused_tensors matches modules
 comparison/reporting: advisor csv_table
 comparison/reporting/profiles: base latest maca v110 wording
-compat: maca msit msit_selection neighbour
+compat: maca msit msit_selection neighbour torch_provider
 compat/modules: maca_tools msit_llm
 compat/msprobe/mindspore/common: utils
 config: model reload values vocabulary
@@ -53,7 +53,7 @@ frameworks/pytorch: api_runner autograd device_statistics framework modes traini
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions
 gradients: read report
-recording: debugger dynamic_step kernel_recorder modes recorder saved_values step updates
+recording: debugger dynamic_step kernel_recorder modes recorder saved_values step step_recorder updates
 recording/entry_points: auto context_manager every_python model_calls script when_imported
 recording/entry_points/startup: sitecustomize
 recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step

@@ -20,7 +20,7 @@ from msprobe_ms.frameworks.graph_observer import Described, Layout, Path, Place,
 from msprobe_ms.recording.calls import Call, Subject
 from msprobe_ms.recording.gradients import Plan, fill
 from msprobe_ms.recording.output.step_dump import StepDump
-from msprobe_ms.recording.recorder import StepRecorder
+from msprobe_ms.recording.step_recorder import StepRecorder
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -117,7 +117,7 @@ class GraphRecorder(StepRecorder):
                 return -1
             subject = self._subjects[module]
             parent = self._flights[self._open[-1]].call if self._open else None
-            call = Call(subject, self._count(subject.base), parent, 0)
+            call = Call(subject, self._number(subject.base), parent, 0)
             call.handled = None
             self._filter.call_begins(call)
             number = len(self._flights)
