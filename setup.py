@@ -5,8 +5,8 @@ from setuptools import find_packages, setup
 OWN = find_packages(include=["msprobe_ms", "msprobe_ms.*"], exclude=["msprobe_ms.compat.msprobe*"])
 #: Installed at the top level, so that scripts written for msprobe import it by that name.
 ALIAS = find_packages("msprobe_ms/compat", include=["msprobe", "msprobe.*"])
-#: The same for MetaX's tool. Where its package is installed beside, Python takes that before a module.
-MODULES = ["maca_tools"]
+#: The same for MetaX's tool and for msit. Where their packages are installed beside, Python takes those before modules.
+MODULES = ["maca_tools", "msit_llm"]
 
 setup(
     packages=OWN + ALIAS,

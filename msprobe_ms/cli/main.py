@@ -16,6 +16,7 @@ from msprobe_ms.cli.dump_files import add_convert, add_index, add_recover
 from msprobe_ms.cli.environment import add_config_check
 from msprobe_ms.cli.export import add_export, add_graph_visualize
 from msprobe_ms.cli.gradients import add_grad_compare
+from msprobe_ms.cli.llm import add_llm
 from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.parse import add_parse
 from msprobe_ms.cli.precision_compare import add_api_precision_compare
@@ -83,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     add_parse(commands)
     add_recover(commands)
     add_run(commands)
+    add_llm(commands)
     add_index(commands)
     add_overflow_check(commands)
     add_nan_analyze(commands)

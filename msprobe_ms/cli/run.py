@@ -131,7 +131,7 @@ def _run(options: argparse.Namespace) -> Callable[[], int]:
     if options.exec is not None:
         if options.as_module or options.arguments:
             raise UsageError("run: with --exec all of the command stands in its quotes, -m and arguments too")
-        return partial(run_recorded, options.exec, settings, options.fixed_seed)
+        return partial(run_recorded, options.exec, settings, options.fixed_seed, settings["dump_path"])
     return prepare_script(
         options.script, options.arguments, as_module=options.as_module, seed=options.fixed_seed, **settings
     )
@@ -162,20 +162,35 @@ def _debugger_settings(options: argparse.Namespace, further: dict[str, Any]) -> 
     return settings
 
 
-def run_recorded(command: str, settings: dict[str, Any], seed: int | None) -> int:
-    """Run a command with all its Pythons recorded; its exit status. Says where nothing was."""
+def run_recorded(
+    command: str,
+    settings: dict[str, Any],
+    seed: int | None,
+    folder: Path,
+    after: Callable[[list[Path]], None] | None = None,
+    *,
+    may_be_empty: bool = False,
+) -> int:
+    """Run a command with all its Pythons recorded; its exit status.
+
+    ``settings`` are the debuggers', ``after`` is given the dumps below ``folder`` that were written. Says where none
+    was, unless that may be.
+    """
     from msprobe_ms.frameworks import FRAMEWORKS
     from msprobe_ms.recording.entry_points.every_python import run_command, written_since
     from msprobe_ms.support.log import logger
 
-    with written_since(settings["dump_path"]) as dumps:
+    with written_since(folder) as written:
         status = run_command(command, settings, seed=seed, frameworks=FRAMEWORKS)
-    if not any(dumps()):
+    dumps = list(written())
+    if not dumps and not may_be_empty:
         logger.warning(
             "msprobe run: nothing was recorded: no Python that %r ran called a network; those are recorded in which "
             "msprobe_ms is installed, on this machine, and that begin without -S, -E and -I",
             command,
         )
+    if after is not None:
+        after(dumps)
     return status
 
 

@@ -15,11 +15,10 @@ from typing import Any
 from msprobe_ms.comparison.api.compare import compare
 from msprobe_ms.comparison.api.compared import Compared
 from msprobe_ms.comparison.reporting.files import claimed_timestamp
+from msprobe_ms.compat.torch_provider import torch_debugger, torch_framework
 from msprobe_ms.dump.names import parse_entry
 from msprobe_ms.dump.official_names import entry_of, pattern_of
 from msprobe_ms.dump.patterns import is_literal
-from msprobe_ms.frameworks.pytorch.framework import PyTorch
-from msprobe_ms.pytorch import PrecisionDebugger
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 
@@ -28,7 +27,7 @@ _TASKS = {2: "tensor", 1: "statistics", 0: "structure"}
 _OPERATOR = '"torch.nn.Conv1d.6.fwd"'
 
 
-class _Recording(PrecisionDebugger):
+class _Recording(torch_debugger()):  # type: ignore[misc]
     """What one call of ``start_record`` records."""
 
     #: Folder → recordings that this process has made there; each has a step of its own.
@@ -196,7 +195,7 @@ def _ranks(group: Any, chosen: object) -> list[int]:
         chosen = ()
     if not isinstance(chosen, (list, tuple)) or not all(type(rank) is int and rank >= 0 for rank in chosen):
         raise UsageError(f"start_record: ranks {chosen!r} is not accepted; give a list of numbers from 0 up")
-    members = PyTorch().group_ranks(group)
+    members = torch_framework().group_ranks(group)
     if members is None:
         if group is not None:
             raise UsageError("start_record: process_group is known after torch.distributed.init_process_group")

@@ -18,7 +18,15 @@ from pydantic import (
 )
 
 from msprobe_ms.config.values import Rejected, bounds, call_place, numbers, one_of, pattern, scope_range, skip_count
-from msprobe_ms.config.vocabulary import API_LEVELS, CATEGORIES, OTHER_TASKS, SECTION_KEYS, TASKS, TENSOR_TASKS
+from msprobe_ms.config.vocabulary import (
+    API_LEVELS,
+    CATEGORIES,
+    MODULE_LEVELS,
+    OTHER_TASKS,
+    SECTION_KEYS,
+    TASKS,
+    TENSOR_TASKS,
+)
 from msprobe_ms.dump.patterns import Range
 from msprobe_ms.support.files import Permissions
 from msprobe_ms.support.text import show
@@ -133,6 +141,8 @@ class Config(BaseModel):
     ``async_dump``       tensor files are written by a thread of their own
     ``permissions``      of the files that are written; folders may be entered by whoever may read these
     ``optimizer``        True: what optimizers make of each parameter is recorded
+    ``parameters``       False: calls of modules are recorded without their parameters
+    ``model_itself``     True: the call of the model has an entry, too, where it has no parameters of its own
     ``layers``           True: a call of one of the framework's own layers is an API's at level L1, with all inside
     ``numbers``          by_name: the index of an entry counts the calls of its name, from 0; by_position: all calls of
                          the step, from 1
@@ -158,6 +168,8 @@ class Config(BaseModel):
     permissions: PermissionBits = Permissions()
     max_memory: MaxMemory = 2048
     optimizer: Switch = False
+    parameters: Switch = True
+    model_itself: Switch = False
     layers: Switch = False
     numbers: CallNumbers = "by_name"
     call_sites: Switch = True
@@ -232,6 +244,13 @@ class Config(BaseModel):
             raise Rejected(((), f"level {level} records no updates; use one of L0, L1, mix, or remove this key"))
         return optimizer
 
+    @field_validator("model_itself")
+    @classmethod
+    def _models_are_modules(cls, itself: bool, info: ValidationInfo) -> bool:
+        if itself and (level := info.data.get("level", "L0")) not in MODULE_LEVELS:
+            raise Rejected(((), f"level {level} records no modules; use level L0 or mix, or remove this key"))
+        return itself
+
     @field_validator("layers")
     @classmethod
     def _layers_are_apis(cls, layers: bool, info: ValidationInfo) -> bool:
@@ -258,6 +277,8 @@ class Config(BaseModel):
     def _parameters_are_of_modules(cls, modes: frozenset[str], info: ValidationInfo) -> frozenset[str]:
         if modes == {"parameters"} and info.data.get("level") in ("L1", "L2") and not info.data.get("layers"):
             raise Rejected(((), f"level {info.data['level']} records no parameters; use level L0 or mix"))
+        if modes == {"parameters"} and not info.data.get("parameters", True):
+            raise Rejected(((), "parameters is false, which leaves nothing; use true"))
         return modes
 
     @field_validator("places")

@@ -165,6 +165,18 @@ class TorchModules(Framework):
                     given = {"parameter": parameter, "gradient": parameter.grad, **kept, **chosen, "step": done}
                     yield ParameterUpdate(parameter, given)
 
+    def group_ranks(self, group: Any) -> Sequence[int] | None:
+        """Return the ranks of a process group's members in the whole job, of all where it is None.
+
+        None where there are no groups yet.
+        """
+        distributed = self._torch.distributed
+        if not (distributed.is_available() and distributed.is_initialized()):
+            return None
+        if group is None:
+            return range(distributed.get_world_size())
+        return list(distributed.get_process_group_ranks(group))
+
     def namespaces(self) -> Sequence[Namespace]:
         torch = self._torch
         return [

@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 #: Parts that work inside a training process, so may import its framework; all others compare dumps without one.
 IN_TRAINING = (
     "msprobe_ms.frameworks", "msprobe_ms.recording.hooks", "msprobe_ms.mindspore", "msprobe_ms.pytorch",
-    "msprobe_ms.maca", "msprobe_ms.compat.maca",
+    "msprobe_ms.maca", "msprobe_ms.compat.maca", "msprobe_ms.msit", "msprobe_ms.compat.msit",
 )  # fmt: skip
 
 

@@ -64,7 +64,10 @@ def record_this_process(text: str) -> None:
     """Record what this process trains once it imports a framework; ``text`` is the request of `run_command`."""
     request = json.loads(text)
     forget_imports()
-    WhenImported(request["frameworks"], _Imports(request)).install()
+    imported, watch = [name for name in request["frameworks"] if name in sys.modules], _Imports(request)
+    WhenImported([name for name in request["frameworks"] if name not in imported], watch).install()
+    for name in imported:
+        watch(name)
 
 
 class _Imports:

@@ -36,13 +36,15 @@ class FieldFilter:
     """``data_mode``: a field is kept when ``all``, its direction or its side is named; without ``values`` no field is,
     but the calls whose fields would be."""
 
-    def __init__(self, data_mode: Collection[str], *, values: bool = True) -> None:
+    def __init__(self, data_mode: Collection[str], *, values: bool = True, parameters: bool = True) -> None:
         kept = {
             (direction, field): bool({"all", direction, side, field} & set(data_mode))
             for direction in (FORWARD, BACKWARD)
             for field, side in _SIDE.items()
         }
         self._keeps = {place: values and keeps for place, keeps in kept.items()}
+        if not parameters:
+            self._keeps[FORWARD, "parameters"] = False
         self._keeps_any = {
             direction: any(kept[direction, field] for field in fields)
             for direction, fields in (
@@ -243,8 +245,8 @@ class CallFilter:
         self._opened: set[str] = set()
         self._scope = Scope(config.scope)
         self._skip = Skip(config.skip)
-        self._places = Places(config.places) if config.places else None
-        self._fields = FieldFilter(config.data_mode, values=config.task != "structure")
+        self._places = Places(config.places, inside=config.model_itself) if config.places else None
+        self._fields = FieldFilter(config.data_mode, values=config.task != "structure", parameters=config.parameters)
         self._save_all = config.task in TENSOR_TASKS
         self._save_some = NameList(config.tensor_list) if config.tensor_list else None
 

@@ -22,10 +22,14 @@ _PARTS = {"*": r"\d+", "**": r"\d+(?:_\d+)*"}
 
 
 class Places:
-    """``places``: a call is accepted when any of the patterns stands for its place. Lives for one step."""
+    """``places``: a call is accepted when any of the patterns stands for its place. Lives for one step.
 
-    def __init__(self, patterns: Sequence[str]) -> None:
+    ``inside``: the network's own call is recorded, so that calls outside of it are known, and have no place.
+    """
+
+    def __init__(self, patterns: Sequence[str], *, inside: bool = False) -> None:
         self._patterns = [re.compile("_".join(_PARTS.get(part, part) for part in each.split("_"))) for each in patterns]
+        self._inside = inside
         self._outside = 0
         self._taken: set[str] = set()
         #: Calls that had a place.
@@ -46,7 +50,7 @@ class Places:
         """Its place; "" for the network itself."""
         around = call.parent
         if around is None:
-            if call.subject.is_module and call.subject.base.count(".") == 1:
+            if self._inside or (call.subject.is_module and call.subject.base.count(".") == 1):
                 return ""
             number, self._outside = self._outside, self._outside + 1
             return str(number)

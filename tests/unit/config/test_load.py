@@ -35,7 +35,7 @@ _MEBIBYTES = "use a whole number of MiB from 1 to 16777216, such as 2048"
 
 GENERAL = (
     "task, level, dump_path, rank, step, extra_info, dump_enable, async_dump, permissions, max_memory, optimizer, "
-    "layers, numbers, call_sites, strides, api_list"
+    "parameters, model_itself, layers, numbers, call_sites, strides, api_list"
 )
 PATTERN = 'a pattern, such as "class:LayerNorm"'
 SKIP = "not accepted; use an integer n from 0 to 1000000: every n-th call is recorded"
