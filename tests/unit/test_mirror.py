@@ -17,9 +17,11 @@ accuracy: checked error_data options overflow summary
 accuracy/execution: check companion in_workers messages recorded roles run runnable server sides single_call
 accuracy/online: checker checker_process driver
 accuracy/proof: call prove source statistical
+accuracy/receiving: host judge rank_tables settings
 arrays: dtypes npy torch_file torch_pickle
 bisect: decide
-cli: acc_check bisect compare compare_kernels dump_files environment gradients prove run single_api view weights
+cli: acc_check bisect compare compare_kernels dump_files environment gradients prove receiving run single_api view
+    weights
 comparison/api: compared notebook
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend
@@ -51,13 +53,15 @@ frameworks/pytorch: api_runner autograd device_statistics framework modes traini
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions
 gradients: read report
-recording: debugger dynamic_step kernel_recorder modes recorder saved_values step updates
+recording: debugger dynamic_step kernel_recorder modes recorder saved_values sent_steps step updates
 recording/entry_points: auto context_manager script
 recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
 recording/hooks: apis communication compiled early_imports losses modules operators optimizers
 recording/monitoring: gradient_probe monitor
 recording/output: deferred_statistics overflow step_dump tensor_writer values
 recording/selection: filters unused_settings
+remote: addresses beside certificates folder_layout folder_server inbox items links outgoing receiver sender sending
+    stream_server streams tls
 support: errors files log workers
 tokens: measure report sources
 weights: compare fused mindspore_file model numpy_archive open report safetensors torch_checkpoint
