@@ -95,7 +95,10 @@ class FolderServer:
                     await receiver.take(text or b"", source)
             except (MessageError, asyncio.IncompleteReadError) as error:  # it has no row but that it never came
                 self._tell(path, f"{number} is refused: {error}")
-            path.unlink()
+            except OSError as error:
+                self._tell(path, f"{number} cannot be read: {error.strerror or error}")
+                continue
+            path.unlink(missing_ok=True)
             await asyncio.sleep(0)
         assert receiver.client is not None
         if end is not None:

@@ -60,8 +60,7 @@ recording/hooks: apis communication compiled early_imports losses modules operat
 recording/monitoring: gradient_probe monitor
 recording/output: deferred_statistics overflow step_dump tensor_writer values
 recording/selection: filters unused_settings
-remote: addresses beside certificates folder_layout folder_server inbox items links outgoing receiver sender sending
-    stream_server streams tls
+remote: beside certificates folder_layout items links receiver sender sending streams tls
 support: errors files log workers
 tokens: measure report sources
 weights: compare fused mindspore_file model numpy_archive open report safetensors torch_checkpoint
