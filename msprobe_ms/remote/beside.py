@@ -48,7 +48,14 @@ class ProcessBeside:
 
     def start(self, *further: str) -> bool:
         """Begin it, with ``further`` arguments; whether that could be done."""
-        command = [sys.executable, "-m", self._module, str(self._spool.folder), str(os.getpid()), self._settings]
+        command = [
+            sys.executable,
+            "-m",
+            self._module,
+            str(self._spool.folder.absolute()),
+            str(os.getpid()),
+            self._settings,
+        ]
         try:
             self._process = subprocess.Popen(
                 [*command, *further],

@@ -43,46 +43,51 @@ class Judge:
     def results(self, kept: Sequence[Kept], clients: Mapping[str, Client]) -> Iterator[tuple[Kept, ApiResult]]:
         """Judge calls; yield each with its row."""
         tasks: list[Task] = []
-        waiting: list[Kept] = []
+        waiting: list[tuple[Kept, str]] = []
         for each in kept:
-            found = self._task(each, clients)
-            if isinstance(found, ApiResult):
-                yield each, found
-            else:
+            name, found = self._task(each, clients)
+            if isinstance(found, Task):
                 tasks.append(found)
-                waiting.append(each)
+                waiting.append((each, name))
+            else:
+                yield each, replace(found, name=name)
         judged = in_workers(check, tasks, _lost, self._receiving.workers, self._pool)
-        for each, result in zip(waiting, judged, strict=True):
+        for (each, name), result in zip(waiting, judged, strict=True):
             self._saved += any(row.status is Status.ERROR for row in result.details)
-            yield each, result
+            before = name.removesuffix(result.name)
+            details = tuple(replace(row, name=before + row.name) for row in result.details)
+            yield each, replace(result, name=name, details=details)
 
-    def _task(self, kept: Kept, clients: Mapping[str, Client]) -> Task | ApiResult:
+    def _task(self, kept: Kept, clients: Mapping[str, Client]) -> tuple[str, Task | ApiResult]:
+        """The name of a call's row, and how it is judged: as the call of a dump, by the name that it has there, which
+        draws depend on; a row where it is not."""
         client = clients[kept.client]
         before = name_before(client, clients)
         try:
             calls = read_calls(kept.folder / "dump.json")
         except MsprobeError as error:
-            return ApiResult(f"{before}call {kept.number}", Status.SKIP, None, f"cannot be read: {error}")
+            return f"{before}call {kept.number}", _skip(f"cannot be read: {error}")
         name = f"{before}{calls.envelope.get(NAME)}"
         if reason := calls.envelope.get(REASON):
-            return ApiResult(name, Status.SKIP, None, f"{NOT_RECEIVED}: {reason}")
+            return name, _skip(f"{NOT_RECEIVED}: {reason}")
         self.frameworks.setdefault(client.hello.rank, calls.framework)
         if len(calls.apis) != 1:
-            what = next(iter(calls.others.values()), "no call of an API")
-            return ApiResult(name, Status.SKIP, None, what)
+            return name, _skip(next(iter(calls.others.values()), "no call of an API"))
         (call,) = calls.apis.values()
-        named = replace(call, name=name)
         if reason := reason_against(call, self._receiving.selection):
-            return skipped(named, reason)
+            return name, skipped(call, reason)
         if not self._may_try(kept):
-            return skipped(named, f"{LOST_WITH_WORKER}: the process that judges ended in it, again and again")
+            return name, skipped(call, f"{LOST_WITH_WORKER}: the process that judges ended in it, again and again")
         options = replace(
-            self._receiving.options,
-            dump=calls.path,
-            framework=calls.framework,
-            device=client.hello.device,
+            self._receiving.options, dump=calls.path, framework=calls.framework, device=client.hello.device
         )
-        return Task(named, options, self._errors if self._saved < _MOST_SAVED else None)
+        return name, Task(call, options, self._folder_of_errors(client, name.removesuffix(call.name)))
+
+    def _folder_of_errors(self, client: Client, before: str) -> Path | None:
+        if self._errors is None or self._saved >= _MOST_SAVED:
+            return None
+        step = "".join(each if each.isalnum() else "_" for each in before.rstrip("."))
+        return self._errors / f"rank{client.hello.rank}_{step[:100]}"
 
     def _may_try(self, kept: Kept) -> bool:
         """Count that a call is about to be judged: this process may be killed meanwhile, or die of it."""
@@ -100,6 +105,10 @@ def name_before(client: Client, clients: Mapping[str, Client]) -> str:
     """What names of calls begin with: nothing for the first training of a rank, ``training2.`` for the next."""
     earlier = sum(other.hello.rank == client.hello.rank and other.order < client.order for other in clients.values())
     return f"training{earlier + 1}." if earlier else ""
+
+
+def _skip(reason: str) -> ApiResult:
+    return ApiResult("", Status.SKIP, None, reason)
 
 
 def _lost(task: Task, reason: str) -> ApiResult:
