@@ -187,3 +187,18 @@ def test_judging_that_dies_and_hangs_costs_rows(plain: Path, tmp_path: Path) -> 
     late = [row for row in rows if row["Message"] == message]
     assert late and all(row["Forward Test Success"] == "SKIP" for row in late)
     assert left_behind(checked) == []
+
+
+def test_a_sample_is_left_in_a_shared_folder_for_another_machine(plain: Path, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    checked = tmp_path / "checked"
+    done = train(checked, PYTORCH, check=("--share", "100", "--calls", "4", "--to", str(shared)))
+    assert done.returncode == 0, done.stderr
+    assert_same_end(plain, checked)
+    (training,) = shared.iterdir()
+    items = [path for path in training.iterdir() if path.suffix == ".item"]
+    assert f"{len(items)} calls are in {shared}" in done.stderr and len(items) > 15
+    assert {path.name for path in training.iterdir()} - {path.name for path in items} == {"hello", "end"}
+    assert b'"Functional.linear":[15,4]' in (training / "end").read_bytes(), "of what the calls are a sample"
+    assert list((checked / "out").iterdir()) == []

@@ -17,11 +17,10 @@ accuracy: checked error_data options overflow summary
 accuracy/execution: check companion in_workers messages recorded roles run runnable server sides single_call
 accuracy/online: checker checker_process driver
 accuracy/proof: call prove source statistical
-accuracy/receiving: host judge rank_tables settings
+accuracy/receiving: host judge settings
 arrays: dtypes npy torch_file torch_pickle
 bisect: decide
-cli: acc_check bisect compare compare_kernels dump_files environment gradients prove receiving run single_api view
-    weights
+cli: acc_check bisect compare compare_kernels dump_files environment gradients prove run single_api view weights
 comparison/api: compared notebook
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend

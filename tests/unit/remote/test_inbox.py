@@ -13,7 +13,7 @@ from remote_calls import MIB, hello, until
 
 from msprobe_ms.accuracy.calls import RecordedTensor, read_calls
 from msprobe_ms.remote.frames import FileSource, read_text, with_tensors
-from msprobe_ms.remote.inbox import Client, Inbox
+from msprobe_ms.remote.inbox import Client, Inbox, NoRoom
 from msprobe_ms.remote.messages import Call, Dropped, End, MessageError, from_client, text_of
 
 ENTRY = "Functional.relu.0.forward"
@@ -99,6 +99,19 @@ def test_with_too_much_waiting_clients_wait_until_something_is_judged(tmp_path: 
         assert numbers(inbox) == [2]
 
     asyncio.run(run())
+
+
+def test_a_disk_that_takes_nothing_is_no_mistake_of_the_client(tmp_path: Path) -> None:
+    inbox = Inbox(tmp_path, (), MIB)
+    client = inbox.welcome(hello())
+    shutil.rmtree(tmp_path / "rank0-a")
+    (tmp_path / "rank0-a").write_text("no folder")
+    with pytest.raises(NoRoom, match=r"directory|exists"):
+        asyncio.run(take(inbox, client, call(1)))
+    assert 1 not in client.received and inbox.waiting(1) == []
+    (tmp_path / "rank0-a").unlink()
+    asyncio.run(take(inbox, client, call(1)))
+    assert client.received.all_up_to == 1
 
 
 def test_a_client_does_not_change_its_rank(tmp_path: Path) -> None:
