@@ -48,9 +48,9 @@ class SenderProcess(ProcessBeside):
         super().__init__(spool, "msprobe_ms.remote.sender", sending.to_json(), patience, "sends", "online check")
 
     def finish(self) -> None:
-        """The training is over: wait while what is left is being sent."""
-        if self.keep_alive():
-            self.waited()
+        """The training is over: wait while what is left is being sent; what cannot be sent is deleted."""
+        if not (self.keep_alive() and self.waited()):
+            self._spool.discard()
 
 
 def client_name(rank: int, spool: Spool) -> str:

@@ -18,6 +18,7 @@ from remote_calls import Host, hello, record_step, until
 from msprobe_ms.remote.addresses import Address
 from msprobe_ms.remote.certificates import make_certificates
 from msprobe_ms.remote.frames import head, read_text
+from msprobe_ms.remote.links import Closed
 from msprobe_ms.remote.messages import End, Received, Refused, Welcome, from_server, text_of
 from msprobe_ms.remote.sender import Sender
 from msprobe_ms.remote.sending import Sending
@@ -114,6 +115,8 @@ def test_ranks_that_are_not_asked_for_are_refused_for_good(tmp_path: Path) -> No
         address = await host.listen(HERE)
         (refused,) = await answers_to(address, head(text_of(hello("rank1-a", 1))))
         assert isinstance(refused, Refused) and not refused.later and "0, 2" in refused.reason
+        with pytest.raises(Closed, match="rank 1 is none of those"):
+            await sender(tmp_path / "1", address, "rank1-a", 1).run()
         await host.stop()
 
     asyncio.run(run())
